@@ -1,0 +1,116 @@
+//! A small dense matrix: how L and F leave the model.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A dense row-major matrix of `f32`, cheap to clone (the values are shared).
+///
+/// L has one row per document and one column per topic; F has one row per topic and one column per term.
+///
+/// ```
+/// use topicbook::Matrix;
+/// let l = Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+/// assert_eq!(l.shape(), (2, 3));
+/// assert_eq!(l.row(1), &[1.0, 0.0, 0.0]);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    columns: usize,
+    values: Arc<[f32]>,
+}
+
+impl Matrix {
+    /// A matrix of `rows` x `columns` from its values, row by row.
+    ///
+    /// # Errors
+    /// When `values` does not hold `rows * columns` numbers.
+    pub fn new(rows: usize, columns: usize, values: Vec<f32>) -> Result<Self> {
+        if rows.checked_mul(columns) != Some(values.len()) {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!(
+                    "a {rows} x {columns} matrix does not hold {} values",
+                    values.len()
+                ),
+            )
+            .fix("pass rows * columns values, row by row"));
+        }
+        Ok(Self {
+            rows,
+            columns,
+            values: values.into(),
+        })
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// One row.
+    ///
+    /// # Panics
+    /// When `row` is not smaller than the number of rows, as slices do.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
+    }
+
+    /// All values, row by row.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The rows in the given order (rows may repeat or be left out).
+    ///
+    /// # Errors
+    /// When an index is not a row.
+    pub fn select_rows(&self, order: &[usize]) -> Result<Self> {
+        let mut values = Vec::with_capacity(order.len() * self.columns);
+        for &row in order {
+            if row >= self.rows {
+                return Err(Error::new(
+                    ErrorKind::Shape,
+                    format!("row {row} of a matrix with {} rows", self.rows),
+                ));
+            }
+            values.extend_from_slice(self.row(row));
+        }
+        Self::new(order.len(), self.columns, values)
+    }
+
+    /// The columns in the given order (columns may repeat or be left out).
+    ///
+    /// # Errors
+    /// When an index is not a column.
+    pub fn select_columns(&self, order: &[usize]) -> Result<Self> {
+        if let Some(column) = order.iter().find(|&&column| column >= self.columns) {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!("column {column} of a matrix with {} columns", self.columns),
+            ));
+        }
+        let values = (0..self.rows)
+            .flat_map(|row| order.iter().map(move |&column| self.row(row)[column]))
+            .collect();
+        Self::new(self.rows, order.len(), values)
+    }
+}
+
+impl std::fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Matrix {} x {}", self.rows, self.columns)
+    }
+}
