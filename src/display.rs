@@ -198,6 +198,14 @@ pub(crate) fn count(count: u64) -> String {
     separate(&count.to_string())
 }
 
+/// A number of things: `1 topic`, `5,000 documents`.
+pub(crate) fn counted(number: usize, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        _ => format!("{} {thing}s", count(number as u64)),
+    }
+}
+
 /// A duration: `0.3 ms`, `48 ms`, `2.3 s`, `2 min 05 s`, `3 h 07 min`.
 pub(crate) fn seconds(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
@@ -342,7 +350,7 @@ mod tests {
     fn a_card_with_a_chart_that_cannot_be_drawn_keeps_its_values() {
         let card = Card::new("Empty")
             .row("documents", "0")
-            .picture(Chart::histogram(&[], "words"));
+            .picture(Chart::histogram(&[], "words", "documents"));
         assert!(card.html().contains("documents"));
         assert!(!card.html().contains("<img"));
     }

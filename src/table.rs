@@ -10,7 +10,7 @@ use polars::prelude::{
 
 use crate::beside::write_beside;
 use crate::display::{
-    cell, count, decimals_for, escape, fixed, pad_left, pad_right, shorten, show, width,
+    cell, count, counted, decimals_for, escape, fixed, pad_left, pad_right, shorten, show, width,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -177,9 +177,9 @@ impl View {
             false => String::new(),
         };
         let size = format!(
-            "{} rows × {} columns{}{}",
-            count(height as u64),
-            count(width as u64),
+            "{} × {}{}{}",
+            counted(height, "row"),
+            counted(width, "column"),
             rest(height, ROWS_SHOWN, "rows"),
             rest(width, COLUMNS_SHOWN, "columns"),
         );

@@ -78,11 +78,11 @@ pub(crate) fn tick_labels(ticks: &[f64]) -> Vec<String> {
         [first, second, ..] => (second - first) / unit,
         _ => largest / unit,
     };
-    // A little more than the logarithm, so that 0.001 counts as three digits.
-    let decimals = match step > 0.0 {
-        true => (-(step.log10() + 1e-9).floor()).clamp(0.0, 9.0) as usize,
-        false => 0,
+    let written_in_full = |&decimals: &usize| {
+        let digits = step * 10f64.powi(decimals as i32);
+        (digits - digits.round()).abs() < 1e-6 * digits.abs()
     };
+    let decimals = (0..9).find(written_in_full).unwrap_or(9);
     let label = |tick: &f64| match *tick {
         0.0 => "0".to_string(),
         tick => fixed(tick / unit, decimals) + suffix,
@@ -150,8 +150,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        let table: [(f64, f64, usize, &[&str]); 7] = [
-            (0.0, 1.0, 5, &["0", "0.5", "1.0"]),
+        let table: [(f64, f64, usize, &[&str]); 8] = [
+            (0.0, 1.0, 6, &["0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+            (0.0, 1.0, 3, &["0", "0.5", "1.0"]),
             (0.0, 200.0, 6, &["0", "50", "100", "150", "200"]),
             (-7.55, -7.48, 4, &["-7.54", "-7.52", "-7.50", "-7.48"]),
             (0.0, 0.021, 3, &["0", "0.01", "0.02"]),
@@ -169,6 +170,13 @@ mod tests {
             assert!(ticks.len() <= most, "{low} to {high}: {ticks:?}");
             assert_eq!(tick_labels(&ticks), expected, "{low} to {high}: {ticks:?}");
         }
+    }
+
+    #[test]
+    fn labels_write_their_steps_in_full() {
+        assert_eq!(tick_labels(&[0.0, 0.25, 0.5]), ["0", "0.25", "0.50"]);
+        assert_eq!(tick_labels(&[1e6, 1.25e6]), ["1.00M", "1.25M"]);
+        assert_eq!(tick_labels(&[]), [""; 0]);
     }
 
     #[test]

@@ -1,25 +1,29 @@
 //! A small histogram, for cards.
 
 use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
-use super::canvas::{Area, Canvas};
+use super::canvas::{Anchor, Area, Canvas, SMALL, SOFT_INK};
 use super::palette::colours;
 use super::{Panel, not_drawable, nothing};
 use crate::display::count;
 use crate::error::Result;
 
 const PLOT: i64 = 200;
+/// The line of text above the plot.
+const LABEL: i64 = 44;
 const MOST_BINS: usize = 40;
 
 pub(crate) struct Histogram {
     values: Vec<f64>,
     unit: String,
+    counted: String,
 }
 
 impl Histogram {
-    pub(crate) fn new(values: &[f64], unit: String) -> Self {
+    pub(crate) fn new(values: &[f64], unit: String, counted: String) -> Self {
         Self {
             values: values.to_vec(),
             unit,
+            counted,
         }
     }
 
@@ -72,11 +76,12 @@ impl Panel for Histogram {
         let (low, high) = self.range();
         let number = crate::display::number;
         match self.values.is_empty() {
-            true => format!("histogram of {}, no values", self.unit),
+            true => format!("histogram of {}: no {}", self.unit, self.counted),
             false => format!(
-                "histogram of {}, {} values from {} to {}",
+                "histogram of {}: {} {}, from {} to {}",
                 self.unit,
                 count(self.values.len() as u64),
+                self.counted,
                 number(low),
                 number(high)
             ),
@@ -88,7 +93,7 @@ impl Panel for Histogram {
     }
 
     fn height(&self, _width: i64) -> i64 {
-        PLOT + 20 + i64::from(2 * BELOW)
+        PLOT + LABEL + i64::from(2 * BELOW)
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
@@ -106,17 +111,19 @@ impl Panel for Histogram {
         let edges = bins(low, high, self.values.len());
         let counts = counts(&self.values, &edges);
         let most = counts.iter().copied().max().unwrap_or(1) as f64;
-        let bottom = area.top + 20 + PLOT as i32;
-        let y = Scale::new(0.0, 1.05 * most, bottom, area.top + 20);
+        let bottom = area.top + (LABEL + PLOT) as i32;
+        let y = Scale::new(0.0, 1.05 * most, bottom, area.top + LABEL as i32);
         let mut ticks = y.ticks(4);
         ticks.retain(|tick| tick.fract() == 0.0);
         let labels = tick_labels(&ticks);
         let plot = Area {
             left: area.left + left_of(&labels),
-            top: area.top + 20,
+            top: area.top + LABEL as i32,
             right: area.right - 24,
             bottom,
         };
+        let above = (plot.left, plot.top - LABEL as i32 / 2 - 2);
+        canvas.text(&self.counted, above, Anchor::Left, SMALL, SOFT_INK)?;
         vertical(canvas, plot, &y, &ticks, &labels)?;
         let x = Scale::new(edges[0], edges[edges.len() - 1], plot.left, plot.right);
         for (bin, &count) in counts.iter().enumerate() {

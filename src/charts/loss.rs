@@ -1,10 +1,10 @@
 //! The loss curve: loss per epoch, and log-likelihood per token below it.
 
 use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
-use super::canvas::{Anchor, Area, Canvas, INK, Point, SMALL, text_width};
+use super::canvas::{Anchor, Area, Canvas, INK, Point, SMALL, SOFT_INK, text_width};
 use super::palette::{Rgb, colours};
 use super::{Panel, not_drawable, nothing};
-use crate::display::{count, number};
+use crate::display::{count, counted, number};
 use crate::error::{Error, ErrorKind, Result};
 
 const PLOT: i64 = 300;
@@ -69,7 +69,7 @@ impl Panel for Loss {
                 number(log_likelihood)
             )
         });
-        format!("{} epochs{end}", count(self.loss.len() as u64))
+        counted(self.loss.len(), "epoch") + &end
     }
 
     fn height(&self, _width: i64) -> i64 {
@@ -147,7 +147,13 @@ impl<'a> Curve<'a> {
         let y = self.scale(plot);
         let x = epoch_scale(self.values.len(), plot);
         let above = plot.top - LABEL as i32 / 2 - 2;
-        canvas.text(&self.label, (plot.left, above), Anchor::Left, SMALL, INK)?;
+        canvas.text(
+            &self.label,
+            (plot.left, above),
+            Anchor::Left,
+            SMALL,
+            SOFT_INK,
+        )?;
         if let Some(&last) = self.values.last() {
             let last = format!("last {}", number(last));
             let taken = text_width(&self.label, SMALL) + text_width(&last, SMALL);

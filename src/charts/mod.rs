@@ -39,7 +39,7 @@ const MARGIN: i64 = 24;
 /// Between charts beside or below each other.
 const GAP: i64 = 36;
 /// A title with the space below it.
-const TITLE: i64 = 60;
+const TITLE: i64 = 56;
 /// The narrowest chart of a row; more of them go to the next line.
 const NARROWEST: i64 = 480;
 
@@ -141,9 +141,14 @@ impl Chart {
         Self::panel(top_terms::TopTerms::new(f, terms, n))
     }
 
-    /// How often values occur: a small chart, `unit` says what is counted along the axis (say `words`).
-    pub fn histogram(values: &[f64], unit: impl Into<String>) -> Self {
-        Self::panel(histogram::Histogram::new(values, unit.into()))
+    /// How values are spread: a small chart. `unit` says what the values are ("tokens per document"), `counted` what
+    /// has them ("documents").
+    pub fn histogram(values: &[f64], unit: impl Into<String>, counted: impl Into<String>) -> Self {
+        Self::panel(histogram::Histogram::new(
+            values,
+            unit.into(),
+            counted.into(),
+        ))
     }
 
     fn panel(panel: impl Panel + 'static) -> Self {

@@ -4,11 +4,13 @@ use super::axis::{BELOW, Scale, left_of, tick_labels, title_below, vertical};
 use super::canvas::{Anchor, Area, Canvas, INK, SMALL, SOFT_INK, text_width};
 use super::palette::{Rgb, colours};
 use super::{Panel, not_drawable, nothing};
-use crate::display::count;
+use crate::display::counted;
 use crate::error::Result;
 use crate::matrix::Matrix;
 
 const PLOT: i64 = 460;
+/// The line of text above the plot.
+const LABEL: i64 = 44;
 const LEGEND_ROW: i64 = 38;
 const SWATCH: i32 = 24;
 /// Up to so many topics the legend says "Topic 3", beyond just "3".
@@ -95,15 +97,15 @@ impl Panel for Structure {
     fn describe(&self) -> String {
         let (documents, topics) = self.l.shape();
         format!(
-            "topic proportions of {} documents, {} topics",
-            count(documents as u64),
-            count(topics as u64)
+            "topic proportions of {}, {}",
+            counted(documents, "document"),
+            counted(topics, "topic")
         )
     }
 
     fn height(&self, width: i64) -> i64 {
         let legend = Legend::new(self.topics(), width as i32);
-        PLOT + 20 + i64::from(2 * BELOW) + LEGEND_ROW * legend.rows() as i64
+        LABEL + PLOT + i64::from(2 * BELOW) + LEGEND_ROW * legend.rows() as i64
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
@@ -113,10 +115,12 @@ impl Panel for Structure {
         let labels = tick_labels(&ticks);
         let plot = Area {
             left: area.left + left_of(&labels),
-            top: area.top + 20,
+            top: area.top + LABEL as i32,
             right: area.right - 8,
-            bottom: area.top + 20 + PLOT as i32,
+            bottom: area.top + (LABEL + PLOT) as i32,
         };
+        let above = (plot.left, plot.top - LABEL as i32 / 2 - 2);
+        canvas.text("topic proportions", above, Anchor::Left, SMALL, SOFT_INK)?;
         let y = Scale::new(0.0, 1.0, plot.bottom, plot.top);
         vertical(canvas, plot, &y, &ticks, &labels)?;
 
@@ -126,11 +130,8 @@ impl Panel for Structure {
             false => bars(canvas, plot, &self.l, &order, &palette)?,
         }
         groups(canvas, plot, &self.l, &order)?;
-        let documents = match self.l.rows() {
-            1 => "1 document".to_string(),
-            n => format!("{} documents, by dominant topic", count(n as u64)),
-        };
-        title_below(canvas, plot, &documents)?;
+        let documents = counted(self.l.rows(), "document");
+        title_below(canvas, plot, &format!("{documents}, by dominant topic"))?;
         let legend = Legend::new(self.topics(), area.width());
         legend.draw(canvas, area.left, plot.bottom + 2 * BELOW + 12, &palette)
     }

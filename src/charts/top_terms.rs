@@ -1,10 +1,10 @@
 //! The most probable terms of each topic, as small bar charts on one scale.
 
 use super::axis::{BELOW, Scale, horizontal, tick_labels};
-use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, fit_text, text_width};
+use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, SOFT_INK, fit_text, text_width};
 use super::palette::colours;
 use super::{Panel, not_drawable, nothing};
-use crate::display::count;
+use crate::display::{count, counted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 
@@ -12,7 +12,7 @@ const ROW: i64 = 32;
 const HEADING: i64 = 44;
 const BETWEEN: i64 = 24;
 /// The narrowest panel, and the most beside each other.
-const NARROWEST: i64 = 280;
+const NARROWEST: i64 = 230;
 const MOST_COLUMNS: i64 = 5;
 
 pub(crate) struct TopTerms {
@@ -106,16 +106,16 @@ impl Panel for TopTerms {
     fn describe(&self) -> String {
         let (topics, terms) = self.shape;
         format!(
-            "the {} most probable of {} terms, {} topics",
+            "the {} most probable of {}, {}",
             count(self.n.min(terms) as u64),
-            count(terms as u64),
-            count(topics as u64)
+            counted(terms, "term"),
+            counted(topics, "topic")
         )
     }
 
     fn height(&self, width: i64) -> i64 {
         let rows = self.topics.len().div_ceil(self.columns(width) as usize) as i64;
-        rows * (self.panel_height() + BETWEEN) - BETWEEN
+        rows * (self.panel_height() + BETWEEN) - BETWEEN + i64::from(BELOW)
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
@@ -135,7 +135,7 @@ impl Panel for TopTerms {
             .max()
             .unwrap_or(0);
         // Bars keep at least half of a panel; longer names end in an ellipsis.
-        let named = (widest + widest / 8 + 12).min(width / 2);
+        let named = (widest + widest / 8 + 12).min(width * 11 / 20);
         for (topic, (bars, colour)) in self
             .topics
             .iter()
@@ -173,6 +173,11 @@ impl Panel for TopTerms {
             }
             horizontal(canvas, plot, &x, &ticks, &tick_labels(&ticks))?;
         }
-        Ok(())
+        let below = (
+            (area.left + area.right) / 2,
+            area.top + self.height(area.width().into()) as i32 - 20,
+        );
+        let title = "probability of the term in the topic";
+        canvas.text(title, below, Anchor::Centre, SMALL, SOFT_INK)
     }
 }
