@@ -96,20 +96,25 @@ fn find_cuda() -> std::result::Result<usize, String> {
     // SAFETY: both functions are looked up by name in the driver's library and have these signatures in every version
     // of the CUDA driver API (cuda.h); the pointer handed over is valid for the call.
     let cards = unsafe {
-        let init: unsafe extern "C" fn(u32) -> c_int =
-            std::mem::transmute(symbol(driver, c"cuInit").ok_or("the NVIDIA driver has no cuInit")?);
+        let init: unsafe extern "C" fn(u32) -> c_int = std::mem::transmute(
+            symbol(driver, c"cuInit").ok_or("the NVIDIA driver has no cuInit")?,
+        );
         let count: unsafe extern "C" fn(*mut c_int) -> c_int = std::mem::transmute(
             symbol(driver, c"cuDeviceGetCount")
                 .ok_or("the NVIDIA driver has no cuDeviceGetCount")?,
         );
         let status = init(0);
         if status != 0 {
-            return Err(format!("the NVIDIA driver does not start (CUDA error {status})"));
+            return Err(format!(
+                "the NVIDIA driver does not start (CUDA error {status})"
+            ));
         }
         let mut cards = 0;
         let status = count(&mut cards);
         if status != 0 {
-            return Err(format!("the NVIDIA driver counts no cards (CUDA error {status})"));
+            return Err(format!(
+                "the NVIDIA driver counts no cards (CUDA error {status})"
+            ));
         }
         cards
     };

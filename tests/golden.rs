@@ -93,7 +93,10 @@ fn the_first_gradients_are_tinytopics() {
     )
     .unwrap();
     let first_loss = trace.array("step_losses").1[0];
-    assert!((loss / first_loss - 1.0).abs() < 1e-5, "{loss} {first_loss}");
+    assert!(
+        (loss / first_loss - 1.0).abs() < 1e-5,
+        "{loss} {first_loss}"
+    );
     for (gradient, name) in [(gradient_l, "grad_L_step0"), (gradient_f, "grad_F_step0")] {
         let expected = trace.matrix(name);
         let scale = expected

@@ -65,7 +65,11 @@ fn cosine(left: &[f32], right: &[f32]) -> f64 {
             .sum()
     };
     let norms = (dot(left, left) * dot(right, right)).sqrt();
-    if norms > 0.0 { dot(left, right) / norms } else { 0.0 }
+    if norms > 0.0 {
+        dot(left, right) / norms
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl Fit {
             settings: self.settings.clone(),
             device: self.device.clone(),
             history: self.history.clone(),
-            terms: self.terms.as_ref().map(Terms::to_vec),
+            terms: self.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
         };
         let failed = |what: String| Error::format(path, format!("cannot be written: {what}"));
         let notes = serde_json::to_string(&notes).map_err(|error| failed(error.to_string()))?;
@@ -70,7 +70,8 @@ impl TopicModel {
         let path = path.as_ref();
         let file = fs::read(path).map_err(|error| Error::io("read", path, error))?;
         let not_ours = |what: String| {
-            Error::format(path, what).fix("load a file that Fit::save wrote, complete and unchanged")
+            Error::format(path, what)
+                .fix("load a file that Fit::save wrote, complete and unchanged")
         };
         let (_, metadata) =
             SafeTensors::read_metadata(&file).map_err(|error| not_ours(error.to_string()))?;
@@ -81,7 +82,8 @@ impl TopicModel {
             .ok_or_else(|| not_ours("a safetensors file without topicbook's settings".into()))?;
         let notes: Notes = serde_json::from_str(notes)
             .map_err(|error| not_ours(format!("settings that cannot be read: {error}")))?;
-        let tensors = SafeTensors::deserialize(&file).map_err(|error| not_ours(error.to_string()))?;
+        let tensors =
+            SafeTensors::deserialize(&file).map_err(|error| not_ours(error.to_string()))?;
         let table = |name: &str| -> Result<Matrix> {
             let tensor = tensors
                 .tensor(name)
@@ -101,11 +103,21 @@ impl TopicModel {
         if !fits {
             return Err(Error::new(
                 ErrorKind::Shape,
-                format!("{}: L, F and the term names do not belong together", path.display()),
+                format!(
+                    "{}: L, F and the term names do not belong together",
+                    path.display()
+                ),
             )
             .fix("load a file that Fit::save wrote, complete and unchanged"));
         }
-        Ok(Fit::new(notes.settings, l, f, terms, notes.history, notes.device))
+        Ok(Fit::new(
+            notes.settings,
+            l,
+            f,
+            terms,
+            notes.history,
+            notes.device,
+        ))
     }
 }
 

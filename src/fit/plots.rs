@@ -2,18 +2,18 @@
 
 use super::Fit;
 use crate::charts::{Chart, sort_documents};
+use crate::terms::Terms;
 
 impl Fit {
     /// The loss and the log-likelihood per token over the epochs.
     pub fn plot_loss(&self) -> Chart {
-        let epochs: Vec<f64> = self.history.iter().map(|epoch| epoch.epoch as f64).collect();
         let loss: Vec<f64> = self.history.iter().map(|epoch| epoch.loss).collect();
         let likelihood: Vec<f64> = self
             .history
             .iter()
             .map(|epoch| epoch.log_likelihood_per_token)
             .collect();
-        Chart::loss(&epochs, &loss, &likelihood)
+        Chart::loss(&loss, &likelihood)
     }
 
     /// The structure plot: one column per document, its topics stacked, documents sorted by their dominant topic.
@@ -23,7 +23,7 @@ impl Fit {
 
     /// The `n` most probable terms of every topic, as bars.
     pub fn plot_top_terms(&self, n: usize) -> Chart {
-        Chart::top_terms(&self.f, self.terms.as_ref(), n)
+        Chart::top_terms(&self.f, self.terms.as_ref().map(Terms::as_slice), n)
     }
 
     /// The documents grouped by dominant topic, in each group by falling proportion: the order of the structure plot.

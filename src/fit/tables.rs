@@ -44,11 +44,17 @@ impl Fit {
         let mut columns = vec![
             Column::new(
                 "document".into(),
-                documents.clone().map(|document| document as u64).collect::<Vec<_>>(),
+                documents
+                    .clone()
+                    .map(|document| document as u64)
+                    .collect::<Vec<_>>(),
             ),
             Column::new(
                 "dominant".into(),
-                dominant.iter().map(|&topic| topic as u32).collect::<Vec<_>>(),
+                dominant
+                    .iter()
+                    .map(|&topic| topic as u32)
+                    .collect::<Vec<_>>(),
             ),
             Column::new("proportion".into(), proportions),
         ];
@@ -74,7 +80,10 @@ impl Fit {
         table(vec![
             Column::new(
                 "epoch".into(),
-                self.history.iter().map(|epoch| epoch.epoch as u32).collect::<Vec<_>>(),
+                self.history
+                    .iter()
+                    .map(|epoch| epoch.epoch as u32)
+                    .collect::<Vec<_>>(),
             ),
             Column::new("loss".into(), of(|epoch| epoch.loss)),
             Column::new(
@@ -85,7 +94,10 @@ impl Fit {
             Column::new("seconds".into(), of(|epoch| epoch.seconds)),
             Column::new(
                 "memory".into(),
-                self.history.iter().map(|epoch| epoch.memory).collect::<Vec<_>>(),
+                self.history
+                    .iter()
+                    .map(|epoch| epoch.memory)
+                    .collect::<Vec<_>>(),
             ),
         ])
     }
@@ -107,7 +119,10 @@ fn table(columns: Vec<Column>) -> Result<Table> {
     DataFrame::new_infer_height(columns)
         .map(Table::from)
         .map_err(|error| {
-            Error::new(ErrorKind::Table, format!("the table could not be built: {error}"))
-                .because(error)
+            Error::new(
+                ErrorKind::Table,
+                format!("the table could not be built: {error}"),
+            )
+            .because(error)
         })
 }

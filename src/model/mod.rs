@@ -262,7 +262,11 @@ impl TopicModel {
 
     /// Shows the settings below a cell.
     pub fn evcxr_display(&self) {
-        settings_card(&format!("Topic model, k = {}", self.settings.topics), &self.settings).show();
+        settings_card(
+            &format!("Topic model, k = {}", self.settings.topics),
+            &self.settings,
+        )
+        .show();
     }
 }
 

@@ -57,8 +57,7 @@ impl Settings {
             ("t_mult", self.t_mult),
         ] {
             if value == 0 {
-                return Err(Error::setting(format!("{name} is 0"))
-                    .fix("it must be at least 1"));
+                return Err(Error::setting(format!("{name} is 0")).fix("it must be at least 1"));
             }
         }
         for (name, value) in [("base_lr", self.base_lr), ("max_lr", self.max_lr)] {

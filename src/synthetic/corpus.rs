@@ -3,7 +3,7 @@
 use super::Synthetic;
 use crate::charts::Chart;
 use crate::counts::Counts;
-use crate::display::{Card, bytes, count};
+use crate::display::{Card, bytes, count, percent};
 use crate::error::Result;
 use crate::matrix::Matrix;
 
@@ -57,7 +57,6 @@ impl Corpus {
     fn card(&self) -> Result<Card> {
         let (documents, terms) = self.counts.shape();
         let summary = self.counts.summary()?;
-        let cells = documents as f64 * terms as f64;
         Ok(Card::new(&format!(
             "Synthetic corpus: {} documents x {} terms",
             count(documents as u64),
@@ -65,13 +64,22 @@ impl Corpus {
         ))
         .row("topics", self.true_f.rows().to_string())
         .row("total count", count(summary.total() as u64))
+        .row("nonzero", percent(summary.density()))
         .row(
-            "nonzero",
-            format!("{:.1} %", 100.0 * summary.nonzeros() as f64 / cells),
+            "in memory",
+            format!(
+                "{} as {} {}",
+                bytes(self.counts.bytes_stored()),
+                self.counts.layout(),
+                self.counts.dtype()
+            ),
         )
-        .row("in memory", bytes(self.counts.bytes_stored()))
         .row("as dense f32", bytes(self.counts.bytes_dense_f32()))
         .row("seed", self.recipe.seed.to_string())
-        .picture(Chart::histogram("document lengths", summary.document_lengths())))
+        .picture(Chart::histogram(
+            summary.document_lengths(),
+            "tokens",
+            "documents",
+        )))
     }
 }

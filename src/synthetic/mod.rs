@@ -118,12 +118,7 @@ enum Storage {
 impl Truth {
     fn draw(recipe: &Synthetic) -> Self {
         Self {
-            l: dirichlet_rows(
-                recipe.documents,
-                recipe.topics,
-                recipe.seed,
-                Purpose::TrueL,
-            ),
+            l: dirichlet_rows(recipe.documents, recipe.topics, recipe.seed, Purpose::TrueL),
             f: dirichlet_rows(recipe.topics, recipe.terms, recipe.seed, Purpose::TrueF),
             topics: recipe.topics,
             terms: recipe.terms,
@@ -153,7 +148,14 @@ impl Truth {
         for start in (0..self.terms).step_by(PIECE) {
             let end = self.terms.min(start + PIECE);
             for (weights, rng, row) in &mut documents {
-                poisson::draw_terms(weights, &self.f, self.terms, start, &mut row[start..end], rng);
+                poisson::draw_terms(
+                    weights,
+                    &self.f,
+                    self.terms,
+                    start,
+                    &mut row[start..end],
+                    rng,
+                );
             }
         }
     }
@@ -177,7 +179,8 @@ impl Truth {
 
     /// The smaller of dense and CSR, judged by the expected counts of a few documents.
     fn storage(&self, recipe: &Synthetic) -> Storage {
-        let largest_mean = recipe.avg_doc_length as f64 * self.f.iter().copied().fold(0.0, f64::max);
+        let largest_mean =
+            recipe.avg_doc_length as f64 * self.f.iter().copied().fold(0.0, f64::max);
         // Twelve standard deviations above the largest mean: a redraw is possible, but nobody will see one.
         let bound = largest_mean + 12.0 * largest_mean.sqrt() + 30.0;
         let (dense, width) = match bound {
