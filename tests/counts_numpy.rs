@@ -48,7 +48,11 @@ fn assert_same(counts: &Counts, what: &str) {
     assert_eq!(summary.total(), 222.0, "{what}");
     assert_eq!(summary.nonzeros(), 7, "{what}");
     assert_eq!(summary.largest(), 200.0, "{what}");
-    assert_eq!(summary.document_lengths(), [4.0, 0.0, 208.0, 10.0], "{what}");
+    assert_eq!(
+        summary.document_lengths(),
+        [4.0, 0.0, 208.0, 10.0],
+        "{what}"
+    );
     assert_eq!(summary.empty_documents(), [1], "{what}");
     assert_eq!(summary.empty_terms(), [2], "{what}");
 }
@@ -135,7 +139,11 @@ sp.save_npz('unsorted.npz', A)
         assert_eq!(counts.layout(), Layout::Csr, "{file}");
         assert_eq!(counts.dtype(), Dtype::F32, "{file}");
         assert_eq!(counts.location(), Location::Loaded(path), "{file}");
-        assert_eq!(counts.bytes_stored(), 7 * 8 + (ROWS as u64 + 1) * 8, "{file}");
+        assert_eq!(
+            counts.bytes_stored(),
+            7 * 8 + (ROWS as u64 + 1) * 8,
+            "{file}"
+        );
         assert_same(&counts, &file);
     }
 }
@@ -188,7 +196,10 @@ assert S.has_canonical_format and (S.toarray() == X).all(), '{npz}'
         assert_eq!(narrow.dtype(), Dtype::U8);
         script += &format!("assert np.load('{file}').dtype == np.uint8\n");
     }
-    assert_eq!(sparse.write_npy(at("same.npy")).unwrap().dtype(), Dtype::F32);
+    assert_eq!(
+        sparse.write_npy(at("same.npy")).unwrap().dtype(),
+        Dtype::F32
+    );
     assert_eq!(dense.write_npy(at("same.npy")).unwrap().dtype(), Dtype::U8);
     script += "print('all read')";
     assert_eq!(
@@ -212,7 +223,9 @@ fn the_nips_counts_are_read() {
     let terms = topicbook::Terms::open("../shared/data/nips_terms.txt").unwrap();
     assert_eq!(terms.len(), counts.terms());
     let folder = tempfile::tempdir().unwrap();
-    let dense = counts.write_npy_narrow(folder.path().join("nips.npy")).unwrap();
+    let dense = counts
+        .write_npy_narrow(folder.path().join("nips.npy"))
+        .unwrap();
     assert_eq!(dense.summary().unwrap(), summary);
     let sparse = dense.write_npz(folder.path().join("nips.npz")).unwrap();
     assert_eq!(sparse.summary().unwrap(), summary);
