@@ -137,7 +137,7 @@ impl DenseRows<'_> {
 }
 
 /// The bytes of values, as little-endian files hold them.
-pub(super) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
+pub(crate) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
     // SAFETY: the (sealed) element types are plain numbers without padding.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }

@@ -23,8 +23,10 @@ use self::npz::LazyCsr;
 use crate::display::{Card, bytes, count};
 use crate::error::{Error, ErrorKind, Result};
 
+pub(crate) use self::dense::as_bytes;
 pub use self::dtype::{CountValue, Dtype};
 pub use self::summary::Summary;
+pub(crate) use self::write::write_npy_file;
 
 /// Document-term counts: one row per document, one column per term.
 ///
