@@ -35,9 +35,9 @@ impl Loss {
             return Err(Error::new(
                 ErrorKind::Drawing,
                 format!(
-                    "{} values of the loss and {} of the log-likelihood",
-                    self.loss.len(),
-                    self.log_likelihood.len()
+                    "{} of the loss and {} of the log-likelihood",
+                    counted(self.loss.len(), "value"),
+                    count(self.log_likelihood.len() as u64)
                 ),
             )
             .fix("pass one value of each per epoch"));

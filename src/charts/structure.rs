@@ -248,7 +248,7 @@ fn polygons(
                 [(x(first), y), (x(end), y)]
             });
             let ends = [(plot.right, plot.bottom), (plot.left, plot.bottom)];
-            if above != Some(edge) || above.is_none() {
+            if above != Some(edge) {
                 canvas.polygon(outline.chain(ends).collect(), colour)?;
             }
             above = Some(edge);
@@ -270,19 +270,12 @@ fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Resul
     let x = |position: usize| {
         plot.left + (position as f64 / order.len() as f64 * f64::from(plot.width())).round() as i32
     };
-    canvas.line(
-        vec![(plot.left, plot.bottom), (plot.right, plot.bottom)],
-        SOFT_INK,
-        2,
-    )?;
+    let axis = plot.bottom + 1;
+    canvas.line(vec![(plot.left, axis), (plot.right, axis)], SOFT_INK, 2)?;
     let mut free_from = plot.left - 20;
     for (first, end) in runs(&dominant) {
         for edge in [x(first), x(end)] {
-            canvas.line(
-                vec![(edge, plot.bottom), (edge, plot.bottom + 7)],
-                SOFT_INK,
-                2,
-            )?;
+            canvas.line(vec![(edge, axis), (edge, axis + 7)], SOFT_INK, 2)?;
         }
         let label = dominant[first].to_string();
         let half = text_width(&label, SMALL) / 2;
