@@ -227,7 +227,7 @@ pub(crate) fn percent(share: f64) -> String {
     let value = 100.0 * share;
     match value.abs() {
         v if !v.is_finite() => "unknown".into(),
-        v if v == 0.0 => "0%".into(),
+        0.0 => "0%".into(),
         v if v < 0.095 => format!("{value:.3}%"),
         v if v < 9.95 => format!("{value:.1}%"),
         _ => format!("{value:.0}%"),
