@@ -159,6 +159,33 @@ fn the_area_of_a_colour_is_the_mean_proportion_of_its_topic() {
 }
 
 #[test]
+fn shapes_cover_what_pixels_cover() {
+    // Painted one over the other, the highest edge first: what is seen of a topic lies between two edges.
+    let l = Matrix::new(1, 4, vec![0.5, 0.0, 0.25, 0.25]).unwrap();
+    let svg = Chart::structure(&l).to_svg().unwrap();
+    let shapes: Vec<(String, i32)> = svg
+        .lines()
+        .filter(|line| line.starts_with("<polygon"))
+        .filter_map(|line| {
+            let attribute =
+                |name: &str| line.split(&format!("{name}=\"")).nth(1)?.split('"').next();
+            let heights = attribute("points")?
+                .split_whitespace()
+                .map(|point| point.split(',').nth(1).unwrap().parse::<i32>().unwrap());
+            let heights: Vec<i32> = heights.collect();
+            let height = heights.iter().max()? - heights.iter().min()?;
+            Some((attribute("fill")?.to_lowercase(), height))
+        })
+        .filter(|(fill, _)| palette(4).contains(fill))
+        .collect();
+    let fills: Vec<&String> = shapes.iter().map(|(fill, _)| fill).collect();
+    let expected = palette(4);
+    assert_eq!(fills, expected.iter().rev().collect::<Vec<_>>());
+    let heights: Vec<i32> = shapes.iter().map(|&(_, height)| height).collect();
+    assert_eq!(heights, [460, 345, 230, 230]);
+}
+
+#[test]
 fn rows_need_not_sum_to_one() {
     let l = Matrix::new(2, 2, vec![3.0, 1.0, 1.0, 1.0]).unwrap();
     let scaled = Matrix::new(2, 2, vec![0.75, 0.25, 0.5, 0.5]).unwrap();

@@ -292,7 +292,7 @@ impl Chart {
                     count(TALLEST as u64)
                 ),
             )
-            .fix("show fewer terms per topic, or fewer charts in one cell"));
+            .fix("show fewer topics or terms, or fewer charts in one cell"));
         }
         Ok((width as u32, height as u32))
     }

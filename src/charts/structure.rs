@@ -33,14 +33,9 @@ pub fn sort_documents(l: &Matrix) -> Vec<usize> {
     let keys: Vec<(usize, f64)> = (0..l.rows())
         .map(|document| {
             let row = l.row(document);
-            let (mut topic, mut largest) = (0, f32::NEG_INFINITY);
-            for (candidate, &value) in row.iter().enumerate() {
-                if value > largest {
-                    (topic, largest) = (candidate, value);
-                }
-            }
-            let sum: f64 = row.iter().map(|&value| f64::from(value)).sum();
-            (topic, f64::from(largest) / sum)
+            let topic = dominant(row);
+            let largest = row.get(topic).copied().unwrap_or(0.0);
+            (topic, f64::from(largest) / sum(row))
         })
         .collect();
     let mut order: Vec<usize> = (0..l.rows()).collect();
@@ -49,6 +44,16 @@ pub fn sort_documents(l: &Matrix) -> Vec<usize> {
         topic_a.cmp(&topic_b).then(share_b.total_cmp(&share_a))
     });
     order
+}
+
+/// The first of the largest values.
+fn dominant(row: &[f32]) -> usize {
+    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    row.iter().position(|&value| value == largest).unwrap_or(0)
+}
+
+fn sum(row: &[f32]) -> f64 {
+    row.iter().map(|&value| f64::from(value)).sum()
 }
 
 pub(crate) struct Structure {
@@ -146,9 +151,9 @@ fn edges(l: &Matrix, order: &[usize], columns: usize, height: i32) -> Vec<Vec<i3
     let mut mean = vec![0.0f64; topics];
     let add = |mean: &mut [f64], position: usize, weight: f64| {
         let row = l.row(order[position]);
-        let sum: f64 = row.iter().map(|&value| f64::from(value)).sum();
+        let weight = weight / sum(row);
         for (mean, &value) in mean.iter_mut().zip(row) {
-            *mean += weight * f64::from(value) / sum;
+            *mean += weight * f64::from(value);
         }
     };
     (0..columns)
@@ -240,18 +245,13 @@ fn polygons(
         let x = |column: usize| {
             plot.left + (column as f64 / columns as f64 * f64::from(plot.width())).round() as i32
         };
-        let mut above: Option<&Vec<i32>> = None;
         for (edge, &colour) in outlines.iter().zip(palette).rev() {
-            // A topic without any proportion is hidden by the one below it.
             let outline = runs(edge).into_iter().flat_map(|(first, end)| {
                 let y = plot.bottom - edge[first];
                 [(x(first), y), (x(end), y)]
             });
             let ends = [(plot.right, plot.bottom), (plot.left, plot.bottom)];
-            if above != Some(edge) {
-                canvas.polygon(outline.chain(ends).collect(), colour)?;
-            }
-            above = Some(edge);
+            canvas.polygon(outline.chain(ends).collect(), colour)?;
         }
         return Ok(());
     }
@@ -259,13 +259,9 @@ fn polygons(
 
 /// Numbers of the dominant topics below their groups, where there is room for them.
 fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Result<()> {
-    let dominant: Vec<usize> = order
+    let topics: Vec<usize> = order
         .iter()
-        .map(|&document| {
-            let row = l.row(document);
-            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            row.iter().position(|&value| value == largest).unwrap_or(0)
-        })
+        .map(|&document| dominant(l.row(document)))
         .collect();
     let x = |position: usize| {
         plot.left + (position as f64 / order.len() as f64 * f64::from(plot.width())).round() as i32
@@ -273,11 +269,11 @@ fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Resul
     let axis = plot.bottom + 1;
     canvas.line(vec![(plot.left, axis), (plot.right, axis)], SOFT_INK, 2)?;
     let mut free_from = plot.left - 20;
-    for (first, end) in runs(&dominant) {
+    for (first, end) in runs(&topics) {
         for edge in [x(first), x(end)] {
             canvas.line(vec![(edge, axis), (edge, axis + 7)], SOFT_INK, 2)?;
         }
-        let label = dominant[first].to_string();
+        let label = topics[first].to_string();
         let half = text_width(&label, SMALL) / 2;
         let middle = (x(first) + x(end)) / 2;
         if middle - half >= free_from {
