@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// Encodes RGB pixels, row by row.
 ///
 /// Charts are flat colours and the softened edges of text and lines. Where they are more than 256, the 256 most
-/// frequent colours stay exactly as they are and the others, all of them edges, take the nearest of those.
+/// frequent colours stay exactly as they are and the others, edges nearly all, take the nearest of those.
 pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     let (pixels, _) = rgb.as_chunks::<3>();
     let mut frequency: HashMap<Rgb, usize> = HashMap::new();

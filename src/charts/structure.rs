@@ -1,7 +1,7 @@
 //! The structure plot: topic proportions of all documents.
 
 use super::axis::{BELOW, Scale, left_of, tick_labels, title_below, vertical};
-use super::canvas::{Anchor, Area, Canvas, INK, SMALL, SOFT_INK, text_width};
+use super::canvas::{Anchor, Area, Canvas, INK, Point, SMALL, SOFT_INK, text_width};
 use super::palette::{Rgb, colours};
 use super::{Panel, not_drawable, nothing};
 use crate::display::counted;
@@ -232,29 +232,50 @@ fn polygons(
     palette: &[Rgb],
 ) -> Result<()> {
     let mut columns = plot.width().max(1) as usize;
-    loop {
+    let outlines = loop {
         let edges = edges(l, order, columns, plot.height());
-        let outlines: Vec<Vec<i32>> = (0..palette.len())
-            .map(|topic| edges.iter().map(|column| column[topic]).collect())
+        let outlines: Vec<Vec<Point>> = (0..palette.len())
+            .map(|topic| {
+                let edge: Vec<i32> = edges.iter().map(|column| column[topic]).collect();
+                outline(plot, &edge, l.rows() > columns)
+            })
             .collect();
-        let points: usize = outlines.iter().map(|edge| 2 * runs(edge).len() + 2).sum();
-        if points > MOST_POINTS && columns > 16 {
-            columns -= columns / 8;
-            continue;
+        let points: usize = outlines.iter().map(Vec::len).sum();
+        if points <= MOST_POINTS || columns <= 16 {
+            break outlines;
         }
-        let x = |column: usize| {
-            plot.left + (column as f64 / columns as f64 * f64::from(plot.width())).round() as i32
-        };
-        for (edge, &colour) in outlines.iter().zip(palette).rev() {
-            let outline = runs(edge).into_iter().flat_map(|(first, end)| {
-                let y = plot.bottom - edge[first];
-                [(x(first), y), (x(end), y)]
-            });
-            let ends = [(plot.right, plot.bottom), (plot.left, plot.bottom)];
-            canvas.polygon(outline.chain(ends).collect(), colour)?;
-        }
-        return Ok(());
+        columns -= columns / 8;
+    };
+    for (outline, &colour) in outlines.into_iter().zip(palette).rev() {
+        canvas.polygon(outline, colour)?;
     }
+    Ok(())
+}
+
+/// The outline of everything below an edge. Columns of single documents are steps of two points; means of several
+/// documents are joined by lines through the columns' middles, which takes one.
+fn outline(plot: Area, edge: &[i32], joined: bool) -> Vec<Point> {
+    let x = |column: f64| {
+        plot.left + (column / edge.len() as f64 * f64::from(plot.width())).round() as i32
+    };
+    let y = |column: usize| plot.bottom - edge[column];
+    let mut points = vec![(plot.left, plot.bottom)];
+    if joined {
+        points.push((plot.left, y(0)));
+    }
+    for (first, end) in runs(edge) {
+        let (from, to) = (first as f64, end as f64);
+        match (joined, end - first) {
+            (false, _) => points.extend([(x(from), y(first)), (x(to), y(first))]),
+            (true, 1) => points.push((x(from + 0.5), y(first))),
+            (true, _) => points.extend([(x(from + 0.5), y(first)), (x(to - 0.5), y(first))]),
+        }
+    }
+    if joined {
+        points.push((plot.right, y(edge.len() - 1)));
+    }
+    points.push((plot.right, plot.bottom));
+    points
 }
 
 /// Numbers of the dominant topics below their groups, where there is room for them.
