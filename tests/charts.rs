@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Cursor;
 
+use base64::Engine;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_distr::{Distribution, Gamma};
@@ -548,6 +549,52 @@ fn charts_describe_themselves() {
     );
     let pair = side_by_side([chart.clone().title("True"), chart.title("Learned")]);
     assert!(format!("{pair:?}").starts_with("[True: topic"));
+}
+
+#[test]
+#[ignore = "a cell of what_a_cell_gets"]
+fn a_cell() {
+    Chart::loss(&[3.0, 2.0], &[-3.0, -2.0]).evcxr_display();
+}
+
+#[test]
+fn what_a_cell_gets() {
+    let cell = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["a_cell", "--exact", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let output = String::from_utf8(cell.stdout).unwrap();
+    let block = |mime: &str| {
+        let begin = format!("EVCXR_BEGIN_CONTENT {mime}\n");
+        let (_, rest) = output
+            .split_once(&begin)
+            .unwrap_or_else(|| panic!("{mime}: {output}"));
+        rest.split_once("\nEVCXR_END_CONTENT\n")
+            .unwrap()
+            .0
+            .to_string()
+    };
+    let png = base64::engine::general_purpose::STANDARD
+        .decode(block("image/png"))
+        .unwrap();
+    assert_eq!(
+        png,
+        Chart::loss(&[3.0, 2.0], &[-3.0, -2.0]).to_png().unwrap()
+    );
+    assert!(block("text/plain").starts_with("Loss curve: 2 epochs, at the end loss 2"));
+    assert_eq!(output.matches("EVCXR_BEGIN_CONTENT").count(), 2);
+}
+
+#[test]
+fn the_second_panel_says_where_its_scale_begins() {
+    let falling: Vec<f64> = (0..200)
+        .map(|epoch| 1.0 + 9.0 * (-f64::from(epoch) / 5.0).exp())
+        .collect();
+    let negative: Vec<f64> = falling.iter().map(|value| -value).collect();
+    let svg = Chart::loss(&falling, &negative).to_svg().unwrap();
+    assert!(svg.contains("scaled from epoch 21 on"));
+    let flat = Chart::loss(&[1.0; 200], &[-1.0; 200]).to_svg().unwrap();
+    assert!(!flat.contains("scaled from"));
 }
 
 #[test]
