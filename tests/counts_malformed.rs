@@ -433,7 +433,8 @@ fn damaged_files_never_panic() {
 fn malformed_arrays_are_refused() {
     use ErrorKind::{Shape, Value};
     let good = || (vec![0u64, 2, 3], vec![0u32, 2, 1], vec![1.0f32, 2.0, 3.0]);
-    let csr = |change: &dyn Fn(&mut Vec<u64>, &mut Vec<u32>, &mut Vec<f32>)| {
+    type Change = dyn Fn(&mut Vec<u64>, &mut Vec<u32>, &mut Vec<f32>);
+    let csr = |change: &Change| {
         let (mut indptr, mut indices, mut values) = good();
         change(&mut indptr, &mut indices, &mut values);
         Counts::csr(2, 3, indptr, indices, values)
@@ -555,7 +556,8 @@ fn failed_writes_leave_nothing_behind() {
     // 4 TiB of dense counts from next to nothing.
     let enormous = Counts::csr(1 << 20, 1 << 20, vec![0; (1 << 20) + 1], vec![], vec![]).unwrap();
     let missing = at("no-such-folder").join("a.npy");
-    let cases: Vec<(&str, Result<Counts, Error>, ErrorKind, &[&str])> = vec![
+    type Written = Result<Counts, Error>;
+    let cases: Vec<(&str, Written, ErrorKind, &[&str])> = vec![
         ("value beyond u8", counts.write_npy_as(at("kept.npy"), Dtype::U8), Value, &["300 does not fit u8", "row 1, column 1"]),
         ("value beyond u8 in CSR", sparse.write_npy_as(at("a.npy"), Dtype::U8), Value, &["300 does not fit u8", "row 0, column 1"]),
         ("NaN as integer", bad.write_npy_as(at("a.npy"), Dtype::I64), Value, &["NaN does not fit i64", "row 0, column 1"]),

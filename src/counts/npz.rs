@@ -228,9 +228,9 @@ fn entry(name: &str) -> String {
 }
 
 /// Opens an entry and reads its header.
-fn open_entry<'a>(
+fn open_entry(
     path: &Path,
-    archive: &'a mut Archive<'_>,
+    archive: &mut Archive<'_>,
     name: &str,
 ) -> Result<(Header, u64, impl Read)> {
     let file = archive.by_name(&format!("{name}.npy")).map_err(|source| {
