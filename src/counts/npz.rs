@@ -42,6 +42,11 @@ impl LazyCsr {
         }
     }
 
+    /// Whether the counts are still only in their file.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
+    }
+
     pub(super) fn get(&self) -> Result<&Csr> {
         match self {
             LazyCsr::Ready(csr) => Ok(csr),
@@ -50,6 +55,9 @@ impl LazyCsr {
                 csr,
                 reading,
             } => {
+                if let Some(csr) = csr.get() {
+                    return Ok(csr);
+                }
                 let _reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(csr) = csr.get() {
                     return Ok(csr);
