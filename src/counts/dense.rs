@@ -83,7 +83,7 @@ impl DenseStore {
         dtype: Dtype,
     ) -> Result<Self> {
         with_dtype!(dtype, T => {
-            if start % align_of::<T>() != 0 {
+            if !start.is_multiple_of(align_of::<T>()) {
                 return Err(unaligned(&map));
             }
             Ok(T::hold(Held::Mapped { map, start, length }))

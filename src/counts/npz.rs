@@ -42,6 +42,11 @@ impl LazyCsr {
         }
     }
 
+    /// Whether the counts are still only in their file.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
+    }
+
     pub(super) fn get(&self) -> Result<&Csr> {
         match self {
             LazyCsr::Ready(csr) => Ok(csr),
@@ -50,6 +55,9 @@ impl LazyCsr {
                 csr,
                 reading,
             } => {
+                if let Some(csr) = csr.get() {
+                    return Ok(csr);
+                }
                 let _reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(csr) = csr.get() {
                     return Ok(csr);
@@ -228,9 +236,9 @@ fn entry(name: &str) -> String {
 }
 
 /// Opens an entry and reads its header.
-fn open_entry<'a>(
+fn open_entry(
     path: &Path,
-    archive: &'a mut Archive<'_>,
+    archive: &mut Archive<'_>,
     name: &str,
 ) -> Result<(Header, u64, impl Read)> {
     let file = archive.by_name(&format!("{name}.npy")).map_err(|source| {
