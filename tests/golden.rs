@@ -123,14 +123,22 @@ fn the_whole_run_is_tinytopics() {
     };
     let orders = trace.orders();
     let settings = TopicModel::new(5).epochs(orders.len()).settings();
-    let replayed = replay::run(
-        &settings,
-        &trace.counts(),
-        &trace.matrix("L0"),
-        &trace.matrix("F0"),
-        &orders,
-    )
-    .unwrap();
+    for path in [replay::Path::Tensor, replay::Path::Fused] {
+        let replayed = replay::run(
+            path,
+            &settings,
+            &trace.counts(),
+            &trace.matrix("L0"),
+            &trace.matrix("F0"),
+            &orders,
+        )
+        .unwrap();
+        println!("{path:?}");
+        compare(&mut trace, &replayed);
+    }
+}
+
+fn compare(trace: &mut Trace, replayed: &replay::Replayed) {
     for (name, ours, tolerance) in [
         ("step_losses", &replayed.step_losses, 1e-4),
         ("epoch_losses", &replayed.epoch_losses, 1e-4),

@@ -18,13 +18,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use self::csr::Csr;
-use self::dense::{DenseRows, DenseStore, Held};
+use self::dense::{DenseStore, Held};
 use self::npz::LazyCsr;
 use crate::display::{Card, bytes, count};
 use crate::error::{Error, ErrorKind, Result};
 
-pub(crate) use self::dense::as_bytes;
+pub(crate) use self::dense::{DenseRows, as_bytes};
 pub use self::dtype::{CountValue, Dtype};
+pub(crate) use self::dtype::{Element, with_values};
 pub use self::summary::Summary;
 pub(crate) use self::write::write_npy_file;
 
