@@ -26,6 +26,9 @@ use crate::matrix::Matrix;
 /// Values of F's table in one shard, roughly: small enough to share out, large enough to be worth a task.
 const SHARD: usize = 1 << 14;
 
+/// Small tables are cut into about this many shards, so that all threads have work.
+const SHARES: usize = 8;
+
 pub(crate) struct FusedStep {
     topics: usize,
     terms: usize,
@@ -43,7 +46,10 @@ pub(crate) struct FusedStep {
 impl FusedStep {
     pub(crate) fn new(settings: &Settings, state: &State) -> Self {
         let (topics, terms) = state.f.shape();
-        let per_shard = (SHARD / topics).max(1).next_multiple_of(TURN);
+        let per_shard = (SHARD / topics)
+            .min(terms / SHARES)
+            .max(1)
+            .next_multiple_of(TURN);
         let shards = (0..terms)
             .step_by(per_shard)
             .map(|first| {

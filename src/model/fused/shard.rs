@@ -24,7 +24,8 @@ pub(super) struct Shard {
     moment2: Vec<f32>,
     /// exp(free - offset of the topic), and room to read past the end.
     exp: Vec<f32>,
-    /// Gathered over a batch; zero in between.
+    /// Gathered over a batch; zero in between. Rows are filled up to whole registers: a row that is stored must not
+    /// overlap the next one that is loaded, or the processor waits for the store.
     gradient: Vec<f32>,
     /// documents x width: what this shard contributes to the gradients of the batch's weights.
     pub(super) weight_gradients: Vec<f32>,
@@ -72,7 +73,7 @@ impl Shard {
             moment1: part(moments[0]),
             moment2: part(moments[1]),
             exp: vec![0.0; size + WIDEST],
-            gradient: vec![0.0; size + WIDEST],
+            gradient: vec![0.0; range.len() * topics.next_multiple_of(LANES)],
             weight_gradients: Vec::new(),
             likelihood: 0.0,
             sums: vec![0.0; topics],
@@ -180,7 +181,7 @@ impl Shard {
             &mut self.moment1,
             &mut self.moment2,
             &mut self.exp[..used],
-            &mut self.gradient[..used],
+            &mut self.gradient,
             turn,
             rates,
             &mut sums,
@@ -255,12 +256,13 @@ simd_dispatch! {
         likelihood: &mut f64,
     ) {
         let mut total = [0.0f64; LANES];
+        let strides = (topics, weights.len());
         for (columns, counts) in columns.chunks(CHUNK).zip(counts.chunks(CHUNK)) {
-            let mut starts = [0usize; CHUNK];
-            for (start, column) in starts.iter_mut().zip(columns) {
-                *start = (column - first) as usize * topics;
+            let mut rows = [0usize; CHUNK];
+            for (row, column) in rows.iter_mut().zip(columns) {
+                *row = (column - first) as usize;
             }
-            let starts = &starts[..columns.len()];
+            let rows = &rows[..columns.len()];
             // Rates of 1 and counts of 0 fill the chunk up: they change nothing.
             let (mut rates, mut shares) = ([0.0f32; CHUNK], [0.0f32; CHUNK]);
             rates[columns.len()..].fill(1.0);
@@ -268,27 +270,35 @@ simd_dispatch! {
             for (block, weights) in weights.chunks(WIDEST).enumerate() {
                 let at = block * WIDEST;
                 match weights.len() / LANES {
-                    1 => add_rates::<1>(weights, &exps[at..], starts, &mut rates),
-                    2 => add_rates::<2>(weights, &exps[at..], starts, &mut rates),
-                    3 => add_rates::<3>(weights, &exps[at..], starts, &mut rates),
-                    _ => add_rates::<4>(weights, &exps[at..], starts, &mut rates),
+                    1 => add_rates::<1>(weights, &exps[at..], rows, topics, &mut rates),
+                    2 => add_rates::<2>(weights, &exps[at..], rows, topics, &mut rates),
+                    3 => add_rates::<3>(weights, &exps[at..], rows, topics, &mut rates),
+                    _ => add_rates::<4>(weights, &exps[at..], rows, topics, &mut rates),
                 }
             }
-            for (lane, (rate, share)) in rates.iter().zip(&mut shares).enumerate() {
+            let mut logarithms = [0.0f32; CHUNK];
+            for lane in 0..CHUNK {
+                let (rate, count) = (rates[lane], shares[lane]);
                 let held = rate.max(SMALLEST_RATE as f32);
-                total[lane % LANES] += f64::from(*share * ln(held));
+                logarithms[lane] = count * ln(held);
                 // The logarithm is cut off below, and its slope with it.
-                *share = if *rate >= SMALLEST_RATE as f32 { *share / held } else { 0.0 };
+                let cut = rate < SMALLEST_RATE as f32;
+                shares[lane] = if cut { 0.0 } else { count / held };
+            }
+            for logarithms in logarithms.chunks_exact(LANES) {
+                for (total, logarithm) in total.iter_mut().zip(logarithms) {
+                    *total += f64::from(*logarithm);
+                }
             }
             let blocks = weights.chunks(WIDEST).zip(gradients.chunks_mut(WIDEST));
             for (block, (weights, gradients)) in blocks.enumerate() {
                 let at = block * WIDEST;
                 let (exps, table) = (&exps[at..], &mut table_gradient[at..]);
                 match weights.len() / LANES {
-                    1 => spread::<1>(weights, gradients, exps, table, starts, &shares),
-                    2 => spread::<2>(weights, gradients, exps, table, starts, &shares),
-                    3 => spread::<3>(weights, gradients, exps, table, starts, &shares),
-                    _ => spread::<4>(weights, gradients, exps, table, starts, &shares),
+                    1 => spread::<1>(weights, gradients, exps, table, rows, strides, &shares),
+                    2 => spread::<2>(weights, gradients, exps, table, rows, strides, &shares),
+                    3 => spread::<3>(weights, gradients, exps, table, rows, strides, &shares),
+                    _ => spread::<4>(weights, gradients, exps, table, rows, strides, &shares),
                 }
             }
         }
@@ -302,17 +312,18 @@ simd_dispatch! {
 fn add_rates<const REGISTERS: usize>(
     weights: &[f32],
     exps: &[f32],
-    starts: &[usize],
+    rows: &[usize],
+    topics: usize,
     rates: &mut [f32; CHUNK],
 ) {
     let weights: [[f32; LANES]; REGISTERS] =
         std::array::from_fn(|r| std::array::from_fn(|lane| weights[r * LANES + lane]));
-    for (rate, &start) in rates.iter_mut().zip(starts) {
-        let row = &exps[start..start + REGISTERS * LANES];
+    for (rate, &row) in rates.iter_mut().zip(rows) {
+        let (row, _) = exps[row * topics..][..REGISTERS * LANES].as_chunks::<LANES>();
         let mut products = [0.0f32; LANES];
-        for r in 0..REGISTERS {
+        for (weights, values) in weights.iter().zip(row) {
             for lane in 0..LANES {
-                products[lane] += weights[r][lane] * row[r * LANES + lane];
+                products[lane] += weights[lane] * values[lane];
             }
         }
         *rate += sum(products);
@@ -326,15 +337,16 @@ fn spread<const REGISTERS: usize>(
     gradients: &mut [f32],
     exps: &[f32],
     table_gradient: &mut [f32],
-    starts: &[usize],
+    rows: &[usize],
+    (topics, width): (usize, usize),
     shares: &[f32; CHUNK],
 ) {
     let weights: [[f32; LANES]; REGISTERS] =
         std::array::from_fn(|r| std::array::from_fn(|lane| weights[r * LANES + lane]));
     let mut totals = [[0.0f32; LANES]; REGISTERS];
-    for (&start, &share) in starts.iter().zip(shares) {
-        let row = &exps[start..start + REGISTERS * LANES];
-        let out = &mut table_gradient[start..start + REGISTERS * LANES];
+    for (&row, &share) in rows.iter().zip(shares) {
+        let out = &mut table_gradient[row * width..][..REGISTERS * LANES];
+        let row = &exps[row * topics..][..REGISTERS * LANES];
         for r in 0..REGISTERS {
             for lane in 0..LANES {
                 totals[r][lane] += share * row[r * LANES + lane];
@@ -366,22 +378,28 @@ simd_dispatch! {
         let (decay, size) = (rates.decay as f32, rates.size as f32);
         let (root, epsilon) = (rates.root as f32, EPSILON as f32);
         let length = turn.pull.len();
+        let topics = length / TURN;
+        let width = topics.next_multiple_of(LANES);
+        let mut packed = vec![0.0; length];
         let tables = free
             .chunks_mut(length)
             .zip(moment1.chunks_mut(length))
             .zip(moment2.chunks_mut(length))
             .zip(exps.chunks_mut(length))
-            .zip(gradient.chunks_mut(length));
+            .zip(gradient.chunks_mut(TURN * width));
         for ((((free, moment1), moment2), exps), gradient) in tables {
+            for (packed, row) in packed.chunks_mut(topics).zip(gradient.chunks(width)) {
+                packed.copy_from_slice(&row[..topics]);
+            }
+            gradient.fill(0.0);
             // Equal lengths that the compiler can see.
             let length = free.len();
             let (moment1, moment2) = (&mut moment1[..length], &mut moment2[..length]);
-            let (exps, gradient) = (&mut exps[..length], &mut gradient[..length]);
+            let (exps, gradient) = (&mut exps[..length], &packed[..length]);
             let (pull, offset) = (&turn.pull[..length], &turn.offset[..length]);
             let (sums, largest) = (&mut sums[..length], &mut largest[..length]);
             for i in 0..length {
                 let g = exps[i] * (pull[i] - gradient[i]);
-                gradient[i] = 0.0;
                 let m = beta1 * moment1[i] + rest1 * g;
                 let v = beta2 * moment2[i] + rest2 * g * g;
                 let value = free[i] * decay - size * m / (v.sqrt() * root + epsilon);

@@ -16,14 +16,19 @@ pub(super) fn exp(x: f32) -> f32 {
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
     let x = x.clamp(-87.0, 88.0);
-    let n = (x * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let rounded = x * std::f32::consts::LOG2_E + ROUND;
+    let n = rounded - ROUND;
     let r = x - n * LN2_HIGH - n * LN2_LOW;
     let mut sum = 1.0 / 720.0;
     for coefficient in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
         sum = sum * r + coefficient;
     }
-    // SAFETY of the cast: n lies in [-126, 127], so the exponent stays a normal one.
-    sum * f32::from_bits(((n as i32 + 127) as u32) << 23)
+    // The low bits of the rounded number are n itself, within [-126, 127]: an exponent, without a slow conversion.
+    let exponent = rounded
+        .to_bits()
+        .wrapping_sub(ROUND.to_bits())
+        .wrapping_add(127);
+    sum * f32::from_bits(exponent << 23)
 }
 
 /// ln(x) for normal positive x; absolute error below 1e-7 times max(1, |ln x|).
@@ -47,15 +52,9 @@ pub(super) fn ln(x: f32) -> f32 {
 /// The sum of an array, in halves: an order that vectors can follow.
 #[inline(always)]
 pub(super) fn sum(values: [f32; LANES]) -> f32 {
-    let mut values = values;
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            values[lane] += values[lane + width];
-        }
-        width /= 2;
-    }
-    values[0]
+    let eight: [f32; 8] = std::array::from_fn(|lane| values[lane] + values[lane + 8]);
+    let four: [f32; 4] = std::array::from_fn(|lane| eight[lane] + eight[lane + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 #[cfg(test)]
