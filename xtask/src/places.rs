@@ -51,20 +51,6 @@ impl Places {
         })
     }
 
-    /// For the kernel's launcher, which Jupyter starts with the three folders in its environment.
-    pub fn of_launcher() -> Result<Self> {
-        let folder = |name: &str| {
-            env::var_os(name)
-                .map(PathBuf::from)
-                .ok_or_else(|| Fail::new(format!("{name} is not set; start the kernel from the kernel spec that `cargo xtask setup` writes")))
-        };
-        Ok(Self {
-            root: folder("TOPICBOOK_ROOT")?,
-            cache: folder("TOPICBOOK_CACHE")?,
-            target: folder("CARGO_TARGET_DIR")?,
-        })
-    }
-
     /// Executed notebooks and their data.
     pub fn build(&self) -> PathBuf {
         self.root.join("build")

@@ -45,6 +45,8 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .env("LD_LIBRARY_PATH", build.folder())
         // Never read. Its closing tells the reaper that the kernel has ended, however it ended.
         .stdin(Stdio::from(OwnedFd::from(pipe)))
+        // evcxr's remarks about its configuration. What cells print goes through Jupyter's protocol.
+        .stdout(Stdio::null())
         .exec();
     Err(Fail::new(format!(
         "cannot start {}: {error}",

@@ -59,7 +59,11 @@ pub fn seconds(time: Duration) -> String {
     if seconds < 90.0 {
         format!("{seconds:.1} s")
     } else {
-        format!("{:.0} min {:.0} s", (seconds / 60.0).floor(), seconds % 60.0)
+        format!(
+            "{:.0} min {:.0} s",
+            (seconds / 60.0).floor(),
+            seconds % 60.0
+        )
     }
 }
 
@@ -71,7 +75,10 @@ pub fn command(program: impl AsRef<Path>) -> Command {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_")
             || name.starts_with("CARGO_MANIFEST_")
-            || matches!(&*name, "CARGO" | "LD_LIBRARY_PATH" | "RUSTFLAGS" | "OUT_DIR")
+            || matches!(
+                &*name,
+                "CARGO" | "LD_LIBRARY_PATH" | "RUSTFLAGS" | "OUT_DIR"
+            )
         {
             command.env_remove(&*name);
         }
@@ -82,7 +89,9 @@ pub fn command(program: impl AsRef<Path>) -> Command {
 
 /// Runs a command to its end; its output goes to the terminal.
 pub fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().map_err(|error| cannot_start(command, &error))?;
+    let status = command
+        .status()
+        .map_err(|error| cannot_start(command, &error))?;
     if status.success() {
         Ok(())
     } else {
@@ -99,7 +108,11 @@ pub fn output(command: &mut Command) -> Result<String> {
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     } else {
-        Err(Fail(format!("{} ended with {}", name(command), output.status)))
+        Err(Fail(format!(
+            "{} ended with {}",
+            name(command),
+            output.status
+        )))
     }
 }
 

@@ -39,12 +39,15 @@ impl Build {
             if build.library().is_file() && build.crates.is_dir() {
                 return Ok(build);
             }
-            step("building the library (the first time some 25 minutes on 2 cores, for 300 crates)", || {
-                run(command("cargo")
-                    .args(["build", "--package", "topicbook", "--lib"])
-                    .current_dir(&places.root)
-                    .env("CARGO_TARGET_DIR", &places.target))
-            })?;
+            step(
+                "building the library (the first time some 25 minutes on 2 cores, for 300 crates)",
+                || {
+                    run(command("cargo")
+                        .args(["build", "--package", "topicbook", "--lib"])
+                        .current_dir(&places.root)
+                        .env("CARGO_TARGET_DIR", &places.target))
+                },
+            )?;
             if fingerprint(places, toolchain)? == name {
                 build.publish(places)?;
                 return Ok(build);
