@@ -1,12 +1,54 @@
 //! Topic models for count matrices that do not fit, in evcxr notebooks.
+//!
+//! The modules follow the data: [`Counts`] (opened, or drawn by [`Synthetic`]) are fitted by a [`TopicModel`] into a
+//! [`Fit`], which gives [`Matrix`], [`Table`] and [`Chart`] values that show themselves below a notebook's cell.
+//!
+//! ```
+//! use topicbook::prelude::*;
+//!
+//! let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(42).generate()?;
+//! let fit = TopicModel::new(3).epochs(5).seed(42).quiet().fit(corpus.counts())?;
+//! let fit = fit.align_to(corpus.true_f())?;
+//! println!("{} nats a token", fit.log_likelihood_per_token());
+//! # Ok::<(), Error>(())
+//! ```
 
+mod beside;
+mod charts;
+mod counts;
+mod device;
+mod display;
 mod error;
+mod fit;
+mod loader;
 mod matrix;
+mod memory;
+mod model;
+mod random;
+mod simd;
+mod synthetic;
+mod table;
+mod terms;
 
+pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
+pub use counts::{CountValue, Counts, Dtype, Layout, Location, Summary};
+pub use device::Device;
 pub use error::{Error, ErrorKind, Result};
+pub use fit::Fit;
 pub use matrix::Matrix;
+#[doc(hidden)]
+pub use model::replay;
+pub use model::{Settings, TopicModel};
+/// The Polars that [`Table`] is made of, so that nobody has to match its version.
+pub use polars;
+pub use synthetic::{Corpus, Synthetic};
+pub use table::Table;
+pub use terms::Terms;
 
 /// What a notebook's first cell brings in.
 pub mod prelude {
-    pub use crate::{Error, Matrix, Result};
+    pub use crate::{
+        Chart, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings, Synthetic,
+        Table, Terms, TopicModel, side_by_side, stack,
+    };
 }

@@ -38,11 +38,17 @@ impl Matrix {
             )
             .fix("pass rows * columns values, row by row"));
         }
-        Ok(Self {
+        Ok(Self::from_parts(rows, columns, values))
+    }
+
+    /// For values whose number is right by construction.
+    pub(crate) fn from_parts(rows: usize, columns: usize, values: Vec<f32>) -> Self {
+        debug_assert_eq!(rows * columns, values.len());
+        Self {
             rows,
             columns,
             values: values.into(),
-        })
+        }
     }
 
     /// Rows and columns.

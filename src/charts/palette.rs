@@ -1,0 +1,185 @@
+//! The colours of the topics.
+
+use std::sync::LazyLock;
+
+/// A colour of the sRGB space.
+pub(crate) type Rgb = [u8; 3];
+
+/// tinytopics' ten colours: Observable's ten in the order of D3's category10.
+const TEN: [Rgb; 10] = [
+    [0x42, 0x69, 0xD0],
+    [0xEF, 0xB1, 0x18],
+    [0x3C, 0xA9, 0x51],
+    [0xFF, 0x72, 0x5C],
+    [0xA4, 0x63, 0xF2],
+    [0x9C, 0x6B, 0x4E],
+    [0xFF, 0x8A, 0xB7],
+    [0x94, 0x98, 0xA0],
+    [0x6C, 0xC5, 0xB0],
+    [0x97, 0xBB, 0xF5],
+];
+
+/// One colour per topic, as `#rrggbb`: the colours that charts of `k` topics use.
+///
+/// Up to ten topics these are tinytopics' ten colours. Beyond, a cubic spline runs through the ten in CIELAB
+/// (the not-a-knot spline, as tinytopics 0.9 does it) and is sampled evenly; what falls outside sRGB is clipped.
+///
+/// ```
+/// assert_eq!(topicbook::palette(2), ["#4269d0", "#efb118"]);
+/// assert_eq!(topicbook::palette(25).len(), 25);
+/// ```
+pub fn palette(k: usize) -> Vec<String> {
+    colours(k)
+        .into_iter()
+        .map(|[red, green, blue]| format!("#{red:02x}{green:02x}{blue:02x}"))
+        .collect()
+}
+
+pub(crate) fn colours(k: usize) -> Vec<Rgb> {
+    if k <= TEN.len() {
+        return TEN[..k].to_vec();
+    }
+    (0..k)
+        .map(|index| to_rgb(SPLINE.at(index as f64 / (k - 1) as f64)))
+        .collect()
+}
+
+static SPLINE: LazyLock<Spline> = LazyLock::new(|| Spline::through(TEN.map(to_lab)));
+
+/// A cubic spline through ten evenly spaced points in three dimensions.
+struct Spline {
+    points: [[f64; 3]; 10],
+    /// Second derivatives at the points, for a distance of one between them.
+    bends: [[f64; 3]; 10],
+}
+
+impl Spline {
+    /// The third derivative is continuous at the second and the last but one point too ("not a knot"), which
+    /// makes the second derivative there one sixth of the right-hand side; the others follow from the usual
+    /// tridiagonal system.
+    fn through(points: [[f64; 3]; 10]) -> Self {
+        let mut bends = [[0.0; 3]; 10];
+        for axis in 0..3 {
+            let right = |i: usize| {
+                6.0 * (points[i - 1][axis] - 2.0 * points[i][axis] + points[i + 1][axis])
+            };
+            let mut bend = [0.0; 10];
+            bend[1] = right(1) / 6.0;
+            bend[8] = right(8) / 6.0;
+            // Diagonally dominant: every sweep at least halves the error.
+            for _ in 0..64 {
+                for i in 2..8 {
+                    bend[i] = (right(i) - bend[i - 1] - bend[i + 1]) / 4.0;
+                }
+            }
+            bend[0] = 2.0 * bend[1] - bend[2];
+            bend[9] = 2.0 * bend[8] - bend[7];
+            for i in 0..10 {
+                bends[i][axis] = bend[i];
+            }
+        }
+        Self { points, bends }
+    }
+
+    /// The point at `position` between 0 and 1.
+    fn at(&self, position: f64) -> [f64; 3] {
+        let position = 9.0 * position;
+        let left = (position.floor() as usize).min(8);
+        let b = position - left as f64;
+        let a = 1.0 - b;
+        std::array::from_fn(|axis| {
+            a * self.points[left][axis]
+                + b * self.points[left + 1][axis]
+                + ((a.powi(3) - a) * self.bends[left][axis]
+                    + (b.powi(3) - b) * self.bends[left + 1][axis])
+                    / 6.0
+        })
+    }
+}
+
+/// sRGB to CIE XYZ (IEC 61966-2-1, rounded as in scikit-image) and the white point D65 for two degrees.
+const XYZ_OF_RGB: [[f64; 3]; 3] = [
+    [0.412453, 0.357580, 0.180423],
+    [0.212671, 0.715160, 0.072169],
+    [0.019334, 0.119193, 0.950227],
+];
+const WHITE: [f64; 3] = [0.95047, 1.0, 1.08883];
+
+fn to_lab(rgb: Rgb) -> [f64; 3] {
+    let linear = rgb.map(|channel| {
+        let c = f64::from(channel) / 255.0;
+        if c > 0.04045 {
+            ((c + 0.055) / 1.055).powf(2.4)
+        } else {
+            c / 12.92
+        }
+    });
+    let xyz = multiply(&XYZ_OF_RGB, linear);
+    let [x, y, z] = std::array::from_fn(|i| {
+        let t = xyz[i] / WHITE[i];
+        if t > 0.008856 {
+            t.cbrt()
+        } else {
+            7.787 * t + 16.0 / 116.0
+        }
+    });
+    [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+}
+
+fn to_rgb([l, a, b]: [f64; 3]) -> Rgb {
+    let y = (l + 16.0) / 116.0;
+    let t = [y + a / 500.0, y, (y - b / 200.0).max(0.0)];
+    let xyz: [f64; 3] = std::array::from_fn(|i| {
+        let value = if t[i] > 0.2068966 {
+            t[i].powi(3)
+        } else {
+            (t[i] - 16.0 / 116.0) / 7.787
+        };
+        value * WHITE[i]
+    });
+    multiply(&inverse(&XYZ_OF_RGB), xyz).map(|linear| {
+        let c = if linear > 0.0031308 {
+            1.055 * linear.powf(1.0 / 2.4) - 0.055
+        } else {
+            12.92 * linear
+        };
+        (255.0 * c.clamp(0.0, 1.0)).round() as u8
+    })
+}
+
+fn multiply(matrix: &[[f64; 3]; 3], vector: [f64; 3]) -> [f64; 3] {
+    matrix.map(|row| row.iter().zip(vector).map(|(m, v)| m * v).sum())
+}
+
+/// By cofactors, whose signs the cyclic indices carry.
+fn inverse(m: &[[f64; 3]; 3]) -> [[f64; 3]; 3] {
+    let cofactor = |i: usize, j: usize| {
+        let [r, s] = [(i + 1) % 3, (i + 2) % 3];
+        let [c, d] = [(j + 1) % 3, (j + 2) % 3];
+        m[r][c] * m[s][d] - m[r][d] * m[s][c]
+    };
+    let determinant: f64 = (0..3).map(|j| m[0][j] * cofactor(0, j)).sum();
+    std::array::from_fn(|i| std::array::from_fn(|j| cofactor(j, i) / determinant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lab_and_back_is_the_same_colour() {
+        for colour in TEN
+            .into_iter()
+            .chain([[0, 0, 0], [255, 255, 255], [1, 2, 3]])
+        {
+            assert_eq!(to_rgb(to_lab(colour)), colour);
+        }
+    }
+
+    #[test]
+    fn the_spline_runs_through_the_ten() {
+        for (index, &colour) in TEN.iter().enumerate() {
+            assert_eq!(to_rgb(SPLINE.at(index as f64 / 9.0)), colour);
+        }
+    }
+}

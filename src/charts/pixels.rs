@@ -1,0 +1,126 @@
+//! Pixels to PNG, as small as it gets: at most 256 colours, so one byte a pixel before compression.
+
+use std::collections::HashMap;
+
+use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
+
+use super::palette::Rgb;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Encodes RGB pixels, row by row.
+///
+/// Charts are flat colours and the softened edges of text and lines. Where they are more than 256, the 256 most
+/// frequent colours stay exactly as they are and the others, all of them edges, take the nearest of those.
+pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
+    let (pixels, _) = rgb.as_chunks::<3>();
+    let mut frequency: HashMap<Rgb, u32> = HashMap::new();
+    for &pixel in pixels {
+        *frequency.entry(pixel).or_default() += 1;
+    }
+    let mut colours: Vec<(Rgb, u32)> = frequency.into_iter().collect();
+    colours.sort_unstable_by_key(|&(colour, pixels)| (std::cmp::Reverse(pixels), colour));
+    let palette: Vec<Rgb> = colours
+        .iter()
+        .take(256)
+        .map(|&(colour, _)| colour)
+        .collect();
+    let index_of: HashMap<Rgb, u8> = colours
+        .iter()
+        .map(|&(colour, _)| (colour, nearest(&palette, colour)))
+        .collect();
+
+    // Rows of a chart repeat and its pixels run on: without many colours packing tightly beats filtering.
+    let depth = match palette.len() {
+        ..=2 => BitDepth::One,
+        3..=4 => BitDepth::Two,
+        5..=16 => BitDepth::Four,
+        _ => BitDepth::Eight,
+    };
+    let per_byte = 8 / depth as usize;
+    let mut packed = Vec::with_capacity(pixels.len() / per_byte + height as usize);
+    for row in pixels.chunks(width.max(1) as usize) {
+        for group in row.chunks(per_byte) {
+            let byte = group.iter().enumerate().fold(0, |byte, (place, pixel)| {
+                byte | index_of[pixel] << (8 - depth as usize * (place + 1))
+            });
+            packed.push(byte);
+        }
+    }
+
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height);
+    encoder.set_color(ColorType::Indexed);
+    encoder.set_depth(depth);
+    encoder.set_palette(palette.concat());
+    encoder.set_compression(Compression::High);
+    encoder.set_filter(Filter::NoFilter);
+    let mut writer = encoder.write_header().map_err(not_encoded)?;
+    writer.write_image_data(&packed).map_err(not_encoded)?;
+    writer.finish().map_err(not_encoded)?;
+    Ok(file)
+}
+
+fn nearest(palette: &[Rgb], colour: Rgb) -> u8 {
+    let distance = |other: &Rgb| -> u32 {
+        let parts = other.iter().zip(colour);
+        parts.map(|(&a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
+    };
+    let nearest = palette
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, other)| distance(other));
+    nearest.map_or(0, |(index, _)| index as u8)
+}
+
+fn not_encoded(error: EncodingError) -> Error {
+    Error::new(
+        ErrorKind::Drawing,
+        format!("cannot encode the picture: {error}"),
+    )
+    .fix("this is a fault of topicbook: please report it")
+    .because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(file: &[u8]) -> Vec<u8> {
+        let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
+        decoder.set_transformations(png::Transformations::EXPAND);
+        let mut reader = decoder.read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let frame = reader.next_frame(&mut pixels).unwrap();
+        pixels.truncate(frame.buffer_size());
+        pixels
+    }
+
+    #[test]
+    fn few_colours_come_back_exactly_at_every_depth() {
+        for colours in [1u32, 2, 3, 4, 5, 16, 17, 256] {
+            let (width, height) = (37, 29);
+            let rgb: Vec<u8> = (0..width * height)
+                .flat_map(|i| {
+                    let c = (i % colours) as u8;
+                    [c, c.wrapping_mul(7), 255 - c]
+                })
+                .collect();
+            let file = encode(&rgb, width, height).unwrap();
+            assert_eq!(decode(&file), rgb, "{colours} colours");
+        }
+    }
+
+    #[test]
+    fn frequent_colours_stay_exact_among_many() {
+        let flat = [66, 105, 208];
+        let rgb: Vec<u8> = (0..64 * 64u32)
+            .flat_map(|i| match i % 2 {
+                0 => flat,
+                _ => [(i % 251) as u8, (i / 251) as u8, 0],
+            })
+            .collect();
+        let decoded = decode(&encode(&rgb, 64, 64).unwrap());
+        let exact = decoded.chunks(3).filter(|pixel| *pixel == flat).count();
+        assert_eq!(exact, 64 * 32);
+    }
+}

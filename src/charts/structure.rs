@@ -1,0 +1,359 @@
+//! The structure plot: topic proportions of all documents.
+
+use super::axis::{BELOW, Scale, left_of, tick_labels, title_below, vertical};
+use super::canvas::{Anchor, Area, Canvas, INK, SMALL, SOFT_INK, text_width};
+use super::palette::{Rgb, colours};
+use super::{Panel, not_drawable, nothing};
+use crate::display::counted;
+use crate::error::Result;
+use crate::matrix::Matrix;
+
+const PLOT: i64 = 460;
+/// The line of text above the plot.
+const LABEL: i64 = 44;
+const LEGEND_ROW: i64 = 38;
+const SWATCH: i32 = 24;
+/// Up to so many topics the legend says "Topic 3", beyond just "3".
+const NAMED: usize = 20;
+/// Points of all polygons of an SVG, nine bytes each.
+const MOST_POINTS: usize = 40_000;
+
+/// Documents grouped by their dominant topic, in the order of the topics; inside a group by that topic's
+/// proportion, the largest first. Gives row indices of `l`; ties keep their order.
+///
+/// The dominant topic of a row is its first largest one, its proportion that value over the row's sum.
+///
+/// ```
+/// use topicbook::{Matrix, sort_documents};
+/// let l = Matrix::new(3, 2, vec![0.1, 0.9, 0.6, 0.4, 0.8, 0.2])?;
+/// assert_eq!(sort_documents(&l), [2, 1, 0]);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+pub fn sort_documents(l: &Matrix) -> Vec<usize> {
+    let keys: Vec<(usize, f64)> = (0..l.rows())
+        .map(|document| {
+            let row = l.row(document);
+            let (mut topic, mut largest) = (0, f32::NEG_INFINITY);
+            for (candidate, &value) in row.iter().enumerate() {
+                if value > largest {
+                    (topic, largest) = (candidate, value);
+                }
+            }
+            let sum: f64 = row.iter().map(|&value| f64::from(value)).sum();
+            (topic, f64::from(largest) / sum)
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..l.rows()).collect();
+    order.sort_by(|&a, &b| {
+        let ((topic_a, share_a), (topic_b, share_b)) = (keys[a], keys[b]);
+        topic_a.cmp(&topic_b).then(share_b.total_cmp(&share_a))
+    });
+    order
+}
+
+pub(crate) struct Structure {
+    l: Matrix,
+}
+
+impl Structure {
+    pub(crate) fn new(l: Matrix) -> Self {
+        Self { l }
+    }
+
+    fn topics(&self) -> usize {
+        self.l.columns()
+    }
+
+    fn check(&self) -> Result<()> {
+        let (documents, topics) = self.l.shape();
+        if documents == 0 || topics == 0 {
+            return Err(nothing(&format!(
+                "L has {documents} documents and {topics} topics"
+            )));
+        }
+        for document in 0..documents {
+            let row = self.l.row(document);
+            if let Some(topic) = row
+                .iter()
+                .position(|&value| !(0.0..=f32::MAX).contains(&value))
+            {
+                let place = format!("document {document}, topic {topic}");
+                return Err(not_drawable("a proportion", row[topic].into(), place));
+            }
+            if row.iter().all(|&value| value == 0.0) {
+                let place = format!("document {document}");
+                return Err(not_drawable("the sum of the proportions", 0.0, place));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Panel for Structure {
+    fn title(&self) -> &str {
+        "Structure plot"
+    }
+
+    fn describe(&self) -> String {
+        let (documents, topics) = self.l.shape();
+        format!(
+            "topic proportions of {}, {}",
+            counted(documents, "document"),
+            counted(topics, "topic")
+        )
+    }
+
+    fn height(&self, width: i64) -> i64 {
+        let legend = Legend::new(self.topics(), width as i32);
+        LABEL + PLOT + i64::from(2 * BELOW) + LEGEND_ROW * legend.rows() as i64
+    }
+
+    fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
+        self.check()?;
+        let palette = colours(self.topics());
+        let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let labels = tick_labels(&ticks);
+        let plot = Area {
+            left: area.left + left_of(&labels),
+            top: area.top + LABEL as i32,
+            right: area.right - 8,
+            bottom: area.top + (LABEL + PLOT) as i32,
+        };
+        let above = (plot.left, plot.top - LABEL as i32 / 2 - 2);
+        canvas.text("topic proportions", above, Anchor::Left, SMALL, SOFT_INK)?;
+        let y = Scale::new(0.0, 1.0, plot.bottom, plot.top);
+        vertical(canvas, plot, &y, &ticks, &labels)?;
+
+        let order = sort_documents(&self.l);
+        match canvas.is_vector() {
+            true => polygons(canvas, plot, &self.l, &order, &palette)?,
+            false => bars(canvas, plot, &self.l, &order, &palette)?,
+        }
+        groups(canvas, plot, &self.l, &order)?;
+        let documents = counted(self.l.rows(), "document");
+        title_below(canvas, plot, &format!("{documents}, by dominant topic"))?;
+        let legend = Legend::new(self.topics(), area.width());
+        legend.draw(canvas, area.left, plot.bottom + 2 * BELOW + 12, &palette)
+    }
+}
+
+/// Heights in pixels of the topics' upper edges, one row per column of the picture.
+///
+/// A column shows the mean of the documents under it, those at its edges by the part that is under it; where
+/// documents are wider than columns, the one at the column's middle.
+fn edges(l: &Matrix, order: &[usize], columns: usize, height: i32) -> Vec<Vec<i32>> {
+    let (documents, topics) = l.shape();
+    let mut mean = vec![0.0f64; topics];
+    let add = |mean: &mut [f64], position: usize, weight: f64| {
+        let row = l.row(order[position]);
+        let sum: f64 = row.iter().map(|&value| f64::from(value)).sum();
+        for (mean, &value) in mean.iter_mut().zip(row) {
+            *mean += weight * f64::from(value) / sum;
+        }
+    };
+    (0..columns)
+        .map(|column| {
+            mean.fill(0.0);
+            let scale = documents as f64 / columns as f64;
+            if documents < columns {
+                let middle = (column as f64 + 0.5) * scale;
+                add(&mut mean, (middle as usize).min(documents - 1), 1.0);
+            } else {
+                let (from, to) = (column as f64 * scale, (column + 1) as f64 * scale);
+                let last = (to.ceil() as usize).min(documents);
+                for position in from as usize..last {
+                    let overlap = to.min((position + 1) as f64) - from.max(position as f64);
+                    add(&mut mean, position, overlap.max(0.0));
+                }
+            }
+            let all: f64 = mean.iter().sum();
+            let mut below = 0.0;
+            mean.iter()
+                .map(|value| {
+                    below += value;
+                    (below / all * f64::from(height)).round() as i32
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// Runs of equal columns: first, one past the last.
+fn runs<T: PartialEq>(columns: &[T]) -> Vec<(usize, usize)> {
+    let mut runs = Vec::new();
+    let mut first = 0;
+    for column in 1..=columns.len() {
+        if column == columns.len() || columns[column] != columns[first] {
+            runs.push((first, column));
+            first = column;
+        }
+    }
+    runs
+}
+
+/// For pixels: a rectangle per topic and run of equal columns.
+fn bars(
+    canvas: &dyn Canvas,
+    plot: Area,
+    l: &Matrix,
+    order: &[usize],
+    palette: &[Rgb],
+) -> Result<()> {
+    let columns = edges(l, order, plot.width().max(1) as usize, plot.height());
+    for (first, end) in runs(&columns) {
+        let mut bottom = plot.bottom;
+        for (&edge, &colour) in columns[first].iter().zip(palette) {
+            let top = plot.bottom - edge;
+            let bar = Area {
+                left: plot.left + first as i32,
+                right: plot.left + end as i32,
+                top,
+                bottom,
+            };
+            canvas.rectangle(bar, colour)?;
+            bottom = top;
+        }
+    }
+    Ok(())
+}
+
+/// For shapes: one polygon per topic, from the axis to the topic's upper edge, the highest first, so that each
+/// edge is written once. Columns are made wider until the picture is small enough.
+fn polygons(
+    canvas: &dyn Canvas,
+    plot: Area,
+    l: &Matrix,
+    order: &[usize],
+    palette: &[Rgb],
+) -> Result<()> {
+    let mut columns = plot.width().max(1) as usize;
+    loop {
+        let edges = edges(l, order, columns, plot.height());
+        let outlines: Vec<Vec<i32>> = (0..palette.len())
+            .map(|topic| edges.iter().map(|column| column[topic]).collect())
+            .collect();
+        let points: usize = outlines.iter().map(|edge| 2 * runs(edge).len() + 2).sum();
+        if points > MOST_POINTS && columns > 16 {
+            columns -= columns / 8;
+            continue;
+        }
+        let x = |column: usize| {
+            plot.left + (column as f64 / columns as f64 * f64::from(plot.width())).round() as i32
+        };
+        let mut above: Option<&Vec<i32>> = None;
+        for (edge, &colour) in outlines.iter().zip(palette).rev() {
+            // A topic without any proportion is hidden by the one below it.
+            let outline = runs(edge).into_iter().flat_map(|(first, end)| {
+                let y = plot.bottom - edge[first];
+                [(x(first), y), (x(end), y)]
+            });
+            let ends = [(plot.right, plot.bottom), (plot.left, plot.bottom)];
+            if above != Some(edge) || above.is_none() {
+                canvas.polygon(outline.chain(ends).collect(), colour)?;
+            }
+            above = Some(edge);
+        }
+        return Ok(());
+    }
+}
+
+/// Numbers of the dominant topics below their groups, where there is room for them.
+fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Result<()> {
+    let dominant: Vec<usize> = order
+        .iter()
+        .map(|&document| {
+            let row = l.row(document);
+            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            row.iter().position(|&value| value == largest).unwrap_or(0)
+        })
+        .collect();
+    let x = |position: usize| {
+        plot.left + (position as f64 / order.len() as f64 * f64::from(plot.width())).round() as i32
+    };
+    canvas.line(
+        vec![(plot.left, plot.bottom), (plot.right, plot.bottom)],
+        SOFT_INK,
+        2,
+    )?;
+    let mut free_from = plot.left - 20;
+    for (first, end) in runs(&dominant) {
+        for edge in [x(first), x(end)] {
+            canvas.line(
+                vec![(edge, plot.bottom), (edge, plot.bottom + 7)],
+                SOFT_INK,
+                2,
+            )?;
+        }
+        let label = dominant[first].to_string();
+        let half = text_width(&label, SMALL) / 2;
+        let middle = (x(first) + x(end)) / 2;
+        if middle - half >= free_from {
+            canvas.text(
+                &label,
+                (middle, plot.bottom + 24),
+                Anchor::Centre,
+                SMALL,
+                INK,
+            )?;
+            free_from = middle + half + 10;
+        }
+    }
+    Ok(())
+}
+
+/// The topics' colours in rows below the plot.
+struct Legend {
+    topics: usize,
+    entry: i32,
+    columns: usize,
+}
+
+impl Legend {
+    fn new(topics: usize, width: i32) -> Self {
+        let longest = Self::label(topics, topics.saturating_sub(1));
+        let text = text_width(&longest, SMALL);
+        let entry = SWATCH + 10 + text + text / 8 + 24;
+        let most = (width / entry.max(1)).max(1) as usize;
+        // Rows of the same length.
+        let rows = topics.div_ceil(most).max(1);
+        Self {
+            topics,
+            entry,
+            columns: topics.div_ceil(rows).max(1),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.topics.div_ceil(self.columns)
+    }
+
+    fn label(topics: usize, topic: usize) -> String {
+        match topics {
+            ..=NAMED => format!("Topic {topic}"),
+            _ => topic.to_string(),
+        }
+    }
+
+    fn draw(&self, canvas: &dyn Canvas, left: i32, top: i32, palette: &[Rgb]) -> Result<()> {
+        for (topic, &colour) in palette.iter().enumerate() {
+            let left = left + (topic % self.columns) as i32 * self.entry;
+            let middle = top + (topic / self.columns) as i32 * LEGEND_ROW as i32 + SWATCH / 2;
+            let swatch = Area {
+                left,
+                top: middle - SWATCH / 2,
+                right: left + SWATCH,
+                bottom: middle + SWATCH / 2,
+            };
+            canvas.rectangle(swatch, colour)?;
+            let at = (swatch.right + 10, middle);
+            canvas.text(
+                &Self::label(self.topics, topic),
+                at,
+                Anchor::Left,
+                SMALL,
+                INK,
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! Sparse counts by row.
+
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind};
+
+/// Compressed sparse rows: row `i` holds `values[indptr[i]..indptr[i + 1]]` in the columns
+/// `indices[indptr[i]..indptr[i + 1]]`, which rise strictly within the row.
+pub(crate) struct Csr {
+    pub(crate) indptr: Vec<u64>,
+    pub(crate) indices: Vec<u32>,
+    pub(crate) values: Vec<f32>,
+}
+
+/// What is wrong with sparse arrays, before it is known whether they came from a file.
+pub(super) struct Problem {
+    what: String,
+    place: String,
+    fix: &'static str,
+}
+
+impl Problem {
+    pub(super) fn in_memory(self) -> Error {
+        Error::new(ErrorKind::Shape, self.what)
+            .at(self.place)
+            .fix(self.fix)
+    }
+
+    pub(super) fn in_file(self, path: &Path) -> Error {
+        Error::format(path, self.what).at(self.place).fix(self.fix)
+    }
+}
+
+const INDPTR: &str = "indptr has one entry per document and one more: it starts with 0, never falls, and ends with the number of values";
+const INDICES: &str = "column indices run from 0 to terms - 1";
+const TWICE: &str = "add them up first: X.sum_duplicates() in SciPy, group_by([\"doc\", \"term\"]).sum() in a table";
+
+impl Csr {
+    /// Checks everything that the loops rely on, and sorts rows whose columns are not in order.
+    pub(super) fn new(
+        documents: usize,
+        terms: usize,
+        indptr: Vec<u64>,
+        mut indices: Vec<u32>,
+        mut values: Vec<f32>,
+    ) -> Result<Self, Problem> {
+        let problem = |what: String, place: &str, fix| Problem {
+            what,
+            place: place.into(),
+            fix,
+        };
+        if indices.len() != values.len() {
+            return Err(problem(
+                format!("{} indices and {} values", indices.len(), values.len()),
+                "the lengths of indices and data",
+                "pass one column index per value",
+            ));
+        }
+        if documents.checked_add(1) != Some(indptr.len()) {
+            return Err(problem(
+                format!(
+                    "indptr has {} entries for {documents} documents",
+                    indptr.len()
+                ),
+                "the length of indptr",
+                INDPTR,
+            ));
+        }
+        if indptr[0] != 0 {
+            return Err(problem(
+                format!("indptr starts with {}", indptr[0]),
+                "indptr[0]",
+                INDPTR,
+            ));
+        }
+        if let Some(row) = indptr.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(problem(
+                format!("indptr falls from {} to {}", indptr[row], indptr[row + 1]),
+                &format!("indptr[{}]", row + 1),
+                INDPTR,
+            ));
+        }
+        if indptr[documents] != values.len() as u64 {
+            return Err(problem(
+                format!(
+                    "indptr ends with {} and there are {} values",
+                    indptr[documents],
+                    values.len()
+                ),
+                &format!("indptr[{documents}]"),
+                INDPTR,
+            ));
+        }
+        for row in 0..documents {
+            let range = indptr[row] as usize..indptr[row + 1] as usize;
+            let columns = &mut indices[range.clone()];
+            if let Some(&column) = columns.iter().find(|&&column| column as usize >= terms) {
+                return Err(problem(
+                    format!("column {column} of counts with {terms} terms"),
+                    &format!("row {row}"),
+                    INDICES,
+                ));
+            }
+            if !columns.is_sorted() {
+                let values = &mut values[range];
+                let mut pairs: Vec<(u32, f32)> = columns
+                    .iter()
+                    .copied()
+                    .zip(values.iter().copied())
+                    .collect();
+                pairs.sort_by_key(|pair| pair.0);
+                for (position, (column, value)) in pairs.into_iter().enumerate() {
+                    columns[position] = column;
+                    values[position] = value;
+                }
+            }
+            if let Some(pair) = columns.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(problem(
+                    "two values for the same document and term".into(),
+                    &format!("row {row}, column {}", pair[0]),
+                    TWICE,
+                ));
+            }
+        }
+        Ok(Self {
+            indptr,
+            indices,
+            values,
+        })
+    }
+
+    /// From one entry per document and term, in any order. Indices must have been checked against the
+    /// shape; `name` says where an entry came from, for the message about a pair that comes twice.
+    pub(super) fn from_triplets(
+        documents: usize,
+        rows: &[u32],
+        columns: &[u32],
+        counts: &[f32],
+        name: impl Fn(usize) -> String,
+    ) -> Result<Self, Problem> {
+        let mut indptr = vec![0u64; documents + 1];
+        for &row in rows {
+            indptr[row as usize + 1] += 1;
+        }
+        for row in 0..documents {
+            indptr[row + 1] += indptr[row];
+        }
+        let mut next = indptr.clone();
+        let mut order = vec![0usize; rows.len()];
+        for (entry, &row) in rows.iter().enumerate() {
+            let place = &mut next[row as usize];
+            order[*place as usize] = entry;
+            *place += 1;
+        }
+        drop(next);
+        for row in 0..documents {
+            let entries = &mut order[indptr[row] as usize..indptr[row + 1] as usize];
+            entries.sort_by_key(|&entry| columns[entry]);
+            if let Some(pair) = entries
+                .windows(2)
+                .find(|pair| columns[pair[0]] == columns[pair[1]])
+            {
+                return Err(Problem {
+                    what: format!("document {row} and term {} come twice", columns[pair[0]]),
+                    place: format!("{} and {}", name(pair[0]), name(pair[1])),
+                    fix: TWICE,
+                });
+            }
+        }
+        Ok(Self {
+            indptr,
+            indices: order.iter().map(|&entry| columns[entry]).collect(),
+            values: order.iter().map(|&entry| counts[entry]).collect(),
+        })
+    }
+
+    /// Columns as rows; `columns` is how many there are.
+    pub(super) fn transpose(&self, columns: usize) -> Self {
+        let mut indptr = vec![0u64; columns + 1];
+        for &column in &self.indices {
+            indptr[column as usize + 1] += 1;
+        }
+        for column in 0..columns {
+            indptr[column + 1] += indptr[column];
+        }
+        let mut next = indptr.clone();
+        let mut indices = vec![0; self.indices.len()];
+        let mut values = vec![0.0; self.values.len()];
+        for row in 0..self.indptr.len() - 1 {
+            let (row_columns, row_values) = self.row(row);
+            for (&column, &value) in row_columns.iter().zip(row_values) {
+                let place = &mut next[column as usize];
+                indices[*place as usize] = row as u32;
+                values[*place as usize] = value;
+                *place += 1;
+            }
+        }
+        Self {
+            indptr,
+            indices,
+            values,
+        }
+    }
+
+    /// The columns and values of one row.
+    pub(crate) fn row(&self, row: usize) -> (&[u32], &[f32]) {
+        let range = self.indptr[row] as usize..self.indptr[row + 1] as usize;
+        (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// Rows as dense `f32`, one after the other; the caller has checked rows and lengths.
+    pub(super) fn fill(&self, terms: usize, rows: &[usize], out: &mut [f32]) {
+        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(terms)) {
+            out.fill(0.0);
+            let (columns, values) = self.row(row);
+            for (&column, &value) in columns.iter().zip(values) {
+                out[column as usize] = value;
+            }
+        }
+    }
+
+    /// The rows in the order given, copied.
+    pub(super) fn select(&self, rows: &[usize]) -> Self {
+        let mut indptr = Vec::with_capacity(rows.len() + 1);
+        let mut indices = Vec::new();
+        let mut values = Vec::new();
+        indptr.push(0);
+        for &row in rows {
+            let (columns, row_values) = self.row(row);
+            indices.extend_from_slice(columns);
+            values.extend_from_slice(row_values);
+            indptr.push(indices.len() as u64);
+        }
+        Self {
+            indptr,
+            indices,
+            values,
+        }
+    }
+}

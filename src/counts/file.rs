@@ -1,0 +1,92 @@
+//! An open file that must not change under us.
+
+use std::fs::{File, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use memmap2::Mmap;
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// A file kept open, with the length and time of change it had when it was opened.
+pub struct KeptFile {
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+    pub(super) length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl KeptFile {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
+        let metadata = metadata(&file, path)?;
+        if metadata.is_dir() {
+            return Err(
+                Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
+                    .fix("name a file inside it"),
+            );
+        }
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+        })
+    }
+
+    /// Refuses a file that was cut or rewritten since it was opened.
+    ///
+    /// Reading a mapped page beyond the end of a file ends the process (SIGBUS), so this comes before
+    /// every access; it costs one system call. A cut in the very moment after it is not caught.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        let now = metadata(&self.file, &self.path)?;
+        if now.len() != self.length {
+            return Err(Error::format(
+                &self.path,
+                format!(
+                    "was {} bytes long when it was opened and is {} now",
+                    self.length,
+                    now.len()
+                ),
+            )
+            .fix("open it again once nothing writes to it any more"));
+        }
+        if now.modified().ok() != self.modified {
+            return Err(Error::format(&self.path, "was changed since it was opened")
+                .fix("open it again once nothing writes to it any more"));
+        }
+        Ok(())
+    }
+}
+
+fn metadata(file: &File, path: &Path) -> Result<Metadata> {
+    file.metadata()
+        .map_err(|source| Error::io("look at", path, source))
+}
+
+/// A file mapped into memory, read-only.
+pub struct MappedFile {
+    kept: KeptFile,
+    map: Mmap,
+}
+
+impl MappedFile {
+    pub(super) fn new(kept: KeptFile) -> Result<Self> {
+        // SAFETY: the map is read-only and every access goes through `bytes`, which refuses a file that
+        // changed. What remains (a write at the very moment of a read) gives a stale or torn count, which
+        // is a valid value of every element type; a cut at that moment ends the process.
+        let map = unsafe { Mmap::map(&kept.file) }
+            .map_err(|source| Error::io("map", &kept.path, source))?;
+        Ok(Self { kept, map })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.kept.path
+    }
+
+    /// All bytes of the file, after a check that they are still there.
+    pub(super) fn bytes(&self) -> Result<&[u8]> {
+        self.kept.check_unchanged()?;
+        Ok(&self.map)
+    }
+}

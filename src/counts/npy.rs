@@ -1,0 +1,298 @@
+//! The header of `.npy` files, and the files themselves.
+
+use std::io::{ErrorKind as IoKind, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
+
+use super::dense::DenseStore;
+use super::dtype::Dtype;
+use super::file::{KeptFile, MappedFile};
+use super::{Counts, Location, Store};
+use crate::error::{Error, ErrorKind, Result};
+
+/// NumPy itself refuses headers above 10,000 bytes; a plain array needs about 100.
+const LONGEST_HEADER: usize = 10_000;
+
+/// What a header says.
+pub(super) struct Header {
+    npyz: NpyHeader,
+    /// Bytes before the first value.
+    pub(super) length: usize,
+}
+
+impl Header {
+    /// Reads a header; `available` is how many bytes there are in all, header included.
+    pub(super) fn read(path: &Path, mut reader: impl Read, available: u64) -> Result<Self> {
+        let mut head = vec![0; 8];
+        let found = read_up_to(path, &mut reader, &mut head)?;
+        if found < 8 || &head[..6] != b"\x93NUMPY" {
+            return Err(not_npy(path, &head[..found]));
+        }
+        let width = match head[6] {
+            1 => 2,
+            2 | 3 => 4,
+            other => {
+                return Err(Error::format(
+                    path,
+                    format!("version {other}.{} of the .npy format is unknown", head[7]),
+                )
+                .fix("save it with np.save, which writes versions 1 to 3"));
+            }
+        };
+        head.resize(8 + width, 0);
+        if read_up_to(path, &mut reader, &mut head[8..])? < width {
+            return Err(cut(path, available));
+        }
+        let mut size = [0; 4];
+        size[..width].copy_from_slice(&head[8..]);
+        let size = u32::from_le_bytes(size) as usize;
+        let length = head.len() + size;
+        if length as u64 > available {
+            return Err(Error::format(
+                path,
+                format!("its header should take {length} bytes and the file has {available}"),
+            )
+            .fix("the file was cut or damaged: copy or save it again"));
+        }
+        if size > LONGEST_HEADER {
+            return Err(Error::format(
+                path,
+                format!("its header takes {size} bytes; a plain array needs about 100"),
+            )
+            .fix("save a plain numeric array with np.save"));
+        }
+        let start = head.len();
+        head.resize(length, 0);
+        if read_up_to(path, &mut reader, &mut head[start..])? < size {
+            return Err(cut(path, available));
+        }
+        guard_parser(path, &head[start..])?;
+        let npyz = NpyHeader::from_reader(head.as_slice()).map_err(|source| {
+            Error::format(path, format!("its header cannot be read: {source}"))
+                .fix("save it again with np.save")
+                .because(source)
+        })?;
+        Ok(Self { npyz, length })
+    }
+
+    pub(super) fn shape(&self) -> &[u64] {
+        self.npyz.shape()
+    }
+
+    /// The scalar type as its kind and size in bytes; refuses what holds no plain little-endian numbers.
+    pub(super) fn scalar(&self, path: &Path) -> Result<(TypeChar, u64)> {
+        let scalar = match self.npyz.dtype() {
+            DType::Plain(scalar) => scalar,
+            other => {
+                return Err(Error::format(
+                    path,
+                    format!(
+                        "its dtype {} is structured, and counts are plain numbers",
+                        other.descr()
+                    ),
+                )
+                .fix("save one numeric field: np.save(path, X[\"field\"])"));
+            }
+        };
+        let kind = scalar.type_char();
+        if kind == TypeChar::Object {
+            return Err(Error::format(
+                path,
+                "holds Python objects (dtype object), not numbers",
+            )
+            .fix("save numbers: np.save(path, X.astype(np.float32)); a sparse matrix with scipy.sparse.save_npz"));
+        }
+        if scalar.endianness() == Endianness::Big {
+            return Err(Error::format(
+                path,
+                format!(
+                    "its dtype {scalar} is big-endian; counts are read in place as little-endian"
+                ),
+            )
+            .fix("convert it: np.save(path, X.astype(X.dtype.newbyteorder(\"<\")))"));
+        }
+        Ok((kind, scalar.size_field()))
+    }
+
+    /// The dtype, one of those that counts are read in.
+    fn dtype(&self, path: &Path) -> Result<Dtype> {
+        let (kind, size) = self.scalar(path)?;
+        let name = match kind {
+            TypeChar::Bool => "bool".to_string(),
+            TypeChar::Int => format!("int{}", size * 8),
+            TypeChar::Uint => format!("uint{}", size * 8),
+            TypeChar::Float => format!("float{}", size * 8),
+            other => format!("{}{size}", other.to_str()),
+        };
+        match (kind, size) {
+            (TypeChar::Uint, 1) => Ok(Dtype::U8),
+            (TypeChar::Uint, 2) => Ok(Dtype::U16),
+            (TypeChar::Uint, 4) => Ok(Dtype::U32),
+            (TypeChar::Int, 4) => Ok(Dtype::I32),
+            (TypeChar::Int, 8) => Ok(Dtype::I64),
+            (TypeChar::Float, 4) => Ok(Dtype::F32),
+            (TypeChar::Float, 8) => Ok(Dtype::F64),
+            _ => Err(Error::format(path, format!("counts are not read from dtype {name}"))
+                .fix("save as uint8, uint16, uint32, int32, int64, float32 or float64: np.save(path, X.astype(np.uint16))")),
+        }
+    }
+
+    /// Refuses Fortran order, in which a document's counts do not lie together.
+    pub(super) fn check_order(&self, path: &Path) -> Result<()> {
+        if self.npyz.order() == Order::Fortran && self.shape().len() > 1 {
+            return Err(Error::format(
+                path,
+                "is in Fortran order (column by column); counts are read row by row",
+            )
+            .fix("convert it: np.save(path, np.ascontiguousarray(X))"));
+        }
+        Ok(())
+    }
+}
+
+/// Opens a `.npy` file: reads the header, maps the rest.
+pub(super) fn open(path: &Path) -> Result<Counts> {
+    let kept = KeptFile::open(path)?;
+    let length = kept.length;
+    let header = Header::read(path, &kept.file, length)?;
+    let dtype = header.dtype(path)?;
+    let shape = header.shape();
+    let &[documents, terms] = shape else {
+        return Err(Error::format(
+            path,
+            format!(
+                "has {} dimensions {shape:?}; counts have two, documents x terms",
+                shape.len()
+            ),
+        )
+        .fix("reshape it: np.save(path, X.reshape(documents, terms))"));
+    };
+    header.check_order(path)?;
+    let expected = documents
+        .checked_mul(terms)
+        .and_then(|values| values.checked_mul(dtype.bytes() as u64))
+        .and_then(|size| size.checked_add(header.length as u64))
+        .ok_or_else(|| too_large(path, shape))?;
+    if expected != length {
+        return Err(Error::format(
+            path,
+            format!("{documents} x {terms} counts of {dtype} take {expected} bytes with the header, and the file has {length}"),
+        )
+        .fix(if length < expected {
+            "the file was cut: copy or write it again"
+        } else {
+            "the file holds more than its header says: write it again with np.save"
+        }));
+    }
+    let too_large = |_| too_large(path, shape);
+    let documents = usize::try_from(documents).map_err(too_large)?;
+    let terms = usize::try_from(terms).map_err(too_large)?;
+    let map = Arc::new(MappedFile::new(kept)?);
+    let store = DenseStore::mapped(map, header.length, documents * terms, dtype)?;
+    Counts::new(
+        documents,
+        terms,
+        Store::Dense(store),
+        Location::File(path.to_path_buf()),
+    )
+}
+
+/// Writes the header of a C-order array: version 1.0, padded to 64 bytes.
+pub(super) fn write_header(out: impl Write, dtype: &str, shape: &[u64]) -> std::io::Result<()> {
+    let dtype = dtype.parse().map_err(std::io::Error::other)?;
+    npyz::WriteOptions::new_header_only()
+        .dtype(DType::Plain(dtype))
+        .shape(shape)
+        .writer(out)
+        .write_header_only()
+        .map(drop)
+}
+
+fn read_up_to(path: &Path, reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize> {
+    let mut found = 0;
+    while found < buffer.len() {
+        match reader.read(&mut buffer[found..]) {
+            Ok(0) => break,
+            Ok(more) => found += more,
+            Err(error) if error.kind() == IoKind::Interrupted => {}
+            Err(error) => return Err(Error::io("read", path, error)),
+        }
+    }
+    Ok(found)
+}
+
+fn not_npy(path: &Path, start: &[u8]) -> Error {
+    if start.is_empty() {
+        return Error::format(path, "is empty").fix("write it again with np.save");
+    }
+    let error = Error::format(path, "does not begin as a .npy file does");
+    if start.starts_with(b"PK") {
+        error.fix("it looks like a zip archive: give it the ending .npz")
+    } else {
+        error.fix("save the counts with np.save, or give the file the ending of what it holds")
+    }
+}
+
+fn cut(path: &Path, available: u64) -> Error {
+    Error::format(
+        path,
+        format!("ends inside its header, after {available} bytes"),
+    )
+    .fix("the file was cut: copy or write it again")
+}
+
+fn too_large(path: &Path, shape: &[u64]) -> Error {
+    Error::format(path, format!("no file holds an array of shape {shape:?}"))
+        .fix("the header is damaged: write the file again with np.save")
+}
+
+/// Turns away headers that would harm the parser: brackets so deep that it runs out of stack, and shapes
+/// whose product overflows, which it multiplies without a check.
+fn guard_parser(path: &Path, text: &[u8]) -> Result<()> {
+    const DEEPEST: usize = 16;
+    let mut depth = 0usize;
+    for &byte in text {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return Err(Error::format(
+                path,
+                "its header cannot be read: brackets nested too deeply",
+            )
+            .fix("save it again with np.save"));
+        }
+    }
+    let text = String::from_utf8_lossy(text);
+    let shape = text.split("shape").nth(1).unwrap_or_default();
+    let shape = shape.split([')', ']', '}']).next().unwrap_or_default();
+    let sizes: Vec<u64> = shape
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|digits| !digits.is_empty())
+        .map(|digits| digits.parse().unwrap_or(u64::MAX))
+        .collect();
+    sizes
+        .iter()
+        .try_fold(1u64, |product, &size| product.checked_mul(size.max(1)))
+        .map(drop)
+        .ok_or_else(|| too_large(path, &sizes))
+}
+
+/// Refuses a path to write to that would not open again.
+pub(super) fn check_ending(path: &Path, ending: &str) -> Result<()> {
+    if path
+        .extension()
+        .is_some_and(|found| found.eq_ignore_ascii_case(ending))
+    {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Setting,
+        format!("{} does not end in .{ending}", path.display()),
+    )
+    .fix(format!("name it {}", path.with_extension(ending).display())))
+}

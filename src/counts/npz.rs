@@ -1,0 +1,667 @@
+//! Sparse counts in `.npz` archives, as `scipy.sparse.save_npz` writes and reads them.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use npyz::TypeChar;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::csr::{Csr, Problem};
+use super::dense::{DenseRows, as_bytes};
+use super::dtype::{CountValue, Element, with_values};
+use super::file::KeptFile;
+use super::npy::{self, Header};
+use super::{Counts, Location, Store, View, values};
+use crate::beside::write_beside;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Sparse counts in memory, or in a file until they are first asked for.
+pub(super) enum LazyCsr {
+    Ready(Csr),
+    File {
+        source: Source,
+        csr: OnceLock<Csr>,
+        /// Held while reading, so that two threads do not both read.
+        reading: Mutex<()>,
+    },
+}
+
+impl LazyCsr {
+    pub(super) fn ready(csr: Csr) -> Self {
+        LazyCsr::Ready(csr)
+    }
+
+    /// Number of stored counts, known without reading them.
+    pub(super) fn stored(&self) -> u64 {
+        match self {
+            LazyCsr::Ready(csr) => csr.values.len() as u64,
+            LazyCsr::File { source, .. } => source.stored,
+        }
+    }
+
+    pub(super) fn get(&self) -> Result<&Csr> {
+        match self {
+            LazyCsr::Ready(csr) => Ok(csr),
+            LazyCsr::File {
+                source,
+                csr,
+                reading,
+            } => {
+                let _reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(csr) = csr.get() {
+                    return Ok(csr);
+                }
+                let read = source.read()?;
+                Ok(csr.get_or_init(|| read))
+            }
+        }
+    }
+}
+
+/// An archive whose headers have been read.
+pub(super) struct Source {
+    kept: KeptFile,
+    documents: usize,
+    terms: usize,
+    stored: u64,
+    arrangement: Arrangement,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Arrangement {
+    Csr,
+    Csc,
+    Coo,
+}
+
+/// An archive read through its own buffer: the file handle is shared, so one reader at a time.
+type Archive<'a> = ZipArchive<BufReader<&'a File>>;
+
+/// Opens an archive: reads the format, the shape and the headers of the arrays.
+pub(super) fn open(path: &Path) -> Result<Counts> {
+    let kept = KeptFile::open(path)?;
+    let mut archive = archive(&kept)?;
+    let arrangement = arrangement(path, &mut archive)?;
+    let (documents, terms) = shape(path, &mut archive)?;
+    let (inner, outer, outer_length) = match arrangement {
+        Arrangement::Csr => ("indices", "indptr", documents.checked_add(1)),
+        Arrangement::Csc => ("indices", "indptr", terms.checked_add(1)),
+        Arrangement::Coo => ("row", "col", None),
+    };
+    let stored = length(path, &mut archive, "data")?;
+    let expected = [
+        (inner, stored),
+        (outer, outer_length.map_or(stored, |n| n as u64)),
+    ];
+    for (name, expected) in expected {
+        let found = length(path, &mut archive, name)?;
+        if found != expected {
+            return Err(Error::format(
+                path,
+                format!(
+                    "{name} has {found} entries where {documents} documents x {terms} terms with {stored} stored counts need {expected}"
+                ),
+            )
+            .at(entry(name))
+            .fix("write it again with scipy.sparse.save_npz"));
+        }
+    }
+    drop(archive);
+    let source = Source {
+        kept,
+        documents,
+        terms,
+        stored,
+        arrangement,
+    };
+    let store = Store::Csr(LazyCsr::File {
+        source,
+        csr: OnceLock::new(),
+        reading: Mutex::new(()),
+    });
+    Counts::new(
+        documents,
+        terms,
+        store,
+        Location::Loaded(path.to_path_buf()),
+    )
+}
+
+impl Source {
+    /// Reads all arrays into memory, as compressed sparse rows.
+    fn read(&self) -> Result<Csr> {
+        self.kept.check_unchanged()?;
+        let path = &self.kept.path;
+        let (documents, terms) = (self.documents, self.terms);
+        let mut archive = archive(&self.kept)?;
+        let in_file = |problem: Problem| problem.in_file(path);
+        match self.arrangement {
+            Arrangement::Csr => {
+                let indptr = offsets(path, &mut archive)?;
+                let indices = indices(path, &mut archive, "indices", terms)?;
+                let values = self.values(&mut archive, |entry| {
+                    (owner(&indptr, entry), indices[entry] as usize)
+                })?;
+                Csr::new(documents, terms, indptr, indices, values).map_err(in_file)
+            }
+            Arrangement::Csc => {
+                let indptr = offsets(path, &mut archive)?;
+                let rows = indices(path, &mut archive, "indices", documents)?;
+                let values = self.values(&mut archive, |entry| {
+                    (rows[entry] as usize, owner(&indptr, entry))
+                })?;
+                // By columns, the same checks apply as by rows; what is left is to turn it around.
+                let columns = Csr::new(terms, documents, indptr, rows, values).map_err(in_file)?;
+                Ok(columns.transpose(documents))
+            }
+            Arrangement::Coo => {
+                let rows = indices(path, &mut archive, "row", documents)?;
+                let columns = indices(path, &mut archive, "col", terms)?;
+                let values = self.values(&mut archive, |entry| {
+                    (rows[entry] as usize, columns[entry] as usize)
+                })?;
+                Csr::from_triplets(documents, &rows, &columns, &values, |entry| {
+                    format!("entry {entry}")
+                })
+                .map_err(in_file)
+            }
+        }
+    }
+
+    /// The counts as `f32`; refuses the first one (by row, then column) that is none or does not fit.
+    fn values(
+        &self,
+        archive: &mut Archive<'_>,
+        place: impl Fn(usize) -> (usize, usize),
+    ) -> Result<Vec<f32>> {
+        let path = &self.kept.path;
+        let mut values = reserve(path, self.stored)?;
+        let mut bad: Option<((usize, usize), f64)> = None;
+        read_numbers(path, archive, "data", |entry, value| {
+            let exact = f64::from(value as f32) == value;
+            if !exact || !value.is_count() {
+                let place = place(entry);
+                if bad.is_none_or(|(first, _)| place < first) {
+                    bad = Some((place, value));
+                }
+            }
+            values.push(value as f32);
+        })?;
+        match bad {
+            None => Ok(values),
+            Some(((row, column), value)) if value.is_count() => {
+                Err(values::too_large_for_sparse(value, row, column, Some(path)))
+            }
+            Some(((row, column), value)) => {
+                Err(values::not_a_count(value, row, column, Some(path)))
+            }
+        }
+    }
+}
+
+/// The row (or column) that an entry belongs to; 0 where `indptr` makes no sense, which is reported later.
+fn owner(indptr: &[u64], entry: usize) -> usize {
+    indptr
+        .partition_point(|&start| start <= entry as u64)
+        .saturating_sub(1)
+}
+
+fn archive(kept: &KeptFile) -> Result<Archive<'_>> {
+    let path = &kept.path;
+    if kept.length == 0 {
+        return Err(
+            Error::format(path, "is empty").fix("write it again with scipy.sparse.save_npz")
+        );
+    }
+    ZipArchive::new(BufReader::new(&kept.file)).map_err(|source| {
+        Error::format(path, format!("is not a whole zip archive: {source}"))
+            .fix("the file was cut, or is no .npz: write it again with scipy.sparse.save_npz")
+            .because(source)
+    })
+}
+
+fn entry(name: &str) -> String {
+    format!("entry {name}.npy")
+}
+
+/// Opens an entry and reads its header.
+fn open_entry<'a>(
+    path: &Path,
+    archive: &'a mut Archive<'_>,
+    name: &str,
+) -> Result<(Header, u64, impl Read)> {
+    let file = archive.by_name(&format!("{name}.npy")).map_err(|source| {
+        damaged(path, name, std::io::Error::other(source.to_string())).because(source)
+    })?;
+    let size = file.size();
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    let header = Header::read(path, &mut reader, size).map_err(|error| error.at(entry(name)))?;
+    Ok((header, size, reader))
+}
+
+fn damaged(path: &Path, name: &str, source: std::io::Error) -> Error {
+    Error::format(path, format!("is damaged: {source}"))
+        .at(entry(name))
+        .fix("copy it again, or write it again with scipy.sparse.save_npz")
+}
+
+fn arrangement(path: &Path, archive: &mut Archive<'_>) -> Result<Arrangement> {
+    if archive.index_for_name("format.npy").is_none() {
+        let mut found: Vec<&str> = archive
+            .file_names_raw()
+            .filter_map(|name| std::str::from_utf8(name).ok())
+            .map(|name| name.trim_end_matches(".npy"))
+            .collect();
+        found.sort_unstable();
+        let found = if found.is_empty() {
+            "nothing".to_string()
+        } else {
+            found.join(", ")
+        };
+        return Err(Error::format(
+            path,
+            format!("holds no sparse matrix of SciPy (no entry named format); it holds {found}"),
+        )
+        .fix(
+            "sparse counts: scipy.sparse.save_npz(path, X); a dense array: np.save(\"X.npy\", X)",
+        ));
+    }
+    let (header, size, mut reader) = open_entry(path, archive, "format")?;
+    let (kind, _) = header
+        .scalar(path)
+        .map_err(|error| error.at(entry("format")))?;
+    let mut bytes = Vec::new();
+    reader
+        .by_ref()
+        .take(size.min(1 << 10))
+        .read_to_end(&mut bytes)
+        .map_err(|source| damaged(path, "format", source))?;
+    // Byte strings, or (from old SciPy) UTF-32; both padded with zeros.
+    bytes.retain(|&byte| byte != 0);
+    let name = String::from_utf8_lossy(&bytes).into_owned();
+    let text = matches!(kind, TypeChar::ByteStr | TypeChar::UnicodeStr);
+    match name.as_str() {
+        "csr" if text => Ok(Arrangement::Csr),
+        "csc" if text => Ok(Arrangement::Csc),
+        "coo" if text => Ok(Arrangement::Coo),
+        _ => Err(Error::format(
+            path,
+            format!("its sparse format is {name:?}; csr, csc and coo are read"),
+        )
+        .at(entry("format"))
+        .fix("convert it: scipy.sparse.save_npz(path, scipy.sparse.csr_array(X))")),
+    }
+}
+
+fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, usize)> {
+    let mut sizes = Vec::new();
+    read_numbers(path, archive, "shape", |_, size| sizes.push(size))?;
+    let wrong = |what: String| {
+        Error::format(path, what)
+            .at(entry("shape"))
+            .fix("write it again with scipy.sparse.save_npz")
+    };
+    let &[documents, terms] = sizes.as_slice() else {
+        return Err(wrong(format!(
+            "its shape has {} numbers; counts have two, documents x terms",
+            sizes.len()
+        )));
+    };
+    // Indices are held in 32 bits.
+    let largest = f64::from(u32::MAX);
+    for size in [documents, terms] {
+        if !(0.0..=largest).contains(&size) || size.fract() != 0.0 {
+            return Err(wrong(format!(
+                "a shape of {documents} x {terms} is out of range: at most {largest} each"
+            )));
+        }
+    }
+    Ok((documents as usize, terms as usize))
+}
+
+/// Length of a one-dimensional entry, from its header and the archive's directory.
+fn length(path: &Path, archive: &mut Archive<'_>, name: &str) -> Result<u64> {
+    if archive.index_for_name(&format!("{name}.npy")).is_none() {
+        return Err(Error::format(path, format!("has no entry named {name}"))
+            .fix("write it again with scipy.sparse.save_npz"));
+    }
+    let (header, size, _) = open_entry(path, archive, name)?;
+    check_numbers(path, name, &header, size).map(|(length, _)| length)
+}
+
+/// How bytes become a number.
+type Decode = fn(&[u8]) -> f64;
+
+/// Number of values, bytes of one, and how to read one.
+fn check_numbers(
+    path: &Path,
+    name: &str,
+    header: &Header,
+    size: u64,
+) -> Result<(u64, (usize, Decode))> {
+    let (kind, bytes) = header.scalar(path).map_err(|error| error.at(entry(name)))?;
+    macro_rules! number {
+        ($T:ty) => {
+            (size_of::<$T>(), |bytes| {
+                let mut number = [0; size_of::<$T>()];
+                number.copy_from_slice(bytes);
+                <$T>::from_le_bytes(number) as f64
+            })
+        };
+    }
+    let decode: (usize, Decode) = match (kind, bytes) {
+        (TypeChar::Bool | TypeChar::Uint, 1) => number!(u8),
+        (TypeChar::Uint, 2) => number!(u16),
+        (TypeChar::Uint, 4) => number!(u32),
+        (TypeChar::Uint, 8) => number!(u64),
+        (TypeChar::Int, 1) => number!(i8),
+        (TypeChar::Int, 2) => number!(i16),
+        (TypeChar::Int, 4) => number!(i32),
+        (TypeChar::Int, 8) => number!(i64),
+        (TypeChar::Float, 4) if name == "data" => number!(f32),
+        (TypeChar::Float, 8) if name == "data" => number!(f64),
+        _ => {
+            return Err(Error::format(
+                path,
+                format!(
+                    "{name} holds {}{bytes}, not numbers of a kind that is read",
+                    kind.to_str()
+                ),
+            )
+            .at(entry(name))
+            .fix("write it again with scipy.sparse.save_npz, the counts as integers or float32"));
+        }
+    };
+    let &[length] = header.shape() else {
+        return Err(Error::format(
+            path,
+            format!("{name} has {} dimensions, not one", header.shape().len()),
+        )
+        .at(entry(name))
+        .fix("write it again with scipy.sparse.save_npz"));
+    };
+    let expected = length
+        .checked_mul(decode.0 as u64)
+        .and_then(|bytes| bytes.checked_add(header.length as u64));
+    if expected != Some(size) {
+        return Err(Error::format(
+            path,
+            format!(
+                "{name} should hold {length} numbers of {} bytes, and its entry has {size} bytes",
+                decode.0
+            ),
+        )
+        .at(entry(name))
+        .fix("the file was cut or damaged: write it again with scipy.sparse.save_npz"));
+    }
+    Ok((length, decode))
+}
+
+/// Reads a one-dimensional entry and hands on its numbers, in order.
+fn read_numbers(
+    path: &Path,
+    archive: &mut Archive<'_>,
+    name: &str,
+    mut each: impl FnMut(usize, f64),
+) -> Result<()> {
+    if archive.index_for_name(&format!("{name}.npy")).is_none() {
+        return Err(Error::format(path, format!("has no entry named {name}"))
+            .fix("write it again with scipy.sparse.save_npz"));
+    }
+    let (header, size, mut reader) = open_entry(path, archive, name)?;
+    let (length, (width, decode)) = check_numbers(path, name, &header, size)?;
+    let mut left = length as usize;
+    let mut position = 0;
+    let mut buffer = vec![0; width << 13];
+    while left > 0 {
+        let count = left.min(1 << 13);
+        let bytes = &mut buffer[..count * width];
+        reader
+            .read_exact(bytes)
+            .map_err(|source| damaged(path, name, source))?;
+        for number in bytes.chunks_exact(width) {
+            each(position, decode(number));
+            position += 1;
+        }
+        left -= count;
+    }
+    // Reading to the end makes the archive check its checksum.
+    let rest = reader
+        .read(&mut [0])
+        .map_err(|source| damaged(path, name, source))?;
+    if rest > 0 {
+        return Err(damaged(
+            path,
+            name,
+            std::io::Error::other("data after its end"),
+        ));
+    }
+    Ok(())
+}
+
+fn reserve<T>(path: &Path, length: u64) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    usize::try_from(length)
+        .ok()
+        .and_then(|length| values.try_reserve_exact(length).ok())
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::Space,
+                format!(
+                    "{}: {length} stored counts do not fit in memory",
+                    path.display()
+                ),
+            )
+            .fix("read it on a machine with more memory, or write the counts as .npy")
+        })?;
+    Ok(values)
+}
+
+/// Row or column numbers, each below `bound`.
+fn indices(path: &Path, archive: &mut Archive<'_>, name: &str, bound: usize) -> Result<Vec<u32>> {
+    let mut indices = reserve(path, length(path, archive, name)?)?;
+    let mut bad = None;
+    read_numbers(path, archive, name, |position, index| {
+        if !(index >= 0.0 && index < bound as f64) {
+            bad.get_or_insert((position, index));
+        }
+        indices.push(index as u32);
+    })?;
+    match bad {
+        None => Ok(indices),
+        Some((position, index)) => Err(Error::format(
+            path,
+            format!(
+                "index {index} is out of range: from 0 to {}",
+                bound.saturating_sub(1)
+            ),
+        )
+        .at(format!("{name}[{position}]"))
+        .fix("write it again with scipy.sparse.save_npz")),
+    }
+}
+
+fn offsets(path: &Path, archive: &mut Archive<'_>) -> Result<Vec<u64>> {
+    let mut offsets = reserve(path, length(path, archive, "indptr")?)?;
+    let mut bad = None;
+    read_numbers(path, archive, "indptr", |position, offset| {
+        if offset < 0.0 {
+            bad.get_or_insert((position, offset));
+        }
+        offsets.push(offset as u64);
+    })?;
+    match bad {
+        None => Ok(offsets),
+        Some((position, offset)) => Err(Error::format(path, format!("indptr holds {offset}"))
+            .at(format!("indptr[{position}]"))
+            .fix("write it again with scipy.sparse.save_npz")),
+    }
+}
+
+/// Writes the nonzero counts as SciPy's `save_npz` does: compressed sparse rows, deflated.
+///
+/// Dense counts are passed over three times (row lengths, columns, values), so that memory stays bounded.
+pub(super) fn write(counts: &Counts, path: &Path) -> Result<()> {
+    npy::check_ending(path, "npz")?;
+    // Reading sparse counts refuses what is no count: then it must not be written either.
+    counts.summary()?;
+    let indptr = row_starts(counts)?;
+    let stored = indptr[counts.documents()];
+    let wide = stored > i32::MAX as u64 || counts.terms() > i32::MAX as usize;
+    let index_dtype = if wide { "<i8" } else { "<i4" };
+    let index_bytes = if wide { 8 } else { 4 };
+
+    write_beside(path, |out| {
+        let mut zip = Zip {
+            zip: ZipWriter::new(out),
+            path,
+        };
+        zip.start("indices", index_dtype, &[stored], stored * index_bytes)?;
+        let mut bytes = Vec::new();
+        for row in 0..counts.documents() {
+            bytes.clear();
+            each_stored(counts, row, |column, _| {
+                put(&mut bytes, column as u64, wide)
+            })?;
+            zip.put(&bytes)?;
+        }
+        let length = indptr.len() as u64;
+        zip.start("indptr", index_dtype, &[length], length * index_bytes)?;
+        for part in indptr.chunks(1 << 16) {
+            bytes.clear();
+            part.iter()
+                .for_each(|&offset| put(&mut bytes, offset, wide));
+            zip.put(&bytes)?;
+        }
+        zip.start("format", "|S3", &[], 3)?;
+        zip.put(b"csr")?;
+        zip.start("shape", "<i8", &[2], 16)?;
+        for size in [counts.documents(), counts.terms()] {
+            zip.put(&(size as i64).to_le_bytes())?;
+        }
+        let dtype = counts.dtype();
+        zip.start(
+            "data",
+            dtype.npy(),
+            &[stored],
+            stored * dtype.bytes() as u64,
+        )?;
+        for row in 0..counts.documents() {
+            match counts.view()? {
+                View::Csr(csr) => zip.put(as_bytes(csr.row(row).1))?,
+                View::Dense(rows) => with_values!(DenseRows, rows, values => {
+                    zip.put(as_bytes(&nonzeros(values, counts.terms(), row)))?
+                }),
+            }
+        }
+        zip.finish()
+    })
+}
+
+/// An archive being written.
+struct Zip<'a> {
+    zip: ZipWriter<&'a mut BufWriter<File>>,
+    path: &'a Path,
+}
+
+impl Zip<'_> {
+    /// Starts an array of `bytes` bytes.
+    fn start(&mut self, name: &str, dtype: &str, shape: &[u64], bytes: u64) -> Result<()> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .large_file(bytes >= 1 << 31);
+        self.zip
+            .start_file(format!("{name}.npy"), options)
+            .map_err(|error| self.failed(error.into()))?;
+        npy::write_header(&mut self.zip, dtype, shape).map_err(|error| self.failed(error))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.zip
+            .write_all(bytes)
+            .map_err(|error| self.failed(error))
+    }
+
+    fn finish(self) -> Result<()> {
+        let path = self.path;
+        match self.zip.finish() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::io("write", path, error.into())),
+        }
+    }
+
+    fn failed(&self, error: std::io::Error) -> Error {
+        Error::io("write", self.path, error)
+    }
+}
+
+/// Appends an index as 32 or 64 bits.
+fn put(bytes: &mut Vec<u8>, index: u64, wide: bool) {
+    if wide {
+        bytes.extend_from_slice(&(index as i64).to_le_bytes());
+    } else {
+        bytes.extend_from_slice(&(index as i32).to_le_bytes());
+    }
+}
+
+fn nonzeros<T: Element>(values: &[T], terms: usize, row: usize) -> Vec<T> {
+    values[row * terms..(row + 1) * terms]
+        .iter()
+        .copied()
+        .filter(|value| *value != T::default())
+        .collect()
+}
+
+/// Hands on the column and value of each stored count of one row.
+fn each_stored(counts: &Counts, row: usize, mut each: impl FnMut(usize, f64)) -> Result<()> {
+    match counts.view()? {
+        View::Csr(csr) => {
+            let (columns, values) = csr.row(row);
+            for (&column, &value) in columns.iter().zip(values) {
+                each(column as usize, f64::from(value));
+            }
+        }
+        View::Dense(rows) => with_values!(DenseRows, rows, values => {
+            dense_row(values, counts.terms(), row, &mut each);
+        }),
+    }
+    Ok(())
+}
+
+fn dense_row<T: CountValue>(
+    values: &[T],
+    terms: usize,
+    row: usize,
+    each: &mut impl FnMut(usize, f64),
+) {
+    let values = &values[row * terms..(row + 1) * terms];
+    for (column, value) in values.iter().enumerate() {
+        if *value != T::default() {
+            each(column, value.to_f64());
+        }
+    }
+}
+
+/// Where each row starts among the stored counts; refuses counts that reading would change.
+fn row_starts(counts: &Counts) -> Result<Vec<u64>> {
+    let mut starts = Vec::with_capacity(counts.documents() + 1);
+    let mut stored = 0;
+    starts.push(stored);
+    for row in 0..counts.documents() {
+        let mut bad = None;
+        each_stored(counts, row, |column, value| {
+            stored += 1;
+            if f64::from(value as f32) != value {
+                bad.get_or_insert((column, value));
+            }
+        })?;
+        if let Some((column, value)) = bad {
+            return Err(values::too_large_for_sparse(value, row, column, None));
+        }
+        starts.push(stored);
+    }
+    Ok(starts)
+}

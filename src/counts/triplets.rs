@@ -1,0 +1,242 @@
+//! Counts in tables with one row per document, term and count: Parquet and CSV, read by Polars.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use polars::prelude::{
+    Column, CsvReadOptions, DataFrame, DataType, Field, ParquetReader, PolarsError, Schema,
+    SerReader,
+};
+
+use super::csr::{Csr, Problem};
+use super::dtype::Element;
+use super::file::KeptFile;
+use super::{Counts, Location, values};
+use crate::error::{Error, Result};
+
+/// The columns of a table of counts: rows and columns of the matrix, from 0, and the counts.
+const COLUMNS: [&str; 3] = ["doc", "term", "count"];
+
+/// Opens a table; without a shape, the largest ids give it.
+pub(super) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts> {
+    let kept = KeptFile::open(path)?;
+    if kept.length == 0 {
+        return Err(Error::format(path, "is empty")
+            .fix("write a table with the columns doc, term and count"));
+    }
+    let csv = path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
+    let table = if csv {
+        read_csv(path, kept)?
+    } else {
+        read_parquet(path, kept)?
+    };
+    if table.height() == 0 {
+        return Err(
+            Error::format(path, "has no rows").fix("write one row for each count that is not zero")
+        );
+    }
+    let documents = ids(path, &table, COLUMNS[0], shape.map(|shape| shape.0))?;
+    let terms = ids(path, &table, COLUMNS[1], shape.map(|shape| shape.1))?;
+    let counts = counts(path, &table, &documents, &terms)?;
+    drop(table);
+    let size = |ids: &[u32]| ids.iter().max().map_or(0, |&id| id as usize + 1);
+    let (n, m) = shape.unwrap_or_else(|| (size(&documents), size(&terms)));
+    let csr = Csr::from_triplets(n, &documents, &terms, &counts, data_row)
+        .map_err(|problem: Problem| problem.in_file(path))?;
+    Counts::from_csr(n, m, csr, Location::Loaded(path.to_path_buf()))
+}
+
+/// Data rows are named as people count them, the header left out.
+fn data_row(row: usize) -> String {
+    format!("data row {}", row + 1)
+}
+
+fn read_parquet(path: &Path, kept: KeptFile) -> Result<DataFrame> {
+    let broken = |source: PolarsError| {
+        Error::format(path, format!("cannot be read as Parquet: {source}"))
+            .fix("the file was cut or is no Parquet: write it again")
+            .because(source)
+    };
+    let mut reader = ParquetReader::new(kept.file);
+    let schema = reader.schema().map_err(broken)?;
+    check_columns(path, schema.iter_names().map(|name| name.as_str()))?;
+    reader
+        .with_columns(Some(COLUMNS.map(String::from).to_vec()))
+        .finish()
+        .map_err(broken)
+}
+
+fn read_csv(path: &Path, kept: KeptFile) -> Result<DataFrame> {
+    let broken = |source: PolarsError| {
+        Error::format(path, format!("cannot be read as CSV: {source}"))
+            .fix("separate the columns by commas and name them doc, term and count")
+            .because(source)
+    };
+    let handle = |kept: &KeptFile| {
+        kept.file
+            .try_clone()
+            .map_err(|source| Error::io("read", path, source))
+    };
+    let header = CsvReadOptions::default()
+        .with_n_rows(Some(0))
+        .with_infer_schema_length(Some(0))
+        .into_reader_with_file_handle(handle(&kept)?)
+        .finish()
+        .map_err(broken)?;
+    check_columns(
+        path,
+        header
+            .get_column_names()
+            .into_iter()
+            .map(|name| name.as_str()),
+    )?;
+    let schema = Schema::from_iter([
+        Field::new(COLUMNS[0].into(), DataType::Int64),
+        Field::new(COLUMNS[1].into(), DataType::Int64),
+        Field::new(COLUMNS[2].into(), DataType::Float64),
+    ]);
+    // Cells that are no numbers become nulls, which are then reported with their row and column; Polars'
+    // own message names neither.
+    CsvReadOptions::default()
+        .with_infer_schema_length(Some(0))
+        .with_schema_overwrite(Some(Arc::new(schema)))
+        .with_columns(Some(COLUMNS.map(Into::into).into()))
+        .with_ignore_errors(true)
+        .into_reader_with_file_handle(handle(&kept)?)
+        .finish()
+        .map_err(broken)
+}
+
+fn check_columns<'a>(path: &Path, found: impl Iterator<Item = &'a str>) -> Result<()> {
+    let found: Vec<&str> = found.collect();
+    let missing: Vec<&str> = COLUMNS
+        .into_iter()
+        .filter(|name| !found.contains(name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::format(
+        path,
+        format!("has no column named {}", missing.join(" or ")),
+    )
+    .at(format!("its columns are: {}", found.join(", ")))
+    .fix("name the columns doc, term and count; doc and term are whole numbers from 0"))
+}
+
+fn column<'a>(path: &Path, table: &'a DataFrame, name: &str) -> Result<&'a Column> {
+    table.column(name).map_err(|source| {
+        Error::format(path, format!("has no column named {name}")).because(source)
+    })
+}
+
+fn convert(path: &Path, column: &Column, to: &DataType) -> Result<Column> {
+    column.cast(to).map_err(|source| {
+        Error::format(
+            path,
+            format!("column {} cannot be read as {to}", column.name()),
+        )
+        .because(source)
+    })
+}
+
+fn first_null(path: &Path, column: &Column, what: &str, fix: &str) -> Result<()> {
+    if column.null_count() == 0 {
+        return Ok(());
+    }
+    let row = column
+        .is_null()
+        .iter()
+        .position(|null| null == Some(true))
+        .unwrap_or_default();
+    Err(
+        Error::format(path, format!("column {} is empty or {what}", column.name()))
+            .at(data_row(row))
+            .fix(fix),
+    )
+}
+
+/// A column of row or column numbers, each below `bound`.
+fn ids(path: &Path, table: &DataFrame, name: &str, bound: Option<usize>) -> Result<Vec<u32>> {
+    const FIX: &str =
+        "number documents and terms from 0 and keep their names in a list beside the table (Terms)";
+    let column = column(path, table, name)?;
+    if !column.dtype().is_integer() {
+        return Err(Error::format(
+            path,
+            format!(
+                "column {name} holds {}, and ids are whole numbers from 0",
+                column.dtype()
+            ),
+        )
+        .fix(FIX));
+    }
+    let column = convert(path, column, &DataType::Int64)?;
+    first_null(path, &column, "not a whole number", FIX)?;
+    let wide = column
+        .i64()
+        .map_err(|source| Error::format(path, &source).because(source))?;
+    // Ids are held in 32 bits, and one of them plus one is a size.
+    let bound = bound.unwrap_or(u32::MAX as usize).min(u32::MAX as usize);
+    let mut ids = Vec::with_capacity(wide.len());
+    for (row, id) in wide.iter().flatten().enumerate() {
+        match usize::try_from(id) {
+            Ok(small) if small < bound => ids.push(small as u32),
+            _ => {
+                return Err(Error::format(
+                    path,
+                    format!(
+                        "{name} {id} is out of range: from 0 to {}",
+                        bound.saturating_sub(1)
+                    ),
+                )
+                .at(data_row(row))
+                .fix(FIX));
+            }
+        }
+    }
+    Ok(ids)
+}
+
+fn counts(path: &Path, table: &DataFrame, documents: &[u32], terms: &[u32]) -> Result<Vec<f32>> {
+    const FIX: &str = "leave out the row, or write 0";
+    let column = column(path, table, COLUMNS[2])?;
+    if !column.dtype().is_primitive_numeric() {
+        return Err(Error::format(
+            path,
+            format!("column count holds {}, not numbers", column.dtype()),
+        )
+        .fix("write the counts as numbers"));
+    }
+    let column = convert(path, column, &DataType::Float64)?;
+    first_null(path, &column, "not a number", FIX)?;
+    let wide = column
+        .f64()
+        .map_err(|source| Error::format(path, &source).because(source))?;
+    let mut counts = Vec::with_capacity(wide.len());
+    let mut bad: Option<((u32, u32), f64, usize)> = None;
+    for (row, count) in wide.iter().flatten().enumerate() {
+        if !count.is_count() || f64::from(count as f32) != count {
+            let place = (documents[row], terms[row]);
+            if bad.is_none_or(|(first, _, _)| place < first) {
+                bad = Some((place, count, row));
+            }
+        }
+        counts.push(count as f32);
+    }
+    match bad {
+        None => Ok(counts),
+        Some(((document, term), count, row)) => {
+            let (document, term) = (document as usize, term as usize);
+            let error = if count.is_count() {
+                values::too_large_for_sparse(count, document, term, Some(path))
+            } else {
+                values::not_a_count(count, document, term, Some(path))
+            };
+            let place = values::place(document, term);
+            Err(error.at(format!("{place}; {}", data_row(row))))
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! The topic model: settings in, a fit out.
+
+mod history;
+mod network;
+mod observer;
+mod progress;
+mod schedule;
+mod settings;
+mod step;
+mod train;
+
+use std::borrow::Borrow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use burn::backend::flex::FlexDevice;
+use burn::backend::{Autodiff, Flex};
+use burn_cuda::{Cuda, CudaDevice};
+use rand::RngExt;
+use rayon::prelude::*;
+
+pub use settings::Settings;
+
+pub(crate) use history::Epoch;
+pub(crate) use network::SMALLEST_RATE;
+
+use crate::counts::Counts;
+use crate::device::{Device, Resolved};
+use crate::display::Card;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fit::Fit;
+use crate::loader;
+use crate::matrix::Matrix;
+use crate::memory;
+use crate::random::{Purpose, stream};
+use crate::terms::Terms;
+
+use history::Recorder;
+use observer::{Observer, Start};
+use progress::Progress;
+use step::{Step, TensorStep};
+
+/// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
+///
+/// Counts X (documents x terms) are modelled as Poisson with rates L F, where L (documents x topics) is the softmax
+/// over topics of a free table and F (topics x terms) the softmax over terms of another. The loss is the Poisson
+/// negative log-likelihood, the sum of rate - x log max(rate, 1e-10); it is minimised by AdamW over random batches of
+/// documents, with a learning rate that falls along a cosine and restarts. Model, loss and defaults are those of the
+/// Python package tinytopics 0.9 (Xiao 2025).
+///
+/// One epoch costs O(documents x terms x k) operations.
+///
+/// ```
+/// use topicbook::{Synthetic, TopicModel};
+/// let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?;
+/// let fit = TopicModel::new(3).epochs(5).seed(1).quiet().fit(corpus.counts())?;
+/// assert_eq!(fit.l().shape(), (60, 3));
+/// assert_eq!(fit.f().shape(), (3, 30));
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct TopicModel {
+    settings: Settings,
+    terms: Option<Terms>,
+    quiet: bool,
+}
+
+impl TopicModel {
+    /// A model of `k` topics with the defaults of [`Settings`].
+    pub fn new(k: usize) -> Self {
+        Self {
+            settings: Settings::new(k),
+            terms: None,
+            quiet: false,
+        }
+    }
+
+    /// Passes over the documents; 200 by default.
+    pub fn epochs(mut self, epochs: usize) -> Self {
+        self.settings.epochs = epochs;
+        self
+    }
+
+    /// Documents in a batch; 16 by default.
+    pub fn batch_size(mut self, documents: usize) -> Self {
+        self.settings.batch_size = documents;
+        self
+    }
+
+    /// The learning rate at the end of every period; 0.01 by default.
+    pub fn base_lr(mut self, rate: f64) -> Self {
+        self.settings.base_lr = rate;
+        self
+    }
+
+    /// The learning rate at the start of every period; 0.05 by default.
+    pub fn max_lr(mut self, rate: f64) -> Self {
+        self.settings.max_lr = rate;
+        self
+    }
+
+    /// Epochs in the first period of the learning rate (tinytopics' `T_0`); 20 by default.
+    pub fn t_0(mut self, epochs: usize) -> Self {
+        self.settings.t_0 = epochs;
+        self
+    }
+
+    /// How many times longer each period is than the one before (tinytopics' `T_mult`); 1 by default.
+    pub fn t_mult(mut self, factor: usize) -> Self {
+        self.settings.t_mult = factor;
+        self
+    }
+
+    /// AdamW's decoupled weight decay; 1e-5 by default.
+    pub fn weight_decay(mut self, weight_decay: f64) -> Self {
+        self.settings.weight_decay = weight_decay;
+        self
+    }
+
+    /// The seed of the starting point and of the order of the batches; 0 by default. On the CPU the same seed gives
+    /// the same fit, bit for bit.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+
+    /// Where to train; [`Device::Auto`] by default.
+    pub fn device(mut self, device: Device) -> Self {
+        self.settings.device = device;
+        self
+    }
+
+    /// The names of the terms, for tables and charts; one for every column of the counts.
+    pub fn terms(mut self, terms: Terms) -> Self {
+        self.terms = Some(terms);
+        self
+    }
+
+    /// No progress lines.
+    pub fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
+    /// The settings as they stand.
+    pub fn settings(&self) -> Settings {
+        self.settings.clone()
+    }
+
+    /// Fits the model to counts (documents x terms).
+    ///
+    /// Prints about 20 lines of progress, unless [`quiet`](Self::quiet). Memory: the counts stay where they are; the
+    /// tables L and F, their gradients and AdamW's moments take about 28 bytes x k x (documents + terms), a batch
+    /// about 24 bytes x batch size x terms.
+    ///
+    /// # Errors
+    /// When a setting is out of its range, the counts hold something that is not a count, there are fewer documents or
+    /// terms than topics, the term names do not match the counts, the device cannot be used, or memory does not
+    /// suffice. All of it is checked before training starts.
+    pub fn fit(&self, counts: impl Borrow<Counts>) -> Result<Fit> {
+        self.fit_to(counts.borrow())
+    }
+
+    fn fit_to(&self, counts: &Counts) -> Result<Fit> {
+        let device = self.check(counts)?;
+        let (documents, terms) = counts.shape();
+        let (l, f) = initial_tables(&self.settings, documents, terms);
+        let seed = self.settings.seed;
+        let mut order = |epoch| loader::shuffled(documents, seed, epoch);
+        let mut recorder = Recorder::default();
+        let mut progress = Progress::default();
+        let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder];
+        if !self.quiet {
+            observers.push(&mut progress);
+        }
+        let (l, f) = self.run(counts, device, (&l, &f), &mut order, &mut observers)?;
+        Ok(Fit::new(
+            self.settings.clone(),
+            l,
+            f,
+            self.terms.clone(),
+            recorder.epochs,
+            device.to_string(),
+        ))
+    }
+
+    /// Everything that can be refused is refused here, before memory is taken.
+    fn check(&self, counts: &Counts) -> Result<Resolved> {
+        self.settings.check()?;
+        let (documents, terms) = counts.shape();
+        let k = self.settings.topics;
+        if k > documents || k > terms {
+            return Err(Error::setting(format!(
+                "{k} topics are more than the counts hold ({documents} documents x {terms} terms)"
+            ))
+            .fix("use fewer topics: at most as many as documents and as terms"));
+        }
+        if i32::try_from(documents).is_err() {
+            return Err(Error::setting(format!("{documents} documents in one fit"))
+                .fix("fit at most 2,147,483,647 documents at once"));
+        }
+        if let Some(names) = &self.terms
+            && names.len() != terms
+        {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!("{} term names for {terms} terms", names.len()),
+            )
+            .fix("pass one name for every column of the counts, in their order"));
+        }
+        let device = self.settings.device.resolve()?;
+        if device == Resolved::Cpu {
+            memory::check_free(self.training_bytes(documents, terms), "this fit")?;
+        }
+        if counts.summary()?.total() == 0.0 {
+            return Err(Error::new(ErrorKind::Value, "all counts are zero")
+                .fix("check that the file holds counts of terms in documents"));
+        }
+        Ok(device)
+    }
+
+    /// Tables, gradients, moments and one spare copy of each; a batch's counts, rates and what autodiff keeps of them.
+    fn training_bytes(&self, documents: usize, terms: usize) -> u64 {
+        let k = self.settings.topics as u64;
+        let batch = self.settings.batch_size.min(documents) as u64;
+        28 * k * (documents + terms) as u64 + 24 * batch * terms as u64
+    }
+
+    fn run(
+        &self,
+        counts: &Counts,
+        device: Resolved,
+        (l, f): (&Matrix, &Matrix),
+        order: &mut dyn FnMut(usize) -> Vec<usize>,
+        observers: &mut [&mut dyn Observer],
+    ) -> Result<(Matrix, Matrix)> {
+        let start = Start {
+            epochs: self.settings.epochs,
+            documents: counts.documents(),
+            device: device.to_string(),
+        };
+        let settings = &self.settings;
+        let mut train = |step: &mut dyn Step| {
+            train::train(settings, counts, step, order, &start, observers)?;
+            step.topics()
+        };
+        match device {
+            Resolved::Cpu => train(&mut TensorStep::<Autodiff<Flex>>::new(
+                settings, l, f, FlexDevice,
+            )),
+            // The CUDA runtime reports exhausted memory and lost devices by panicking.
+            Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
+                train(&mut TensorStep::<Autodiff<Cuda>>::new(
+                    settings,
+                    l,
+                    f,
+                    CudaDevice::new(card),
+                ))
+            }))
+            .unwrap_or_else(|panic| Err(cuda_error(card, panic.as_ref()))),
+        }
+    }
+
+    /// Shows the settings below a cell.
+    pub fn evcxr_display(&self) {
+        settings_card(
+            &format!("Topic model, k = {}", self.settings.topics),
+            &self.settings,
+        )
+        .show();
+    }
+}
+
+/// A card with the settings of a model or a fit.
+pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
+    Card::new(title)
+        .row("epochs", settings.epochs.to_string())
+        .row("batch size", format!("{} documents", settings.batch_size))
+        .row(
+            "learning rate",
+            format!(
+                "{} to {}, restart every {} epochs{}",
+                settings.max_lr,
+                settings.base_lr,
+                settings.t_0,
+                match settings.t_mult {
+                    1 => String::new(),
+                    factor => format!(", then {factor} times longer each"),
+                }
+            ),
+        )
+        .row("weight decay", settings.weight_decay.to_string())
+        .row("seed", settings.seed.to_string())
+}
+
+/// The free tables at the start: uniform on [0, 0.1), as in tinytopics.
+fn initial_tables(settings: &Settings, documents: usize, terms: usize) -> (Matrix, Matrix) {
+    let k = settings.topics;
+    (
+        uniform_table(documents, k, settings.seed, Purpose::InitialL),
+        uniform_table(k, terms, settings.seed, Purpose::InitialF),
+    )
+}
+
+fn uniform_table(rows: usize, columns: usize, seed: u64, purpose: Purpose) -> Matrix {
+    let mut values = vec![0.0f32; rows * columns];
+    values
+        .par_chunks_mut(columns)
+        .enumerate()
+        .for_each(|(row, values)| {
+            let mut rng = stream(seed, purpose, row as u64);
+            values
+                .iter_mut()
+                .for_each(|value| *value = rng.random::<f32>() * 0.1);
+        });
+    Matrix::from_parts(rows, columns, values)
+}
+
+fn cuda_error(card: usize, panic: &(dyn std::any::Any + Send)) -> Error {
+    let reason = panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()))
+        .unwrap_or_else(|| "no reason given".into());
+    Error::new(
+        ErrorKind::Device,
+        format!("CUDA card {card} stopped: {reason}"),
+    )
+    .fix("use a smaller batch size or fewer topics if its memory is full, or Device::Cpu")
+}
+
+/// One run of the loop from a given start and in a given order, for tests that replay another program's run.
+#[doc(hidden)]
+pub mod replay {
+    use super::*;
+
+    /// What a replayed run did.
+    #[derive(Debug, Clone)]
+    pub struct Replayed {
+        /// The loss of every epoch, as tinytopics reports it.
+        pub epoch_losses: Vec<f64>,
+        /// The loss of every step.
+        pub step_losses: Vec<f64>,
+        /// The learning rate of every step.
+        pub learning_rates: Vec<f64>,
+        /// Learned L, rows summing to one.
+        pub l: Matrix,
+        /// Learned F, rows summing to one.
+        pub f: Matrix,
+    }
+
+    /// Records what passes through a step.
+    struct Tape<S> {
+        step: S,
+        losses: Vec<f64>,
+        learning_rates: Vec<f64>,
+    }
+
+    impl<S: Step> Step for Tape<S> {
+        fn step(&mut self, batch: loader::Batch, learning_rate: f64) -> Result<()> {
+            self.learning_rates.push(learning_rate);
+            self.step.step(batch, learning_rate)
+        }
+        fn take_losses(&mut self) -> Result<Vec<f64>> {
+            let losses = self.step.take_losses()?;
+            self.losses.extend(&losses);
+            Ok(losses)
+        }
+        fn topics(&self) -> Result<(Matrix, Matrix)> {
+            self.step.topics()
+        }
+    }
+
+    /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
+    pub fn run(
+        settings: &Settings,
+        counts: &Counts,
+        l: &Matrix,
+        f: &Matrix,
+        orders: &[Vec<usize>],
+    ) -> Result<Replayed> {
+        let mut tape = Tape {
+            step: TensorStep::<Autodiff<Flex>>::new(settings, l, f, FlexDevice),
+            losses: Vec::new(),
+            learning_rates: Vec::new(),
+        };
+        let mut recorder = Recorder::default();
+        let start = Start {
+            epochs: settings.epochs,
+            documents: counts.documents(),
+            device: Resolved::Cpu.to_string(),
+        };
+        train::train(
+            settings,
+            counts,
+            &mut tape,
+            &mut |epoch| orders[epoch].clone(),
+            &start,
+            &mut [&mut recorder],
+        )?;
+        let (l, f) = tape.topics()?;
+        Ok(Replayed {
+            epoch_losses: recorder.epochs.iter().map(|epoch| epoch.loss).collect(),
+            step_losses: tape.losses,
+            learning_rates: tape.learning_rates,
+            l,
+            f,
+        })
+    }
+
+    /// The loss of a batch and its gradients with respect to the free tables.
+    pub fn gradient(
+        counts: &Counts,
+        l: &Matrix,
+        f: &Matrix,
+        documents: &[usize],
+    ) -> Result<(f64, Matrix, Matrix)> {
+        let settings = Settings::new(f.rows());
+        TensorStep::<Autodiff<Flex>>::new(&settings, l, f, FlexDevice)
+            .gradient(loader::load(counts, documents)?)
+    }
+}

@@ -1,0 +1,143 @@
+//! One optimiser step: the small interface behind which loss, gradient and update can be replaced.
+
+use burn::optim::adaptor::OptimizerAdaptor;
+use burn::optim::{AdamW, AdamWConfig, GradientsParams, Optimizer};
+use burn::tensor::backend::{AutodiffBackend, Backend};
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::network::{NeuralPoissonNmf, poisson_nmf_loss};
+use super::settings::Settings;
+use crate::error::{Error, ErrorKind, Result};
+use crate::loader::Batch;
+use crate::matrix::Matrix;
+
+/// What the training loop asks of an implementation.
+pub(crate) trait Step {
+    /// One step on one batch at one learning rate.
+    fn step(&mut self, batch: Batch, learning_rate: f64) -> Result<()>;
+
+    /// The loss of every step since the last call. Reading waits for the device: once an epoch, not once a step.
+    fn take_losses(&mut self) -> Result<Vec<f64>>;
+
+    /// L (documents x topics) and F (topics x terms) with rows that sum to one.
+    fn topics(&self) -> Result<(Matrix, Matrix)>;
+}
+
+/// The reference: Burn's tensors, automatic differentiation and AdamW, on any backend.
+pub(crate) struct TensorStep<B: AutodiffBackend> {
+    /// Taken only while the optimiser, which consumes it, makes the next one.
+    model: Option<NeuralPoissonNmf<B>>,
+    optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
+    losses: Vec<Tensor<B::InnerBackend, 1>>,
+    device: B::Device,
+}
+
+impl<B: AutodiffBackend> TensorStep<B> {
+    /// Starts from the free tables `l` and `f` (not from normalised L and F).
+    pub(crate) fn new(settings: &Settings, l: &Matrix, f: &Matrix, device: B::Device) -> Self {
+        let optimizer = AdamWConfig::new()
+            .with_weight_decay(settings.weight_decay as f32)
+            // PyTorch's epsilon, which tinytopics uses; Burn's own default is 1e-5.
+            .with_epsilon(1e-8)
+            .init();
+        Self {
+            model: Some(NeuralPoissonNmf::new(l, f, &device)),
+            optimizer,
+            losses: Vec::new(),
+            device,
+        }
+    }
+
+    fn model(&self) -> Result<&NeuralPoissonNmf<B>> {
+        self.model
+            .as_ref()
+            .ok_or_else(|| Error::new(ErrorKind::Device, "an earlier step failed"))
+    }
+
+    fn loss(&self, batch: Batch) -> Result<Tensor<B, 1>> {
+        let model = self.model()?;
+        let rows = batch.documents.len();
+        let terms = batch.counts.len() / rows.max(1);
+        let documents: Vec<i32> = batch
+            .documents
+            .iter()
+            .map(|&document| document as i32)
+            .collect();
+        let documents =
+            Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
+        let counts =
+            Tensor::<B, 2>::from_data(TensorData::new(batch.counts, [rows, terms]), &self.device);
+        Ok(poisson_nmf_loss(counts, model.forward(documents)))
+    }
+
+    /// The loss of a batch and its gradients with respect to the free tables, without a step.
+    pub(crate) fn gradient(&self, batch: Batch) -> Result<(f64, Matrix, Matrix)> {
+        let model = self.model()?;
+        let loss = self.loss(batch)?;
+        let gradients = loss.backward();
+        let table = |parameter: &Tensor<B, 2>| match parameter.grad(&gradients) {
+            Some(gradient) => to_matrix(gradient),
+            None => Err(Error::new(ErrorKind::Device, "a table got no gradient")),
+        };
+        Ok((
+            read(loss.inner())?[0],
+            table(&model.l.val())?,
+            table(&model.f.val())?,
+        ))
+    }
+}
+
+impl<B: AutodiffBackend> Step for TensorStep<B> {
+    fn step(&mut self, batch: Batch, learning_rate: f64) -> Result<()> {
+        let loss = self.loss(batch)?;
+        let gradients = loss.backward();
+        self.losses.push(loss.inner());
+        let Some(model) = self.model.take() else {
+            return Err(Error::new(ErrorKind::Device, "an earlier step failed"));
+        };
+        let gradients = GradientsParams::from_grads(gradients, &model);
+        self.model = Some(self.optimizer.step(learning_rate, model, gradients));
+        Ok(())
+    }
+
+    fn take_losses(&mut self) -> Result<Vec<f64>> {
+        if self.losses.is_empty() {
+            return Ok(Vec::new());
+        }
+        read(Tensor::cat(std::mem::take(&mut self.losses), 0))
+    }
+
+    fn topics(&self) -> Result<(Matrix, Matrix)> {
+        let (l, f) = self.model()?.normalised();
+        Ok((to_matrix(l.inner())?, to_matrix(f.inner())?))
+    }
+}
+
+fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
+    Ok(values(tensor.try_into_data().map_err(device_error)?)?
+        .into_iter()
+        .map(f64::from)
+        .collect())
+}
+
+fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
+    let [rows, columns] = tensor.dims();
+    Matrix::new(
+        rows,
+        columns,
+        values(tensor.try_into_data().map_err(device_error)?)?,
+    )
+}
+
+fn values(data: TensorData) -> Result<Vec<f32>> {
+    data.into_vec()
+        .map_err(|error| Error::new(ErrorKind::Device, format!("unexpected tensor: {error:?}")))
+}
+
+fn device_error(error: impl std::fmt::Debug) -> Error {
+    Error::new(
+        ErrorKind::Device,
+        format!("the device did not return its result: {error:?}"),
+    )
+    .fix("use a smaller batch size, or Device::Cpu")
+}

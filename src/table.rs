@@ -1,0 +1,273 @@
+//! Tables: a Polars DataFrame that displays itself and goes to a file.
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::Path;
+
+use polars::prelude::{
+    AnyValue, Column, CsvWriter, DataFrame, ParquetWriter, PolarsError, SerWriter,
+};
+
+use crate::beside::write_beside;
+use crate::display::{
+    cell, count, counted, decimals_for, escape, fixed, pad_left, pad_right, shorten, show, width,
+};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Rows and columns that a cell shows; the rest is counted.
+const ROWS_SHOWN: usize = 20;
+const COLUMNS_SHOWN: usize = 12;
+/// Characters of one text that a cell shows.
+const TEXT_SHOWN: usize = 60;
+
+/// A table with a Polars DataFrame inside.
+///
+/// It dereferences to the DataFrame, so every read-only method of Polars works on it; [`Table::into_inner`]
+/// gives the DataFrame itself. In a notebook it is a type of ours, so that `let table = fit.top_terms(10)?`
+/// needs no type annotation. Cloning is cheap: Polars shares the columns.
+///
+/// ```
+/// use topicbook::Table;
+/// use topicbook::polars::prelude::*;
+/// let table = Table::from(df!("term" => ["model", "data"], "probability" => [0.31, 0.2])?);
+/// assert_eq!(table.height(), 2);
+/// let probabilities: DataFrame = table.into_inner();
+/// # Ok::<(), PolarsError>(())
+/// ```
+#[derive(Clone)]
+pub struct Table(DataFrame);
+
+impl Table {
+    /// The DataFrame.
+    pub fn into_inner(self) -> DataFrame {
+        self.0
+    }
+
+    /// Writes a CSV file with a header line. The file appears whole or not at all.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_csv(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        write_beside(path, |file| {
+            CsvWriter::new(file)
+                .finish(&mut self.0.clone())
+                .map_err(|error| not_written(path, error))
+        })
+    }
+
+    /// Writes a Parquet file. The file appears whole or not at all.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_parquet(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        write_beside(path, |file| {
+            ParquetWriter::new(file)
+                .finish(&mut self.0.clone())
+                .map(|_| ())
+                .map_err(|error| not_written(path, error))
+        })
+    }
+
+    /// Shows the first 20 rows in a notebook cell. Called by evcxr.
+    pub fn evcxr_display(&self) {
+        show(&self.html(), &self.to_string());
+    }
+
+    fn html(&self) -> String {
+        let view = View::new(&self.0);
+        let mut html = String::from("<table>\n<thead>\n<tr>");
+        for column in &view.columns {
+            html.push_str(&cell("th", column.align(), &column.name));
+        }
+        html.push_str("</tr>\n</thead>\n<tbody>\n");
+        for row in 0..view.rows {
+            html.push_str("<tr>");
+            for column in &view.columns {
+                html.push_str(&cell("td", column.align(), &column.cells[row]));
+            }
+            html.push_str("</tr>\n");
+        }
+        html.push_str("</tbody>\n</table>\n");
+        html.push_str(&format!("<p>{}</p>\n", escape(&view.size)));
+        html
+    }
+}
+
+/// The table as aligned text, at most 20 rows.
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let view = View::new(&self.0);
+        let widths: Vec<usize> = view.columns.iter().map(Shown::width).collect();
+        let line = |pick: &dyn Fn(&Shown) -> String| {
+            let cells: Vec<String> = view
+                .columns
+                .iter()
+                .zip(&widths)
+                .map(|(column, &width)| match column.numeric {
+                    true => pad_left(&pick(column), width),
+                    false => pad_right(&pick(column), width),
+                })
+                .collect();
+            cells.join("  ").trim_end().to_string()
+        };
+        writeln!(f, "{}", line(&|column| column.name.clone()))?;
+        for row in 0..view.rows {
+            writeln!(f, "{}", line(&|column| column.cells[row].clone()))?;
+        }
+        write!(f, "{}", view.size)
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Deref for Table {
+    type Target = DataFrame;
+
+    fn deref(&self) -> &DataFrame {
+        &self.0
+    }
+}
+
+impl From<DataFrame> for Table {
+    fn from(frame: DataFrame) -> Self {
+        Self(frame)
+    }
+}
+
+fn not_written(path: &Path, error: PolarsError) -> Error {
+    Error::new(
+        ErrorKind::Table,
+        format!("cannot write the table to {}: {error}", path.display()),
+    )
+    .fix("check that the folder is there and has space, and that no column holds lists when writing CSV")
+    .because(error)
+}
+
+/// The part of a table that is shown, as text.
+struct View {
+    columns: Vec<Shown>,
+    rows: usize,
+    size: String,
+}
+
+struct Shown {
+    name: String,
+    numeric: bool,
+    cells: Vec<String>,
+}
+
+impl View {
+    fn new(frame: &DataFrame) -> Self {
+        let (height, width) = (frame.height(), frame.width());
+        let rows = height.min(ROWS_SHOWN);
+        let columns = frame
+            .columns()
+            .iter()
+            .take(COLUMNS_SHOWN)
+            .map(|column| Shown::new(column, rows))
+            .collect();
+        let rest = |all: usize, shown: usize, what: &str| match all > shown {
+            true => format!(", … {} more {what}", count((all - shown) as u64)),
+            false => String::new(),
+        };
+        let size = format!(
+            "{} × {}{}{}",
+            counted(height, "row"),
+            counted(width, "column"),
+            rest(height, ROWS_SHOWN, "rows"),
+            rest(width, COLUMNS_SHOWN, "columns"),
+        );
+        Self {
+            columns,
+            rows,
+            size,
+        }
+    }
+}
+
+impl Shown {
+    fn new(column: &Column, rows: usize) -> Self {
+        let numeric = column.dtype().is_primitive_numeric();
+        let values: Vec<AnyValue<'_>> = (0..rows)
+            .map(|row| column.get(row).unwrap_or(AnyValue::Null))
+            .collect();
+        // One number of digits for a column, so that its decimal points stand below each other.
+        let decimals = match column.dtype().is_float() {
+            true => decimals(&values),
+            false => 0,
+        };
+        Self {
+            name: shorten(column.name().as_str(), TEXT_SHOWN),
+            numeric,
+            cells: values
+                .iter()
+                .map(|value| written(value, decimals))
+                .collect(),
+        }
+    }
+
+    fn align(&self) -> &'static str {
+        match self.numeric {
+            true => "right",
+            false => "left",
+        }
+    }
+
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| width(cell));
+        cells.chain([width(&self.name)]).max().unwrap_or(0)
+    }
+}
+
+/// Digits after the point that show four digits of the largest number of a column; none for whole numbers.
+fn decimals(values: &[AnyValue<'_>]) -> usize {
+    let numbers = || {
+        values
+            .iter()
+            .filter_map(AnyValue::extract::<f64>)
+            .filter(|number| number.is_finite())
+    };
+    if numbers().all(|number| number.fract() == 0.0) {
+        return 0;
+    }
+    let largest = numbers().fold(0.0, |largest: f64, number| largest.max(number.abs()));
+    decimals_for(largest).max(1)
+}
+
+fn written(value: &AnyValue<'_>, decimals: usize) -> String {
+    match value {
+        AnyValue::Null => return "–".into(),
+        AnyValue::Boolean(truth) => return truth.to_string(),
+        _ => {}
+    }
+    if let Some(text) = value.get_str() {
+        // A line break inside a cell would end the row.
+        let line: String = text
+            .chars()
+            .map(|character| {
+                if character.is_control() {
+                    ' '
+                } else {
+                    character
+                }
+            })
+            .collect();
+        return shorten(&line, TEXT_SHOWN);
+    }
+    match value.extract::<f64>() {
+        Some(number) if !number.is_finite() => number.to_string(),
+        // Digits would hide that it is not zero, or pretend to a precision it has not.
+        Some(number) if number != 0.0 && number.abs() < 0.5 * 0.1f64.powi(decimals as i32) => {
+            format!("{number:.1e}")
+        }
+        Some(number) if number.abs() < 1e15 => fixed(number, decimals),
+        Some(number) if value.is_float() => format!("{number:.3e}"),
+        _ => shorten(&value.to_string(), TEXT_SHOWN),
+    }
+}
