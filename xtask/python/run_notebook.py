@@ -2,7 +2,7 @@
 
 usage: run_notebook.py NOTEBOOK OUTPUT_FOLDER
 
-Cells run in OUTPUT_FOLDER. Says what it does, cell by cell; ends with 1 when a cell fails.
+Cells run in OUTPUT_FOLDER. Says what it does, cell by cell; stops and ends with 1 when a cell fails.
 """
 
 import pathlib
@@ -74,7 +74,7 @@ def main(source, folder):
         resources={"metadata": {"path": str(folder)}},
     )
     code = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    failed = 0
+    failed = False
     start = time.monotonic()
     with client.setup_kernel():
         say(f"  kernel ready after {time.monotonic() - start:.1f} s")
@@ -86,10 +86,11 @@ def main(source, folder):
             say(f"    {time.monotonic() - begin:.1f} s")
             client.take_late_output(cell, index)
             if wrong := complaint(cell):
-                failed += 1
+                failed = True
                 say("    FAILED")
                 for line in wrong.splitlines():
                     say(f"    ! {line}")
+                break
     client.set_widgets_metadata()
     written = folder / source.name
     nbformat.write(notebook, written)
@@ -98,7 +99,7 @@ def main(source, folder):
     )
     html = written.with_suffix(".html")
     html.write_text(page, encoding="utf-8")
-    say(f"  all cells: {time.monotonic() - start:.1f} s")
+    say(f"  in all {time.monotonic() - start:.1f} s")
     for file in (written, html):
         say(f"  wrote {file} ({file.stat().st_size / 1024:,.0f} KiB)")
     return 1 if failed else 0

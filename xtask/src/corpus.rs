@@ -10,6 +10,23 @@ use crate::task::{At, Fail, Result, command, run, step};
 /// The counts and their terms.
 pub const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
 
+/// Parts of Rust's documentation that are mostly prose.
+const BOOKS: [&str; 13] = [
+    "book",
+    "cargo",
+    "clippy",
+    "edition-guide",
+    "embedded-book",
+    "error_codes",
+    "nomicon",
+    "reference",
+    "rust-by-example",
+    "rustc",
+    "rustdoc",
+    "std",
+    "unstable-book",
+];
+
 /// Papers of the NIPS conference where they lie beside the repository, and otherwise the documentation that
 /// came with this installation of Rust: real text on every machine.
 pub fn prepare(places: &Places) -> Result<()> {
@@ -35,8 +52,13 @@ pub fn prepare(places: &Places) -> Result<()> {
         || {
             run(command("cargo")
                 .args(["run", "--quiet", "--example", "count_words", "--"])
-                .arg(&docs)
                 .arg(&build)
+                .args(
+                    BOOKS
+                        .iter()
+                        .map(|book| docs.join(book))
+                        .filter(|book| book.is_dir()),
+                )
                 .current_dir(&places.root)
                 .env("CARGO_TARGET_DIR", &places.target))
         },
