@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::corpus;
 use crate::places::Places;
@@ -38,10 +40,14 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
             std::os::unix::fs::symlink(Path::new("../build").join(file), &link).at(&link)?;
         }
     }
-    run(setup::jupyter(places, "jupyter-lab")
+    // In this process's place, so that JupyterLab itself gets the signals and can ask before it stops.
+    let error = setup::jupyter(places, "jupyter-lab")
         .arg("--ServerApp.root_dir")
         .arg(&notebooks)
-        .args(arguments))
+        .args(arguments)
+        .stdin(Stdio::inherit())
+        .exec();
+    Err(Fail::new(format!("cannot start JupyterLab: {error}")))
 }
 
 /// The committed notebooks, in their order.

@@ -21,20 +21,15 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
     let toolchain = Toolchain::find(places)?;
     let build = Build::ready(places, &toolchain)?;
     let folder = Folder::new(places, &build)?;
-    let sources = match toolchain.std_sources() {
-        Some(sources) => sources,
-        None => places.root.join("xtask").join("std"),
-    };
     let pipe = folder.reap_at_end()?;
-    let error = Command::new(places.evcxr_exe())
+    let mut kernel = Command::new(places.evcxr_exe());
+    kernel
         .arg("--control_file")
         .arg(connection_file)
         .env("EVCXR_TMPDIR", folder.cells())
         .env("EVCXR_CONFIG_DIR", folder.config())
         // Seen by rust-analyzer's `cargo metadata`; builds get flags of their own (see `Build`).
         .env("RUSTFLAGS", "--cfg topicbook_outline")
-        // rust-analyzer needs sources of the standard library, or it cannot follow a `?`.
-        .env("RUST_SRC_PATH", sources)
         // Straight to the tools instead of through rustup, which looks them up at every call.
         .env("PATH", path_with(&toolchain.sysroot.join("bin"))?)
         .env("RUSTC", toolchain.sysroot.join("bin").join("rustc"))
@@ -46,8 +41,11 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         // Never read. Its closing tells the reaper that the kernel has ended, however it ended.
         .stdin(Stdio::from(OwnedFd::from(pipe)))
         // evcxr's remarks about its configuration. What cells print goes through Jupyter's protocol.
-        .stdout(Stdio::null())
-        .exec();
+        .stdout(Stdio::null());
+    if let Some(sources) = toolchain.std_sources() {
+        kernel.env("RUST_SRC_PATH", sources);
+    }
+    let error = kernel.exec();
     Err(Fail::new(format!(
         "cannot start {}: {error}",
         places.evcxr_exe().display()

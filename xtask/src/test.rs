@@ -35,11 +35,14 @@ pub fn all(places: &Places) -> Result<ExitCode> {
             .current_dir(&places.root))
     });
     setup::python(places)?;
-    // Before the lints, which borrow the dependencies that this compiles.
-    tally += counted("unit, integration and documentation tests", || {
-        cargo_test(places)
+    tally += single("compiling everything", || {
+        run(cargo_test(places).arg("--no-run"))
     });
+    // After the compilation, whose dependencies the lints borrow.
     tally += single("lints", || lint::clippy(places));
+    tally += counted("unit, integration and documentation tests", || {
+        count(&mut cargo_test(places))
+    });
     match step("set-up of the kernel", || setup::all(places)) {
         Ok(()) => {
             tally += counted("kernel", || {
@@ -70,19 +73,19 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     })
 }
 
-fn cargo_test(places: &Places) -> Result<Tally> {
+fn cargo_test(places: &Places) -> Command {
     let mut path = places.python().join("bin").into_os_string();
     path.push(":");
     path.push(env::var_os("PATH").unwrap_or_default());
-    count(
-        command("cargo")
-            .args(["test", "--workspace", "--no-fail-fast"])
-            .current_dir(&places.root)
-            .env("CARGO_TARGET_DIR", &places.target)
-            // The tests of file formats call NumPy and SciPy.
-            .env("TOPICBOOK_PYTHON", places.python_exe())
-            .env("PATH", path),
-    )
+    let mut cargo = command("cargo");
+    cargo
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .current_dir(&places.root)
+        .env("CARGO_TARGET_DIR", &places.target)
+        // The tests of file formats call NumPy and SciPy.
+        .env("TOPICBOOK_PYTHON", places.python_exe())
+        .env("PATH", path);
+    cargo
 }
 
 /// Runs a program that reports as Rust's test harness does, and adds up its reports.
@@ -96,25 +99,32 @@ fn count(command: &mut Command) -> Result<Tally> {
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
-        if let Some(result) = line.trim_start().strip_prefix("test result: ") {
-            let number = |unit: &str| -> usize {
-                result
-                    .split(['.', ';'])
-                    .find_map(|part| part.trim().strip_suffix(unit)?.trim().parse().ok())
-                    .unwrap_or(0)
-            };
-            tally += Tally {
-                passed: number("passed"),
-                failed: number("failed"),
-                skipped: number("ignored"),
-            };
-        }
+        tally += report(&line);
     }
     // A program that fails without a failed test did not compile, or crashed.
     if !child.wait()?.success() && tally.failed == 0 {
         tally.failed = 1;
     }
     Ok(tally)
+}
+
+/// The numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; zeros of any other.
+fn report(line: &str) -> Tally {
+    let result = line
+        .trim_start()
+        .strip_prefix("test result: ")
+        .unwrap_or("");
+    let number = |unit: &str| -> usize {
+        result
+            .split(['.', ';'])
+            .find_map(|part| part.trim().strip_suffix(unit)?.trim().parse().ok())
+            .unwrap_or(0)
+    };
+    Tally {
+        passed: number("passed"),
+        failed: number("failed"),
+        skipped: number("ignored"),
+    }
 }
 
 fn counted(name: &str, work: impl FnOnce() -> Result<Tally>) -> Tally {
@@ -134,4 +144,18 @@ fn single(name: &str, work: impl FnOnce() -> Result<()>) -> Tally {
             ..Tally::default()
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::report;
+
+    #[test]
+    fn reports_of_the_test_harness_are_counted() {
+        let line = "test result: FAILED. 13 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.0s";
+        let tally = report(line);
+        assert_eq!((tally.passed, tally.failed, tally.skipped), (13, 2, 1));
+        let tally = report("test counts::negative ... ok");
+        assert_eq!((tally.passed, tally.failed, tally.skipped), (0, 0, 0));
+    }
 }
