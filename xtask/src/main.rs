@@ -1,5 +1,6 @@
 //! `cargo xtask`: set-up, notebooks and tests, each with one command.
 
+mod bench;
 mod corpus;
 mod lint;
 mod notebook;
@@ -27,6 +28,7 @@ cargo xtask <command>
   lab [options]    opens JupyterLab with the kernel \"Rust (topicbook)\"
   test             format, lints, tests, documentation tests, then the notebooks through the kernel
   setup            makes everything the other commands need: Python environment, evcxr, library, kernel
+  bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
   corpus           gathers the texts of notebook 05 into build/
 
 Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
@@ -55,6 +57,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
         ["test"] => return test::all(&Places::of_xtask()?),
         ["setup"] => setup::all(&Places::of_xtask()?)?,
+        ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
