@@ -72,6 +72,11 @@ def standard_types_infer(kernel):
     kernel.value("let (rows, values) = (m.rows(), m.values().to_vec());")
     kernel.value("let largest = values.iter().copied().max_by(f32::total_cmp);")
     assert kernel.value("(rows, largest)") == "(1, Some(2.0))"
+    kernel.value('let path = std::path::PathBuf::from("a").join("b");')
+    kernel.value('let map = std::collections::HashMap::from([("a".to_string(), 1)]);')
+    kernel.value("let took = std::time::Instant::now().elapsed().as_secs_f64();")
+    kernel.value('let words: Vec<_> = "x y".split_whitespace().map(str::to_uppercase).collect();')
+    assert kernel.value('(path.exists(), map["a"], took < 9.0, words.len())') == "(false, 1, true, 2)"
 
 
 def failed_question_mark_keeps_variables(kernel):

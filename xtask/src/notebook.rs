@@ -44,6 +44,8 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
     let error = setup::jupyter(places, "jupyter-lab")
         .arg("--ServerApp.root_dir")
         .arg(&notebooks)
+        // A kernel that builds the library first is not a dead one.
+        .arg("--MappingKernelManager.kernel_info_timeout=3600")
         .args(arguments)
         .stdin(Stdio::inherit())
         .exec();

@@ -4,6 +4,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,7 +21,7 @@ pub const REAP: &str = "--reap";
 pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
     let toolchain = Toolchain::find(places)?;
     let build = Build::ready(places, &toolchain)?;
-    let folder = Folder::new(places, &build)?;
+    let folder = Folder::new(places, &toolchain, &build)?;
     let pipe = folder.reap_at_end()?;
     let mut kernel = Command::new(places.evcxr_exe());
     kernel
@@ -30,6 +31,8 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .env("EVCXR_CONFIG_DIR", folder.config())
         // Seen by rust-analyzer's `cargo metadata`; builds get flags of their own (see `Build`).
         .env("RUSTFLAGS", "--cfg topicbook_outline")
+        // rust-analyzer needs sources of the standard library, or it cannot follow a `?`.
+        .env("RUST_SRC_PATH", folder.std())
         // Straight to the tools instead of through rustup, which looks them up at every call.
         .env("PATH", path_with(&toolchain.sysroot.join("bin"))?)
         .env("RUSTC", toolchain.sysroot.join("bin").join("rustc"))
@@ -42,9 +45,6 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .stdin(Stdio::from(OwnedFd::from(pipe)))
         // evcxr's remarks about its configuration. What cells print goes through Jupyter's protocol.
         .stdout(Stdio::null());
-    if let Some(sources) = toolchain.std_sources() {
-        kernel.env("RUST_SRC_PATH", sources);
-    }
     let error = kernel.exec();
     Err(Fail::new(format!(
         "cannot start {}: {error}",
@@ -71,7 +71,7 @@ struct Folder {
 }
 
 impl Folder {
-    fn new(places: &Places, build: &Build) -> Result<Self> {
+    fn new(places: &Places, toolchain: &Toolchain, build: &Build) -> Result<Self> {
         fs::create_dir_all(places.kernels()).at(&places.kernels())?;
         // Kernels that start at the same time must not take each other's new folder for a stale one.
         let turn = places.cache.join("kernels.lock");
@@ -86,7 +86,13 @@ impl Folder {
         fs::create_dir_all(folder.cells()).at(&folder.path)?;
         fs::create_dir_all(folder.config()).at(&folder.path)?;
         // So that the build is not swept away while this kernel runs.
-        std::os::unix::fs::symlink(build.folder(), folder.path.join("build")).at(&folder.path)?;
+        symlink(build.folder(), folder.path.join("build")).at(&folder.path)?;
+        fs::create_dir(folder.std()).at(&folder.path)?;
+        if let Some(sources) = toolchain.std_sources() {
+            for part in STD {
+                symlink(sources.join(part), folder.std().join(part)).at(&folder.path)?;
+            }
+        }
         let start = folder.config().join("init.evcxr");
         fs::write(
             &start,
@@ -110,6 +116,10 @@ impl Folder {
         self.path.join("config")
     }
 
+    fn std(&self) -> PathBuf {
+        self.path.join("std")
+    }
+
     /// Starts the process that removes the folder when the returned end of a pipe is closed.
     fn reap_at_end(&self) -> Result<io::PipeWriter> {
         let (reader, writer) = io::pipe()?;
@@ -125,6 +135,10 @@ impl Folder {
         Ok(writer)
     }
 }
+
+/// The parts of the standard library whose sources rust-analyzer gets to see. With all of them it would also
+/// read every processor's intrinsics and ask Cargo about a dozen more packages: two seconds of the start.
+const STD: [&str; 4] = ["core", "alloc", "std", "proc_macro"];
 
 /// What a kernel does before the first cell, while the person still reads: rust-analyzer is slow only once.
 /// The variable is gone when it is done.
