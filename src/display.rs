@@ -227,7 +227,7 @@ pub(crate) fn percent(share: f64) -> String {
     let value = 100.0 * share;
     match value.abs() {
         v if !v.is_finite() => "unknown".into(),
-        v if v == 0.0 => "0%".into(),
+        0.0 => "0%".into(),
         v if v < 0.095 => format!("{value:.3}%"),
         v if v < 9.95 => format!("{value:.1}%"),
         _ => format!("{value:.0}%"),
@@ -244,7 +244,8 @@ pub(crate) fn number(value: f64) -> String {
     } else if !(1e-4..1e15).contains(&size) {
         format!("{value:.3e}")
     } else {
-        fixed(value, decimals_for(size).max(1))
+        let written = fixed(value, decimals_for(size).max(1));
+        written.trim_end_matches(".0").to_string()
     }
 }
 
@@ -321,7 +322,8 @@ mod tests {
             (percent(0.0), "0%"),
             (number(-24_873_012.0), "-24,873,012"),
             (number(1234.56), "1,234.6"),
-            (number(0.012_345), "0.01234"),
+            (number(63_309.03), "63,309"),
+            (number(0.012_342), "0.01234"),
             (number(5.123e-9), "5.123e-9"),
             (number(f64::NAN), "NaN"),
             (fixed(-1234.5, 2), "-1,234.50"),

@@ -271,3 +271,75 @@ fn written(value: &AnyValue<'_>, decimals: usize) -> String {
         _ => shorten(&value.to_string(), TEXT_SHOWN),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use polars::prelude::{IntoColumn, NamedFrom, Series};
+
+    use super::*;
+
+    fn column<T, S: ?Sized>(name: &str, values: T) -> Column
+    where
+        Series: NamedFrom<T, S>,
+    {
+        Series::new(name.into(), values).into_column()
+    }
+
+    fn table(columns: Vec<Column>) -> Table {
+        Table::from(DataFrame::new_infer_height(columns).unwrap())
+    }
+
+    #[test]
+    fn html_shows_text_literally_and_aligns_numbers_right() {
+        let table = table(vec![
+            column("<b>", ["<script>alert('x')</script>", "a & \"b\""]),
+            column("count", [1_234_567u32, 2]),
+        ]);
+        let html = table.html();
+        assert!(!html.contains("<b>") && !html.contains("<script"));
+        assert!(html.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+        assert!(html.contains("a &amp; &quot;b&quot;"));
+        assert!(html.contains("<td align=\"right\" style=\"text-align:right\">1,234,567</td>"));
+        assert!(html.contains("2 rows × 2 columns"));
+    }
+
+    #[test]
+    fn long_and_wide_tables_are_cut_and_counted() {
+        let columns = (0..100).map(|topic| column(&format!("topic {topic}"), vec![0.5f32; 3000]));
+        let table = table(columns.collect());
+        let html = table.html();
+        assert_eq!(html.matches("<tr>").count(), 1 + ROWS_SHOWN);
+        assert_eq!(html.matches("<th ").count(), COLUMNS_SHOWN);
+        assert!(html.contains("3,000 rows × 100 columns, … 2,980 more rows, … 88 more columns"));
+        assert_eq!(table.to_string().lines().count(), 2 + ROWS_SHOWN);
+    }
+
+    #[test]
+    fn cells_are_written_for_their_type() {
+        let table = table(vec![
+            column("term", [Some("model\nline"), None, Some("data")]),
+            column("probability", [0.031_234, 0.001_2, 3e-9]),
+            column("loss", [f64::NAN, 1234.0, f64::INFINITY]),
+            column("kept", [true, false, true]),
+            column("big", [u64::MAX, 0, 1]),
+        ]);
+        let expected = "\
+term        probability   loss  kept                    big
+model line      0.03123    NaN  true   18446744073709551615
+–               0.00120  1,234  false                     0
+data             3.0e-9    inf  true                      1
+3 rows × 5 columns";
+        assert_eq!(table.to_string(), expected);
+    }
+
+    #[test]
+    fn an_empty_table_is_shown_too() {
+        assert!(table(Vec::new()).html().contains("0 rows × 0 columns"));
+        let none: [f64; 0] = [];
+        assert!(
+            table(vec![column("x", none)])
+                .to_string()
+                .contains("0 rows")
+        );
+    }
+}

@@ -128,7 +128,7 @@ pub(crate) fn horizontal(
     ticks: &[f64],
     labels: &[String],
 ) -> Result<()> {
-    let y = plot.bottom;
+    let y = plot.bottom + 1;
     canvas.line(vec![(plot.left, y), (plot.right, y)], SOFT_INK, 2)?;
     for (&tick, label) in ticks.iter().zip(labels) {
         let x = scale.pixel(tick);

@@ -130,9 +130,15 @@ impl<DB: DrawingBackend> Canvas for Plotters<'_, DB> {
         let style = TextStyle::from(font(height))
             .color(&colour)
             .pos(Pos::new(position, VPos::Center));
-        self.area
-            .draw(&Text::new(text.to_string(), at, style))
-            .map_err(failed)
+        // The embedded font is a light one: a second time, a pixel to the right, it reads as a regular one.
+        let times = if self.vector { 1 } else { 2 };
+        for shift in 0..times {
+            let at = (at.0 + shift, at.1);
+            self.area
+                .draw(&Text::new(text.to_string(), at, style.clone()))
+                .map_err(failed)?;
+        }
+        Ok(())
     }
 }
 

@@ -35,9 +35,9 @@ impl Loss {
             return Err(Error::new(
                 ErrorKind::Drawing,
                 format!(
-                    "{} values of the loss and {} of the log-likelihood",
-                    self.loss.len(),
-                    self.log_likelihood.len()
+                    "{} of the loss and {} of the log-likelihood",
+                    counted(self.loss.len(), "value"),
+                    count(self.log_likelihood.len() as u64)
                 ),
             )
             .fix("pass one value of each per epoch"));
@@ -84,13 +84,6 @@ impl Panel for Loss {
             ..10 => 0,
             _ => epochs / 10,
         };
-        let second_label = match settled {
-            0 => "log-likelihood per token".to_string(),
-            _ => format!(
-                "log-likelihood per token, scaled from epoch {} on",
-                settled + 1
-            ),
-        };
         let upper = area.inset(0, LABEL as i32, 0, 0);
         let upper = Area {
             bottom: upper.top + PLOT as i32,
@@ -103,7 +96,11 @@ impl Panel for Loss {
         };
         let curves = [
             Curve::new("loss (mean over batches)".into(), &self.loss, 0),
-            Curve::new(second_label, &self.log_likelihood, settled),
+            Curve::new(
+                "log-likelihood per token".into(),
+                &self.log_likelihood,
+                settled,
+            ),
         ];
         let labels = |curve: &Curve, plot: Area| tick_labels(&curve.scale(plot).ticks(5));
         let left = left_of(&labels(&curves[0], upper)).max(left_of(&labels(&curves[1], lower)));
@@ -128,19 +125,31 @@ struct Curve<'a> {
 
 impl<'a> Curve<'a> {
     fn new(label: String, values: &'a [f64], settled: usize) -> Self {
-        Self {
+        let mut curve = Self {
             label,
             values,
             settled,
+        };
+        let (low, high) = curve.range();
+        let steep = &values[..settled];
+        if steep.iter().any(|value| !(low..=high).contains(value)) {
+            curve.label += &format!(", scaled from epoch {} on", settled + 1);
         }
+        curve
     }
 
-    fn scale(&self, plot: Area) -> Scale {
+    /// What the vertical scale holds.
+    fn range(&self) -> (f64, f64) {
         let held = &self.values[self.settled..];
         let low = held.iter().copied().fold(f64::INFINITY, f64::min);
         let high = held.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let room = 0.04 * (high - low);
-        Scale::new(low - room, high + room, plot.bottom, plot.top)
+        (low - room, high + room)
+    }
+
+    fn scale(&self, plot: Area) -> Scale {
+        let (low, high) = self.range();
+        Scale::new(low, high, plot.bottom, plot.top)
     }
 
     fn draw(&self, canvas: &dyn Canvas, plot: Area, colour: Rgb) -> Result<()> {

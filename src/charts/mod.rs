@@ -281,11 +281,6 @@ impl Chart {
     }
 
     fn size(&self) -> Result<(u32, u32)> {
-        if let Body::Row(charts) | Body::Column(charts) = &self.body
-            && charts.is_empty()
-        {
-            return Err(nothing("no charts to put together"));
-        }
         let width = self.own_width() + 2 * MARGIN;
         let height = self.height(self.own_width()).saturating_add(2 * MARGIN);
         if height > TALLEST {
@@ -297,7 +292,7 @@ impl Chart {
                     count(TALLEST as u64)
                 ),
             )
-            .fix("show fewer terms per topic, or fewer charts in one cell"));
+            .fix("show fewer topics or terms, or fewer charts in one cell"));
         }
         Ok((width as u32, height as u32))
     }
@@ -330,6 +325,9 @@ impl Chart {
         let area = area.inset(0, title_height, 0, 0);
         match &self.body {
             Body::Panel(panel) => panel.draw(canvas, area),
+            Body::Column(charts) | Body::Row(charts) if charts.is_empty() => {
+                Err(nothing("no charts to put together"))
+            }
             Body::Column(charts) => {
                 let mut top = area.top;
                 for chart in charts {

@@ -10,14 +10,15 @@ use crate::error::{Error, ErrorKind, Result};
 /// Encodes RGB pixels, row by row.
 ///
 /// Charts are flat colours and the softened edges of text and lines. Where they are more than 256, the 256 most
-/// frequent colours stay exactly as they are and the others, all of them edges, take the nearest of those.
+/// frequent colours stay exactly as they are and the others, edges nearly all, take the nearest of those.
 pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     let (pixels, _) = rgb.as_chunks::<3>();
-    let mut frequency: HashMap<Rgb, u32> = HashMap::new();
-    for &pixel in pixels {
-        *frequency.entry(pixel).or_default() += 1;
+    let mut frequency: HashMap<Rgb, usize> = HashMap::new();
+    // Runs of one colour, so that a colour is looked up a few thousand times and not a million.
+    for run in pixels.chunk_by(|a, b| a == b) {
+        *frequency.entry(run[0]).or_default() += run.len();
     }
-    let mut colours: Vec<(Rgb, u32)> = frequency.into_iter().collect();
+    let mut colours: Vec<(Rgb, usize)> = frequency.into_iter().collect();
     colours.sort_unstable_by_key(|&(colour, pixels)| (std::cmp::Reverse(pixels), colour));
     let palette: Vec<Rgb> = colours
         .iter()
@@ -29,23 +30,17 @@ pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
         .map(|&(colour, _)| (colour, nearest(&palette, colour)))
         .collect();
 
-    // Rows of a chart repeat and its pixels run on: without many colours packing tightly beats filtering.
+    let mut indices = Vec::with_capacity(pixels.len());
+    for run in pixels.chunk_by(|a, b| a == b) {
+        indices.resize(indices.len() + run.len(), index_of[&run[0]]);
+    }
     let depth = match palette.len() {
         ..=2 => BitDepth::One,
         3..=4 => BitDepth::Two,
         5..=16 => BitDepth::Four,
         _ => BitDepth::Eight,
     };
-    let per_byte = 8 / depth as usize;
-    let mut packed = Vec::with_capacity(pixels.len() / per_byte + height as usize);
-    for row in pixels.chunks(width.max(1) as usize) {
-        for group in row.chunks(per_byte) {
-            let byte = group.iter().enumerate().fold(0, |byte, (place, pixel)| {
-                byte | index_of[pixel] << (8 - depth as usize * (place + 1))
-            });
-            packed.push(byte);
-        }
-    }
+    let packed = pack(&indices, width, depth);
 
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, width, height);
@@ -53,11 +48,27 @@ pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     encoder.set_depth(depth);
     encoder.set_palette(palette.concat());
     encoder.set_compression(Compression::High);
+    // Indices are names, not amounts: their differences, which filters make, say nothing.
     encoder.set_filter(Filter::NoFilter);
     let mut writer = encoder.write_header().map_err(not_encoded)?;
     writer.write_image_data(&packed).map_err(not_encoded)?;
     writer.finish().map_err(not_encoded)?;
     Ok(file)
+}
+
+/// Several indices to a byte, the first in the highest bits; every row begins a new byte.
+fn pack(indices: &[u8], width: u32, depth: BitDepth) -> Vec<u8> {
+    let bits = depth as usize;
+    let rows = indices.chunks(width.max(1) as usize);
+    let bytes = rows.flat_map(|row| row.chunks(8 / bits));
+    bytes
+        .map(|group| {
+            let parts = group.iter().enumerate();
+            parts.fold(0, |byte, (place, index)| {
+                byte | index << (8 - bits * (place + 1))
+            })
+        })
+        .collect()
 }
 
 fn nearest(palette: &[Rgb], colour: Rgb) -> u8 {

@@ -1,7 +1,7 @@
 //! The structure plot: topic proportions of all documents.
 
 use super::axis::{BELOW, Scale, left_of, tick_labels, title_below, vertical};
-use super::canvas::{Anchor, Area, Canvas, INK, SMALL, SOFT_INK, text_width};
+use super::canvas::{Anchor, Area, Canvas, INK, Point, SMALL, SOFT_INK, text_width};
 use super::palette::{Rgb, colours};
 use super::{Panel, not_drawable, nothing};
 use crate::display::counted;
@@ -33,14 +33,9 @@ pub fn sort_documents(l: &Matrix) -> Vec<usize> {
     let keys: Vec<(usize, f64)> = (0..l.rows())
         .map(|document| {
             let row = l.row(document);
-            let (mut topic, mut largest) = (0, f32::NEG_INFINITY);
-            for (candidate, &value) in row.iter().enumerate() {
-                if value > largest {
-                    (topic, largest) = (candidate, value);
-                }
-            }
-            let sum: f64 = row.iter().map(|&value| f64::from(value)).sum();
-            (topic, f64::from(largest) / sum)
+            let topic = dominant(row);
+            let largest = row.get(topic).copied().unwrap_or(0.0);
+            (topic, f64::from(largest) / sum(row))
         })
         .collect();
     let mut order: Vec<usize> = (0..l.rows()).collect();
@@ -49,6 +44,16 @@ pub fn sort_documents(l: &Matrix) -> Vec<usize> {
         topic_a.cmp(&topic_b).then(share_b.total_cmp(&share_a))
     });
     order
+}
+
+/// The first of the largest values.
+fn dominant(row: &[f32]) -> usize {
+    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    row.iter().position(|&value| value == largest).unwrap_or(0)
+}
+
+fn sum(row: &[f32]) -> f64 {
+    row.iter().map(|&value| f64::from(value)).sum()
 }
 
 pub(crate) struct Structure {
@@ -146,9 +151,9 @@ fn edges(l: &Matrix, order: &[usize], columns: usize, height: i32) -> Vec<Vec<i3
     let mut mean = vec![0.0f64; topics];
     let add = |mean: &mut [f64], position: usize, weight: f64| {
         let row = l.row(order[position]);
-        let sum: f64 = row.iter().map(|&value| f64::from(value)).sum();
+        let weight = weight / sum(row);
         for (mean, &value) in mean.iter_mut().zip(row) {
-            *mean += weight * f64::from(value) / sum;
+            *mean += weight * f64::from(value);
         }
     };
     (0..columns)
@@ -227,64 +232,69 @@ fn polygons(
     palette: &[Rgb],
 ) -> Result<()> {
     let mut columns = plot.width().max(1) as usize;
-    loop {
+    let outlines = loop {
         let edges = edges(l, order, columns, plot.height());
-        let outlines: Vec<Vec<i32>> = (0..palette.len())
-            .map(|topic| edges.iter().map(|column| column[topic]).collect())
+        let outlines: Vec<Vec<Point>> = (0..palette.len())
+            .map(|topic| {
+                let edge: Vec<i32> = edges.iter().map(|column| column[topic]).collect();
+                outline(plot, &edge, l.rows() > columns)
+            })
             .collect();
-        let points: usize = outlines.iter().map(|edge| 2 * runs(edge).len() + 2).sum();
-        if points > MOST_POINTS && columns > 16 {
-            columns -= columns / 8;
-            continue;
+        let points: usize = outlines.iter().map(Vec::len).sum();
+        if points <= MOST_POINTS || columns <= 16 {
+            break outlines;
         }
-        let x = |column: usize| {
-            plot.left + (column as f64 / columns as f64 * f64::from(plot.width())).round() as i32
-        };
-        let mut above: Option<&Vec<i32>> = None;
-        for (edge, &colour) in outlines.iter().zip(palette).rev() {
-            // A topic without any proportion is hidden by the one below it.
-            let outline = runs(edge).into_iter().flat_map(|(first, end)| {
-                let y = plot.bottom - edge[first];
-                [(x(first), y), (x(end), y)]
-            });
-            let ends = [(plot.right, plot.bottom), (plot.left, plot.bottom)];
-            if above != Some(edge) || above.is_none() {
-                canvas.polygon(outline.chain(ends).collect(), colour)?;
-            }
-            above = Some(edge);
-        }
-        return Ok(());
+        columns -= columns / 8;
+    };
+    for (outline, &colour) in outlines.into_iter().zip(palette).rev() {
+        canvas.polygon(outline, colour)?;
     }
+    Ok(())
+}
+
+/// The outline of everything below an edge. Columns of single documents are steps of two points; means of several
+/// documents are joined by lines through the columns' middles, which takes one.
+fn outline(plot: Area, edge: &[i32], joined: bool) -> Vec<Point> {
+    let x = |column: f64| {
+        plot.left + (column / edge.len() as f64 * f64::from(plot.width())).round() as i32
+    };
+    let y = |column: usize| plot.bottom - edge[column];
+    let mut points = vec![(plot.left, plot.bottom)];
+    if joined {
+        points.push((plot.left, y(0)));
+    }
+    for (first, end) in runs(edge) {
+        let (from, to) = (first as f64, end as f64);
+        match (joined, end - first) {
+            (false, _) => points.extend([(x(from), y(first)), (x(to), y(first))]),
+            (true, 1) => points.push((x(from + 0.5), y(first))),
+            (true, _) => points.extend([(x(from + 0.5), y(first)), (x(to - 0.5), y(first))]),
+        }
+    }
+    if joined {
+        points.push((plot.right, y(edge.len() - 1)));
+    }
+    points.push((plot.right, plot.bottom));
+    points
 }
 
 /// Numbers of the dominant topics below their groups, where there is room for them.
 fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Result<()> {
-    let dominant: Vec<usize> = order
+    let topics: Vec<usize> = order
         .iter()
-        .map(|&document| {
-            let row = l.row(document);
-            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            row.iter().position(|&value| value == largest).unwrap_or(0)
-        })
+        .map(|&document| dominant(l.row(document)))
         .collect();
     let x = |position: usize| {
         plot.left + (position as f64 / order.len() as f64 * f64::from(plot.width())).round() as i32
     };
-    canvas.line(
-        vec![(plot.left, plot.bottom), (plot.right, plot.bottom)],
-        SOFT_INK,
-        2,
-    )?;
+    let axis = plot.bottom + 1;
+    canvas.line(vec![(plot.left, axis), (plot.right, axis)], SOFT_INK, 2)?;
     let mut free_from = plot.left - 20;
-    for (first, end) in runs(&dominant) {
+    for (first, end) in runs(&topics) {
         for edge in [x(first), x(end)] {
-            canvas.line(
-                vec![(edge, plot.bottom), (edge, plot.bottom + 7)],
-                SOFT_INK,
-                2,
-            )?;
+            canvas.line(vec![(edge, axis), (edge, axis + 7)], SOFT_INK, 2)?;
         }
-        let label = dominant[first].to_string();
+        let label = topics[first].to_string();
         let half = text_width(&label, SMALL) / 2;
         let middle = (x(first) + x(end)) / 2;
         if middle - half >= free_from {

@@ -83,7 +83,7 @@ impl DenseStore {
         dtype: Dtype,
     ) -> Result<Self> {
         with_dtype!(dtype, T => {
-            if start % align_of::<T>() != 0 {
+            if !start.is_multiple_of(align_of::<T>()) {
                 return Err(unaligned(&map));
             }
             Ok(T::hold(Held::Mapped { map, start, length }))
@@ -137,7 +137,7 @@ impl DenseRows<'_> {
 }
 
 /// The bytes of values, as little-endian files hold them.
-pub(super) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
+pub(crate) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
     // SAFETY: the (sealed) element types are plain numbers without padding.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }

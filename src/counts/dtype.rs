@@ -211,7 +211,7 @@ macro_rules! float {
             fn is_count(self) -> bool {
                 // Adding 2^23 (2^52) rounds to a whole number; from there on every float is whole.
                 let whole = (self + $all_whole_from) - $all_whole_from == self;
-                (self >= 0.0) & (self < <$T>::INFINITY) & (whole | (self >= $all_whole_from))
+                (0.0..<$T>::INFINITY).contains(&self) & (whole | (self >= $all_whole_from))
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Option<Self> {

@@ -18,13 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use self::csr::Csr;
-use self::dense::{DenseRows, DenseStore, Held};
+use self::dense::{DenseStore, Held};
 use self::npz::LazyCsr;
 use crate::display::{Card, bytes, count};
 use crate::error::{Error, ErrorKind, Result};
 
+pub(crate) use self::dense::{DenseRows, as_bytes};
 pub use self::dtype::{CountValue, Dtype};
+pub(crate) use self::dtype::{Element, with_values};
 pub use self::summary::Summary;
+pub(crate) use self::write::write_npy_file;
 
 /// Document-term counts: one row per document, one column per term.
 ///
@@ -332,6 +335,16 @@ impl Counts {
         }
     }
 
+    /// Where the counts live, and whether they are there already.
+    fn lives_in(&self) -> String {
+        match (&self.inner.store, &self.inner.location) {
+            (Store::Csr(csr), Location::Loaded(path)) if csr.waits() => {
+                format!("file {}, read into memory on first use", path.display())
+            }
+            (_, location) => location.to_string(),
+        }
+    }
+
     /// Shows shape, layout and sizes in a notebook cell, without a pass over the counts.
     pub fn evcxr_display(&self) {
         let mut card = Card::new("Counts")
@@ -339,7 +352,7 @@ impl Counts {
             .row("terms", count(self.terms() as u64))
             .row("layout", self.layout().to_string())
             .row("dtype", self.dtype().to_string())
-            .row("lives in", self.location().to_string());
+            .row("lives in", self.lives_in());
         if let Store::Csr(csr) = &self.inner.store {
             card = card.row("stored counts", count(csr.stored()));
         }
@@ -362,7 +375,7 @@ impl fmt::Display for Counts {
             self.layout(),
             self.dtype(),
             bytes(self.bytes_stored()),
-            self.location()
+            self.lives_in()
         )
     }
 }

@@ -10,7 +10,7 @@ use super::dense::DenseStore;
 use super::dtype::Dtype;
 use super::file::{KeptFile, MappedFile};
 use super::{Counts, Location, Store};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// NumPy itself refuses headers above 10,000 bytes; a plain array needs about 100.
 const LONGEST_HEADER: usize = 10_000;
@@ -290,9 +290,8 @@ pub(super) fn check_ending(path: &Path, ending: &str) -> Result<()> {
     {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Setting,
-        format!("{} does not end in .{ending}", path.display()),
+    Err(
+        Error::setting(format!("{} does not end in .{ending}", path.display()))
+            .fix(format!("name it {}", path.with_extension(ending).display())),
     )
-    .fix(format!("name it {}", path.with_extension(ending).display())))
 }

@@ -42,6 +42,11 @@ impl LazyCsr {
         }
     }
 
+    /// Whether the counts are still only in their file.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
+    }
+
     pub(super) fn get(&self) -> Result<&Csr> {
         match self {
             LazyCsr::Ready(csr) => Ok(csr),
@@ -50,6 +55,9 @@ impl LazyCsr {
                 csr,
                 reading,
             } => {
+                if let Some(csr) = csr.get() {
+                    return Ok(csr);
+                }
                 let _reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(csr) = csr.get() {
                     return Ok(csr);
@@ -228,9 +236,9 @@ fn entry(name: &str) -> String {
 }
 
 /// Opens an entry and reads its header.
-fn open_entry<'a>(
+fn open_entry(
     path: &Path,
-    archive: &'a mut Archive<'_>,
+    archive: &mut Archive<'_>,
     name: &str,
 ) -> Result<(Header, u64, impl Read)> {
     let file = archive.by_name(&format!("{name}.npy")).map_err(|source| {
@@ -523,7 +531,7 @@ pub(super) fn write(counts: &Counts, path: &Path) -> Result<()> {
         let mut bytes = Vec::new();
         for row in 0..counts.documents() {
             bytes.clear();
-            each_stored(counts, row, |column, _| {
+            each_stored(counts, row, |column, _, _| {
                 put(&mut bytes, column as u64, wide)
             })?;
             zip.put(&bytes)?;
@@ -615,13 +623,13 @@ fn nonzeros<T: Element>(values: &[T], terms: usize, row: usize) -> Vec<T> {
         .collect()
 }
 
-/// Hands on the column and value of each stored count of one row.
-fn each_stored(counts: &Counts, row: usize, mut each: impl FnMut(usize, f64)) -> Result<()> {
+/// Hands on the column and value of each stored count of one row, and whether `f32` holds it exactly.
+fn each_stored(counts: &Counts, row: usize, mut each: impl FnMut(usize, f64, bool)) -> Result<()> {
     match counts.view()? {
         View::Csr(csr) => {
             let (columns, values) = csr.row(row);
             for (&column, &value) in columns.iter().zip(values) {
-                each(column as usize, f64::from(value));
+                each(column as usize, f64::from(value), true);
             }
         }
         View::Dense(rows) => with_values!(DenseRows, rows, values => {
@@ -635,12 +643,15 @@ fn dense_row<T: CountValue>(
     values: &[T],
     terms: usize,
     row: usize,
-    each: &mut impl FnMut(usize, f64),
+    each: &mut impl FnMut(usize, f64, bool),
 ) {
     let values = &values[row * terms..(row + 1) * terms];
     for (column, value) in values.iter().enumerate() {
         if *value != T::default() {
-            each(column, value.to_f64());
+            let exact = value
+                .exact_f64()
+                .is_some_and(|wide| f64::from(wide as f32) == wide);
+            each(column, value.to_f64(), exact);
         }
     }
 }
@@ -652,9 +663,9 @@ fn row_starts(counts: &Counts) -> Result<Vec<u64>> {
     starts.push(stored);
     for row in 0..counts.documents() {
         let mut bad = None;
-        each_stored(counts, row, |column, value| {
+        each_stored(counts, row, |column, value, exact| {
             stored += 1;
-            if f64::from(value as f32) != value {
+            if !exact {
                 bad.get_or_insert((column, value));
             }
         })?;

@@ -1,11 +1,12 @@
 //! Counts in tables with one row per document, term and count: Parquet and CSV, read by Polars.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 use polars::prelude::{
-    Column, CsvReadOptions, DataFrame, DataType, Field, ParquetReader, PolarsError, Schema,
-    SerReader,
+    ArrowDataType, Column, CsvReadOptions, DataFrame, DataType, Field, ParquetReader, PolarsError,
+    Schema, SerReader,
 };
 
 use super::csr::{Csr, Problem};
@@ -16,6 +17,8 @@ use crate::error::{Error, Result};
 
 /// The columns of a table of counts: rows and columns of the matrix, from 0, and the counts.
 const COLUMNS: [&str; 3] = ["doc", "term", "count"];
+
+const NO_PARQUET: &str = "the file was cut or is no Parquet: write it again";
 
 /// Opens a table; without a shape, the largest ids give it.
 pub(super) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts> {
@@ -30,7 +33,10 @@ pub(super) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts>
     let table = if csv {
         read_csv(path, kept)?
     } else {
-        read_parquet(path, kept)?
+        // Polars panics on some damaged files.
+        catch_unwind(AssertUnwindSafe(|| read_parquet(path, kept))).unwrap_or_else(|_| {
+            Err(Error::format(path, "is damaged: it cannot be read as Parquet").fix(NO_PARQUET))
+        })?
     };
     if table.height() == 0 {
         return Err(
@@ -54,18 +60,37 @@ fn data_row(row: usize) -> String {
 }
 
 fn read_parquet(path: &Path, kept: KeptFile) -> Result<DataFrame> {
+    use ArrowDataType::{
+        Dictionary, Float32, Float64, Int32, Int64, LargeUtf8, UInt32, UInt64, Utf8, Utf8View,
+    };
     let broken = |source: PolarsError| {
         Error::format(path, format!("cannot be read as Parquet: {source}"))
-            .fix("the file was cut or is no Parquet: write it again")
+            .fix(NO_PARQUET)
             .because(source)
     };
     let mut reader = ParquetReader::new(kept.file);
     let schema = reader.schema().map_err(broken)?;
     check_columns(path, schema.iter_names().map(|name| name.as_str()))?;
-    reader
-        .with_columns(Some(COLUMNS.map(String::from).to_vec()))
-        .finish()
-        .map_err(broken)
+    // Checked before Polars sees the values: on types it was built without, it panics.
+    for name in COLUMNS {
+        let Some(field) = schema.get(name) else {
+            continue;
+        };
+        let dtype = match &field.dtype {
+            Int32 | Int64 | UInt32 | UInt64 | Float32 | Float64 => continue,
+            Utf8 | LargeUtf8 | Utf8View | Dictionary(..) => "text".to_string(),
+            other => format!("{other:?}"),
+        };
+        return Err(Error::format(
+            path,
+            format!("column {name} holds {dtype}, not integers or floats of 32 or 64 bits"),
+        )
+        .fix(
+            "write doc and term as 64-bit integers from 0, and count as 64-bit integers or floats",
+        ));
+    }
+    let reader = reader.with_columns(Some(COLUMNS.map(String::from).to_vec()));
+    reader.finish().map_err(broken)
 }
 
 fn read_csv(path: &Path, kept: KeptFile) -> Result<DataFrame> {

@@ -1,6 +1,7 @@
 //! Counts into files.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::dense::{DenseRows, as_bytes};
@@ -11,6 +12,33 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Values converted at a time: the memory that writing takes, times 8 bytes.
 const BLOCK_VALUES: usize = 1 << 20;
+
+/// Writes a `.npy` file whose rows `write` puts out one after the other, and opens it.
+pub(crate) fn write_npy_file(
+    path: &Path,
+    (documents, terms): (usize, usize),
+    dtype: Dtype,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<Counts> {
+    npy::check_ending(path, "npy")?;
+    let shape = [documents as u64, terms as u64];
+    let needed = shape[0]
+        .checked_mul(shape[1])
+        .and_then(|values| values.checked_mul(dtype.bytes() as u64))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::Space,
+                format!("no disk holds {documents} x {terms} counts as dense {dtype}"),
+            )
+            .fix("keep them sparse: write_npz")
+        })?;
+    write_beside_sized(path, needed, |out| {
+        npy::write_header(&mut *out, dtype.npy(), &shape)
+            .map_err(|source| Error::io("write", path, source))?;
+        write(out)
+    })?;
+    Counts::open(path)
+}
 
 impl Counts {
     /// Writes the counts as a `.npy` file of the same dtype (`f32` for sparse counts) and opens it.
@@ -46,27 +74,12 @@ impl Counts {
     /// As [`write_npy`](Self::write_npy), and on the first value that the dtype does not hold exactly.
     pub fn write_npy_as(&self, path: impl AsRef<Path>, dtype: Dtype) -> Result<Counts> {
         let path = path.as_ref();
-        npy::check_ending(path, "npy")?;
-        let shape = [self.documents() as u64, self.terms() as u64];
-        let needed = shape[0]
-            .checked_mul(shape[1])
-            .and_then(|values| values.checked_mul(dtype.bytes() as u64))
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Space,
-                    format!(
-                        "no disk holds {} x {} counts as dense {dtype}",
-                        shape[0], shape[1]
-                    ),
-                )
-                .fix("keep them sparse: write_npz")
-            })?;
-        write_beside_sized(path, needed, |out| {
-            npy::write_header(&mut *out, dtype.npy(), &shape)
-                .map_err(|source| Error::io("write", path, source))?;
-            with_dtype!(dtype, T => self.write_rows::<T>(out, path))
-        })?;
-        Counts::open(path)
+        write_npy_file(
+            path,
+            self.shape(),
+            dtype,
+            |out| with_dtype!(dtype, T => self.write_rows::<T>(out, path)),
+        )
     }
 
     /// Writes the counts as a `.npy` file of the narrowest dtype that holds them, and opens it.

@@ -1,5 +1,6 @@
 //! The topic model: settings in, a fit out.
 
+mod fused;
 mod history;
 mod network;
 mod observer;
@@ -34,10 +35,11 @@ use crate::memory;
 use crate::random::{Purpose, stream};
 use crate::terms::Terms;
 
+use fused::FusedStep;
 use history::Recorder;
 use observer::{Observer, Start};
 use progress::Progress;
-use step::{Step, TensorStep};
+use step::{State, Step, TensorStep};
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
 ///
@@ -244,8 +246,9 @@ impl TopicModel {
             step.topics()
         };
         match device {
-            Resolved::Cpu => train(&mut TensorStep::<Autodiff<Flex>>::new(
-                settings, l, f, FlexDevice,
+            Resolved::Cpu => train(&mut FusedStep::new(
+                settings,
+                &State::start(l.clone(), f.clone()),
             )),
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
@@ -349,14 +352,14 @@ pub mod replay {
     }
 
     /// Records what passes through a step.
-    struct Tape<S> {
-        step: S,
+    struct Tape {
+        step: Box<dyn Step>,
         losses: Vec<f64>,
         learning_rates: Vec<f64>,
     }
 
-    impl<S: Step> Step for Tape<S> {
-        fn step(&mut self, batch: loader::Batch, learning_rate: f64) -> Result<()> {
+    impl Step for Tape {
+        fn step(&mut self, batch: &loader::Batch<'_>, learning_rate: f64) -> Result<()> {
             self.learning_rates.push(learning_rate);
             self.step.step(batch, learning_rate)
         }
@@ -370,16 +373,35 @@ pub mod replay {
         }
     }
 
+    /// Which implementation of the step.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Path {
+        /// Burn's tensors, automatic differentiation and AdamW: the reference.
+        Tensor,
+        /// The fused passes.
+        Fused,
+    }
+
     /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
     pub fn run(
+        path: Path,
         settings: &Settings,
         counts: &Counts,
         l: &Matrix,
         f: &Matrix,
         orders: &[Vec<usize>],
     ) -> Result<Replayed> {
+        let step: Box<dyn Step> = match path {
+            Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
+                settings, l, f, FlexDevice,
+            )),
+            Path::Fused => Box::new(FusedStep::new(
+                settings,
+                &State::start(l.clone(), f.clone()),
+            )),
+        };
         let mut tape = Tape {
-            step: TensorStep::<Autodiff<Flex>>::new(settings, l, f, FlexDevice),
+            step,
             losses: Vec::new(),
             learning_rates: Vec::new(),
         };
@@ -416,6 +438,6 @@ pub mod replay {
     ) -> Result<(f64, Matrix, Matrix)> {
         let settings = Settings::new(f.rows());
         TensorStep::<Autodiff<Flex>>::new(&settings, l, f, FlexDevice)
-            .gradient(loader::load(counts, documents)?)
+            .gradient(&loader::Batch { counts, documents })
     }
 }

@@ -14,13 +14,42 @@ use crate::matrix::Matrix;
 /// What the training loop asks of an implementation.
 pub(crate) trait Step {
     /// One step on one batch at one learning rate.
-    fn step(&mut self, batch: Batch, learning_rate: f64) -> Result<()>;
+    fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()>;
 
     /// The loss of every step since the last call. Reading waits for the device: once an epoch, not once a step.
     fn take_losses(&mut self) -> Result<Vec<f64>>;
 
     /// L (documents x topics) and F (topics x terms) with rows that sum to one.
     fn topics(&self) -> Result<(Matrix, Matrix)>;
+}
+
+/// Everything a step needs to go on from: the free tables and AdamW's moments.
+pub(crate) struct State {
+    /// documents x topics
+    pub(crate) l: Matrix,
+    /// topics x terms
+    pub(crate) f: Matrix,
+    pub(crate) l_moments: [Matrix; 2],
+    pub(crate) f_moments: [Matrix; 2],
+    /// Steps taken so far.
+    pub(crate) steps: u64,
+}
+
+impl State {
+    /// The start of a fit.
+    pub(crate) fn start(l: Matrix, f: Matrix) -> Self {
+        let zeros = |table: &Matrix| {
+            let (rows, columns) = table.shape();
+            Matrix::from_parts(rows, columns, vec![0.0; rows * columns])
+        };
+        Self {
+            l_moments: [zeros(&l), zeros(&l)],
+            f_moments: [zeros(&f), zeros(&f)],
+            l,
+            f,
+            steps: 0,
+        }
+    }
 }
 
 /// The reference: Burn's tensors, automatic differentiation and AdamW, on any backend.
@@ -54,10 +83,10 @@ impl<B: AutodiffBackend> TensorStep<B> {
             .ok_or_else(|| Error::new(ErrorKind::Device, "an earlier step failed"))
     }
 
-    fn loss(&self, batch: Batch) -> Result<Tensor<B, 1>> {
+    fn loss(&self, batch: &Batch<'_>) -> Result<Tensor<B, 1>> {
         let model = self.model()?;
         let rows = batch.documents.len();
-        let terms = batch.counts.len() / rows.max(1);
+        let terms = batch.counts.terms();
         let documents: Vec<i32> = batch
             .documents
             .iter()
@@ -66,12 +95,12 @@ impl<B: AutodiffBackend> TensorStep<B> {
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
         let counts =
-            Tensor::<B, 2>::from_data(TensorData::new(batch.counts, [rows, terms]), &self.device);
+            Tensor::<B, 2>::from_data(TensorData::new(batch.dense()?, [rows, terms]), &self.device);
         Ok(poisson_nmf_loss(counts, model.forward(documents)))
     }
 
     /// The loss of a batch and its gradients with respect to the free tables, without a step.
-    pub(crate) fn gradient(&self, batch: Batch) -> Result<(f64, Matrix, Matrix)> {
+    pub(crate) fn gradient(&self, batch: &Batch<'_>) -> Result<(f64, Matrix, Matrix)> {
         let model = self.model()?;
         let loss = self.loss(batch)?;
         let gradients = loss.backward();
@@ -88,7 +117,7 @@ impl<B: AutodiffBackend> TensorStep<B> {
 }
 
 impl<B: AutodiffBackend> Step for TensorStep<B> {
-    fn step(&mut self, batch: Batch, learning_rate: f64) -> Result<()> {
+    fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
         let loss = self.loss(batch)?;
         let gradients = loss.backward();
         self.losses.push(loss.inner());

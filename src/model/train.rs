@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::step::Step;
 use crate::counts::Counts;
 use crate::error::Result;
-use crate::loader;
+use crate::loader::Batch;
 
 /// Runs `settings.epochs` epochs; `order` gives the documents of an epoch (counted from 0) in the order they are met.
 pub(crate) fn train(
@@ -39,7 +39,11 @@ pub(crate) fn train(
         let mut learning_rate = settings.max_lr;
         for (index, batch) in order(epoch).chunks(settings.batch_size).enumerate() {
             learning_rate = schedule.at(time);
-            step.step(loader::load(counts, batch)?, learning_rate)?;
+            let batch = Batch {
+                counts,
+                documents: batch,
+            };
+            step.step(&batch, learning_rate)?;
             time = epoch as f64 + index as f64 / batches as f64;
         }
         let total: f64 = step.take_losses()?.iter().sum();

@@ -2,13 +2,14 @@
 
 mod corpus;
 mod poisson;
+mod write;
 
 use rand_distr::{Distribution, Exp1};
 use rayon::prelude::*;
 
 pub use corpus::Corpus;
 
-use crate::counts::Counts;
+use crate::counts::{CountValue, Counts, Dtype};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::random::{Purpose, stream};
@@ -107,14 +108,6 @@ struct Truth {
     terms: usize,
 }
 
-/// How drawn counts are kept.
-enum Storage {
-    U8,
-    U16,
-    U32,
-    Csr,
-}
-
 impl Truth {
     fn draw(recipe: &Synthetic) -> Self {
         Self {
@@ -161,33 +154,36 @@ impl Truth {
     }
 
     fn draw_counts(&self, recipe: &Synthetic) -> Result<Counts> {
-        let counts = match self.storage(recipe) {
-            Storage::Csr => return self.draw_csr(recipe),
-            Storage::U8 => self.draw_dense::<u8>(recipe)?,
-            Storage::U16 => self.draw_dense::<u16>(recipe)?,
-            Storage::U32 => None,
+        let dtype = self.dtype(recipe);
+        // A stored nonzero takes four bytes of column and four of value.
+        if 8.0 * self.density(recipe) < dtype.bytes() as f64 {
+            return self.draw_csr(recipe);
+        }
+        let counts = match dtype {
+            Dtype::U8 => self.draw_dense::<u8>(recipe)?,
+            Dtype::U16 => self.draw_dense::<u16>(recipe)?,
+            _ => None,
         };
         match counts {
             Some(counts) => Ok(counts),
-            // A count beyond the expected range: the same seed draws the same counts again, into a wider type.
-            None => self.draw_dense::<u32>(recipe)?.ok_or_else(|| {
-                Error::new(ErrorKind::Value, "a count above 4,294,967,295")
-                    .fix("use a smaller avg_doc_length")
-            }),
+            // A count beyond the expected range: the same seed draws the same counts again, into the widest type.
+            None => self.draw_dense::<u32>(recipe)?.ok_or_else(too_large),
         }
     }
 
-    /// The smaller of dense and CSR, judged by the expected counts of a few documents.
-    fn storage(&self, recipe: &Synthetic) -> Storage {
+    /// The narrowest dtype that will hold the counts: twelve standard deviations above the largest mean.
+    fn dtype(&self, recipe: &Synthetic) -> Dtype {
         let largest_mean =
             recipe.avg_doc_length as f64 * self.f.iter().copied().fold(0.0, f64::max);
-        // Twelve standard deviations above the largest mean: a redraw is possible, but nobody will see one.
-        let bound = largest_mean + 12.0 * largest_mean.sqrt() + 30.0;
-        let (dense, width) = match bound {
-            bound if bound <= 255.0 => (Storage::U8, 1.0),
-            bound if bound <= 65_535.0 => (Storage::U16, 2.0),
-            _ => (Storage::U32, 4.0),
-        };
+        match largest_mean + 12.0 * largest_mean.sqrt() + 30.0 {
+            bound if bound <= 255.0 => Dtype::U8,
+            bound if bound <= 65_535.0 => Dtype::U16,
+            _ => Dtype::U32,
+        }
+    }
+
+    /// The expected share of nonzero counts, judged by a few documents.
+    fn density(&self, recipe: &Synthetic) -> f64 {
         let sample = recipe.documents.min(32);
         let mut means = vec![0.0; self.terms];
         let mut nonzeros = 0.0;
@@ -202,31 +198,37 @@ impl Truth {
             }
             nonzeros += means.iter().map(|mean| 1.0 - (-mean).exp()).sum::<f64>();
         }
-        let density = nonzeros / (sample * self.terms) as f64;
-        // A stored nonzero takes four bytes of column and four of value.
-        if 8.0 * density < width {
-            Storage::Csr
-        } else {
-            dense
-        }
+        nonzeros / (sample * self.terms) as f64
     }
 
     /// Dense counts, or `None` when one does not fit the type.
     fn draw_dense<T>(&self, recipe: &Synthetic) -> Result<Option<Counts>>
     where
-        T: crate::counts::CountValue + TryFrom<u32> + Default,
+        T: CountValue + TryFrom<u32>,
     {
         let cells = recipe.documents * self.terms;
         crate::memory::check_free((cells * size_of::<T>()) as u64, "the counts")?;
         let mut values = vec![T::default(); cells];
-        let fits = values
-            .par_chunks_mut(BLOCK * self.terms)
+        let fits = self.draw_rows(recipe, 0, &mut values);
+        if fits {
+            Counts::dense(recipe.documents, self.terms, values).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Draws the documents from `first` on, as many as `rows` holds, on all threads; `false` when a count does not fit.
+    fn draw_rows<T>(&self, recipe: &Synthetic, first: usize, rows: &mut [T]) -> bool
+    where
+        T: CountValue + TryFrom<u32>,
+    {
+        rows.par_chunks_mut(BLOCK * self.terms)
             .enumerate()
             .map_init(
                 || vec![0; BLOCK * self.terms],
                 |drawn, (block, rows)| {
                     let drawn = &mut drawn[..rows.len()];
-                    self.draw_documents(recipe, block * BLOCK, drawn);
+                    self.draw_documents(recipe, first + block * BLOCK, drawn);
                     let mut fits = true;
                     for (value, &count) in rows.iter_mut().zip(drawn.iter()) {
                         match T::try_from(count) {
@@ -237,12 +239,7 @@ impl Truth {
                     fits
                 },
             )
-            .reduce(|| true, |left, right| left && right);
-        if fits {
-            Counts::dense(recipe.documents, self.terms, values).map(Some)
-        } else {
-            Ok(None)
-        }
+            .reduce(|| true, |left, right| left && right)
     }
 
     fn draw_csr(&self, recipe: &Synthetic) -> Result<Counts> {
@@ -294,6 +291,10 @@ impl Truth {
             Matrix::new(recipe.topics, recipe.terms, narrow(self.f))?,
         ))
     }
+}
+
+fn too_large() -> Error {
+    Error::new(ErrorKind::Value, "a count above 4,294,967,295").fix("use a smaller avg_doc_length")
 }
 
 /// Rows of Dirichlet(1, ..., 1): exponential variables over their sum (Devroye 1986, chapter XI.4).
