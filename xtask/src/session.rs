@@ -61,8 +61,12 @@ pub fn reap(folder: &Path) -> Result<()> {
 
 fn path_with(first: &Path) -> Result<std::ffi::OsString> {
     let rest = env::var_os("PATH").unwrap_or_default();
-    env::join_paths([first.to_path_buf()].into_iter().chain(env::split_paths(&rest)))
-        .map_err(|error| Fail::new(error.to_string()))
+    env::join_paths(
+        [first.to_path_buf()]
+            .into_iter()
+            .chain(env::split_paths(&rest)),
+    )
+    .map_err(|error| Fail::new(error.to_string()))
 }
 
 struct Folder {
@@ -75,7 +79,9 @@ impl Folder {
         fs::create_dir_all(places.kernels()).at(&places.kernels())?;
         // Kernels that start at the same time must not take each other's new folder for a stale one.
         let turn = places.cache.join("kernels.lock");
-        let turn = File::create(&turn).and_then(|file| file.lock().map(|()| file)).at(&turn)?;
+        let turn = File::create(&turn)
+            .and_then(|file| file.lock().map(|()| file))
+            .at(&turn)?;
         sweep(places);
         let path = places.kernels().join(std::process::id().to_string());
         fs::create_dir(&path).at(&path)?;
@@ -142,7 +148,8 @@ const STD: [&str; 4] = ["core", "alloc", "std", "proc_macro"];
 
 /// What a kernel does before the first cell, while the person still reads: rust-analyzer is slow only once.
 /// The variable is gone when it is done.
-const WARM_UP: &str = "let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;\ndrop(topicbook_ready);\n";
+const WARM_UP: &str =
+    "let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;\ndrop(topicbook_ready);\n";
 
 /// Removes folders of kernels that ended without a reaper, and builds that are neither used nor recent.
 fn sweep(places: &Places) {
@@ -170,6 +177,10 @@ fn sweep(places: &Places) {
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder)
-        .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())
+        .map(|entries| {
+            entries
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .collect()
+        })
         .unwrap_or_default()
 }
