@@ -1,1 +1,69 @@
-fn main() {}
+//! `cargo xtask`: set-up, notebooks and tests, each with one command.
+
+mod bench;
+mod corpus;
+mod lint;
+mod notebook;
+mod places;
+mod setup;
+mod task;
+mod test;
+mod toolchain;
+// What cells are told about the library is used by the launcher only.
+#[allow(dead_code)]
+mod warm;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use places::Places;
+use task::Result;
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  run <notebook>   runs a notebook; the executed .ipynb and an .html go to build/
+  lab [options]    opens JupyterLab with the kernel \"Rust (topicbook)\"
+  test             format, lints, tests, documentation tests, then the notebooks through the kernel
+  setup            makes everything the other commands need: Python environment, evcxr, library, kernel
+  bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
+  corpus           gathers the texts of notebook 05 into build/
+
+Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
+~/.cache/topicbook. Compiled crates go to CARGO_TARGET_DIR, else to the folder target in that cache.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("topicbook: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
+    let words: Vec<_> = arguments
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    let words: Vec<&str> = words.iter().map(|word| &**word).collect();
+    match words.as_slice() {
+        ["run", notebook] => notebook::execute(&Places::of_xtask()?, Path::new(notebook))?,
+        ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
+        ["test"] => return test::all(&Places::of_xtask()?),
+        ["setup"] => setup::all(&Places::of_xtask()?)?,
+        ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
+        ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
+        [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
+        _ => {
+            eprint!("{HELP}");
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

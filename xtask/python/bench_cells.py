@@ -1,0 +1,136 @@
+"""How long cells take in our kernel, beside evcxr without any dependency, in the same run.
+
+usage: bench_cells.py EVCXR_JUPYTER RECORD
+
+Prints a table, writes it as JSON to RECORD, and ends with 1 when a figure misses its goal.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import time
+
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import KernelManager
+
+ROUNDS = 5
+SECONDS = 300
+KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
+
+BARE = {
+    "first": ["let first = 5;"],
+    "bind": "let bound{} = 6;",
+    "show": "first",
+}
+OURS = {
+    "first": ["use topicbook::prelude::*;", "let first = Matrix::new(1, 2, vec![1.0, 2.0])?;", "first"],
+    "prepare": "let corpus = Synthetic::new(500, 100, 5).seed(1).generate()?;",
+    "bind": "let bound{} = Matrix::new(1, 2, vec![1.0, 2.0])?;",
+    "show": "corpus.plot_structure()",
+}
+
+
+def run(client, code):
+    begin = time.monotonic()
+    reply = client.execute_interactive(code, timeout=SECONDS, output_hook=lambda _: None)
+    assert reply["content"]["status"] == "ok", reply["content"]
+    return time.monotonic() - begin
+
+
+def measure(manager, cells):
+    """Seconds from start to the first value, of a cell that binds, of a cell that shows, and bytes on disk."""
+    begin = time.monotonic()
+    manager.start_kernel()
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=SECONDS)
+        for code in cells["first"]:
+            run(client, code)
+        figures = {"start to first value": time.monotonic() - begin}
+        if "prepare" in cells:
+            run(client, cells["prepare"])
+        figures["bind a value"] = statistics.median(
+            run(client, cells["bind"].format(number)) for number in range(ROUNDS)
+        )
+        figures["show a value or chart"] = statistics.median(
+            run(client, cells["show"]) for _ in range(ROUNDS)
+        )
+        folder = KERNELS / str(manager.provisioner.pid)
+        figures["MiB on disk"] = (
+            sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
+        )
+        return figures
+    finally:
+        client.shutdown()
+        client.stop_channels()
+        manager.shutdown_kernel(now=False)
+        manager.cleanup_resources()
+
+
+def bare_kernel(evcxr):
+    manager = KernelManager()
+    manager._kernel_spec = KernelSpec(
+        argv=[evcxr, "--control_file", "{connection_file}"],
+        display_name="Rust",
+        language="rust",
+        interrupt_mode="message",
+    )
+    return manager
+
+
+def machine():
+    cpu = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip()
+    return {
+        "date": datetime.date.today().isoformat(),
+        "cpu": cpu,
+        "cores": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],
+        "rustc": rustc,
+    }
+
+
+def main(evcxr, record):
+    about = machine()
+    bare, ours = [], []
+    for number in range(ROUNDS):
+        bare.append(measure(bare_kernel(evcxr), BARE))
+        ours.append(measure(KernelManager(kernel_name="topicbook"), OURS))
+        print(f"round {number + 1} of {ROUNDS}", flush=True)
+    goals = {
+        "start to first value": lambda bare: 1.5 * bare,
+        "bind a value": lambda bare: bare + 0.5,
+        "show a value or chart": lambda bare: bare + 0.5,
+        "MiB on disk": lambda bare: 50.0,
+    }
+    rows, missed = [], False
+    print(f"\n{about['cpu']}, {about['cores']} cores, load {about['load']:.1f}, {about['rustc']}")
+    print(f"medians of {ROUNDS} kernels, in seconds\n")
+    print(f"{'':24}{'bare evcxr':>12}{'topicbook':>12}{'goal':>8}")
+    for name, goal in goals.items():
+        base = statistics.median(figures[name] for figures in bare)
+        own = statistics.median(figures[name] for figures in ours)
+        missed |= own > goal(base)
+        rows.append({"figure": name, "bare": base, "topicbook": own, "goal": goal(base)})
+        shown = "" if name == "MiB on disk" else f"{base:.2f}"
+        print(f"{name:24}{shown:>12}{own:>12.2f}{goal(base):>8.2f}{'  MISSED' if own > goal(base) else ''}")
+    text = json.dumps({"machine": about, "rounds": ROUNDS, "figures": rows}, indent=1)
+    pathlib.Path(record).write_text(text + "\n")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,173 @@
+"""Tests of the kernel through Jupyter's own protocol. Reports as Rust's test harness does.
+
+usage: kernel_tests.py [PART_OF_A_NAME]
+"""
+
+import os
+import pathlib
+import queue
+import sys
+import time
+import traceback
+
+from jupyter_client.manager import KernelManager
+
+SECONDS = 300
+KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
+
+
+class Kernel:
+    """A running kernel and what its cells answered."""
+
+    def __enter__(self):
+        self.manager = KernelManager(kernel_name="topicbook")
+        self.manager.start_kernel()
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=SECONDS)
+        self.folder = KERNELS / str(self.manager.provisioner.pid)
+        return self
+
+    def __exit__(self, *_):
+        self.client.shutdown()
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=False)
+        self.manager.cleanup_resources()
+
+    def run(self, code):
+        """Runs a cell; returns its text/plain value, and what it wrote to stdout and stderr."""
+        texts = {"value": "", "stdout": "", "stderr": "", "error": ""}
+
+        def collect(message):
+            content = message["content"]
+            if message["msg_type"] == "stream":
+                texts[content["name"]] += content["text"]
+            elif message["msg_type"] == "execute_result":
+                texts["value"] += content["data"].get("text/plain", "")
+            elif message["msg_type"] == "error":
+                texts["error"] += "\n".join(content["traceback"])
+
+        self.client.execute_interactive(code, timeout=SECONDS, output_hook=collect)
+        while True:
+            # evcxr passes stderr on in a thread of its own, which may be behind when the cell ends.
+            try:
+                collect(self.client.get_iopub_msg(timeout=0.1))
+            except queue.Empty:
+                return texts
+
+    def value(self, code):
+        """The value of a cell that must succeed."""
+        texts = self.run(code)
+        assert not texts["error"] and not texts["stderr"], texts
+        return texts["value"].strip()
+
+
+def first_cell_needs_no_dep(kernel):
+    kernel.value("use topicbook::prelude::*;")
+    kernel.value("let m = Matrix::new(1, 2, vec![1.0, 2.0])?;")
+    assert kernel.value("m.shape()") == "(1, 2)"
+
+
+def standard_types_infer(kernel):
+    kernel.value("let (rows, values) = (m.rows(), m.values().to_vec());")
+    kernel.value("let largest = values.iter().copied().max_by(f32::total_cmp);")
+    assert kernel.value("(rows, largest)") == "(1, Some(2.0))"
+    kernel.value('let path = std::path::PathBuf::from("a").join("b");')
+    kernel.value('let map = std::collections::HashMap::from([("a".to_string(), 1)]);')
+    kernel.value("let took = std::time::Instant::now().elapsed().as_secs_f64();")
+    kernel.value('let words: Vec<_> = "x y".split_whitespace().map(str::to_uppercase).collect();')
+    assert kernel.value('(path.exists(), map["a"], took < 9.0, words.len())') == "(false, 1, true, 2)"
+
+
+def failed_question_mark_keeps_variables(kernel):
+    texts = kernel.run("let wrong = Matrix::new(3, 3, vec![1.0])?;")
+    assert "a 3 x 3 matrix does not hold 1 values" in texts["stderr"], texts
+    assert "to do:" in texts["stderr"], texts
+    assert kernel.value("m.rows()") == "1"
+
+
+def panic_keeps_earlier_variables(kernel):
+    kernel.run('let lost = 1; if m.rows() == 1 { panic!("on purpose") }')
+    assert kernel.value("m.columns()") == "2"
+
+
+def compile_error_is_shown_at_its_place(kernel):
+    texts = kernel.run("m.no_such_method()")
+    assert "no_such_method" in texts["error"], texts
+    assert kernel.value("m.rows()") == "1"
+
+
+def completion_knows_our_methods(kernel):
+    code = "m.select_r"
+    reply = kernel.client.complete(code, len(code), reply=True, timeout=SECONDS)
+    matches = reply["content"]["matches"]
+    assert any(match.startswith("select_rows") for match in matches), matches
+
+
+def inspection_shows_our_documentation(kernel):
+    code = "Matrix::select_rows"
+    reply = kernel.client.inspect(code, len(code), reply=True, timeout=SECONDS)
+    text = reply["content"]["data"].get("text/plain", "")
+    assert "rows in the given order" in text, reply["content"]
+
+
+def interrupt_ends_the_cell_and_the_kernel_goes_on(kernel):
+    kernel.client.execute("loop { std::thread::sleep(std::time::Duration::from_millis(10)); }")
+    time.sleep(2)
+    kernel.manager.interrupt_kernel()
+    kernel.client.get_shell_msg(timeout=SECONDS)
+    assert kernel.value("1 + 1") == "2"
+
+
+def three_kernels_share_one_build(first):
+    with Kernel() as second, Kernel() as third:
+        for number, kernel in enumerate((first, second, third)):
+            code = f"let n = topicbook::Matrix::new(1, 1, vec![{number}.0])?;"
+            kernel.value(code)
+        for number, kernel in enumerate((first, second, third)):
+            assert kernel.value("n.values()[0]") == f"{number}.0"
+        folders = [kernel.folder for kernel in (first, second, third)]
+        for folder in folders:
+            own = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+            assert own < 50 * 2**20, f"{folder} holds {own / 2**20:.0f} MiB"
+    gone = time.monotonic() + 20
+    while any(folder.exists() for folder in folders[1:]):
+        assert time.monotonic() < gone, "a kernel's folder outlives it"
+        time.sleep(0.1)
+    assert first.folder.exists()
+
+
+TESTS = [
+    first_cell_needs_no_dep,
+    standard_types_infer,
+    failed_question_mark_keeps_variables,
+    panic_keeps_earlier_variables,
+    compile_error_is_shown_at_its_place,
+    completion_knows_our_methods,
+    inspection_shows_our_documentation,
+    three_kernels_share_one_build,
+    interrupt_ends_the_cell_and_the_kernel_goes_on,
+]
+
+
+def main(part=""):
+    tests = [test for test in TESTS if part in test.__name__ or test is TESTS[0]]
+    failed = 0
+    with Kernel() as kernel:
+        for test in tests:
+            start = time.monotonic()
+            try:
+                test(kernel)
+                verdict = "ok"
+            except Exception:
+                traceback.print_exc(file=sys.stdout)
+                failed += 1
+                verdict = "FAILED"
+            print(f"test kernel::{test.__name__} ... {verdict} ({time.monotonic() - start:.1f} s)", flush=True)
+    verdict = "FAILED" if failed else "ok"
+    print(f"test result: {verdict}. {len(tests) - failed} passed; {failed} failed; 0 ignored", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,109 @@
+"""Runs a notebook from top to bottom and writes it, with its outputs, as .ipynb and .html.
+
+usage: run_notebook.py NOTEBOOK OUTPUT_FOLDER
+
+Cells run in OUTPUT_FOLDER. Says what it does, cell by cell; stops and ends with 1 when a cell fails.
+"""
+
+import pathlib
+import queue
+import re
+import sys
+import time
+
+import nbconvert
+import nbformat
+from jupyter_core.utils import ensure_async, run_sync
+from nbclient import NotebookClient
+
+CELL_SECONDS = 3600
+START_SECONDS = 600
+
+
+class Runner(NotebookClient):
+    """A client that shows what a cell prints while it runs."""
+
+    def process_message(self, msg, cell, cell_index):
+        content = msg["content"]
+        if msg["msg_type"] == "stream" and content["name"] == "stdout":
+            for line in content["text"].splitlines():
+                say(f"    | {line}")
+        return super().process_message(msg, cell, cell_index)
+
+    async def _take_late_output(self, cell, cell_index):
+        """evcxr passes stderr on in a thread of its own, which may be behind when the cell ends."""
+        while True:
+            try:
+                msg = await ensure_async(self.kc.iopub_channel.get_msg(timeout=0.1))
+            except queue.Empty:
+                return
+            if msg["msg_type"] == "stream":
+                self.process_message(msg, cell, cell_index)
+
+    take_late_output = run_sync(_take_late_output)
+
+
+def say(line):
+    print(line, flush=True)
+
+
+def plain(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def complaint(cell):
+    """What went wrong in a cell. evcxr prints the error of a failed `?` to stderr and calls the cell good."""
+    text = ""
+    for output in cell.outputs:
+        if output.output_type == "error":
+            text += "\n".join(output.traceback) or output.evalue
+        elif output.output_type == "stream" and output.name == "stderr":
+            text += output.text
+    return plain(text).rstrip()
+
+
+def main(source, folder):
+    source, folder = pathlib.Path(source), pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    notebook = nbformat.read(source, as_version=4)
+    client = Runner(
+        notebook,
+        timeout=CELL_SECONDS,
+        startup_timeout=START_SECONDS,
+        allow_errors=True,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    code = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    failed = False
+    start = time.monotonic()
+    with client.setup_kernel():
+        say(f"  kernel ready after {time.monotonic() - start:.1f} s")
+        for number, index in enumerate(code, 1):
+            cell = notebook.cells[index]
+            say(f"  [{number}/{len(code)}] {cell.source.strip().splitlines()[-1]}")
+            begin = time.monotonic()
+            client.execute_cell(cell, index, execution_count=number)
+            say(f"    {time.monotonic() - begin:.1f} s")
+            client.take_late_output(cell, index)
+            if wrong := complaint(cell):
+                failed = True
+                say("    FAILED")
+                for line in wrong.splitlines():
+                    say(f"    ! {line}")
+                break
+    client.set_widgets_metadata()
+    written = folder / source.name
+    nbformat.write(notebook, written)
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(
+        notebook, {"metadata": {"name": source.stem}}
+    )
+    html = written.with_suffix(".html")
+    html.write_text(page, encoding="utf-8")
+    say(f"  in all {time.monotonic() - start:.1f} s")
+    for file in (written, html):
+        say(f"  wrote {file} ({file.stat().st_size / 1024:,.0f} KiB)")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,72 @@
+//! The texts of notebook 05: `corpus.npz` and `corpus_terms.txt` in the build folder.
+
+use std::fs;
+use std::path::Path;
+
+use crate::places::Places;
+use crate::setup;
+use crate::task::{At, Fail, Result, command, run, step};
+
+/// The counts and their terms.
+pub const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
+
+/// Parts of Rust's documentation that are mostly prose.
+const BOOKS: [&str; 13] = [
+    "book",
+    "cargo",
+    "clippy",
+    "edition-guide",
+    "embedded-book",
+    "error_codes",
+    "nomicon",
+    "reference",
+    "rust-by-example",
+    "rustc",
+    "rustdoc",
+    "std",
+    "unstable-book",
+];
+
+/// Papers of the NIPS conference where they lie beside the repository, and otherwise the documentation that
+/// came with this installation of Rust: real text on every machine.
+pub fn prepare(places: &Places) -> Result<()> {
+    let build = places.build();
+    let [counts, terms] = FILES.map(|file| build.join(file));
+    if counts.is_file() && terms.is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(&build).at(&build)?;
+    let shared = places.root.join("../shared/data");
+    let papers = [shared.join("nips.npz"), shared.join("nips_terms.txt")];
+    if papers.iter().all(|file| file.is_file()) {
+        for (from, to) in papers.iter().zip([&counts, &terms]) {
+            copy(from, to)?;
+        }
+        return Ok(());
+    }
+    let docs = setup::rust_docs(places)?.ok_or_else(|| {
+        Fail::new("notebook 05 needs some text: install Rust's documentation with `rustup component add rust-docs`")
+    })?;
+    step(
+        "counting the words of Rust's documentation for notebook 05",
+        || {
+            run(command("cargo")
+                .args(["run", "--quiet", "--example", "count_words", "--"])
+                .arg(&build)
+                .args(
+                    BOOKS
+                        .iter()
+                        .map(|book| docs.join(book))
+                        .filter(|book| book.is_dir()),
+                )
+                .current_dir(&places.root)
+                .env("CARGO_TARGET_DIR", &places.target))
+        },
+    )
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    // Shared files may be read-only, and a copy would be too.
+    let bytes = fs::read(from).at(from)?;
+    fs::write(to, bytes).at(to)
+}

@@ -1,0 +1,98 @@
+//! Where everything lies: the repository, the cache and the folders inside them.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use crate::task::{Fail, Result};
+
+/// Folders of this repository and of its cache. Nothing is written anywhere else.
+#[derive(Clone)]
+pub struct Places {
+    /// The repository.
+    pub root: PathBuf,
+    /// What set-up makes: Python environment, evcxr, kernel spec, published libraries, running kernels.
+    pub cache: PathBuf,
+    /// Cargo's target folder, shared by library, tests and kernel.
+    pub target: PathBuf,
+}
+
+impl Places {
+    /// For commands started by `cargo xtask`, which says where the repository is.
+    pub fn of_xtask() -> Result<Self> {
+        let manifest = env::var_os("CARGO_MANIFEST_DIR")
+            .ok_or_else(|| Fail::new("start this with `cargo xtask`"))?;
+        let root = Path::new(&manifest)
+            .parent()
+            .ok_or_else(|| Fail::new("xtask has no parent folder"))?
+            .to_path_buf();
+        let cache = match (
+            env::var_os("TOPICBOOK_CACHE"),
+            env::var_os("XDG_CACHE_HOME"),
+            env::var_os("HOME"),
+        ) {
+            (Some(cache), _, _) => PathBuf::from(cache),
+            (_, Some(caches), _) => Path::new(&caches).join("topicbook"),
+            (_, _, Some(home)) => Path::new(&home).join(".cache").join("topicbook"),
+            _ => {
+                return Err(Fail::new(
+                    "no place for the cache: set TOPICBOOK_CACHE or HOME",
+                ));
+            }
+        };
+        let cache = std::path::absolute(cache)?;
+        let target = match env::var_os("CARGO_TARGET_DIR") {
+            Some(target) => std::path::absolute(PathBuf::from(target))?,
+            None => cache.join("target"),
+        };
+        Ok(Self {
+            root,
+            cache,
+            target,
+        })
+    }
+
+    /// Executed notebooks and their data.
+    pub fn build(&self) -> PathBuf {
+        self.root.join("build")
+    }
+
+    /// The Python environment with Jupyter, NumPy and SciPy.
+    pub fn python(&self) -> PathBuf {
+        self.cache.join("python")
+    }
+
+    /// The Python of that environment.
+    pub fn python_exe(&self) -> PathBuf {
+        self.python().join("bin").join("python")
+    }
+
+    /// Where `cargo install` puts evcxr_jupyter.
+    pub fn evcxr(&self) -> PathBuf {
+        self.cache.join("evcxr")
+    }
+
+    /// The kernel that runs the cells.
+    pub fn evcxr_exe(&self) -> PathBuf {
+        self.evcxr().join("bin").join("evcxr_jupyter")
+    }
+
+    /// The program that the kernel spec starts.
+    pub fn launcher(&self) -> PathBuf {
+        self.cache.join("bin").join("topicbook-kernel")
+    }
+
+    /// Jupyter's data folder with our kernel spec; the user's own is left alone.
+    pub fn jupyter(&self) -> PathBuf {
+        self.cache.join("jupyter")
+    }
+
+    /// One folder per running kernel.
+    pub fn kernels(&self) -> PathBuf {
+        self.cache.join("kernels")
+    }
+
+    /// One folder per published build of the library.
+    pub fn builds(&self) -> PathBuf {
+        self.cache.join("builds")
+    }
+}

@@ -1,0 +1,195 @@
+//! Everything between a fresh clone and a kernel that runs: each part is made once and kept in the cache.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::places::Places;
+use crate::task::{At, Fail, Result, command, output, run, step};
+use crate::toolchain::Toolchain;
+use crate::warm::Build;
+
+/// The version whose behaviour the kernel's design was tested with.
+const EVCXR: &str = "0.22.0";
+
+/// Makes what is missing or out of date.
+pub fn all(places: &Places) -> Result<()> {
+    fs::create_dir_all(&places.cache).at(&places.cache)?;
+    python(places)?;
+    std_sources(places)?;
+    evcxr(places)?;
+    Build::ready(places, &Toolchain::find(places)?)?;
+    launcher(places)?;
+    kernel_spec(places)
+}
+
+/// The Python environment alone, which is all that the tests of file formats need.
+pub fn python(places: &Places) -> Result<()> {
+    let requirements = places.root.join("xtask/python/requirements.txt");
+    let wanted = fs::read_to_string(&requirements).at(&requirements)?;
+    let done = places.python().join("topicbook-requirements.txt");
+    if fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
+        return Ok(());
+    }
+    step(
+        "installing Jupyter, NumPy and SciPy into the cache (half a minute)",
+        || {
+            if places.python().exists() {
+                fs::remove_dir_all(places.python()).at(&places.python())?;
+            }
+            run(command("python3").args(["-m", "venv"]).arg(places.python())).map_err(|error| {
+            Fail::new(format!(
+                "{error}\nPython 3 with its module venv is needed (on Debian and Ubuntu: apt install python3-venv)"
+            ))
+        })?;
+            run(command(places.python_exe())
+                .args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--no-input",
+                    "--disable-pip-version-check",
+                ])
+                .args(["--no-deps", "--requirement"])
+                .arg(&requirements))?;
+            fs::write(&done, &wanted).at(&done)
+        },
+    )
+}
+
+/// rust-analyzer, inside evcxr, needs the sources of the standard library to follow a `?` or a `collect`.
+fn std_sources(places: &Places) -> Result<()> {
+    if Toolchain::find(places)?.std_sources().is_some() {
+        return Ok(());
+    }
+    step(
+        "installing the sources of the standard library (rustup component rust-src)",
+        || {
+            run(command("rustup")
+            .args(["component", "add", "rust-src"])
+            .current_dir(&places.root))
+        .map_err(|error| {
+            Fail::new(format!(
+                "{error}\nThe notebook kernel needs the sources of Rust's standard library. Install them as Rust itself \
+                 was installed: with rustup, `rustup component add rust-src`"
+            ))
+        })
+        },
+    )
+}
+
+fn evcxr(places: &Places) -> Result<()> {
+    let done = places.evcxr().join("topicbook-version.txt");
+    if places.evcxr_exe().is_file() && fs::read_to_string(&done).is_ok_and(|made| made == EVCXR) {
+        return Ok(());
+    }
+    step(
+        "building evcxr_jupyter (6 to 10 minutes on 2 cores)",
+        || {
+            let scratch = places.cache.join("evcxr-build");
+            run(command("cargo")
+                // Its own lock file: with newer versions of its dependencies it does not compile.
+                .args([
+                    "install",
+                    "evcxr_jupyter",
+                    "--version",
+                    EVCXR,
+                    "--locked",
+                    "--force",
+                    "--root",
+                ])
+                .arg(places.evcxr())
+                .env("CARGO_TARGET_DIR", &scratch)
+                // A third of the time that the release profile takes, and cells wait for rustc, not for evcxr.
+                .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2"))?;
+            fs::remove_dir_all(&scratch).at(&scratch)?;
+            fs::write(&done, EVCXR).at(&done)
+        },
+    )
+}
+
+/// Compiled by rustc alone: built by Cargo it would need the shared standard library of one toolchain, and
+/// could no longer start, let alone rebuild, after an update of Rust.
+fn launcher(places: &Places) -> Result<()> {
+    let sources = places.root.join("xtask").join("src");
+    let mut wanted = String::new();
+    for file in [
+        "launcher.rs",
+        "places.rs",
+        "session.rs",
+        "task.rs",
+        "toolchain.rs",
+        "warm.rs",
+    ] {
+        let file = sources.join(file);
+        wanted.push_str(&fs::read_to_string(&file).at(&file)?);
+    }
+    let done = places.launcher().with_extension("made-from");
+    if places.launcher().is_file() && fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
+        return Ok(());
+    }
+    step("building the kernel's launcher", || {
+        let folder = places.cache.join("bin");
+        fs::create_dir_all(&folder).at(&folder)?;
+        let unfinished = folder.join("unfinished");
+        run(command("rustc")
+            .args(["--edition", "2024", "-O", "-o"])
+            .arg(&unfinished)
+            .arg(sources.join("launcher.rs"))
+            .current_dir(&places.root))?;
+        fs::rename(&unfinished, places.launcher()).at(&places.launcher())?;
+        fs::write(&done, &wanted).at(&done)
+    })
+}
+
+fn kernel_spec(places: &Places) -> Result<()> {
+    let folder = places.jupyter().join("kernels").join("topicbook");
+    fs::create_dir_all(&folder).at(&folder)?;
+    let spec = json!({
+        "argv": [text(&places.launcher())?, "{connection_file}"],
+        "display_name": "Rust (topicbook)",
+        "language": "rust",
+        "interrupt_mode": "message",
+        "env": {
+            "TOPICBOOK_ROOT": text(&places.root)?,
+            "TOPICBOOK_CACHE": text(&places.cache)?,
+            "CARGO_TARGET_DIR": text(&places.target)?,
+        },
+    });
+    let file = folder.join("kernel.json");
+    fs::write(&file, format!("{spec:#}\n")).at(&file)
+}
+
+fn text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| {
+        Fail::new(format!(
+            "{} is not UTF-8, which Jupyter needs",
+            path.display()
+        ))
+    })
+}
+
+/// A program of the Python environment, with Jupyter's own folders kept inside the cache.
+pub fn jupyter(places: &Places, program: &str) -> std::process::Command {
+    let mut command = command(places.python().join("bin").join(program));
+    command
+        .env("JUPYTER_PATH", places.jupyter())
+        .env("JUPYTER_DATA_DIR", places.jupyter())
+        .env("JUPYTER_CONFIG_DIR", places.cache.join("jupyter-config"))
+        .env("JUPYTER_RUNTIME_DIR", places.cache.join("jupyter-runtime"))
+        .env("IPYTHONDIR", places.cache.join("ipython"));
+    command
+}
+
+/// The installed Rust documentation, if this Rust has it.
+pub fn rust_docs(places: &Places) -> Result<Option<std::path::PathBuf>> {
+    let sysroot = output(
+        command("rustc")
+            .args(["--print", "sysroot"])
+            .current_dir(&places.root),
+    )?;
+    let docs = Path::new(&sysroot).join("share/doc/rust/html");
+    Ok(docs.is_dir().then_some(docs))
+}
