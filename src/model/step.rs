@@ -1,11 +1,15 @@
 //! One optimiser step: the small interface behind which loss, gradient and update can be replaced.
 
+use burn::module::Param;
 use burn::optim::adaptor::OptimizerAdaptor;
-use burn::optim::{AdamW, AdamWConfig, GradientsParams, Optimizer};
+use burn::optim::record::AdaptorRecord;
+use burn::optim::{
+    AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsParams, Optimizer,
+};
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::network::{NeuralPoissonNmf, poisson_nmf_loss};
+use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
 use super::settings::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
@@ -21,6 +25,43 @@ pub(crate) trait Step {
 
     /// L (documents x topics) and F (topics x terms) with rows that sum to one.
     fn topics(&self) -> Result<(Matrix, Matrix)>;
+
+    /// Everything that later steps depend on, besides their batches and learning rates. Copies six tables.
+    fn state(&self) -> Result<State>;
+}
+
+/// What the steps so far have left behind; a step made from it goes on as if nothing had been between.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    /// The free table whose softmax is L: documents x topics.
+    pub(crate) l: Matrix,
+    /// The free table whose softmax is F: topics x terms.
+    pub(crate) f: Matrix,
+    /// AdamW's first and second moments of `l`.
+    pub(crate) l_moments: [Matrix; 2],
+    /// AdamW's first and second moments of `f`.
+    pub(crate) f_moments: [Matrix; 2],
+    /// Steps taken.
+    pub(crate) steps: u64,
+}
+
+impl State {
+    /// The state before the first step.
+    pub(crate) fn new(l: Matrix, f: Matrix) -> Self {
+        let zeros = |table: &Matrix| {
+            let (rows, columns) = table.shape();
+            // One table of zeros, shared by both moments.
+            let zeros = Matrix::from_parts(rows, columns, vec![0.0; rows * columns]);
+            [zeros.clone(), zeros]
+        };
+        Self {
+            l_moments: zeros(&l),
+            f_moments: zeros(&f),
+            l,
+            f,
+            steps: 0,
+        }
+    }
 }
 
 /// The reference: Burn's tensors, automatic differentiation and AdamW, on any backend.
@@ -33,16 +74,34 @@ pub(crate) struct TensorStep<B: AutodiffBackend> {
 }
 
 impl<B: AutodiffBackend> TensorStep<B> {
-    /// Starts from the free tables `l` and `f` (not from normalised L and F).
-    pub(crate) fn new(settings: &Settings, l: &Matrix, f: &Matrix, device: B::Device) -> Self {
-        let optimizer = AdamWConfig::new()
+    /// Goes on from a state.
+    pub(crate) fn new(settings: &Settings, state: State, device: B::Device) -> Self {
+        let optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B> = AdamWConfig::new()
             .with_weight_decay(settings.weight_decay as f32)
             // PyTorch's epsilon, which tinytopics uses; Burn's own default is 1e-5.
             .with_epsilon(1e-8)
             .init();
+        let model = NeuralPoissonNmf::new(&state.l, &state.f, &device);
+        let mut record = optimizer.to_record();
+        // Before the first step Burn has no moments, not moments of zero.
+        if state.steps > 0 {
+            for (table, [first, second]) in
+                [(&model.l, &state.l_moments), (&model.f, &state.f_moments)]
+            {
+                let moments = AdaptiveMomentumState::new(
+                    state.steps as usize,
+                    to_tensor(first, &device),
+                    to_tensor(second, &device),
+                );
+                record.insert(
+                    table.id,
+                    AdaptorRecord::from_state::<2>(AdamWState::new(moments)),
+                );
+            }
+        }
         Self {
-            model: Some(NeuralPoissonNmf::new(l, f, &device)),
-            optimizer,
+            model: Some(model),
+            optimizer: optimizer.load_record(record),
             losses: Vec::new(),
             device,
         }
@@ -110,6 +169,26 @@ impl<B: AutodiffBackend> Step for TensorStep<B> {
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         let (l, f) = self.model()?.normalised();
         Ok((to_matrix(l.inner())?, to_matrix(f.inner())?))
+    }
+
+    fn state(&self) -> Result<State> {
+        let model = self.model()?;
+        let table = |parameter: &Param<Tensor<B, 2>>| to_matrix(parameter.val().inner());
+        let start = State::new(table(&model.l)?, table(&model.f)?);
+        let record = self.optimizer.to_record();
+        let (Some(l), Some(f)) = (record.get(&model.l.id), record.get(&model.f.id)) else {
+            return Ok(start);
+        };
+        let (l, f) = (
+            l.clone().into_state::<2>().momentum,
+            f.clone().into_state::<2>().momentum,
+        );
+        Ok(State {
+            steps: l.time as u64,
+            l_moments: [to_matrix(l.moment_1)?, to_matrix(l.moment_2)?],
+            f_moments: [to_matrix(f.moment_1)?, to_matrix(f.moment_2)?],
+            ..start
+        })
     }
 }
 
