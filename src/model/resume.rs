@@ -55,7 +55,7 @@ impl TopicModel {
                     let note = format!(
                         "The newest checkpoint is lost ({}); the one before it is used, after {} epochs.",
                         error.headline(),
-                        checkpoint.epochs_done()
+                        checkpoint.done()
                     );
                     println!("{note}");
                     checkpoint.note = Some(note);
@@ -153,7 +153,12 @@ impl Checkpoint {
         self.counts.check(counts)
     }
 
-    fn epochs_done(&self) -> String {
+    /// Epochs finished; a part of the next may be done as well.
+    pub fn epochs_done(&self) -> usize {
+        self.beginning.position.epoch
+    }
+
+    fn done(&self) -> String {
         let batches = self
             .counts
             .documents
@@ -167,7 +172,7 @@ impl Checkpoint {
         let mut card = settings_card(
             &format!(
                 "Checkpoint: {} of {} epochs done",
-                self.epochs_done(),
+                self.done(),
                 settings.epochs
             ),
             settings,
