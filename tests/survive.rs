@@ -103,7 +103,6 @@ fn a_stopped_fit_keeps_what_it_learned_and_goes_on_within_an_epoch() {
     held_by_a_notebook(&training);
     wait_for("second epoch", || training.epochs_done() >= 2);
     assert!(!training.is_finished());
-    training.evcxr_display();
     let card = format!("{training:?}");
     assert!(
         card.contains("running") && card.contains("time left"),
@@ -168,12 +167,18 @@ fn a_killed_process_leaves_a_fit_that_goes_on() {
     child.kill().unwrap();
     assert!(!child.wait().unwrap().success());
 
+    // What the killed process was writing is cleared away, and nothing else.
+    let (half, other) = ("fit.checkpoint.17-3.part", "fit.checkpoint.my.part");
+    for name in [half, other] {
+        fs::write(folder.path().join(name), "half").unwrap();
+    }
     let checkpoint = TopicModel::resume(&path).unwrap();
     let epochs = checkpoint.epochs_done() + 3;
     let counts = counts();
     let resumed = checkpoint.epochs(epochs).quiet().fit(&counts).unwrap();
     let whole = model().epochs(epochs).fit(&counts).unwrap();
     assert_same(&resumed, &whole);
+    assert!(!folder.path().join(half).exists() && folder.path().join(other).exists());
 }
 
 /// Checkpoints after 2 and after 4 epochs.

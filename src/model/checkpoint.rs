@@ -1,7 +1,7 @@
 //! Checkpoints: a fit's state in a file every now and then, so that the end of the process costs little.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::observer::{EpochReport, Moment, Observer, Start};
 use super::position::Position;
 use super::settings::Settings;
 use super::step::State;
-use crate::beside::write_beside_sized;
+use crate::beside::{sweep, write_beside_sized};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
@@ -283,16 +283,16 @@ impl<'a> Keeper<'a> {
             out.flush()
                 .and_then(|()| out.get_ref().sync_data())
                 .map_err(failed)?;
-            match self.earlier {
-                Earlier::Ours => fs::rename(self.path, previous(self.path)).map_err(failed),
+            let moved = match self.earlier {
+                Earlier::Ours => fs::rename(self.path, previous(self.path)),
                 Earlier::Damaged => Ok(()),
                 // Resuming this fit must not fall back to another one.
-                Earlier::Foreign => match fs::remove_file(previous(self.path)) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        Err(failed(error))
-                    }
-                    _ => Ok(()),
-                },
+                Earlier::Foreign => fs::remove_file(previous(self.path)),
+            };
+            match moved {
+                // Somebody may have removed the earlier file.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+                _ => Ok(()),
             }
         })
     }
@@ -300,6 +300,7 @@ impl<'a> Keeper<'a> {
 
 impl Observer for Keeper<'_> {
     fn started(&mut self, _start: &Start) {
+        sweep(self.path);
         self.last = Instant::now();
     }
 

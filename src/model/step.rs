@@ -174,20 +174,19 @@ impl<B: AutodiffBackend> Step for TensorStep<B> {
     fn state(&self) -> Result<State> {
         let model = self.model()?;
         let table = |parameter: &Param<Tensor<B, 2>>| to_matrix(parameter.val().inner());
-        let start = State::new(table(&model.l)?, table(&model.f)?);
+        let (l, f) = (table(&model.l)?, table(&model.f)?);
         let record = self.optimizer.to_record();
-        let (Some(l), Some(f)) = (record.get(&model.l.id), record.get(&model.f.id)) else {
-            return Ok(start);
+        let (Some(of_l), Some(of_f)) = (record.get(&model.l.id), record.get(&model.f.id)) else {
+            return Ok(State::new(l, f));
         };
-        let (l, f) = (
-            l.clone().into_state::<2>().momentum,
-            f.clone().into_state::<2>().momentum,
-        );
+        let of_l = of_l.clone().into_state::<2>().momentum;
+        let of_f = of_f.clone().into_state::<2>().momentum;
         Ok(State {
-            steps: l.time as u64,
-            l_moments: [to_matrix(l.moment_1)?, to_matrix(l.moment_2)?],
-            f_moments: [to_matrix(f.moment_1)?, to_matrix(f.moment_2)?],
-            ..start
+            l,
+            f,
+            steps: of_l.time as u64,
+            l_moments: [to_matrix(of_l.moment_1)?, to_matrix(of_l.moment_2)?],
+            f_moments: [to_matrix(of_f.moment_1)?, to_matrix(of_f.moment_2)?],
         })
     }
 }
