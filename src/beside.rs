@@ -61,6 +61,36 @@ pub(crate) fn write_beside_sized(
         .map_err(failed)
 }
 
+/// Removes what a killed process had half written beside `path`.
+pub(crate) fn sweep(path: &Path) {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let (Some(name), Ok(entries)) = (path.file_name(), std::fs::read_dir(folder)) else {
+        return;
+    };
+    let begin = format!("{}.", name.to_string_lossy());
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let middle = name
+            .strip_prefix(&begin)
+            .and_then(|rest| rest.strip_suffix(".part"));
+        let ours = |middle: &str| {
+            middle.split_once('-').is_some_and(|(process, number)| {
+                [process, number]
+                    .iter()
+                    .all(|part| part.parse::<u64>().is_ok())
+            })
+        };
+        if middle.is_some_and(ours) {
+            // What cannot be removed only takes space.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Removed when dropped; after the rename there is nothing left under its name.
 struct Temporary(PathBuf);
 

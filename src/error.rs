@@ -46,6 +46,8 @@ pub enum ErrorKind {
     Drawing,
     /// Memory or disk space does not suffice.
     Space,
+    /// A computation on another thread ended in a panic.
+    Panic,
 }
 
 impl Error {
@@ -108,6 +110,11 @@ impl Error {
     pub(crate) fn because(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
+    }
+
+    /// What went wrong, in one line.
+    pub(crate) fn headline(&self) -> &str {
+        self.what.lines().next().unwrap_or_default()
     }
 
     /// The kind, to match on.

@@ -19,6 +19,7 @@ mod counts;
 mod device;
 mod display;
 mod error;
+mod exact;
 mod fit;
 mod loader;
 mod matrix;
@@ -28,6 +29,7 @@ mod random;
 mod simd;
 mod synthetic;
 mod table;
+mod tensor_file;
 mod terms;
 
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
@@ -38,7 +40,7 @@ pub use fit::Fit;
 pub use matrix::Matrix;
 #[doc(hidden)]
 pub use model::replay;
-pub use model::{Settings, TopicModel};
+pub use model::{Checkpoint, Settings, TopicModel, Training};
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use synthetic::{Corpus, Synthetic};
@@ -48,7 +50,7 @@ pub use terms::Terms;
 /// What a notebook's first cell brings in.
 pub mod prelude {
     pub use crate::{
-        Chart, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings, Synthetic,
-        Table, Terms, TopicModel, side_by_side, stack,
+        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings,
+        Synthetic, Table, Terms, TopicModel, Training, side_by_side, stack,
     };
 }

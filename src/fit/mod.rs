@@ -139,6 +139,13 @@ impl Fit {
         if self.settings.device == Device::Auto && self.device.starts_with("CPU") {
             card = card.note(format!("Device::Auto chose: {}.", Device::Auto.describe()));
         }
+        if self.history.len() < self.settings.epochs {
+            card = card.note(format!(
+                "Stopped early: {} of {} epochs.",
+                self.history.len(),
+                self.settings.epochs
+            ));
+        }
         card
     }
 }

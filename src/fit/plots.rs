@@ -2,18 +2,13 @@
 
 use super::Fit;
 use crate::charts::{Chart, sort_documents};
+use crate::model::loss_chart;
 use crate::terms::Terms;
 
 impl Fit {
     /// The loss and the log-likelihood per token over the epochs.
     pub fn plot_loss(&self) -> Chart {
-        let loss: Vec<f64> = self.history.iter().map(|epoch| epoch.loss).collect();
-        let likelihood: Vec<f64> = self
-            .history
-            .iter()
-            .map(|epoch| epoch.log_likelihood_per_token)
-            .collect();
-        Chart::loss(&loss, &likelihood)
+        loss_chart(&self.history)
     }
 
     /// The structure plot: one column per document, its topics stacked, documents sorted by their dominant topic.

@@ -1,10 +1,14 @@
 //! The topic model: settings in, a fit out.
 
+mod background;
+mod checkpoint;
 mod fused;
 mod history;
 mod network;
 mod observer;
+mod position;
 mod progress;
+mod resume;
 mod schedule;
 mod settings;
 mod step;
@@ -12,6 +16,7 @@ mod train;
 
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use burn::backend::flex::FlexDevice;
 use burn::backend::{Autodiff, Flex};
@@ -19,9 +24,11 @@ use burn_cuda::{Cuda, CudaDevice};
 use rand::RngExt;
 use rayon::prelude::*;
 
+pub use background::Training;
+pub use resume::Checkpoint;
 pub use settings::Settings;
 
-pub(crate) use history::Epoch;
+pub(crate) use history::{Epoch, loss_chart};
 pub(crate) use network::SMALLEST_RATE;
 
 use crate::counts::Counts;
@@ -35,9 +42,12 @@ use crate::memory;
 use crate::random::{Purpose, stream};
 use crate::terms::Terms;
 
+use background::panic_text;
+use checkpoint::{Earlier, Fingerprint, Keeper};
 use fused::FusedStep;
 use history::Recorder;
-use observer::{Observer, Start};
+use observer::Observer;
+use position::Position;
 use progress::Progress;
 use step::{State, Step, TensorStep};
 
@@ -64,6 +74,16 @@ pub struct TopicModel {
     settings: Settings,
     terms: Option<Terms>,
     quiet: bool,
+    checkpoint: Option<PathBuf>,
+}
+
+/// Where a fit takes up its work: at the first batch, or where an earlier process left it.
+#[derive(Debug, Clone)]
+struct Beginning {
+    state: State,
+    position: Position,
+    history: Vec<Epoch>,
+    earlier: Earlier,
 }
 
 impl TopicModel {
@@ -73,6 +93,7 @@ impl TopicModel {
             settings: Settings::new(k),
             terms: None,
             quiet: false,
+            checkpoint: None,
         }
     }
 
@@ -143,6 +164,18 @@ impl TopicModel {
         self
     }
 
+    /// Keeps what the fit has learned in a file as it goes, for [`resume`](Self::resume) after an interrupt or a crash.
+    ///
+    /// The last two checkpoints are kept, the one before the newest as `path` with `.previous` after it; a new fit
+    /// replaces those of an older one. Each takes 12 bytes x k x (documents + terms), and while it is written as much
+    /// memory. They are written after 49 times the time that the last one took (and at least a second), so that they
+    /// take at most 2% of a long fit's time, and once more when the fit ends or is stopped. A full disk does not
+    /// end the fit: it is said in one line, and the checkpoint before is kept.
+    pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
+        self.checkpoint = Some(path.into());
+        self
+    }
+
     /// The settings as they stand.
     pub fn settings(&self) -> Settings {
         self.settings.clone()
@@ -159,22 +192,87 @@ impl TopicModel {
     /// terms than topics, the term names do not match the counts, the device cannot be used, or memory does not
     /// suffice. All of it is checked before training starts.
     pub fn fit(&self, counts: impl Borrow<Counts>) -> Result<Fit> {
-        self.fit_to(counts.borrow())
+        let counts = counts.borrow();
+        let device = self.check(counts)?;
+        self.train(counts, device, self.beginning(counts)?, None)
     }
 
-    fn fit_to(&self, counts: &Counts) -> Result<Fit> {
-        let device = self.check(counts)?;
+    /// The same fit on a thread of its own, without progress lines: the notebook stays free, and the handle shows how
+    /// far the fit is.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit), and likewise before training starts.
+    pub fn spawn(&self, counts: impl Borrow<Counts>) -> Result<Training> {
+        let counts = counts.borrow().clone();
+        let beginning = self.beginning(&counts)?;
+        self.train_behind(counts, beginning)
+    }
+
+    fn train_behind(&self, counts: Counts, beginning: Beginning) -> Result<Training> {
+        let device = self.check(&counts)?;
+        let model = self.clone().quiet();
+        Training::start(beginning.history.clone(), move |watch| {
+            model.train(&counts, device, beginning, Some(watch))
+        })
+    }
+
+    /// The start of a new fit.
+    fn beginning(&self, counts: &Counts) -> Result<Beginning> {
+        if let Some(path) = &self.checkpoint {
+            checkpoint::check_place(path)?;
+        }
         let (documents, terms) = counts.shape();
         let (l, f) = initial_tables(&self.settings, documents, terms);
-        let seed = self.settings.seed;
+        Ok(Beginning {
+            state: State::new(l, f),
+            position: Position::default(),
+            history: Vec::new(),
+            earlier: Earlier::Foreign,
+        })
+    }
+
+    fn train(
+        &self,
+        counts: &Counts,
+        device: Resolved,
+        beginning: Beginning,
+        watch: Option<&mut dyn Observer>,
+    ) -> Result<Fit> {
+        let (documents, seed) = (counts.documents(), self.settings.seed);
         let mut order = |epoch| loader::shuffled(documents, seed, epoch);
-        let mut recorder = Recorder::default();
+        let mut keeper = match &self.checkpoint {
+            Some(path) => Some(Keeper::new(
+                path,
+                &self.settings,
+                self.terms.as_ref(),
+                device.to_string(),
+                Fingerprint::of(counts)?,
+                &beginning,
+            )),
+            None => None,
+        };
+        let mut recorder = Recorder {
+            epochs: beginning.history,
+        };
         let mut progress = Progress::default();
         let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder];
         if !self.quiet {
             observers.push(&mut progress);
         }
-        let (l, f) = self.run(counts, device, (&l, &f), &mut order, &mut observers)?;
+        if let Some(keeper) = &mut keeper {
+            observers.push(keeper);
+        }
+        if let Some(watch) = watch {
+            observers.push(watch);
+        }
+        let (l, f) = self.run(
+            counts,
+            device,
+            beginning.state,
+            beginning.position,
+            &mut order,
+            &mut observers,
+        )?;
         Ok(Fit::new(
             self.settings.clone(),
             l,
@@ -220,42 +318,37 @@ impl TopicModel {
         Ok(device)
     }
 
-    /// Tables, gradients, moments and one spare copy of each; a batch's counts, rates and what autodiff keeps of them.
+    /// Tables, gradients, moments and one spare copy of each; a batch's counts, rates and what autodiff keeps of them;
+    /// the state that goes into a checkpoint.
     fn training_bytes(&self, documents: usize, terms: usize) -> u64 {
         let k = self.settings.topics as u64;
         let batch = self.settings.batch_size.min(documents) as u64;
-        28 * k * (documents + terms) as u64 + 24 * batch * terms as u64
+        let per_entry = if self.checkpoint.is_some() { 44 } else { 28 };
+        per_entry * k * (documents + terms) as u64 + 24 * batch * terms as u64
     }
 
     fn run(
         &self,
         counts: &Counts,
         device: Resolved,
-        (l, f): (&Matrix, &Matrix),
+        state: State,
+        position: Position,
         order: &mut dyn FnMut(usize) -> Vec<usize>,
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
-        let start = Start {
-            epochs: self.settings.epochs,
-            documents: counts.documents(),
-            device: device.to_string(),
-        };
         let settings = &self.settings;
         let mut train = |step: &mut dyn Step| {
-            train::train(settings, counts, step, order, &start, observers)?;
+            let device = device.to_string();
+            train::train(settings, counts, device, step, position, order, observers)?;
             step.topics()
         };
         match device {
-            Resolved::Cpu => train(&mut FusedStep::new(
-                settings,
-                &State::start(l.clone(), f.clone()),
-            )),
+            Resolved::Cpu => train(&mut FusedStep::new(settings, state)),
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 train(&mut TensorStep::<Autodiff<Cuda>>::new(
                     settings,
-                    l,
-                    f,
+                    state,
                     CudaDevice::new(card),
                 ))
             }))
@@ -319,14 +412,9 @@ fn uniform_table(rows: usize, columns: usize, seed: u64, purpose: Purpose) -> Ma
 }
 
 fn cuda_error(card: usize, panic: &(dyn std::any::Any + Send)) -> Error {
-    let reason = panic
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()))
-        .unwrap_or_else(|| "no reason given".into());
     Error::new(
         ErrorKind::Device,
-        format!("CUDA card {card} stopped: {reason}"),
+        format!("CUDA card {card} stopped: {}", panic_text(panic)),
     )
     .fix("use a smaller batch size or fewer topics if its memory is full, or Device::Cpu")
 }
@@ -371,6 +459,12 @@ pub mod replay {
         fn topics(&self) -> Result<(Matrix, Matrix)> {
             self.step.topics()
         }
+        fn state(&self) -> Result<State> {
+            self.step.state()
+        }
+        fn at_rest(&self) -> bool {
+            self.step.at_rest()
+        }
     }
 
     /// Which implementation of the step.
@@ -391,14 +485,12 @@ pub mod replay {
         f: &Matrix,
         orders: &[Vec<usize>],
     ) -> Result<Replayed> {
+        let start = State::new(l.clone(), f.clone());
         let step: Box<dyn Step> = match path {
             Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
-                settings, l, f, FlexDevice,
+                settings, start, FlexDevice,
             )),
-            Path::Fused => Box::new(FusedStep::new(
-                settings,
-                &State::start(l.clone(), f.clone()),
-            )),
+            Path::Fused => Box::new(FusedStep::new(settings, start)),
         };
         let mut tape = Tape {
             step,
@@ -406,17 +498,13 @@ pub mod replay {
             learning_rates: Vec::new(),
         };
         let mut recorder = Recorder::default();
-        let start = Start {
-            epochs: settings.epochs,
-            documents: counts.documents(),
-            device: Resolved::Cpu.to_string(),
-        };
         train::train(
             settings,
             counts,
+            Resolved::Cpu.to_string(),
             &mut tape,
+            Position::default(),
             &mut |epoch| orders[epoch].clone(),
-            &start,
             &mut [&mut recorder],
         )?;
         let (l, f) = tape.topics()?;
@@ -437,7 +525,8 @@ pub mod replay {
         documents: &[usize],
     ) -> Result<(f64, Matrix, Matrix)> {
         let settings = Settings::new(f.rows());
-        TensorStep::<Autodiff<Flex>>::new(&settings, l, f, FlexDevice)
+        let start = State::new(l.clone(), f.clone());
+        TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice)
             .gradient(&loader::Batch { counts, documents })
     }
 }

@@ -2,7 +2,6 @@
 
 use super::observer::{EpochReport, Observer, Start};
 use crate::display::{bytes, count, seconds};
-use crate::memory::process_memory;
 
 /// Lines for the epochs between the first and the last.
 const LINES: usize = 16;
@@ -12,14 +11,22 @@ const LINES: usize = 16;
 pub(crate) struct Progress {
     epochs: usize,
     documents: usize,
+    /// Epochs that an earlier process had done.
+    done: f64,
+    shown: bool,
 }
 
 impl Observer for Progress {
     fn started(&mut self, start: &Start) {
         self.epochs = start.epochs;
         self.documents = start.documents;
+        self.done = start.done;
+        let from = match start.done {
+            0.0 => String::new(),
+            done => format!(", {} of {} epochs done", epochs_done(done), start.epochs),
+        };
         println!(
-            "fitting {} documents on {}\n{:>11} {:>16} {:>10} {:>12} {:>10} {:>10}",
+            "fitting {} documents on {}{from}\n{:>11} {:>16} {:>10} {:>12} {:>10} {:>10}",
             count(start.documents as u64),
             start.device,
             "epoch",
@@ -33,21 +40,31 @@ impl Observer for Progress {
 
     fn epoch_finished(&mut self, report: &EpochReport) {
         let line = |epoch: usize| epoch * LINES / self.epochs;
-        let due = report.epoch == 1
+        let due = !self.shown
             || report.epoch == self.epochs
             || line(report.epoch) > line(report.epoch - 1);
         if !due {
             return;
         }
-        let per_epoch = report.elapsed / report.epoch as f64;
+        self.shown = true;
+        let per_epoch = report.elapsed / (report.epoch as f64 - self.done);
         println!(
             "{:>11} {:>16} {:>10.5} {:>12} {:>10} {:>10}",
             format!("{}/{}", report.epoch, self.epochs),
             format!("{:.2}", report.loss),
             report.log_likelihood_per_token,
             count((self.documents as f64 / report.seconds.max(1e-9)) as u64),
-            bytes(process_memory().anonymous),
+            bytes(report.memory),
             seconds(per_epoch * (self.epochs - report.epoch) as f64),
         );
     }
+
+    fn noted(&mut self, line: &str) {
+        println!("{line}");
+    }
+}
+
+/// `57` or `57.3`.
+pub(crate) fn epochs_done(done: f64) -> String {
+    format!("{done:.1}").trim_end_matches(".0").into()
 }

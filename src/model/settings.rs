@@ -15,14 +15,17 @@ pub struct Settings {
     /// Documents in a batch; 16.
     pub batch_size: usize,
     /// The learning rate at the end of a period; 0.01.
+    #[serde(with = "crate::exact")]
     pub base_lr: f64,
     /// The learning rate at the start of a period; 0.05.
+    #[serde(with = "crate::exact")]
     pub max_lr: f64,
     /// Epochs in the first period of the learning rate; 20.
     pub t_0: usize,
     /// How many times longer each period is than the one before; 1.
     pub t_mult: usize,
     /// AdamW's decoupled weight decay; 1e-5.
+    #[serde(with = "crate::exact")]
     pub weight_decay: f64,
     /// The seed of the starting point and of the order of the batches; 0.
     pub seed: u64,

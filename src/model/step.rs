@@ -1,11 +1,15 @@
 //! One optimiser step: the small interface behind which loss, gradient and update can be replaced.
 
+use burn::module::Param;
 use burn::optim::adaptor::OptimizerAdaptor;
-use burn::optim::{AdamW, AdamWConfig, GradientsParams, Optimizer};
+use burn::optim::record::AdaptorRecord;
+use burn::optim::{
+    AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsParams, Optimizer,
+};
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use super::network::{NeuralPoissonNmf, poisson_nmf_loss};
+use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
 use super::settings::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
@@ -21,30 +25,43 @@ pub(crate) trait Step {
 
     /// L (documents x topics) and F (topics x terms) with rows that sum to one.
     fn topics(&self) -> Result<(Matrix, Matrix)>;
+
+    /// Whether [`state`](Self::state) holds all bits of what the next step starts from: always at the end of an epoch,
+    /// and now and then within one.
+    fn at_rest(&self) -> bool;
+
+    /// Everything that later steps depend on, besides their batches and learning rates. Copies six tables. Called at
+    /// rest.
+    fn state(&self) -> Result<State>;
 }
 
-/// Everything a step needs to go on from: the free tables and AdamW's moments.
+/// What the steps so far have left behind; a step made from it goes on as if nothing had been between.
+#[derive(Debug, Clone)]
 pub(crate) struct State {
-    /// documents x topics
+    /// The free table whose softmax is L: documents x topics.
     pub(crate) l: Matrix,
-    /// topics x terms
+    /// The free table whose softmax is F: topics x terms.
     pub(crate) f: Matrix,
+    /// AdamW's first and second moments of `l`.
     pub(crate) l_moments: [Matrix; 2],
+    /// AdamW's first and second moments of `f`.
     pub(crate) f_moments: [Matrix; 2],
-    /// Steps taken so far.
+    /// Steps taken.
     pub(crate) steps: u64,
 }
 
 impl State {
-    /// The start of a fit.
-    pub(crate) fn start(l: Matrix, f: Matrix) -> Self {
+    /// The state before the first step.
+    pub(crate) fn new(l: Matrix, f: Matrix) -> Self {
         let zeros = |table: &Matrix| {
             let (rows, columns) = table.shape();
-            Matrix::from_parts(rows, columns, vec![0.0; rows * columns])
+            // One table of zeros, shared by both moments.
+            let zeros = Matrix::from_parts(rows, columns, vec![0.0; rows * columns]);
+            [zeros.clone(), zeros]
         };
         Self {
-            l_moments: [zeros(&l), zeros(&l)],
-            f_moments: [zeros(&f), zeros(&f)],
+            l_moments: zeros(&l),
+            f_moments: zeros(&f),
             l,
             f,
             steps: 0,
@@ -62,16 +79,34 @@ pub(crate) struct TensorStep<B: AutodiffBackend> {
 }
 
 impl<B: AutodiffBackend> TensorStep<B> {
-    /// Starts from the free tables `l` and `f` (not from normalised L and F).
-    pub(crate) fn new(settings: &Settings, l: &Matrix, f: &Matrix, device: B::Device) -> Self {
-        let optimizer = AdamWConfig::new()
+    /// Goes on from a state.
+    pub(crate) fn new(settings: &Settings, state: State, device: B::Device) -> Self {
+        let optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B> = AdamWConfig::new()
             .with_weight_decay(settings.weight_decay as f32)
             // PyTorch's epsilon, which tinytopics uses; Burn's own default is 1e-5.
             .with_epsilon(1e-8)
             .init();
+        let model = NeuralPoissonNmf::new(&state.l, &state.f, &device);
+        let mut record = optimizer.to_record();
+        // Before the first step Burn has no moments, not moments of zero.
+        if state.steps > 0 {
+            for (table, [first, second]) in
+                [(&model.l, &state.l_moments), (&model.f, &state.f_moments)]
+            {
+                let moments = AdaptiveMomentumState::new(
+                    state.steps as usize,
+                    to_tensor(first, &device),
+                    to_tensor(second, &device),
+                );
+                record.insert(
+                    table.id,
+                    AdaptorRecord::from_state::<2>(AdamWState::new(moments)),
+                );
+            }
+        }
         Self {
-            model: Some(NeuralPoissonNmf::new(l, f, &device)),
-            optimizer,
+            model: Some(model),
+            optimizer: optimizer.load_record(record),
             losses: Vec::new(),
             device,
         }
@@ -139,6 +174,29 @@ impl<B: AutodiffBackend> Step for TensorStep<B> {
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         let (l, f) = self.model()?.normalised();
         Ok((to_matrix(l.inner())?, to_matrix(f.inner())?))
+    }
+
+    fn at_rest(&self) -> bool {
+        true
+    }
+
+    fn state(&self) -> Result<State> {
+        let model = self.model()?;
+        let table = |parameter: &Param<Tensor<B, 2>>| to_matrix(parameter.val().inner());
+        let (l, f) = (table(&model.l)?, table(&model.f)?);
+        let record = self.optimizer.to_record();
+        let (Some(of_l), Some(of_f)) = (record.get(&model.l.id), record.get(&model.f.id)) else {
+            return Ok(State::new(l, f));
+        };
+        let of_l = of_l.clone().into_state::<2>().momentum;
+        let of_f = of_f.clone().into_state::<2>().momentum;
+        Ok(State {
+            l,
+            f,
+            steps: of_l.time as u64,
+            l_moments: [to_matrix(of_l.moment_1)?, to_matrix(of_l.moment_2)?],
+            f_moments: [to_matrix(of_f.moment_1)?, to_matrix(of_f.moment_2)?],
+        })
     }
 }
 

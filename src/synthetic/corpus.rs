@@ -57,7 +57,7 @@ impl Corpus {
     fn card(&self) -> Result<Card> {
         let (documents, terms) = self.counts.shape();
         let summary = self.counts.summary()?;
-        Ok(Card::new(&format!(
+        Ok(Card::new(format!(
             "Synthetic corpus: {} documents x {} terms",
             count(documents as u64),
             count(terms as u64)

@@ -47,7 +47,7 @@ impl Documents {
     }
 
     /// Steps taken since the last refresh.
-    fn now(&self) -> usize {
+    pub(super) fn now(&self) -> usize {
         self.decays.len() - 1
     }
 

@@ -34,6 +34,7 @@ pub(crate) struct FusedStep {
     terms: usize,
     weight_decay: f64,
     steps: u64,
+    steps_between_rests: usize,
     documents: Documents,
     shards: Vec<Shard>,
     /// 1 / sum over terms of exp, per topic.
@@ -44,7 +45,7 @@ pub(crate) struct FusedStep {
 }
 
 impl FusedStep {
-    pub(crate) fn new(settings: &Settings, state: &State) -> Self {
+    pub(crate) fn new(settings: &Settings, state: State) -> Self {
         let (topics, terms) = state.f.shape();
         let per_shard = (SHARD / topics)
             .min(terms / SHARES)
@@ -62,6 +63,8 @@ impl FusedStep {
             terms,
             weight_decay: settings.weight_decay,
             steps: state.steps,
+            // Eight times an epoch every sleeping row is woken; in small fits, seldom enough to cost nothing.
+            steps_between_rests: (state.l.rows() / (8 * settings.batch_size)).max(64),
             documents: Documents::new(&state.l, [&state.l_moments[0], &state.l_moments[1]]),
             shards,
             scales: vec![0.0; topics],
@@ -188,6 +191,9 @@ impl Step for FusedStep {
             .par_iter_mut()
             .for_each(|shard| shard.update(&turn, rates));
         self.take_scales();
+        if self.documents.now() == self.steps_between_rests {
+            self.refresh();
+        }
         Ok(())
     }
 
@@ -210,13 +216,12 @@ impl Step for FusedStep {
             Matrix::from_parts(self.topics, self.terms, f),
         ))
     }
-}
 
-impl FusedStep {
-    /// Everything needed to go on from here.
-    #[allow(dead_code)]
-    pub(crate) fn state(&mut self) -> Result<State> {
-        self.refresh();
+    fn at_rest(&self) -> bool {
+        self.documents.now() == 0
+    }
+
+    fn state(&self) -> Result<State> {
         let mut f = [(); 3].map(|()| vec![0.0; self.topics * self.terms]);
         self.shards
             .iter()
