@@ -100,10 +100,8 @@ fn main_text(page: &str) -> Option<String> {
     let mut text = String::new();
     while let Some((before, tag)) = rest.split_once('<') {
         text.push_str(before);
+        text.push(' ');
         let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
-        if let "p" | "div" | "li" | "td" | "pre" | "h1" | "h2" | "h3" | "h4" | "br" = name {
-            text.push(' ');
-        }
         rest = match name {
             "pre" | "script" | "style" => tag.split_once(&format!("</{name}>"))?.1,
             _ => tag.split_once('>')?.1,
@@ -125,17 +123,17 @@ fn count(text: &str) -> HashMap<String, usize> {
     counts
 }
 
-/// In alphabetical order.
-const STOP_WORDS: [&str; 114] = [
-    "about", "above", "after", "again", "against", "all", "also", "although", "and", "another",
-    "any", "are", "because", "been", "before", "being", "below", "between", "both", "but", "can",
-    "cannot", "could", "did", "does", "doing", "done", "down", "during", "each", "either", "even",
-    "every", "few", "for", "from", "further", "had", "has", "have", "having", "her", "here", "how",
-    "however", "into", "its", "itself", "just", "let", "like", "made", "make", "makes", "many",
-    "may", "might", "more", "most", "must", "not", "now", "off", "once", "one", "only", "other",
-    "our", "out", "over", "own", "same", "see", "should", "since", "some", "such", "than", "that",
-    "the", "their", "them", "then", "there", "these", "they", "this", "those", "though", "three",
-    "through", "thus", "too", "two", "under", "until", "use", "used", "using", "very", "was",
-    "were", "what", "when", "where", "whether", "which", "while", "will", "with", "within",
-    "without", "would", "your",
+/// In alphabetical order. `amp` and `quot` are what is left of HTML's `&amp;` and `&quot;`.
+const STOP_WORDS: [&str; 116] = [
+    "about", "above", "after", "again", "against", "all", "also", "although", "amp", "and",
+    "another", "any", "are", "because", "been", "before", "being", "below", "between", "both",
+    "but", "can", "cannot", "could", "did", "does", "doing", "done", "down", "during", "each",
+    "either", "even", "every", "few", "for", "from", "further", "had", "has", "have", "having",
+    "her", "here", "how", "however", "into", "its", "itself", "just", "let", "like", "made",
+    "make", "makes", "many", "may", "might", "more", "most", "must", "not", "now", "off", "once",
+    "one", "only", "other", "our", "out", "over", "own", "quot", "same", "see", "should", "since",
+    "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they",
+    "this", "those", "though", "three", "through", "thus", "too", "two", "under", "until", "use",
+    "used", "using", "very", "was", "were", "what", "when", "where", "whether", "which", "while",
+    "will", "with", "within", "without", "would", "your",
 ];
