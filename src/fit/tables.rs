@@ -3,18 +3,11 @@
 use polars::prelude::{Column, DataFrame};
 
 use super::Fit;
-use crate::error::{Error, ErrorKind, Result};
 use crate::table::Table;
 
 impl Fit {
     /// The `n` most probable terms of every topic: one column per topic, the most probable term first.
-    ///
-    /// # Errors
-    /// When `n` is 0.
-    pub fn top_terms(&self, n: usize) -> Result<Table> {
-        if n == 0 {
-            return Err(Error::setting("0 top terms").fix("ask for at least one"));
-        }
+    pub fn top_terms(&self, n: usize) -> Table {
         let n = n.min(self.terms());
         let ranks = Column::new("rank".into(), (1..=n as u32).collect::<Vec<_>>());
         let topics = (0..self.topics()).map(|topic| {
@@ -28,10 +21,7 @@ impl Fit {
     }
 
     /// One row per document: its dominant topic, that topic's proportion, and the proportions of all topics.
-    ///
-    /// # Errors
-    /// Only when Polars cannot build the table.
-    pub fn doc_topics(&self) -> Result<Table> {
+    pub fn doc_topics(&self) -> Table {
         let documents = 0..self.documents();
         let dominant: Vec<usize> = documents
             .clone()
@@ -70,10 +60,7 @@ impl Fit {
 
     /// One row per epoch: loss (mean over batches of batch sums), log-likelihood per token (nats), the learning rate of
     /// its last step, seconds, and the process's anonymous memory in bytes.
-    ///
-    /// # Errors
-    /// Only when Polars cannot build the table.
-    pub fn history(&self) -> Result<Table> {
+    pub fn history(&self) -> Table {
         let of = |value: fn(&crate::model::Epoch) -> f64| -> Vec<f64> {
             self.history.iter().map(value).collect()
         };
@@ -115,14 +102,7 @@ fn top(values: &[f32], n: usize) -> Vec<usize> {
     order
 }
 
-fn table(columns: Vec<Column>) -> Result<Table> {
-    DataFrame::new_infer_height(columns)
-        .map(Table::from)
-        .map_err(|error| {
-            Error::new(
-                ErrorKind::Table,
-                format!("the table could not be built: {error}"),
-            )
-            .because(error)
-        })
+/// Columns of one length make a table; Polars has no other reason to refuse them.
+fn table(columns: Vec<Column>) -> Table {
+    Table::from(DataFrame::new_infer_height(columns).unwrap_or_default())
 }
