@@ -11,7 +11,7 @@ use crate::task::{At, Fail, Result, command, run, step};
 pub const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
 
 /// Parts of Rust's documentation that are mostly prose.
-const BOOKS: [&str; 13] = [
+const BOOKS: [&str; 12] = [
     "book",
     "cargo",
     "clippy",
@@ -23,7 +23,6 @@ const BOOKS: [&str; 13] = [
     "rust-by-example",
     "rustc",
     "rustdoc",
-    "std",
     "unstable-book",
 ];
 

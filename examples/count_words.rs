@@ -1,0 +1,139 @@
+//! From text to counts: `cargo run --example count_words -- <output folder> <folder>...`
+//!
+//! Every English page (`.html`) and text (`.txt`, `.md`) below the folders is a document. Writes `corpus.npz`
+//! and `corpus_terms.txt`, which `notebooks/05_real_text.ipynb` opens.
+
+use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use topicbook::Counts;
+
+/// A shorter document says too little about its topics.
+const SHORTEST_DOCUMENT: usize = 50;
+/// A term of fewer documents cannot show which terms belong together.
+const RAREST_TERM: usize = 10;
+/// A term of more than this share of the documents tells no topic from another.
+const COMMONEST_TERM: f64 = 0.4;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let output = arguments
+        .next()
+        .ok_or("usage: count_words <output folder> <folder>...")?;
+    let mut files = Vec::new();
+    for folder in arguments {
+        find(&folder, &mut files)?;
+    }
+    files.sort();
+
+    let mut documents = Vec::new();
+    for file in &files {
+        // Not every text file is UTF-8; the odd letter that is lost makes no difference here.
+        let text = String::from_utf8_lossy(&fs::read(file)?).into_owned();
+        let counts = if file
+            .extension()
+            .is_some_and(|extension| extension == "html")
+        {
+            main_text(&text).map(|text| count(&text))
+        } else {
+            Some(count(&text))
+        };
+        documents
+            .extend(counts.filter(|counts| counts.values().sum::<usize>() >= SHORTEST_DOCUMENT));
+    }
+
+    let mut found_in: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in documents.iter().flat_map(HashMap::keys) {
+        *found_in.entry(word).or_default() += 1;
+    }
+    let most = (documents.len() as f64 * COMMONEST_TERM) as usize;
+    let terms: Vec<&str> = found_in
+        .into_iter()
+        .filter(|(_, documents)| (RAREST_TERM..=most).contains(documents))
+        .map(|(word, _)| word)
+        .collect();
+
+    let (mut ends, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for document in &documents {
+        for (column, term) in terms.iter().enumerate() {
+            if let Some(&count) = document.get(*term) {
+                columns.push(u32::try_from(column)?);
+                values.push(count as f32);
+            }
+        }
+        if columns.len() as u64 > ends[ends.len() - 1] {
+            ends.push(columns.len() as u64);
+        }
+    }
+    let counts = Counts::csr(ends.len() - 1, terms.len(), ends, columns, values)?
+        .write_npz(output.join("corpus.npz"))?;
+    fs::write(output.join("corpus_terms.txt"), terms.join("\n") + "\n")?;
+    println!("{} documents, {} terms", counts.documents(), counts.terms());
+    Ok(())
+}
+
+fn find(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            find(&path, files)?;
+        } else if let Some("html" | "txt" | "md") = path.extension().and_then(|name| name.to_str())
+            // A whole book once more, on one page.
+            && path.file_stem().is_none_or(|name| name != "print")
+        {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The prose of an English page: what stands in `<main>`, without program text.
+fn main_text(page: &str) -> Option<String> {
+    if !page.contains("lang=\"en\"") {
+        return None;
+    }
+    let mut rest = page.split_once("<main")?.1.split_once('>')?.1;
+    rest = rest.split_once("</main>").map_or(rest, |(main, _)| main);
+    let mut text = String::new();
+    while let Some((before, tag)) = rest.split_once('<') {
+        text.push_str(before);
+        text.push(' ');
+        let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
+        rest = match name {
+            "pre" | "script" | "style" => tag.split_once(&format!("</{name}>"))?.1,
+            _ => tag.split_once('>')?.1,
+        };
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+/// Words of three letters and more, in lower case, without those that every text is full of.
+fn count(text: &str) -> HashMap<String, usize> {
+    let mut counts = HashMap::new();
+    for word in text.split(|c: char| !c.is_ascii_alphabetic()) {
+        let word = word.to_ascii_lowercase();
+        if (3..=20).contains(&word.len()) && STOP_WORDS.binary_search(&word.as_str()).is_err() {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// In alphabetical order. `amp` and `quot` are what is left of HTML's `&amp;` and `&quot;`.
+const STOP_WORDS: [&str; 116] = [
+    "about", "above", "after", "again", "against", "all", "also", "although", "amp", "and",
+    "another", "any", "are", "because", "been", "before", "being", "below", "between", "both",
+    "but", "can", "cannot", "could", "did", "does", "doing", "done", "down", "during", "each",
+    "either", "even", "every", "few", "for", "from", "further", "had", "has", "have", "having",
+    "her", "here", "how", "however", "into", "its", "itself", "just", "let", "like", "made",
+    "make", "makes", "many", "may", "might", "more", "most", "must", "not", "now", "off", "once",
+    "one", "only", "other", "our", "out", "over", "own", "quot", "same", "see", "should", "since",
+    "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they",
+    "this", "those", "though", "three", "through", "thus", "too", "two", "under", "until", "use",
+    "used", "using", "very", "was", "were", "what", "when", "where", "whether", "which", "while",
+    "will", "with", "within", "without", "would", "your",
+];
