@@ -290,7 +290,7 @@ impl SmallDisk {
     fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
             .arg(folder.path())
             .output();
         match mounted {
@@ -315,11 +315,13 @@ fn a_full_disk_ends_the_checkpoints_and_not_the_fit() {
         return;
     };
     let path = disk.0.path().join("fit.checkpoint");
-    let endless = model().epochs(1_000_000).checkpoint(&path);
-    let training = endless.spawn(counts()).unwrap();
+    // Epochs that take their time, so that the history does not fill the disk before the first checkpoint.
+    let many = Synthetic::new(2_000, TERMS, 3).seed(4).generate().unwrap();
+    let endless = model().epochs(1_000_000).batch_size(1).checkpoint(&path);
+    let training = endless.spawn(many.counts()).unwrap();
     wait_for("checkpoint", || path.exists());
     // Fails at its end: the disk is full then.
-    let _ = fs::write(disk.0.path().join("other"), vec![1; 1 << 20]);
+    let _ = fs::write(disk.0.path().join("other"), vec![1; 2 << 20]);
     wait_for("note", || {
         format!("{training:?}").contains("the fit goes on")
     });

@@ -333,7 +333,7 @@ impl TopicModel {
         device: Resolved,
         state: State,
         position: Position,
-        order: &mut dyn FnMut(usize) -> Vec<usize>,
+        order: &mut (dyn FnMut(usize) -> Vec<usize> + Send),
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
         let settings = &self.settings;
@@ -343,7 +343,17 @@ impl TopicModel {
             step.topics()
         };
         match device {
-            Resolved::Cpu => train(&mut FusedStep::new(settings, state)),
+            // The loop runs inside the threads that share its work: none of them has to be woken at every step. They
+            // belong to this fit alone, so that fits side by side do not wait for each other.
+            Resolved::Cpu => rayon::ThreadPoolBuilder::new()
+                .num_threads(rayon::current_num_threads())
+                .build()
+                .map_err(|error| {
+                    Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
+                        .fix("free some memory, or raise the limit of threads of this process")
+                        .because(error)
+                })?
+                .install(|| train(&mut FusedStep::new(settings, state))),
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 train(&mut TensorStep::<Autodiff<Cuda>>::new(

@@ -70,7 +70,7 @@ impl Moment<'_> {
 }
 
 /// Watches a fit.
-pub(crate) trait Observer {
+pub(crate) trait Observer: Send {
     /// Before the first batch.
     fn started(&mut self, _start: &Start) {}
     /// After every epoch.

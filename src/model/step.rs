@@ -16,7 +16,7 @@ use crate::loader::Batch;
 use crate::matrix::Matrix;
 
 /// What the training loop asks of an implementation.
-pub(crate) trait Step {
+pub(crate) trait Step: Send {
     /// One step on one batch at one learning rate.
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()>;
 

@@ -21,7 +21,7 @@ pub(crate) fn train(
     device: String,
     step: &mut dyn Step,
     mut position: Position,
-    order: &mut dyn FnMut(usize) -> Vec<usize>,
+    order: &mut (dyn FnMut(usize) -> Vec<usize> + Send),
     observers: &mut [&mut dyn Observer],
 ) -> Result<()> {
     let schedule = WarmRestarts {

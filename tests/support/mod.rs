@@ -34,7 +34,7 @@ fn candidates() -> Vec<PathBuf> {
             std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache").join("topicbook"))
         });
     if let Some(cache) = cache {
-        candidates.push(cache.join("venv").join("bin").join("python"));
+        candidates.push(cache.join("python").join("bin").join("python"));
     }
     candidates
 }
