@@ -1,10 +1,11 @@
 //! Figures that users feel, measured and kept.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::places::Places;
 use crate::setup;
-use crate::task::{At, Result, run};
+use crate::task::{At, Fail, Result, command, run, step};
 
 /// Seconds from a kernel's start to a value, and of single cells, beside a kernel without any dependency.
 pub fn cells(places: &Places) -> Result<()> {
@@ -16,4 +17,59 @@ pub fn cells(places: &Places) -> Result<()> {
         .arg(places.evcxr_exe())
         .arg(records.join("cells.json"))
         .env("TOPICBOOK_KERNELS", places.kernels()))
+}
+
+/// Our fits and generator beside tinytopics, on the same work and in the same run.
+pub fn peers(places: &Places) -> Result<()> {
+    let shared = places.root.join("../shared");
+    let (peers, nips) = (shared.join("peers/peers.py"), shared.join("data/nips.npz"));
+    if !peers.is_file() || !nips.is_file() {
+        return Err(Fail::new(format!(
+            "{} and {} are not there: nothing to compare with",
+            peers.display(),
+            nips.display()
+        )));
+    }
+    let python = peers_python(places, &shared.join("peers/requirements.txt"))?;
+    let ours = || {
+        let mut cargo = command("cargo");
+        cargo
+            .args(["test", "--quiet", "--bench", "peers"])
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target);
+        cargo
+    };
+    run(ours().arg("--no-run"))?;
+    setup::python(places)?;
+    run(command(places.python_exe())
+        .arg(places.root.join("xtask/python/bench_peers.py"))
+        .args([&peers, &python, &nips, &places.root.join("benches")])
+        // Cargo starts our side, because it knows where the shared libraries are.
+        .env("CARGO_TARGET_DIR", &places.target)
+        .current_dir(&places.root))
+}
+
+/// PyTorch is large, so the peers have an environment of their own.
+fn peers_python(places: &Places, requirements: &Path) -> Result<PathBuf> {
+    let folder = places.cache.join("peers");
+    let python = folder.join("bin").join("python");
+    if !python.is_file() {
+        step(
+            "installing the peers (PyTorch: some minutes and gigabytes)",
+            || {
+                run(command("python3").args(["-m", "venv"]).arg(&folder))?;
+                run(command(&python)
+                    .args([
+                        "-m",
+                        "pip",
+                        "install",
+                        "--quiet",
+                        "--no-input",
+                        "--requirement",
+                    ])
+                    .arg(requirements))
+            },
+        )?;
+    }
+    Ok(python)
 }
