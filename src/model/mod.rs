@@ -447,6 +447,8 @@ pub mod replay {
         pub l: Matrix,
         /// Learned F, rows summing to one.
         pub f: Matrix,
+        /// AdamW's first moments of the tables behind L and F after the last step.
+        pub moments: [Matrix; 2],
     }
 
     /// Records what passes through a step.
@@ -518,7 +520,13 @@ pub mod replay {
             &mut [&mut recorder],
         )?;
         let (l, f) = tape.topics()?;
+        let State {
+            l_moments: [l_moment, _],
+            f_moments: [f_moment, _],
+            ..
+        } = tape.state()?;
         Ok(Replayed {
+            moments: [l_moment, f_moment],
             epoch_losses: recorder.epochs.iter().map(|epoch| epoch.loss).collect(),
             step_losses: tape.losses,
             learning_rates: tape.learning_rates,

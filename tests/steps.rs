@@ -1,0 +1,152 @@
+//! The fused step against the reference, Burn's tensors: whole short fits over random shapes, densities and counts.
+
+use proptest::prelude::*;
+use topicbook::replay::{self, Path, Replayed};
+use topicbook::{Counts, Matrix, TopicModel};
+
+/// Uniform numbers from a seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f64 / (1u64 << 24) as f64
+    }
+
+    fn table(&mut self, rows: usize, columns: usize) -> Matrix {
+        let values = (0..rows * columns)
+            .map(|_| (self.next() * 0.4) as f32)
+            .collect();
+        Matrix::new(rows, columns, values).unwrap()
+    }
+}
+
+fn same(name: &str, fused: &[f64], tensor: &[f64], tolerance: f64) {
+    assert_eq!(fused.len(), tensor.len());
+    for (step, (a, b)) in fused.iter().zip(tensor).enumerate() {
+        let error = (a - b).abs() / (1.0 + b.abs());
+        assert!(error < tolerance, "{name} {step}: {a} against {b}");
+    }
+}
+
+/// Against the largest entry, since small entries are differences of large sums.
+fn close(name: &str, fused: &Matrix, tensor: &Matrix, tolerance: f32) {
+    assert_eq!(fused.shape(), tensor.shape());
+    let scale = tensor
+        .values()
+        .iter()
+        .fold(1e-3f32, |largest, value| largest.max(value.abs()));
+    for (a, b) in fused.values().iter().zip(tensor.values()) {
+        assert!(
+            (a - b).abs() < tolerance * scale,
+            "{name}: {a} against {b}, largest {scale}"
+        );
+    }
+}
+
+fn compare(counts: &Counts, k: usize, batch: usize, seed: u64) {
+    let mut random = Random(seed);
+    let (documents, terms) = counts.shape();
+    let (l, f) = (random.table(documents, k), random.table(k, terms));
+    let orders: Vec<Vec<usize>> = (0..3)
+        .map(|_| {
+            let mut order: Vec<usize> = (0..documents).collect();
+            order.sort_by_cached_key(|_| (random.next() * 1e9) as u64);
+            order
+        })
+        .collect();
+    let settings = TopicModel::new(k)
+        .epochs(3)
+        .batch_size(batch)
+        .base_lr(0.001)
+        .max_lr(0.005)
+        .settings();
+    let run = |path| -> Replayed { replay::run(path, &settings, counts, &l, &f, &orders).unwrap() };
+    let (fused, tensor) = (run(Path::Fused), run(Path::Tensor));
+    same(
+        "loss of step",
+        &fused.step_losses,
+        &tensor.step_losses,
+        1e-5,
+    );
+    // The first moments are averages of the gradients. L and F themselves are not compared: where a gradient is zero but
+    // for rounding errors (an empty document), AdamW divides one rounding error by another.
+    for (name, fused, tensor) in [
+        ("gradients of L", &fused.moments[0], &tensor.moments[0]),
+        ("gradients of F", &fused.moments[1], &tensor.moments[1]),
+    ] {
+        close(name, fused, tensor, 2e-4);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn fused_and_tensor_steps_agree(
+        documents in 1usize..24, terms in 1usize..300, k in 1usize..90, batch in 1usize..9,
+        density in 0.01f64..1.0, largest in prop::sample::select(vec![2.0, 30.0, 60_000.0]),
+        sparse in any::<bool>(), seed in 1u64..1_000_000,
+    ) {
+        let mut random = Random(seed);
+        let values: Vec<u16> = (0..documents * terms)
+            .map(|cell| {
+                // Every fifth document is empty.
+                let drawn = (random.next() < density && cell / terms % 5 != 4)
+                    .then(|| (random.next() * largest) as u16);
+                drawn.unwrap_or(0)
+            })
+            .collect();
+        prop_assume!(values.iter().any(|&value| value > 0));
+        let counts = if sparse {
+            let (mut starts, mut columns, mut stored) = (vec![0], Vec::new(), Vec::new());
+            for row in values.chunks(terms) {
+                for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value > 0) {
+                    columns.push(column as u32);
+                    stored.push(f32::from(value));
+                }
+                starts.push(columns.len() as u64);
+            }
+            Counts::csr(documents, terms, starts, columns, stored).unwrap()
+        } else {
+            Counts::dense(documents, terms, values).unwrap()
+        };
+        compare(&counts, k, batch, seed);
+    }
+}
+
+/// More topics than one pass over registers takes, and the number of threads.
+#[test]
+fn many_topics_and_any_number_of_threads() {
+    let counts = topicbook::Synthetic::new(40, 350, 6)
+        .avg_doc_length(900)
+        .seed(3)
+        .generate()
+        .unwrap()
+        .counts();
+    for k in [16, 17, 64, 65, 130, 300] {
+        compare(&counts, k, 16, k as u64);
+    }
+    let fit = || {
+        TopicModel::new(7)
+            .epochs(3)
+            .seed(2)
+            .quiet()
+            .fit(&counts)
+            .unwrap()
+    };
+    let threads = |number| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(number)
+            .build()
+            .unwrap()
+            .install(fit)
+    };
+    let (one, many) = (threads(1), threads(5));
+    assert_eq!(one.f(), many.f());
+    assert_eq!(one.l(), many.l());
+    assert_eq!(one.loss().to_bits(), many.loss().to_bits());
+}
