@@ -93,12 +93,12 @@ fn a_resumed_fit_is_the_uninterrupted_one() {
 }
 
 #[test]
-fn a_stopped_fit_keeps_what_it_learned_and_goes_on_within_an_epoch() {
+fn a_stopped_fit_keeps_what_it_learned() {
     fn held_by_a_notebook<T: Send + 'static>(_: &T) {}
     let counts = counts();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fit.checkpoint");
-    let endless = model().epochs(1_000_000).batch_size(3);
+    let endless = model().epochs(1_000_000);
     let training: Training = endless.clone().checkpoint(&path).spawn(&counts).unwrap();
     held_by_a_notebook(&training);
     wait_for("second epoch", || training.epochs_done() >= 2);
@@ -122,11 +122,32 @@ fn a_stopped_fit_keeps_what_it_learned_and_goes_on_within_an_epoch() {
 
     let checkpoint = TopicModel::resume(&path).unwrap();
     assert_eq!(checkpoint.epochs_done(), epochs);
-    checkpoint.evcxr_display();
     let resumed = checkpoint.epochs(epochs + 2).spawn(&counts).unwrap();
     let resumed = resumed.join().unwrap();
     let whole = endless.epochs(epochs + 2).fit(&counts).unwrap();
     assert_same(&resumed, &whole);
+}
+
+#[test]
+fn a_fit_is_stopped_and_resumed_within_an_epoch() {
+    let counts = counts();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fit.checkpoint");
+    // 200 batches; every 64 of them the fit rests and looks whether it shall stop.
+    let model = model().epochs(3).batch_size(1);
+    let whole = model.fit(&counts).unwrap();
+    let training = model.checkpoint(&path).spawn(&counts).unwrap();
+    training.stop();
+    // No epoch is whole yet.
+    assert_eq!(training.join().unwrap().history().height(), 0);
+    for done in ["0.6", "1", "1.3"] {
+        let training = resume(&path).spawn(&counts).unwrap();
+        training.stop();
+        wait_for("end", || training.is_finished());
+        let card = format!("{training:?}");
+        assert!(card.contains(&format!(" {done} of 3")), "{card}");
+    }
+    assert_same(&resume(&path).fit(&counts).unwrap(), &whole);
 }
 
 #[test]
@@ -290,7 +311,7 @@ impl SmallDisk {
     fn mount() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
+            .args(["-t", "tmpfs", "-o", "size=8m", "tmpfs"])
             .arg(folder.path())
             .output();
         match mounted {
@@ -318,8 +339,8 @@ fn a_full_disk_ends_the_checkpoints_and_not_the_fit() {
     let endless = model().epochs(1_000_000).checkpoint(&path);
     let training = endless.spawn(counts()).unwrap();
     wait_for("checkpoint", || path.exists());
-    // Fails at its end: the disk is full then.
-    let _ = fs::write(disk.0.path().join("other"), vec![1; 1 << 20]);
+    // Fails where the disk is full.
+    let _ = fs::write(disk.0.path().join("other"), vec![1; 16 << 20]);
     wait_for("note", || {
         format!("{training:?}").contains("the fit goes on")
     });
