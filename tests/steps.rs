@@ -32,21 +32,6 @@ fn same(name: &str, fused: &[f64], tensor: &[f64], tolerance: f64) {
     }
 }
 
-/// Against the largest entry, since small entries are differences of large sums.
-fn close(name: &str, fused: &Matrix, tensor: &Matrix, tolerance: f32) {
-    assert_eq!(fused.shape(), tensor.shape());
-    let scale = tensor
-        .values()
-        .iter()
-        .fold(1e-3f32, |largest, value| largest.max(value.abs()));
-    for (a, b) in fused.values().iter().zip(tensor.values()) {
-        assert!(
-            (a - b).abs() < tolerance * scale,
-            "{name}: {a} against {b}, largest {scale}"
-        );
-    }
-}
-
 fn compare(counts: &Counts, k: usize, batch: usize, seed: u64) {
     let mut random = Random(seed);
     let (documents, terms) = counts.shape();
@@ -58,27 +43,39 @@ fn compare(counts: &Counts, k: usize, batch: usize, seed: u64) {
             order
         })
         .collect();
-    let settings = TopicModel::new(k)
-        .epochs(3)
-        .batch_size(batch)
-        .base_lr(0.001)
-        .max_lr(0.005)
-        .settings();
-    let run = |path| -> Replayed { replay::run(path, &settings, counts, &l, &f, &orders).unwrap() };
-    let (fused, tensor) = (run(Path::Fused), run(Path::Tensor));
+    let run = |path, epochs: usize, batch: usize| -> Replayed {
+        let settings = TopicModel::new(k)
+            .epochs(epochs)
+            .batch_size(batch)
+            .settings();
+        replay::run(path, &settings, counts, &l, &f, &orders).unwrap()
+    };
+    let (fused, tensor) = (run(Path::Fused, 3, batch), run(Path::Tensor, 3, batch));
     same(
         "loss of step",
         &fused.step_losses,
         &tensor.step_losses,
         1e-5,
     );
-    // The first moments are averages of the gradients. L and F themselves are not compared: where a gradient is zero but
-    // for rounding errors (an empty document), AdamW divides one rounding error by another.
-    for (name, fused, tensor) in [
-        ("gradients of L", &fused.moments[0], &tensor.moments[0]),
-        ("gradients of F", &fused.moments[1], &tensor.moments[1]),
-    ] {
-        close(name, fused, tensor, 2e-4);
+    // After one step the first moments are a tenth of the gradients. Against the largest entry of both tables, since
+    // small entries are differences of large sums; of 1 at least, the gradient of a rate, which the tensors cancel. Later tables are not compared: where a gradient is zero but for
+    // rounding errors (an empty document), AdamW divides one rounding error by another.
+    let (fused, tensor) = (
+        run(Path::Fused, 1, documents),
+        run(Path::Tensor, 1, documents),
+    );
+    let scale = tensor
+        .moments
+        .iter()
+        .flat_map(Matrix::values)
+        .fold(0.1f32, |largest, value| largest.max(value.abs()));
+    for (fused, tensor) in fused.moments.iter().zip(&tensor.moments) {
+        for (a, b) in fused.values().iter().zip(tensor.values()) {
+            assert!(
+                (a - b).abs() < 1e-5 * scale,
+                "gradient {a} against {b}, largest {scale}"
+            );
+        }
     }
 }
 

@@ -123,8 +123,8 @@ impl Training {
         })
     }
 
-    /// Ends the fit after the batch at hand; what it has learned is kept and comes from [`join`](Self::join). Returns
-    /// at once.
+    /// Ends the fit soon: at the end of the epoch, after 64 batches, or after an eighth of a longer epoch. What it has
+    /// learned is kept and comes from [`join`](Self::join). Returns at once.
     ///
     /// The history of the result has the whole epochs. A fit with checkpoints writes one last, so that
     /// [`TopicModel::resume`](crate::TopicModel::resume) can go on from there.

@@ -75,8 +75,8 @@ pub(crate) trait Observer: Send {
     fn started(&mut self, _start: &Start) {}
     /// After every epoch.
     fn epoch_finished(&mut self, _report: &EpochReport) {}
-    /// After every batch, and after `epoch_finished` where it was an epoch's last. `Break` ends the fit here, with what
-    /// it has learned.
+    /// Between two batches where the step is at rest, and after every epoch (then after `epoch_finished`). `Break` ends
+    /// the fit here, with what it has learned.
     fn batch_finished(&mut self, _at: &mut Moment) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }

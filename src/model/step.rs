@@ -228,3 +228,53 @@ fn device_error(error: impl std::fmt::Debug) -> Error {
     )
     .fix("use a smaller batch size, or Device::Cpu")
 }
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::flex::FlexDevice;
+    use burn::backend::{Autodiff, Flex};
+
+    use super::super::fused::FusedStep;
+    use super::*;
+    use crate::counts::Counts;
+
+    #[test]
+    fn a_step_from_a_state_goes_on_with_the_same_bits() {
+        let settings = Settings::new(2);
+        let counts = Counts::dense(3, 4, vec![1u8, 0, 2, 3, 0, 5, 0, 1, 7, 1, 1, 0]).unwrap();
+        let table = |rows, columns| {
+            let values = (0..rows * columns).map(|i| 0.01 * (i * i % 17) as f32);
+            Matrix::from_parts(rows, columns, values.collect())
+        };
+        let start = State::new(table(3, 2), table(2, 4));
+        let fused = |state| Box::new(FusedStep::new(&settings, state)) as Box<dyn Step>;
+        let tensor = |state| {
+            let step = TensorStep::<Autodiff<Flex>>::new(&settings, state, FlexDevice);
+            Box::new(step) as Box<dyn Step>
+        };
+        let run = |step: &mut Box<dyn Step>, batches: &[&[usize]]| {
+            for documents in batches {
+                let batch = Batch {
+                    counts: &counts,
+                    documents,
+                };
+                step.step(&batch, 0.05).unwrap();
+            }
+            step.take_losses().unwrap();
+        };
+        let makes: [&dyn Fn(State) -> Box<dyn Step>; 2] = [&fused, &tensor];
+        let histories: [&[&[usize]]; 3] = [&[], &[&[0, 1], &[2]], &[&[1], &[1, 2], &[0], &[2, 0]]];
+        for make in makes {
+            for history in histories {
+                let mut step = make(start.clone());
+                run(&mut step, history);
+                let state = step.state().unwrap();
+                assert_eq!(state.steps as usize, history.len());
+                let mut other = make(state);
+                run(&mut step, &[&[2, 1], &[0]]);
+                run(&mut other, &[&[2, 1], &[0]]);
+                assert!(step.topics().unwrap() == other.topics().unwrap());
+            }
+        }
+    }
+}
