@@ -40,7 +40,8 @@ impl Device {
 
     /// Shows [`describe`](Self::describe) below a cell.
     pub fn evcxr_display(&self) {
-        println!("{}", self.describe());
+        let text = self.describe();
+        crate::display::show(&crate::display::escape(&text), &text);
     }
 
     pub(crate) fn resolve(&self) -> Result<Resolved> {

@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::path::Path;
 
+use crate::display::{escape, show};
+
 /// What every fallible function here returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -130,6 +132,12 @@ impl Error {
     /// What to do about it.
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()
+    }
+
+    /// Shows the message below a cell, for an error that was kept in a variable.
+    pub fn evcxr_display(&self) {
+        let text = self.to_string();
+        show(&format!("<pre>{}</pre>", escape(&text)), &text);
     }
 }
 

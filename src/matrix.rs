@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::display::{Card, count, counted, decimals_for, fixed};
 use crate::error::{Error, ErrorKind, Result};
+
+/// Rows and columns that a cell shows.
+const ROWS_SHOWN: usize = 5;
+const COLUMNS_SHOWN: usize = 8;
 
 /// A dense row-major matrix of `f32`, cheap to clone (the values are shared).
 ///
@@ -112,6 +117,34 @@ impl Matrix {
             .flat_map(|row| order.iter().map(move |&column| self.row(row)[column]))
             .collect();
         Self::new(self.rows, order.len(), values)
+    }
+
+    /// Shows the shape and the upper left corner in a notebook cell.
+    pub fn evcxr_display(&self) {
+        let shown = self.columns.min(COLUMNS_SHOWN);
+        let corner = || (0..self.rows.min(ROWS_SHOWN)).map(|row| &self.row(row)[..shown]);
+        let largest = corner()
+            .flatten()
+            .fold(0.0, |largest: f32, value| largest.max(value.abs()));
+        let decimals = decimals_for(largest.into());
+        let mut card = Card::new(format!(
+            "Matrix {} x {}",
+            count(self.rows as u64),
+            count(self.columns as u64)
+        ));
+        for (row, values) in corner().enumerate() {
+            let values: Vec<String> = values
+                .iter()
+                .map(|&value| fixed(value.into(), decimals))
+                .collect();
+            let more = if shown < self.columns { "  …" } else { "" };
+            card = card.row(format!("row {row}"), values.join("  ") + more);
+        }
+        if self.rows > ROWS_SHOWN {
+            let left = self.rows - ROWS_SHOWN;
+            card = card.note(format!("and {} more", counted(left, "row")));
+        }
+        card.show();
     }
 }
 

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::device::Device;
 use crate::error::{Error, Result};
 
+use super::settings_card;
+
 /// The settings of a fit; part of every saved model. The defaults are tinytopics'.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -48,6 +50,13 @@ impl Settings {
             seed: 0,
             device: Device::Auto,
         }
+    }
+
+    /// Shows the settings below a cell.
+    pub fn evcxr_display(&self) {
+        settings_card(&format!("Settings, k = {}", self.topics), self)
+            .row("device", self.device.describe())
+            .show();
     }
 
     /// Checks every rule; the first broken one is the error.

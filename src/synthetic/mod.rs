@@ -10,6 +10,7 @@ use rayon::prelude::*;
 pub use corpus::Corpus;
 
 use crate::counts::{CountValue, Counts, Dtype};
+use crate::display::{Card, count, counted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use crate::random::{Purpose, stream};
@@ -62,6 +63,17 @@ impl Synthetic {
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
+    }
+
+    /// Shows the recipe below a cell.
+    pub fn evcxr_display(&self) {
+        Card::new("Recipe for synthetic counts")
+            .row("documents", count(self.documents as u64))
+            .row("terms", count(self.terms as u64))
+            .row("topics", count(self.topics as u64))
+            .row("mean length", counted(self.avg_doc_length, "token"))
+            .row("seed", self.seed.to_string())
+            .show();
     }
 
     /// Draws the corpus into memory, as dense counts of the narrowest type that holds them or as CSR, whichever is smaller.

@@ -3,14 +3,19 @@
 usage: kernel_tests.py [PART_OF_A_NAME]
 """
 
+import contextlib
 import os
 import pathlib
 import queue
+import re
 import sys
+import tempfile
 import time
 import traceback
 
 from jupyter_client.manager import KernelManager
+
+import api_walk
 
 SECONDS = 300
 KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
@@ -35,8 +40,8 @@ class Kernel:
         self.manager.cleanup_resources()
 
     def run(self, code):
-        """Runs a cell; returns its text/plain value, and what it wrote to stdout and stderr."""
-        texts = {"value": "", "stdout": "", "stderr": "", "error": ""}
+        """Runs a cell; returns its text/plain value, all kinds of it, and what it wrote to stdout and stderr."""
+        texts = {"value": "", "kinds": set(), "stdout": "", "stderr": "", "error": ""}
 
         def collect(message):
             content = message["content"]
@@ -44,6 +49,7 @@ class Kernel:
                 texts[content["name"]] += content["text"]
             elif message["msg_type"] == "execute_result":
                 texts["value"] += content["data"].get("text/plain", "")
+                texts["kinds"].update(content["data"])
             elif message["msg_type"] == "error":
                 texts["error"] += "\n".join(content["traceback"])
 
@@ -111,12 +117,72 @@ def inspection_shows_our_documentation(kernel):
     assert "rows in the given order" in text, reply["content"]
 
 
+def every_public_function_is_walked(_):
+    missing = api_walk.unwalked()
+    assert not missing, "\n".join(missing)
+
+
+def every_result_binds_and_every_type_shows(kernel):
+    wrong = []
+    for owner, lines in api_walk.WALK.items():
+        # In one cell: line by line the walk would take minutes.
+        texts = kernel.run("\n".join(lines))
+        if texts["error"] or texts["stderr"]:
+            wrong.append(f"{owner}\n{texts['error']}{texts['stderr']}")
+        for name in api_walk.SHOWN.get(owner, []):
+            texts = kernel.run(name)
+            kinds = texts["kinds"]
+            if texts["error"] or "text/plain" not in kinds or not kinds & {"text/html", "image/png"}:
+                wrong.append(f"{owner} {name} is shown as {sorted(kinds)}\n{texts['error']}{texts['stderr']}")
+    assert not wrong, "\n\n".join(wrong)
+
+
 def interrupt_ends_the_cell_and_the_kernel_goes_on(kernel):
     kernel.client.execute("loop { std::thread::sleep(std::time::Duration::from_millis(10)); }")
     time.sleep(2)
+    interrupt(kernel)
+    assert kernel.value("1 + 1") == "2"
+
+
+def interrupt(kernel):
     kernel.manager.interrupt_kernel()
     kernel.client.get_shell_msg(timeout=SECONDS)
-    assert kernel.value("1 + 1") == "2"
+
+
+def interrupted_fit_resumes_in_a_new_kernel(_):
+    """The same bits as a fit that nobody interrupted."""
+    setup = """
+        use topicbook::prelude::*;
+        let counts = Synthetic::new(2_000, 300, 5).avg_doc_length(500).seed(3).generate()?.counts();
+        let model = TopicModel::new(5).seed(3).device(Device::Cpu).quiet();
+    """
+    result = "format!(\"{:?} {:?} {:?}\", fit.loss(), fit.log_likelihood_per_token(), fit.score(&counts)?)"
+    path = pathlib.Path("interrupted.checkpoint")
+    with Kernel() as first:
+        first.value(setup)
+        endless = f'let fit = model.epochs(1_000_000).checkpoint("{path}").fit(&counts)?;'
+        first.client.execute(endless)
+        # The second one, so that the first was written while the fit went on.
+        before = path.with_name(f"{path.name}.previous")
+        late = time.monotonic() + SECONDS
+        while not before.exists():
+            assert time.monotonic() < late, "no checkpoint appears"
+            time.sleep(0.05)
+        interrupt(first)
+        assert first.value("1 + 1") == "2"
+        lost = first.run("fit")
+        assert "not found" in lost["error"] or "cannot find" in lost["error"], lost
+    with Kernel() as second:
+        second.value(setup)
+        second.value(f'let checkpoint = TopicModel::resume("{path}")?;')
+        done = int(second.value("checkpoint.epochs_done()"))
+        assert done > 0
+        second.value(f"let fit = checkpoint.epochs({done + 3}).quiet().fit(&counts)?;")
+        resumed = second.value(result)
+        second.value(f"let fit = model.epochs({done + 3}).fit(&counts)?;")
+        whole = second.value(result)
+        assert re.fullmatch(r'"-?\d+\.\d+ -?\d+\.\d+ -?\d+\.\d+"', whole), whole
+        assert resumed == whole, f"resumed after {done} epochs: {resumed}; without an interrupt: {whole}"
 
 
 def three_kernels_share_one_build(first):
@@ -145,15 +211,18 @@ TESTS = [
     compile_error_is_shown_at_its_place,
     completion_knows_our_methods,
     inspection_shows_our_documentation,
+    every_public_function_is_walked,
+    every_result_binds_and_every_type_shows,
     three_kernels_share_one_build,
     interrupt_ends_the_cell_and_the_kernel_goes_on,
+    interrupted_fit_resumes_in_a_new_kernel,
 ]
 
 
 def main(part=""):
     tests = [test for test in TESTS if part in test.__name__ or test is TESTS[0]]
     failed = 0
-    with Kernel() as kernel:
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), Kernel() as kernel:
         for test in tests:
             start = time.monotonic()
             try:

@@ -1,0 +1,282 @@
+"""Notebook 01 in JupyterLab in a real browser, from a click on "Run All". Reports as Rust's test harness does.
+
+usage: browser_tests.py NOTEBOOK OUTPUT_FOLDER
+
+Screenshots in both themes and the notebook as JupyterLab saved it go to OUTPUT_FOLDER. Chromium is driven by
+chromedriver, to which WebDriver's few commands are sent as plain HTTP.
+"""
+
+import contextlib
+import base64
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+import requests
+
+SECONDS = 600
+WIDTH, HEIGHT = 1280, 900
+PAGE_BYTES = 2 * 2**20
+CHROMIUM = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars=false",
+]
+# Every cell stays in the page, also those that are scrolled out of sight; and no questions from JupyterLab.
+SETTINGS = {
+    "notebook-extension/tracker": {"windowingMode": "none"},
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+
+
+class Browser:
+    """A WebDriver session."""
+
+    def __init__(self, port, profile):
+        self.driver = f"http://127.0.0.1:{port}"
+        options = {"args": [*CHROMIUM, f"--window-size={WIDTH},{HEIGHT}", f"--user-data-dir={profile}"]}
+        capabilities = {"browserName": "chrome", "goog:chromeOptions": options}
+        session = self.send("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})
+        self.driver += f"/session/{session['sessionId']}"
+        self.send("POST", "/timeouts", {"script": SECONDS * 1000})
+
+    def send(self, method, path, body=None):
+        answer = requests.request(method, self.driver + path, json=body, timeout=SECONDS).json()["value"]
+        if isinstance(answer, dict) and "error" in answer:
+            raise RuntimeError(f"{answer['error']}: {answer['message']}")
+        return answer
+
+    def open(self, address):
+        self.send("POST", "/url", {"url": address})
+
+    def ask(self, script):
+        """The value of a JavaScript expression; a promise is waited for."""
+        return self.send("POST", "/execute/sync", {"script": f"return {script}", "args": []})
+
+    def wait(self, script):
+        late = time.monotonic() + SECONDS
+        while not (value := self.ask(script)):
+            assert time.monotonic() < late, f"never true: {script}"
+            time.sleep(0.2)
+        return value
+
+    def click(self, selector):
+        """Where the element stands, as a person clicks; JupyterLab ignores clicks made by scripts."""
+        place = json.dumps(selector)
+        self.wait(f"document.querySelector({place})?.checkVisibility()")
+        (element,) = self.send("POST", "/element", {"using": "css selector", "value": selector}).values()
+        self.send("POST", f"/element/{element}/click", {})
+
+    def save_picture(self, path):
+        path.write_bytes(base64.b64decode(self.send("GET", "/screenshot")))
+
+    def resize(self, height):
+        metrics = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
+        self.send("POST", "/goog/cdp/execute", command)
+
+
+class Page:
+    """JupyterLab with the notebook open."""
+
+    NOTEBOOK = "jupyterapp.shell.currentWidget"
+
+    def __init__(self, browser, address, notebook):
+        self.browser = browser
+        self.lab = f"{address}/lab"
+        self.address = f"{self.lab}/tree/{notebook.name}"
+        self.notebook = notebook
+
+    def open(self):
+        self.browser.open(self.address)
+        self.browser.wait("window.jupyterapp?.shell?.currentWidget?.context?.isReady")
+        self.browser.wait(f"{self.NOTEBOOK}.sessionContext.session?.kernel?.status === 'idle'")
+        # The file browser takes a third of the window; a person closes it.
+        self.browser.ask("jupyterapp.shell.collapseLeft()")
+
+    def theme(self, name):
+        """Chooses a theme and waits until the page wears it."""
+        self.browser.ask(f"jupyterapp.commands.execute('apputils:change-theme', {{theme: {json.dumps(name)}}})")
+        light = json.dumps(str("Light" in name).lower())
+        self.browser.wait(f"document.body.dataset.jpThemeLight === {light}")
+        time.sleep(1)
+
+
+def run_all_runs_every_cell(page):
+    page.open()
+    page.browser.ask("window.finished = 0")
+    page.browser.click(".lm-MenuBar-item:nth-child(4)")
+    page.browser.click("[data-command='runmenu:run-all']")
+    last = f"{page.NOTEBOOK}.content.widgets.filter(cell => cell.model.type === 'code').at(-1).model"
+    failed = f"{page.NOTEBOOK}.content.widgets.some(cell => cell.node.querySelector(\"{ERRORS}\"))"
+    page.browser.wait(f"({last}.executionCount > 0 && {last}.executionState === 'idle') || {failed}")
+    # evcxr passes stderr on in a thread of its own, which may be behind when the cell ends.
+    time.sleep(1)
+    wrong = page.browser.ask(f"[...document.querySelectorAll(\"{ERRORS}\")].map(node => node.textContent)")
+    assert not wrong, wrong
+    counts = page.browser.ask(
+        f"{page.NOTEBOOK}.content.widgets.filter(cell => cell.model.type === 'code').map(cell => cell.model.executionCount)"
+    )
+    assert counts == list(range(counts[0], counts[0] + len(counts))), counts
+
+
+ERRORS = (
+    ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error'],"
+    ".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']"
+)
+
+
+def saved_notebook_is_small(page):
+    page.browser.ask(f"{page.NOTEBOOK}.context.save()")
+    size = page.notebook.stat().st_size
+    print(f"    {page.notebook.name} with its outputs: {size / 1024:,.0f} KiB")
+    assert 100_000 < size < PAGE_BYTES
+
+
+def light_theme_shows_everything(page):
+    shows_everything(page, "JupyterLab Light")
+
+
+def dark_theme_shows_everything(page):
+    shows_everything(page, "JupyterLab Dark")
+
+
+def shows_everything(page, theme):
+    page.theme(theme)
+    browser = page.browser
+    pictures = browser.ask(
+        "[...document.querySelectorAll('.jp-OutputArea-output img')].map(image => [image.complete, image.naturalWidth])"
+    )
+    assert len(pictures) >= 4 and all(complete and width > 0 for complete, width in pictures), pictures
+    too_wide = browser.ask(
+        """[document.documentElement, document.body,
+            ...document.querySelectorAll('.jp-NotebookPanel, .jp-NotebookPanel *')]
+        .filter(node => ['auto', 'scroll'].includes(getComputedStyle(node).overflowX) || node === document.documentElement)
+        .filter(node => node.clientWidth > 0 && node.scrollWidth > node.clientWidth)
+        .map(node => `${node.tagName} ${node.className}: ${node.scrollWidth} > ${node.clientWidth}`)"""
+    )
+    assert not too_wide, too_wide
+    outer = "document.querySelector('.jp-WindowedPanel-outer')"
+    height = browser.ask(f"{outer}.scrollHeight - {outer}.clientHeight + innerHeight")
+    try:
+        browser.resize(height)
+        time.sleep(1)
+        browser.save_picture(page.notebook.parent.parent / f"browser_{theme.split()[-1].lower()}.png")
+    finally:
+        browser.resize(HEIGHT)
+
+
+TESTS = [
+    run_all_runs_every_cell,
+    saved_notebook_is_small,
+    light_theme_shows_everything,
+    dark_theme_shows_everything,
+]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def program(*command, log, answers, **more):
+    """A program that runs until the end of the block, from when it answers at an address."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, **more)
+        try:
+            late = time.monotonic() + SECONDS
+            while True:
+                with contextlib.suppress(requests.ConnectionError):
+                    if requests.get(answers, timeout=SECONDS).ok:
+                        break
+                assert process.poll() is None and time.monotonic() < late, log.read_text()
+                time.sleep(0.1)
+            yield
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextlib.contextmanager
+def opened(source, folder, chromedriver):
+    """The page, with everything behind it."""
+    with contextlib.ExitStack() as stack:
+        scratch = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        # Its own folder: the cells write files.
+        served = folder / "browser"
+        served.mkdir(parents=True, exist_ok=True)
+        notebook = served / source.name
+        shutil.copyfile(source, notebook)
+        for name, values in SETTINGS.items():
+            file = scratch / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(values))
+        port = free_port()
+        lab = f"http://127.0.0.1:{port}"
+        places = {"SETTINGS_DIR": scratch / "settings", "WORKSPACES_DIR": scratch / "workspaces"}
+        stack.enter_context(
+            program(
+                str(pathlib.Path(sys.executable).with_name("jupyter-lab")),
+                "--no-browser",
+                "--allow-root",
+                f"--ServerApp.port={port}",
+                "--ServerApp.port_retries=0",
+                f"--ServerApp.root_dir={served}",
+                "--IdentityProvider.token=",
+                "--MappingKernelManager.kernel_info_timeout=3600",
+                "--expose-app-in-browser",
+                log=scratch / "lab.log",
+                answers=f"{lab}/api",
+                env=os.environ | {f"JUPYTERLAB_{key}": str(value) for key, value in places.items()},
+            )
+        )
+        port = free_port()
+        driver = f"http://127.0.0.1:{port}"
+        stack.enter_context(
+            program(chromedriver, f"--port={port}", log=scratch / "driver.log", answers=f"{driver}/status")
+        )
+        browser = Browser(port, scratch / "profile")
+        stack.callback(browser.send, "DELETE", "")
+        yield Page(browser, lab, notebook)
+
+
+def main(source, folder):
+    chromedriver = shutil.which("chromedriver")
+    if not chromedriver or not shutil.which("chromium"):
+        print("SKIPPED the tests in a browser: chromium and chromedriver are not both installed")
+        return 0
+    failed = 0
+    with opened(pathlib.Path(source), pathlib.Path(folder).absolute(), chromedriver) as page:
+        for test in TESTS:
+            start = time.monotonic()
+            try:
+                test(page)
+                verdict = "ok"
+            except Exception:
+                traceback.print_exc(file=sys.stdout)
+                failed += 1
+                verdict = "FAILED"
+            print(f"test browser::{test.__name__} ... {verdict} ({time.monotonic() - start:.1f} s)", flush=True)
+    verdict = "FAILED" if failed else "ok"
+    print(f"test result: {verdict}. {len(TESTS) - failed} passed; {failed} failed; 0 ignored", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
