@@ -6,8 +6,8 @@ Screenshots in both themes and the notebook as JupyterLab saved it go to OUTPUT_
 chromedriver, to which WebDriver's few commands are sent as plain HTTP.
 """
 
-import contextlib
 import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -33,7 +33,6 @@ CHROMIUM = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--hide-scrollbars=false",
 ]
 # Every cell stays in the page, also those that are scrolled out of sight; and no questions from JupyterLab.
 SETTINGS = {
@@ -105,8 +104,6 @@ class Page:
         self.browser.open(self.address)
         self.browser.wait("window.jupyterapp?.shell?.currentWidget?.context?.isReady")
         self.browser.wait(f"{self.NOTEBOOK}.sessionContext.session?.kernel?.status === 'idle'")
-        # The file browser takes a third of the window; a person closes it.
-        self.browser.ask("jupyterapp.shell.collapseLeft()")
 
     def theme(self, name):
         """Chooses a theme and waits until the page wears it."""
@@ -118,7 +115,6 @@ class Page:
 
 def run_all_runs_every_cell(page):
     page.open()
-    page.browser.ask("window.finished = 0")
     page.browser.click(".lm-MenuBar-item:nth-child(4)")
     page.browser.click("[data-command='runmenu:run-all']")
     last = f"{page.NOTEBOOK}.content.widgets.filter(cell => cell.model.type === 'code').at(-1).model"
@@ -174,6 +170,8 @@ def shows_everything(page, theme):
     height = browser.ask(f"{outer}.scrollHeight - {outer}.clientHeight + innerHeight")
     try:
         browser.resize(height)
+        time.sleep(1)
+        browser.ask(f"{outer}.scrollTo(0, 0)")
         time.sleep(1)
         browser.save_picture(page.notebook.parent.parent / f"browser_{theme.split()[-1].lower()}.png")
     finally:
