@@ -201,6 +201,8 @@ fn impossible_fits_are_refused_before_they_start() {
         refused(model().terms(names), &counts).kind(),
         ErrorKind::Shape
     );
+    let error = TopicModel::new(0).spawn(&counts).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Setting);
     let nothing = Counts::dense(4, 4, vec![0u8; 16]).unwrap();
     assert_eq!(refused(model(), &nothing).kind(), ErrorKind::Value);
     let negative = Counts::dense(4, 4, vec![-1.0f32; 16]).unwrap();

@@ -133,7 +133,7 @@ impl Fit {
                 )
                 .row(
                     "peak memory",
-                    format!("{} of the whole process", bytes(peak.unwrap_or(0))),
+                    format!("{} of the process, files aside", bytes(peak.unwrap_or(0))),
                 );
         }
         if self.settings.device == Device::Auto && self.device.starts_with("CPU") {

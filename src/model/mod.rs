@@ -8,9 +8,12 @@ mod network;
 mod observer;
 mod position;
 mod progress;
+#[doc(hidden)]
+pub mod replay;
 mod resume;
 mod schedule;
 mod settings;
+mod start;
 mod step;
 mod train;
 
@@ -18,11 +21,8 @@ use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use burn::backend::flex::FlexDevice;
-use burn::backend::{Autodiff, Flex};
+use burn::backend::Autodiff;
 use burn_cuda::{Cuda, CudaDevice};
-use rand::RngExt;
-use rayon::prelude::*;
 
 pub use background::Training;
 pub use resume::Checkpoint;
@@ -39,7 +39,6 @@ use crate::fit::Fit;
 use crate::loader;
 use crate::matrix::Matrix;
 use crate::memory;
-use crate::random::{Purpose, stream};
 use crate::terms::Terms;
 
 use background::panic_text;
@@ -49,6 +48,7 @@ use history::Recorder;
 use observer::Observer;
 use position::Position;
 use progress::Progress;
+use start::initial_tables;
 use step::{State, Step, TensorStep};
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
@@ -203,13 +203,18 @@ impl TopicModel {
     /// # Errors
     /// As [`fit`](Self::fit), and likewise before training starts.
     pub fn spawn(&self, counts: impl Borrow<Counts>) -> Result<Training> {
-        let counts = counts.borrow().clone();
-        let beginning = self.beginning(&counts)?;
-        self.train_behind(counts, beginning)
+        let counts = counts.borrow();
+        let device = self.check(counts)?;
+        self.train_behind(counts, device, self.beginning(counts)?)
     }
 
-    fn train_behind(&self, counts: Counts, beginning: Beginning) -> Result<Training> {
-        let device = self.check(&counts)?;
+    fn train_behind(
+        &self,
+        counts: &Counts,
+        device: Resolved,
+        beginning: Beginning,
+    ) -> Result<Training> {
+        let counts = counts.clone();
         let model = self.clone().quiet();
         Training::start(beginning.history.clone(), move |watch| {
             model.train(&counts, device, beginning, Some(watch))
@@ -398,153 +403,10 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
         .row("seed", settings.seed.to_string())
 }
 
-/// The free tables at the start: uniform on [0, 0.1), as in tinytopics.
-fn initial_tables(settings: &Settings, documents: usize, terms: usize) -> (Matrix, Matrix) {
-    let k = settings.topics;
-    (
-        uniform_table(documents, k, settings.seed, Purpose::InitialL),
-        uniform_table(k, terms, settings.seed, Purpose::InitialF),
-    )
-}
-
-fn uniform_table(rows: usize, columns: usize, seed: u64, purpose: Purpose) -> Matrix {
-    let mut values = vec![0.0f32; rows * columns];
-    values
-        .par_chunks_mut(columns)
-        .enumerate()
-        .for_each(|(row, values)| {
-            let mut rng = stream(seed, purpose, row as u64);
-            values
-                .iter_mut()
-                .for_each(|value| *value = rng.random::<f32>() * 0.1);
-        });
-    Matrix::from_parts(rows, columns, values)
-}
-
 fn cuda_error(card: usize, panic: &(dyn std::any::Any + Send)) -> Error {
     Error::new(
         ErrorKind::Device,
         format!("CUDA card {card} stopped: {}", panic_text(panic)),
     )
     .fix("use a smaller batch size or fewer topics if its memory is full, or Device::Cpu")
-}
-
-/// One run of the loop from a given start and in a given order, for tests that replay another program's run.
-#[doc(hidden)]
-pub mod replay {
-    use super::*;
-
-    /// What a replayed run did.
-    #[derive(Debug, Clone)]
-    pub struct Replayed {
-        /// The loss of every epoch, as tinytopics reports it.
-        pub epoch_losses: Vec<f64>,
-        /// The loss of every step.
-        pub step_losses: Vec<f64>,
-        /// The learning rate of every step.
-        pub learning_rates: Vec<f64>,
-        /// Learned L, rows summing to one.
-        pub l: Matrix,
-        /// Learned F, rows summing to one.
-        pub f: Matrix,
-        /// AdamW's first moments of the tables behind L and F after the last step.
-        pub moments: [Matrix; 2],
-    }
-
-    /// Records what passes through a step.
-    struct Tape {
-        step: Box<dyn Step>,
-        losses: Vec<f64>,
-        learning_rates: Vec<f64>,
-    }
-
-    impl Step for Tape {
-        fn step(&mut self, batch: &loader::Batch<'_>, learning_rate: f64) -> Result<()> {
-            self.learning_rates.push(learning_rate);
-            self.step.step(batch, learning_rate)
-        }
-        fn take_losses(&mut self) -> Result<Vec<f64>> {
-            let losses = self.step.take_losses()?;
-            self.losses.extend(&losses);
-            Ok(losses)
-        }
-        fn topics(&self) -> Result<(Matrix, Matrix)> {
-            self.step.topics()
-        }
-        fn state(&self) -> Result<State> {
-            self.step.state()
-        }
-        fn at_rest(&self) -> bool {
-            self.step.at_rest()
-        }
-    }
-
-    /// Which implementation of the step.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Path {
-        /// Burn's tensors, automatic differentiation and AdamW: the reference.
-        Tensor,
-        /// The fused passes.
-        Fused,
-    }
-
-    /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
-    pub fn run(
-        path: Path,
-        settings: &Settings,
-        counts: &Counts,
-        l: &Matrix,
-        f: &Matrix,
-        orders: &[Vec<usize>],
-    ) -> Result<Replayed> {
-        let start = State::new(l.clone(), f.clone());
-        let step: Box<dyn Step> = match path {
-            Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
-                settings, start, FlexDevice,
-            )),
-            Path::Fused => Box::new(FusedStep::new(settings, start)),
-        };
-        let mut tape = Tape {
-            step,
-            losses: Vec::new(),
-            learning_rates: Vec::new(),
-        };
-        let mut recorder = Recorder::default();
-        train::train(
-            settings,
-            counts,
-            Resolved::Cpu.to_string(),
-            &mut tape,
-            Position::default(),
-            &mut |epoch| orders[epoch].clone(),
-            &mut [&mut recorder],
-        )?;
-        let (l, f) = tape.topics()?;
-        let State {
-            l_moments: [l_moment, _],
-            f_moments: [f_moment, _],
-            ..
-        } = tape.state()?;
-        Ok(Replayed {
-            moments: [l_moment, f_moment],
-            epoch_losses: recorder.epochs.iter().map(|epoch| epoch.loss).collect(),
-            step_losses: tape.losses,
-            learning_rates: tape.learning_rates,
-            l,
-            f,
-        })
-    }
-
-    /// The loss of a batch and its gradients with respect to the free tables.
-    pub fn gradient(
-        counts: &Counts,
-        l: &Matrix,
-        f: &Matrix,
-        documents: &[usize],
-    ) -> Result<(f64, Matrix, Matrix)> {
-        let settings = Settings::new(f.rows());
-        let start = State::new(l.clone(), f.clone());
-        TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice)
-            .gradient(&loader::Batch { counts, documents })
-    }
 }

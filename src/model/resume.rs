@@ -133,9 +133,10 @@ impl Checkpoint {
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn spawn(self, counts: impl Borrow<Counts>) -> Result<Training> {
-        let counts = counts.borrow().clone();
-        self.check(&counts)?;
-        self.model.train_behind(counts, self.beginning)
+        let counts = counts.borrow();
+        self.check(counts)?;
+        let device = self.model.check(counts)?;
+        self.model.train_behind(counts, device, self.beginning)
     }
 
     fn check(&self, counts: &Counts) -> Result<()> {

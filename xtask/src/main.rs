@@ -26,7 +26,7 @@ cargo xtask <command>
 
   run <notebook>   runs a notebook; the executed .ipynb and an .html go to build/
   lab [options]    opens JupyterLab with the kernel \"Rust (topicbook)\"
-  test             format, lints, tests, documentation tests, then the notebooks through the kernel
+  test             format, lints, tests, documentation tests, then kernel, notebooks and a browser
   setup            makes everything the other commands need: Python environment, evcxr, library, kernel
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
   bench peers      fits and generates beside tinytopics; the record goes to benches/peers.json and peers.md

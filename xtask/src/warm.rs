@@ -40,7 +40,7 @@ impl Build {
                 return Ok(build);
             }
             step(
-                "building the library (the first time some 25 minutes on 2 cores, for 300 crates)",
+                "building the library (the first time 10 to 15 minutes on 2 cores, for 300 crates)",
                 || {
                     run(command("cargo")
                         .args(["build", "--package", "topicbook", "--lib"])

@@ -1,0 +1,131 @@
+//! One run of the loop from a given start and in a given order, for tests and benchmarks that replay another program's
+//! run. Not part of the API.
+
+use burn::backend::flex::FlexDevice;
+use burn::backend::{Autodiff, Flex};
+
+use super::fused::FusedStep;
+use super::history::Recorder;
+use super::position::Position;
+use super::settings::Settings;
+use super::step::{State, Step, TensorStep};
+use super::train;
+use crate::counts::Counts;
+use crate::device::Resolved;
+use crate::error::Result;
+use crate::loader;
+use crate::matrix::Matrix;
+
+/// What a replayed run did.
+#[derive(Debug, Clone)]
+pub struct Replayed {
+    /// The loss of every epoch, as tinytopics reports it.
+    pub epoch_losses: Vec<f64>,
+    /// The loss of every step.
+    pub step_losses: Vec<f64>,
+    /// The learning rate of every step.
+    pub learning_rates: Vec<f64>,
+    /// Learned L, rows summing to one.
+    pub l: Matrix,
+    /// Learned F, rows summing to one.
+    pub f: Matrix,
+    /// AdamW's first moments of the tables behind L and F after the last step.
+    pub moments: [Matrix; 2],
+}
+
+/// Records what passes through a step.
+struct Tape {
+    step: Box<dyn Step>,
+    losses: Vec<f64>,
+    learning_rates: Vec<f64>,
+}
+
+impl Step for Tape {
+    fn step(&mut self, batch: &loader::Batch<'_>, learning_rate: f64) -> Result<()> {
+        self.learning_rates.push(learning_rate);
+        self.step.step(batch, learning_rate)
+    }
+    fn take_losses(&mut self) -> Result<Vec<f64>> {
+        let losses = self.step.take_losses()?;
+        self.losses.extend(&losses);
+        Ok(losses)
+    }
+    fn topics(&self) -> Result<(Matrix, Matrix)> {
+        self.step.topics()
+    }
+    fn state(&self) -> Result<State> {
+        self.step.state()
+    }
+    fn at_rest(&self) -> bool {
+        self.step.at_rest()
+    }
+}
+
+/// Which implementation of the step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Path {
+    /// Burn's tensors, automatic differentiation and AdamW: the reference.
+    Tensor,
+    /// The fused passes.
+    Fused,
+}
+
+/// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
+pub fn run(
+    path: Path,
+    settings: &Settings,
+    counts: &Counts,
+    l: &Matrix,
+    f: &Matrix,
+    orders: &[Vec<usize>],
+) -> Result<Replayed> {
+    let start = State::new(l.clone(), f.clone());
+    let step: Box<dyn Step> = match path {
+        Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
+            settings, start, FlexDevice,
+        )),
+        Path::Fused => Box::new(FusedStep::new(settings, start)),
+    };
+    let mut tape = Tape {
+        step,
+        losses: Vec::new(),
+        learning_rates: Vec::new(),
+    };
+    let mut recorder = Recorder::default();
+    train::train(
+        settings,
+        counts,
+        Resolved::Cpu.to_string(),
+        &mut tape,
+        Position::default(),
+        &mut |epoch| orders[epoch].clone(),
+        &mut [&mut recorder],
+    )?;
+    let (l, f) = tape.topics()?;
+    let State {
+        l_moments: [l_moment, _],
+        f_moments: [f_moment, _],
+        ..
+    } = tape.state()?;
+    Ok(Replayed {
+        moments: [l_moment, f_moment],
+        epoch_losses: recorder.epochs.iter().map(|epoch| epoch.loss).collect(),
+        step_losses: tape.losses,
+        learning_rates: tape.learning_rates,
+        l,
+        f,
+    })
+}
+
+/// The loss of a batch and its gradients with respect to the free tables.
+pub fn gradient(
+    counts: &Counts,
+    l: &Matrix,
+    f: &Matrix,
+    documents: &[usize],
+) -> Result<(f64, Matrix, Matrix)> {
+    let settings = Settings::new(f.rows());
+    let start = State::new(l.clone(), f.clone());
+    TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice)
+        .gradient(&loader::Batch { counts, documents })
+}
