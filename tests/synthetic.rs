@@ -89,7 +89,7 @@ fn counts_follow_l_f() {
             .seed(11)
             .generate()
             .unwrap();
-        let (mut chi_square, mut cells) = (0.0, 0.0);
+        let (mut chi_square, mut cells) = (0.0f64, 0.0f64);
         for (count, expected) in rows(&corpus.counts())
             .into_iter()
             .zip(expected(&corpus, length as f64))
@@ -100,7 +100,7 @@ fn counts_follow_l_f() {
             }
         }
         // Poisson cells: mean 1, variance 2 + 1 / mean.
-        let standard_error = (2.5 / cells as f64).sqrt();
+        let standard_error = (2.5 / cells).sqrt();
         let ratio: f64 = chi_square / cells;
         assert!(
             (ratio - 1.0).abs() < 5.0 * standard_error,
