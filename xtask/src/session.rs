@@ -39,8 +39,13 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         // evcxr refreshes a kernel spec of its own where it finds one: not in the user's home.
         .env("JUPYTER_PATH", places.jupyter())
         .env_remove("CARGO_TARGET_DIR")
-        // Where the process that runs the cells finds the library.
-        .env("LD_LIBRARY_PATH", build.folder())
+        // Where the process that runs the cells finds the library, and Rust's own: the path that rustc writes into a cell
+        // is relative to the folder it is compiled in, and evcxr moves the cell out of it.
+        .env(
+            "LD_LIBRARY_PATH",
+            env::join_paths([build.folder(), toolchain.libraries.as_path()])
+                .map_err(|error| Fail::new(error.to_string()))?,
+        )
         // Never read. Its closing tells the reaper that the kernel has ended, however it ended.
         .stdin(Stdio::from(OwnedFd::from(pipe)))
         // evcxr's remarks about its configuration. What cells print goes through Jupyter's protocol.

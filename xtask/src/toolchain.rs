@@ -12,6 +12,8 @@ pub struct Toolchain {
     pub release: String,
     /// Where this Rust is installed.
     pub sysroot: PathBuf,
+    /// Where its standard library lies.
+    pub libraries: PathBuf,
 }
 
 impl Toolchain {
@@ -40,6 +42,7 @@ impl Toolchain {
         Ok(Self {
             release,
             sysroot: sysroot.to_path_buf(),
+            libraries: libraries.to_path_buf(),
         })
     }
 
