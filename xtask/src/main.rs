@@ -8,8 +8,9 @@ mod places;
 mod setup;
 mod task;
 mod test;
+// What cells are told about Rust and the library is used by the launcher only.
+#[allow(dead_code)]
 mod toolchain;
-// What cells are told about the library is used by the launcher only.
 #[allow(dead_code)]
 mod warm;
 
