@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 
 import requests
+from harness import run_tests
 
 SECONDS = 600
 WIDTH, HEIGHT = 1280, 900
@@ -259,21 +259,8 @@ def main(source, folder):
     if not chromedriver or not shutil.which("chromium"):
         print("SKIPPED the tests in a browser: chromium and chromedriver are not both installed")
         return 0
-    failed = 0
     with opened(pathlib.Path(source), pathlib.Path(folder).absolute(), chromedriver) as page:
-        for test in TESTS:
-            start = time.monotonic()
-            try:
-                test(page)
-                verdict = "ok"
-            except Exception:
-                traceback.print_exc(file=sys.stdout)
-                failed += 1
-                verdict = "FAILED"
-            print(f"test browser::{test.__name__} ... {verdict} ({time.monotonic() - start:.1f} s)", flush=True)
-    verdict = "FAILED" if failed else "ok"
-    print(f"test result: {verdict}. {len(TESTS) - failed} passed; {failed} failed; 0 ignored", flush=True)
-    return 1 if failed else 0
+        return run_tests("browser", TESTS, page)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ import re
 import sys
 import tempfile
 import time
-import traceback
 
 from jupyter_client.manager import KernelManager
 
 import api_walk
+from harness import run_tests
 
 SECONDS = 300
 KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
@@ -221,21 +221,8 @@ TESTS = [
 
 def main(part=""):
     tests = [test for test in TESTS if part in test.__name__ or test is TESTS[0]]
-    failed = 0
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), Kernel() as kernel:
-        for test in tests:
-            start = time.monotonic()
-            try:
-                test(kernel)
-                verdict = "ok"
-            except Exception:
-                traceback.print_exc(file=sys.stdout)
-                failed += 1
-                verdict = "FAILED"
-            print(f"test kernel::{test.__name__} ... {verdict} ({time.monotonic() - start:.1f} s)", flush=True)
-    verdict = "FAILED" if failed else "ok"
-    print(f"test result: {verdict}. {len(tests) - failed} passed; {failed} failed; 0 ignored", flush=True)
-    return 1 if failed else 0
+        return run_tests("kernel", tests, kernel)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 //! Figures that users feel, measured and kept.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use crate::places::Places;
 use crate::setup;
-use crate::task::{At, Fail, Result, command, run, step};
+use crate::task::{At, Fail, Result, command, run};
 
 /// Seconds from a kernel's start to a value, and of single cells, beside a kernel without any dependency.
 pub fn cells(places: &Places) -> Result<()> {
@@ -30,7 +29,15 @@ pub fn peers(places: &Places) -> Result<()> {
             nips.display()
         )));
     }
-    let python = peers_python(places, &shared.join("peers/requirements.txt"))?;
+    // PyTorch is large, so the peers have an environment of their own.
+    let folder = places.cache.join("peers");
+    setup::environment(
+        "installing the peers (PyTorch: some minutes and gigabytes)",
+        &folder,
+        &shared.join("peers/requirements.txt"),
+        &[],
+    )?;
+    let python = folder.join("bin").join("python");
     let ours = || {
         let mut cargo = command("cargo");
         cargo
@@ -47,29 +54,4 @@ pub fn peers(places: &Places) -> Result<()> {
         // Cargo starts our side, because it knows where the shared libraries are.
         .env("CARGO_TARGET_DIR", &places.target)
         .current_dir(&places.root))
-}
-
-/// PyTorch is large, so the peers have an environment of their own.
-fn peers_python(places: &Places, requirements: &Path) -> Result<PathBuf> {
-    let folder = places.cache.join("peers");
-    let python = folder.join("bin").join("python");
-    if !python.is_file() {
-        step(
-            "installing the peers (PyTorch: some minutes and gigabytes)",
-            || {
-                run(command("python3").args(["-m", "venv"]).arg(&folder))?;
-                run(command(&python)
-                    .args([
-                        "-m",
-                        "pip",
-                        "install",
-                        "--quiet",
-                        "--no-input",
-                        "--requirement",
-                    ])
-                    .arg(requirements))
-            },
-        )?;
-    }
-    Ok(python)
 }

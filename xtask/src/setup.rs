@@ -26,37 +26,46 @@ pub fn all(places: &Places) -> Result<()> {
 
 /// The Python environment alone, which is all that the tests of file formats need.
 pub fn python(places: &Places) -> Result<()> {
-    let requirements = places.root.join("xtask/python/requirements.txt");
-    let wanted = fs::read_to_string(&requirements).at(&requirements)?;
-    let done = places.python().join("topicbook-requirements.txt");
+    environment(
+        "installing Jupyter, NumPy and SciPy into the cache (half a minute)",
+        &places.python(),
+        &places.root.join("xtask/python/requirements.txt"),
+        // The file names every package.
+        &["--no-deps"],
+    )
+}
+
+/// A Python environment in `folder` with the packages of `requirements`; made anew when that file has changed or an
+/// earlier installation did not end.
+pub fn environment(what: &str, folder: &Path, requirements: &Path, options: &[&str]) -> Result<()> {
+    let wanted = fs::read_to_string(requirements).at(requirements)?;
+    let done = folder.join("topicbook-requirements.txt");
     if fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
         return Ok(());
     }
-    step(
-        "installing Jupyter, NumPy and SciPy into the cache (half a minute)",
-        || {
-            if places.python().exists() {
-                fs::remove_dir_all(places.python()).at(&places.python())?;
-            }
-            run(command("python3").args(["-m", "venv"]).arg(places.python())).map_err(|error| {
+    step(what, || {
+        if folder.exists() {
+            fs::remove_dir_all(folder).at(folder)?;
+        }
+        run(command("python3").args(["-m", "venv"]).arg(folder)).map_err(|error| {
             Fail::new(format!(
                 "{error}\nPython 3 with its module venv is needed (on Debian and Ubuntu: apt install python3-venv)"
             ))
         })?;
-            run(command(places.python_exe())
-                .args([
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--no-input",
-                    "--disable-pip-version-check",
-                ])
-                .args(["--no-deps", "--requirement"])
-                .arg(&requirements))?;
-            fs::write(&done, &wanted).at(&done)
-        },
-    )
+        run(command(folder.join("bin").join("python"))
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-input",
+                "--disable-pip-version-check",
+            ])
+            .args(options)
+            .arg("--requirement")
+            .arg(requirements))?;
+        fs::write(&done, &wanted).at(&done)
+    })
 }
 
 /// rust-analyzer, inside evcxr, needs the sources of the standard library to follow a `?` or a `collect`.
