@@ -9,9 +9,6 @@ pub(crate) enum Purpose {
     TrueL = 1,
     TrueF = 2,
     Counts = 3,
-    InitialL = 4,
-    InitialF = 5,
-    BatchOrder = 6,
 }
 
 /// The random stream of a purpose and an index (a document, a topic, an epoch) under a seed.

@@ -1,12 +1,10 @@
 //! From counts to a step: batches of documents in a new order every epoch, and blocks of them one after the other.
 
 mod block;
-mod order;
 
 // The one-pass solvers will use it.
 #[allow(unused_imports)]
 pub(crate) use block::{Block, for_each_block};
-pub(crate) use order::shuffled;
 
 use crate::counts::View;
 

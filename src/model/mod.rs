@@ -15,6 +15,7 @@ mod schedule;
 mod settings;
 mod start;
 mod step;
+mod torch;
 mod train;
 
 use std::borrow::Borrow;
@@ -36,7 +37,6 @@ use crate::device::{Device, Resolved};
 use crate::display::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::loader;
 use crate::matrix::Matrix;
 use crate::memory;
 use crate::terms::Terms;
@@ -48,7 +48,7 @@ use history::Recorder;
 use observer::Observer;
 use position::Position;
 use progress::Progress;
-use start::initial_tables;
+use start::{initial_tables, orders};
 use step::{State, Step, TensorStep};
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
@@ -140,7 +140,8 @@ impl TopicModel {
     }
 
     /// The seed of the starting point and of the order of the batches; 0 by default. On the CPU the same seed gives
-    /// the same fit, bit for bit.
+    /// the same fit, bit for bit, and starts where tinytopics with PyTorch on the CPU starts with it and meets the same
+    /// batches. Only its lower 32 bits matter, as there.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
@@ -243,8 +244,9 @@ impl TopicModel {
         beginning: Beginning,
         watch: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
-        let (documents, seed) = (counts.documents(), self.settings.seed);
-        let mut order = |epoch| loader::shuffled(documents, seed, epoch);
+        let (documents, terms) = counts.shape();
+        let mut orders = orders(&self.settings, documents, terms);
+        let mut order = |epoch| orders.of(epoch);
         let mut keeper = match &self.checkpoint {
             Some(path) => Some(Keeper::new(
                 path,

@@ -8,6 +8,7 @@ use super::fused::FusedStep;
 use super::history::Recorder;
 use super::position::Position;
 use super::settings::Settings;
+use super::start::{initial_tables, orders};
 use super::step::{State, Step, TensorStep};
 use super::train;
 use crate::counts::Counts;
@@ -70,6 +71,21 @@ pub enum Path {
     Fused,
 }
 
+/// The free tables L and F where a fit with these settings starts, and the order of the documents in every epoch.
+pub fn beginning(
+    settings: &Settings,
+    documents: usize,
+    terms: usize,
+) -> (Matrix, Matrix, Vec<Vec<usize>>) {
+    let (l, f) = initial_tables(settings, documents, terms);
+    let mut orders = orders(settings, documents, terms);
+    (
+        l,
+        f,
+        (0..settings.epochs).map(|epoch| orders.of(epoch)).collect(),
+    )
+}
+
 /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
 pub fn run(
     path: Path,
@@ -81,9 +97,12 @@ pub fn run(
 ) -> Result<Replayed> {
     let start = State::new(l.clone(), f.clone());
     let step: Box<dyn Step> = match path {
-        Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
-            settings, start, FlexDevice,
-        )),
+        Path::Tensor => {
+            keep_freed_memory();
+            Box::new(TensorStep::<Autodiff<Flex>>::new(
+                settings, start, FlexDevice,
+            ))
+        }
         Path::Fused => Box::new(FusedStep::new(settings, start)),
     };
     let mut tape = Tape {
@@ -115,6 +134,17 @@ pub fn run(
         l,
         f,
     })
+}
+
+/// Every operation on tensors takes its result's memory and frees its arguments'. From a size on, glibc gives freed memory
+/// back to the system each time, and a quarter of a step went into pages that came back empty.
+fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets two numbers of the allocator, which both accept any value.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 30);
+    }
 }
 
 /// The loss of a batch and its gradients with respect to the free tables.

@@ -18,8 +18,8 @@ pub fn cells(places: &Places) -> Result<()> {
         .env("TOPICBOOK_KERNELS", places.kernels()))
 }
 
-/// Our fits and generator beside tinytopics, on the same work and in the same run.
-pub fn peers(places: &Places) -> Result<()> {
+/// Our fits and generator beside the peers, on the same work and in the same run: every row of the table, or those named.
+pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     let shared = places.root.join("../shared");
     let (peers, nips) = (shared.join("peers/peers.py"), shared.join("data/nips.npz"));
     if !peers.is_file() || !nips.is_file() {
@@ -51,6 +51,7 @@ pub fn peers(places: &Places) -> Result<()> {
     run(command(places.python_exe())
         .arg(places.root.join("xtask/python/bench_peers.py"))
         .args([&peers, &python, &nips, &places.root.join("benches")])
+        .args(rows)
         // Cargo starts our side, because it knows where the shared libraries are.
         .env("CARGO_TARGET_DIR", &places.target)
         .current_dir(&places.root))

@@ -30,7 +30,8 @@ cargo xtask <command>
   test             format, lints, tests, documentation tests, then kernel, notebooks and a browser
   setup            makes everything the other commands need: Python environment, evcxr, library, kernel
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
-  bench peers      fits and generates beside tinytopics; the record goes to benches/peers.json and peers.md
+  bench peers [row ...]
+                   fits and generates beside the peers; the record goes to benches/peers.json and peers.md
   corpus           gathers the texts of notebook 05 into build/
 
 Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
@@ -60,7 +61,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["test"] => return test::all(&Places::of_xtask()?),
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
-        ["bench", "peers"] => bench::peers(&Places::of_xtask()?)?,
+        ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
