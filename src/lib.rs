@@ -16,8 +16,10 @@
 mod beside;
 mod charts;
 mod counts;
+mod cuda;
 mod device;
 mod display;
+mod doctor;
 mod error;
 mod exact;
 mod fit;
@@ -36,6 +38,7 @@ mod terms;
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
 pub use counts::{CountValue, Counts, Dtype, Layout, Location, Summary};
 pub use device::Device;
+pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
 pub use matrix::Matrix;

@@ -74,6 +74,7 @@ WALK = {
         "let truth = corpus.plot_structure();",
     ],
     "Device": ["let device = Device::Cpu;", "let described = device.describe();"],
+    "Doctor": ["let machine = topicbook::doctor(); let well = machine.is_well();"],
     "TopicModel": [
         "let model = TopicModel::new(3);",
         "let model = model.epochs(4); let model = model.batch_size(8); let model = model.seed(1);",
@@ -146,6 +147,7 @@ SHOWN = {
     "Synthetic": ["recipe"],
     "Corpus": ["corpus"],
     "Device": ["device"],
+    "Doctor": ["machine"],
     "TopicModel": ["model"],
     "Settings": ["settings"],
     "Training": ["training"],

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use places::Places;
-use task::Result;
+use task::{Result, command, run};
 
 const HELP: &str = "\
 cargo xtask <command>
@@ -32,6 +32,7 @@ cargo xtask <command>
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
   bench peers [row ...]
                    fits and generates beside the peers; the record goes to benches/peers.json and peers.md
+  doctor           looks for processor, memory, driver and cards, and fits a small model on each
   corpus           gathers the texts of notebook 05 into build/
 
 Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
@@ -62,6 +63,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
+        ["doctor"] => doctor(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
@@ -70,4 +72,12 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The library looks: it alone knows what a fit needs.
+fn doctor(places: &Places) -> Result<()> {
+    run(command("cargo")
+        .args(["run", "--quiet", "--example", "doctor"])
+        .current_dir(&places.root)
+        .env("CARGO_TARGET_DIR", &places.target))
 }
