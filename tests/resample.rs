@@ -155,7 +155,8 @@ fn what_cannot_be_drawn_is_refused() {
     let path = folder.path().join("drawn.npy");
     let error = source().resample(0).write_npy(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Setting);
-    let error = source()
+    let error = Counts::dense(1, 2, vec![0u16, 300])
+        .unwrap()
         .resample(50)
         .write_npy_as(&path, Dtype::U8)
         .unwrap_err();
