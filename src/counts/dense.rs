@@ -64,6 +64,7 @@ pub enum DenseStore {
 }
 
 /// The same, borrowed: all values, row by row.
+#[derive(Clone, Copy)]
 pub(crate) enum DenseRows<'a> {
     U8(&'a [u8]),
     U16(&'a [u16]),

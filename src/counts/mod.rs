@@ -65,9 +65,20 @@ enum Store {
 }
 
 /// Borrowed counts: all rows of one dtype, or sparse rows.
+#[derive(Clone, Copy)]
 pub(crate) enum View<'a> {
     Dense(DenseRows<'a>),
     Csr(&'a Csr),
+}
+
+impl View<'_> {
+    /// Rows as dense `f32`, one after the other; the caller has checked rows and lengths.
+    pub(crate) fn fill(&self, terms: usize, rows: &[usize], out: &mut [f32]) {
+        match self {
+            View::Dense(values) => values.fill(terms, rows, out),
+            View::Csr(csr) => csr.fill(terms, rows, out),
+        }
+    }
 }
 
 /// How counts are laid out.
@@ -287,10 +298,7 @@ impl Counts {
             .fix("pass rows.len() * terms values"));
         }
         self.check_rows(rows)?;
-        match self.view()? {
-            View::Dense(values) => values.fill(terms, rows, out),
-            View::Csr(csr) => csr.fill(terms, rows, out),
-        }
+        self.view()?.fill(terms, rows, out);
         Ok(())
     }
 

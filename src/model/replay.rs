@@ -126,6 +126,9 @@ pub fn gradient(
 ) -> Result<(f64, Matrix, Matrix)> {
     let settings = Settings::new(f.rows());
     let start = State::new(l.clone(), f.clone());
-    TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice)
-        .gradient(&loader::Batch { counts, documents })
+    TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice).gradient(&loader::Batch {
+        view: counts.view()?,
+        rows: documents,
+        documents,
+    })
 }

@@ -121,7 +121,7 @@ impl<B: AutodiffBackend> TensorStep<B> {
     fn loss(&self, batch: &Batch<'_>) -> Result<Tensor<B, 1>> {
         let model = self.model()?;
         let rows = batch.documents.len();
-        let terms = batch.counts.terms();
+        let terms = model.f.val().dims()[1];
         let documents: Vec<i32> = batch
             .documents
             .iter()
@@ -129,8 +129,10 @@ impl<B: AutodiffBackend> TensorStep<B> {
             .collect();
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
-        let counts =
-            Tensor::<B, 2>::from_data(TensorData::new(batch.dense()?, [rows, terms]), &self.device);
+        let counts = Tensor::<B, 2>::from_data(
+            TensorData::new(batch.dense(terms), [rows, terms]),
+            &self.device,
+        );
         Ok(poisson_nmf_loss(counts, model.forward(documents)))
     }
 
@@ -255,7 +257,8 @@ mod tests {
         let run = |step: &mut Box<dyn Step>, batches: &[&[usize]]| {
             for documents in batches {
                 let batch = Batch {
-                    counts: &counts,
+                    view: counts.view().unwrap(),
+                    rows: documents,
                     documents,
                 };
                 step.step(&batch, 0.05).unwrap();

@@ -52,8 +52,10 @@ pub(crate) fn train(
         let left = documents_in_order.chunks(settings.batch_size);
         for batch in left.skip(position.batches) {
             let learning_rate = schedule.at(time);
+            // Asked for anew, which checks that a file is still whole.
             let batch = Batch {
-                counts,
+                view: counts.view()?,
+                rows: batch,
                 documents: batch,
             };
             step.step(&batch, learning_rate)?;

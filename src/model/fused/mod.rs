@@ -123,19 +123,18 @@ impl FusedStep {
 
     /// Loss and gradients: the batch's loss, the gradients of its rows of L's table, and per topic what softmax's
     /// backward takes from every term of F. The gradient of F's table stays in the shards.
-    fn gather(&mut self, batch: &Batch<'_>) -> Result<(f64, Vec<f32>, Vec<f64>)> {
+    fn gather(&mut self, batch: &Batch<'_>) -> (f64, Vec<f32>, Vec<f64>) {
         let width = self.topics.next_multiple_of(LANES);
         let (weights, scaled) = self.weights(batch.documents, width);
-        let view = batch.counts.view()?;
         let shared = Weights {
-            documents: batch.documents,
+            rows: batch.rows,
             values: &scaled,
             width,
         };
         let terms = self.terms;
         self.shards
             .par_iter_mut()
-            .for_each(|shard| shard.gather(&view, terms, &shared));
+            .for_each(|shard| shard.gather(&batch.view, terms, &shared));
         let mut sums = vec![0.0f64; scaled.len()];
         let mut likelihood = 0.0;
         for shard in &self.shards {
@@ -166,13 +165,13 @@ impl FusedStep {
                 totals[topic] += explained[topic];
             }
         }
-        Ok((batch.documents.len() as f64 - likelihood, gradients, totals))
+        (batch.documents.len() as f64 - likelihood, gradients, totals)
     }
 }
 
 impl Step for FusedStep {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
-        let (loss, gradients, totals) = self.gather(batch)?;
+        let (loss, gradients, totals) = self.gather(batch);
         self.losses.push(loss);
         self.steps += 1;
         let rates = Rates::at(self.steps, learning_rate, self.weight_decay);

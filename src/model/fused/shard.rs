@@ -41,7 +41,8 @@ pub(super) struct Shard {
 
 /// The weights of a batch's documents, each row `width` long: a multiple of the vector width, filled up with zeros.
 pub(super) struct Weights<'a> {
-    pub(super) documents: &'a [usize],
+    /// The rows of the counts that the documents are.
+    pub(super) rows: &'a [usize],
     pub(super) values: &'a [f32],
     pub(super) width: usize,
 }
@@ -113,17 +114,17 @@ impl Shard {
         let width = weights.width;
         let mut gradients = std::mem::take(&mut self.weight_gradients);
         gradients.clear();
-        gradients.resize(weights.documents.len() * width, 0.0);
+        gradients.resize(weights.rows.len() * width, 0.0);
         self.likelihood = 0.0;
         let last = self.first + self.terms;
-        let rows = weights
+        let tables = weights
             .values
             .chunks(width)
             .zip(gradients.chunks_mut(width));
-        for (&document, (weights, gradients)) in weights.documents.iter().zip(rows) {
+        for (&row, (weights, gradients)) in weights.rows.iter().zip(tables) {
             match counts {
                 View::Csr(csr) => {
-                    let (columns, values) = csr.row(document);
+                    let (columns, values) = csr.row(row);
                     let start = columns.partition_point(|&column| (column as usize) < self.first);
                     let end = columns.partition_point(|&column| (column as usize) < last);
                     self.document(
@@ -138,7 +139,7 @@ impl Shard {
                         std::mem::take(&mut self.columns),
                         std::mem::take(&mut self.counts),
                     );
-                    let range = document * all_terms + self.first..document * all_terms + last;
+                    let range = row * all_terms + self.first..row * all_terms + last;
                     with_values!(DenseRows, rows, all => {
                         find_nonzeros(&all[range], self.first, &mut columns, &mut values);
                     });

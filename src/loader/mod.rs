@@ -1,0 +1,31 @@
+//! From counts to a step: batches of documents in a new order every epoch, and blocks of them one after the other.
+
+mod block;
+mod order;
+
+// The one-pass solvers will use it.
+#[allow(unused_imports)]
+pub(crate) use block::{Block, for_each_block};
+pub(crate) use order::shuffled;
+
+use crate::counts::View;
+
+/// A batch: some rows of counts that lie in memory or in a mapped file. Nothing is copied until a step asks for it.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    /// Where the counts lie: all of them, or the part that is in memory now.
+    pub(crate) view: View<'a>,
+    /// For each document of the batch, its row in `view`.
+    pub(crate) rows: &'a [usize],
+    /// For each document of the batch, its row of L.
+    pub(crate) documents: &'a [usize],
+}
+
+impl Batch<'_> {
+    /// The counts as dense rows of `terms` columns, one per document.
+    pub(crate) fn dense(&self, terms: usize) -> Vec<f32> {
+        let mut rows = vec![0.0; self.rows.len() * terms];
+        self.view.fill(terms, self.rows, &mut rows);
+        rows
+    }
+}
