@@ -176,14 +176,28 @@ fn convert<S: CountValue, T: CountValue>(
     document: usize,
     out: &mut Vec<T>,
 ) -> Result<()> {
-    for (column, value) in values.iter().enumerate() {
-        let converted = value.exact_f64().and_then(T::from_f64);
-        out.push(
-            converted
-                .ok_or_else(|| values::does_not_fit(value.to_f64(), document, column, T::DTYPE))?,
-        );
+    let exact = |value: &S| value.exact_f64().and_then(T::from_f64);
+    let mut fits = true;
+    out.extend(values.iter().map(|value| match exact(value) {
+        Some(converted) => converted,
+        None => {
+            fits = false;
+            T::default()
+        }
+    }));
+    if fits {
+        return Ok(());
     }
-    Ok(())
+    let wrong = |at: &(usize, &S)| exact(at.1).is_none();
+    match values.iter().enumerate().find(wrong) {
+        None => Ok(()),
+        Some((column, value)) => Err(values::does_not_fit(
+            value.to_f64(),
+            document,
+            column,
+            T::DTYPE,
+        )),
+    }
 }
 
 /// The progress of writing documents of so many bytes each.
