@@ -36,7 +36,7 @@ mod tensor_file;
 mod terms;
 
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
-pub use counts::{CountValue, Counts, Dtype, Layout, Location, Summary};
+pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
 pub use device::Device;
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};

@@ -9,6 +9,7 @@ pub(crate) enum Purpose {
     TrueL = 1,
     TrueF = 2,
     Counts = 3,
+    Resample = 16,
 }
 
 /// The random stream of a purpose and an index (a document, a topic, an epoch) under a seed.

@@ -18,6 +18,18 @@ pub fn cells(places: &Places) -> Result<()> {
         .env("TOPICBOOK_KERNELS", places.kernels()))
 }
 
+/// What a plain evcxr pays for topicbook, without our kernel: everything is built inside it, once more.
+pub fn plain(places: &Places) -> Result<()> {
+    setup::all(places)?;
+    run(setup::jupyter(places, "python")
+        .arg(places.root.join("xtask/python/bench_plain.py"))
+        .arg(places.evcxr_exe())
+        .arg(places.root.join("notebooks"))
+        .arg(places.root.join("Cargo.lock"))
+        .arg(places.root.join("benches/plain.json"))
+        .env("TOPICBOOK_KERNELS", places.kernels()))
+}
+
 /// Our fits and generator beside the peers, on the same work and in the same run: every row of the table, or those named.
 pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     let shared = places.root.join("../shared");
