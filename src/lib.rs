@@ -34,7 +34,7 @@ mod tensor_file;
 mod terms;
 
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
-pub use counts::{CountValue, Counts, Dtype, Layout, Location, Summary};
+pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
 pub use device::Device;
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;

@@ -142,3 +142,10 @@ pub(crate) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
     // SAFETY: the (sealed) element types are plain numbers without padding.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
+
+/// The same, to be read into.
+pub(super) fn as_bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
+    let size = size_of_val(values);
+    // SAFETY: as above, and every bit pattern is a valid value of the (sealed) element types.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size) }
+}

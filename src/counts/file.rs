@@ -59,6 +59,25 @@ impl KeptFile {
     }
 }
 
+impl KeptFile {
+    /// Reads bytes from `offset` on. A file that ends before is an error.
+    pub(super) fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_exact_at(&self.file, bytes, offset);
+        #[cfg(not(unix))]
+        let read = File::open(&self.path).and_then(|mut file| {
+            use std::io::{Read, Seek, SeekFrom};
+            file.seek(SeekFrom::Start(offset))?;
+            file.read_exact(bytes)
+        });
+        read.or_else(|source| {
+            // Says that the file was cut, if that is why.
+            self.check_unchanged()?;
+            Err(Error::io("read", &self.path, source))
+        })
+    }
+}
+
 fn metadata(file: &File, path: &Path) -> Result<Metadata> {
     file.metadata()
         .map_err(|source| Error::io("look at", path, source))
@@ -82,6 +101,10 @@ impl MappedFile {
 
     pub(super) fn path(&self) -> &Path {
         &self.kept.path
+    }
+
+    pub(super) fn kept(&self) -> &KeptFile {
+        &self.kept
     }
 
     /// All bytes of the file, after a check that they are still there.

@@ -7,6 +7,8 @@ mod file;
 mod npy;
 mod npz;
 mod open;
+mod resample;
+mod rows;
 mod safetensors;
 mod summary;
 mod triplets;
@@ -26,6 +28,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) use self::dense::{DenseRows, as_bytes};
 pub use self::dtype::{CountValue, Dtype};
 pub(crate) use self::dtype::{Element, with_values};
+pub use self::resample::Resample;
 pub use self::summary::Summary;
 pub(crate) use self::write::write_npy_file;
 

@@ -14,9 +14,12 @@ use super::dense::{DenseRows, as_bytes};
 use super::dtype::{CountValue, Element, with_values};
 use super::file::KeptFile;
 use super::npy::{self, Header};
+use super::rows::Pick;
+use super::write::progress;
 use super::{Counts, Location, Store, View, values};
-use crate::beside::write_beside;
+use crate::beside::write_beside_sized;
 use crate::error::{Error, ErrorKind, Result};
+use crate::progress::Progress;
 
 /// Sparse counts in memory, or in a file until they are first asked for.
 pub(super) enum LazyCsr {
@@ -304,6 +307,9 @@ fn arrangement(path: &Path, archive: &mut Archive<'_>) -> Result<Arrangement> {
     }
 }
 
+/// Most documents, or terms: indices are held in 32 bits.
+const LARGEST_SIZE: u32 = u32::MAX;
+
 fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, usize)> {
     let mut sizes = Vec::new();
     read_numbers(path, archive, "shape", |_, size| sizes.push(size))?;
@@ -318,8 +324,7 @@ fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, usize)> {
             sizes.len()
         )));
     };
-    // Indices are held in 32 bits.
-    let largest = f64::from(u32::MAX);
+    let largest = f64::from(LARGEST_SIZE);
     for size in [documents, terms] {
         if !(0.0..=largest).contains(&size) || size.fract() != 0.0 {
             return Err(wrong(format!(
@@ -509,33 +514,52 @@ fn offsets(path: &Path, archive: &mut Archive<'_>) -> Result<Vec<u64>> {
     }
 }
 
-/// Writes the nonzero counts as SciPy's `save_npz` does: compressed sparse rows, deflated.
+/// More than the headers of an archive of ours take.
+const LARGEST_FRAME: u64 = 1 << 12;
+
+/// Writes the nonzero counts of the picked rows as SciPy's `save_npz` does (compressed sparse rows), but stored and not
+/// deflated: a part of an entry can be read where it lies, and the space the file takes is known before.
 ///
-/// Dense counts are passed over three times (row lengths, columns, values), so that memory stays bounded.
-pub(super) fn write(counts: &Counts, path: &Path) -> Result<()> {
+/// Counts are passed over three times (row lengths, columns, values), so that memory stays bounded.
+pub(super) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> {
     npy::check_ending(path, "npz")?;
+    let documents = pick.documents(counts);
+    if documents > LARGEST_SIZE as usize {
+        return Err(Error::setting(format!(
+            "{documents} documents in one sparse file are more than the {LARGEST_SIZE} it can hold"
+        ))
+        .fix("write several files, or the counts as .npy"));
+    }
     // Reading sparse counts refuses what is no count: then it must not be written either.
-    counts.summary()?;
-    let indptr = row_starts(counts)?;
-    let stored = indptr[counts.documents()];
+    let summary = counts.summary()?;
+    let dtype = counts.dtype();
+    let row_bytes = summary.density() * (counts.terms() * (4 + dtype.bytes())) as f64;
+    let progress = progress(path, documents, 3, row_bytes);
+    let indptr = row_starts(counts, pick, &progress)?;
+    let stored = indptr[documents];
     let wide = stored > i32::MAX as u64 || counts.terms() > i32::MAX as usize;
     let index_dtype = if wide { "<i8" } else { "<i4" };
     let index_bytes = if wide { 8 } else { 4 };
+    let arrays = stored * (index_bytes + dtype.bytes() as u64) + indptr.len() as u64 * index_bytes;
 
-    write_beside(path, |out| {
+    write_beside_sized(path, arrays + LARGEST_FRAME, |out| {
         let mut zip = Zip {
             zip: ZipWriter::new(out),
             path,
         };
         zip.start("indices", index_dtype, &[stored], stored * index_bytes)?;
         let mut bytes = Vec::new();
-        for row in 0..counts.documents() {
-            bytes.clear();
-            each_stored(counts, row, |column, _, _| {
-                put(&mut bytes, column as u64, wide)
-            })?;
-            zip.put(&bytes)?;
-        }
+        pick.each_block(counts, &mut |picked| {
+            for &row in picked.rows {
+                bytes.clear();
+                each_stored(&picked.view, counts.terms(), row, |column, _, _| {
+                    put(&mut bytes, column as u64, wide)
+                });
+                zip.put(&bytes)?;
+            }
+            progress.advance(picked.rows.len());
+            Ok(())
+        })?;
         let length = indptr.len() as u64;
         zip.start("indptr", index_dtype, &[length], length * index_bytes)?;
         for part in indptr.chunks(1 << 16) {
@@ -547,26 +571,30 @@ pub(super) fn write(counts: &Counts, path: &Path) -> Result<()> {
         zip.start("format", "|S3", &[], 3)?;
         zip.put(b"csr")?;
         zip.start("shape", "<i8", &[2], 16)?;
-        for size in [counts.documents(), counts.terms()] {
+        for size in [documents, counts.terms()] {
             zip.put(&(size as i64).to_le_bytes())?;
         }
-        let dtype = counts.dtype();
         zip.start(
             "data",
             dtype.npy(),
             &[stored],
             stored * dtype.bytes() as u64,
         )?;
-        for row in 0..counts.documents() {
-            match counts.view()? {
-                View::Csr(csr) => zip.put(as_bytes(csr.row(row).1))?,
-                View::Dense(rows) => with_values!(DenseRows, rows, values => {
-                    zip.put(as_bytes(&nonzeros(values, counts.terms(), row)))?
-                }),
+        pick.each_block(counts, &mut |picked| {
+            for &row in picked.rows {
+                match &picked.view {
+                    View::Csr(csr) => zip.put(as_bytes(csr.row(row).1))?,
+                    View::Dense(rows) => with_values!(DenseRows, rows, values => {
+                        zip.put(as_bytes(&nonzeros(values, counts.terms(), row)))?
+                    }),
+                }
             }
-        }
+            progress.advance(picked.rows.len());
+            Ok(())
+        })?;
         zip.finish()
-    })
+    })?;
+    Counts::open(path)
 }
 
 /// An archive being written.
@@ -579,7 +607,7 @@ impl Zip<'_> {
     /// Starts an array of `bytes` bytes.
     fn start(&mut self, name: &str, dtype: &str, shape: &[u64], bytes: u64) -> Result<()> {
         let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Deflated)
+            .compression_method(CompressionMethod::Stored)
             .large_file(bytes >= 1 << 31);
         self.zip
             .start_file(format!("{name}.npy"), options)
@@ -624,8 +652,8 @@ fn nonzeros<T: Element>(values: &[T], terms: usize, row: usize) -> Vec<T> {
 }
 
 /// Hands on the column and value of each stored count of one row, and whether `f32` holds it exactly.
-fn each_stored(counts: &Counts, row: usize, mut each: impl FnMut(usize, f64, bool)) -> Result<()> {
-    match counts.view()? {
+fn each_stored(view: &View<'_>, terms: usize, row: usize, mut each: impl FnMut(usize, f64, bool)) {
+    match view {
         View::Csr(csr) => {
             let (columns, values) = csr.row(row);
             for (&column, &value) in columns.iter().zip(values) {
@@ -633,10 +661,9 @@ fn each_stored(counts: &Counts, row: usize, mut each: impl FnMut(usize, f64, boo
             }
         }
         View::Dense(rows) => with_values!(DenseRows, rows, values => {
-            dense_row(values, counts.terms(), row, &mut each);
+            dense_row(values, terms, row, &mut each);
         }),
     }
-    Ok(())
 }
 
 fn dense_row<T: CountValue>(
@@ -657,22 +684,26 @@ fn dense_row<T: CountValue>(
 }
 
 /// Where each row starts among the stored counts; refuses counts that reading would change.
-fn row_starts(counts: &Counts) -> Result<Vec<u64>> {
-    let mut starts = Vec::with_capacity(counts.documents() + 1);
+fn row_starts(counts: &Counts, pick: Pick, progress: &Progress) -> Result<Vec<u64>> {
+    let mut starts = Vec::with_capacity(pick.documents(counts) + 1);
     let mut stored = 0;
     starts.push(stored);
-    for row in 0..counts.documents() {
-        let mut bad = None;
-        each_stored(counts, row, |column, value, exact| {
-            stored += 1;
-            if !exact {
-                bad.get_or_insert((column, value));
+    pick.each_block(counts, &mut |picked| {
+        for (&row, &document) in picked.rows.iter().zip(picked.documents) {
+            let mut bad = None;
+            each_stored(&picked.view, counts.terms(), row, |column, value, exact| {
+                stored += 1;
+                if !exact {
+                    bad.get_or_insert((column, value));
+                }
+            });
+            if let Some((column, value)) = bad {
+                return Err(values::too_large_for_sparse(value, document, column, None));
             }
-        })?;
-        if let Some((column, value)) = bad {
-            return Err(values::too_large_for_sparse(value, row, column, None));
+            starts.push(stored);
         }
-        starts.push(stored);
-    }
+        progress.advance(picked.rows.len());
+        Ok(())
+    })?;
     Ok(starts)
 }
