@@ -38,6 +38,7 @@ pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary}
 pub use device::Device;
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
+pub use loader::Reading;
 pub use matrix::Matrix;
 #[doc(hidden)]
 pub use model::replay;

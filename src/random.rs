@@ -12,6 +12,8 @@ pub(crate) enum Purpose {
     InitialL = 4,
     InitialF = 5,
     BatchOrder = 6,
+    BlockOrder = 7,
+    BufferOrder = 8,
     Resample = 16,
 }
 
