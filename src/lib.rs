@@ -53,7 +53,8 @@ pub use terms::Terms;
 /// What a notebook's first cell brings in.
 pub mod prelude {
     pub use crate::{
-        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings,
-        Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side, stack,
+        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Reading, Result,
+        Settings, Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side,
+        stack,
     };
 }

@@ -79,8 +79,9 @@ WALK = {
         "let truth = corpus.plot_structure();",
     ],
     "Device": ["let device = Device::Cpu;", "let described = device.describe();"],
+    "Reading": ["let reading = Reading::Auto;"],
     "TopicModel": [
-        "let model = TopicModel::new(3);",
+        "let model = TopicModel::new(3).reading(Reading::InPlace); let model = model.reading(reading);",
         "let model = model.epochs(4); let model = model.batch_size(8); let model = model.seed(1);",
         "let model = model.base_lr(0.01); let model = model.max_lr(0.05); let model = model.weight_decay(1e-5);",
         "let model = model.t_0(20); let model = model.t_mult(1); let model = model.device(Device::Cpu);",
@@ -152,6 +153,7 @@ SHOWN = {
     "Synthetic": ["recipe"],
     "Corpus": ["corpus"],
     "Device": ["device"],
+    "Reading": ["reading"],
     "TopicModel": ["model"],
     "Settings": ["settings"],
     "Training": ["training"],
