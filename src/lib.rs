@@ -41,6 +41,7 @@ pub use device::Device;
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
+pub use loader::Reading;
 pub use matrix::Matrix;
 #[doc(hidden)]
 pub use model::replay;
@@ -55,7 +56,8 @@ pub use terms::Terms;
 /// What a notebook's first cell brings in.
 pub mod prelude {
     pub use crate::{
-        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings,
-        Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side, stack,
+        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Reading, Result,
+        Settings, Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side,
+        stack,
     };
 }

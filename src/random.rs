@@ -9,6 +9,8 @@ pub(crate) enum Purpose {
     TrueL = 1,
     TrueF = 2,
     Counts = 3,
+    BlockOrder = 7,
+    BufferOrder = 8,
     Resample = 16,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
-use super::file::MappedFile;
+use super::file::{KeptFile, MappedFile};
 use crate::error::{Error, Result};
 
 #[cfg(target_endian = "big")]
@@ -94,6 +94,17 @@ impl DenseStore {
     pub(super) fn dtype(&self) -> Dtype {
         fn of<T: CountValue>(_: &Held<T>) -> Dtype {
             T::DTYPE
+        }
+        with_values!(DenseStore, self, held => of(held))
+    }
+
+    /// The file and the byte of it that the values start at, unless they are in memory.
+    pub(super) fn in_file(&self) -> Option<(&KeptFile, u64)> {
+        fn of<T>(held: &Held<T>) -> Option<(&KeptFile, u64)> {
+            match held {
+                Held::Memory(_) => None,
+                Held::Mapped { map, start, .. } => Some((map.kept(), *start as u64)),
+            }
         }
         with_values!(DenseStore, self, held => of(held))
     }

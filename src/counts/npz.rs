@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -9,7 +10,7 @@ use npyz::TypeChar;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::csr::{Csr, Problem};
+use super::csr::{Csr, Problem, check_row};
 use super::dense::{DenseRows, as_bytes};
 use super::dtype::{CountValue, Element, with_values};
 use super::file::KeptFile;
@@ -42,6 +43,14 @@ impl LazyCsr {
         match self {
             LazyCsr::Ready(csr) => csr.values.len() as u64,
             LazyCsr::File { source, .. } => source.stored,
+        }
+    }
+
+    /// The file and where its arrays lie in it, when rows can be read from there.
+    pub(super) fn parts(&self) -> Option<(&KeptFile, Parts)> {
+        match self {
+            LazyCsr::Ready(_) => None,
+            LazyCsr::File { source, .. } => source.parts.map(|parts| (&source.kept, parts)),
         }
     }
 
@@ -79,6 +88,27 @@ pub(super) struct Source {
     terms: usize,
     stored: u64,
     arrangement: Arrangement,
+    /// Where the arrays lie, when they are compressed sparse rows and not deflated.
+    parts: Option<Parts>,
+}
+
+/// Compressed sparse rows whose parts can be read where they lie.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    stored: u64,
+    indptr: Numbers,
+    indices: Numbers,
+    data: Numbers,
+}
+
+/// An array of an archive that is not deflated.
+#[derive(Clone, Copy)]
+struct Numbers {
+    /// Its first byte in the file.
+    start: u64,
+    /// Bytes of a number.
+    width: usize,
+    decode: Decode,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -120,6 +150,19 @@ pub(super) fn open(path: &Path) -> Result<Counts> {
             .fix("write it again with scipy.sparse.save_npz"));
         }
     }
+    let mut part = |name| numbers(path, &mut archive, name);
+    let parts = match arrangement {
+        Arrangement::Csr => match (part("indptr")?, part("indices")?, part("data")?) {
+            (Some(indptr), Some(indices), Some(data)) => Some(Parts {
+                stored,
+                indptr,
+                indices,
+                data,
+            }),
+            _ => None,
+        },
+        _ => None,
+    };
     drop(archive);
     let source = Source {
         kept,
@@ -127,6 +170,7 @@ pub(super) fn open(path: &Path) -> Result<Counts> {
         terms,
         stored,
         arrangement,
+        parts,
     };
     let store = Store::Csr(LazyCsr::File {
         source,
@@ -343,6 +387,152 @@ fn length(path: &Path, archive: &mut Archive<'_>, name: &str) -> Result<u64> {
     }
     let (header, size, _) = open_entry(path, archive, name)?;
     check_numbers(path, name, &header, size).map(|(length, _)| length)
+}
+
+/// Where the numbers of an entry lie; `None` when it is deflated.
+fn numbers(path: &Path, archive: &mut Archive<'_>, name: &str) -> Result<Option<Numbers>> {
+    let file = archive.by_name(&format!("{name}.npy")).map_err(|source| {
+        damaged(path, name, std::io::Error::other(source.to_string())).because(source)
+    })?;
+    let (start, stored) = (
+        file.data_start(),
+        file.compression() == CompressionMethod::Stored,
+    );
+    drop(file);
+    let (header, size, _) = open_entry(path, archive, name)?;
+    let (_, (width, decode)) = check_numbers(path, name, &header, size)?;
+    Ok(start.filter(|_| stored).map(|start| Numbers {
+        start: start + header.length as u64,
+        width,
+        decode,
+    }))
+}
+
+impl Numbers {
+    fn place(&self, numbers: &Range<u64>) -> Range<u64> {
+        let width = self.width as u64;
+        self.start + numbers.start * width..self.start + numbers.end * width
+    }
+
+    /// Reads some of the numbers, through `stage`, and hands them on in order.
+    fn read(
+        &self,
+        file: &KeptFile,
+        numbers: Range<u64>,
+        stage: &mut [u8],
+        mut each: impl FnMut(f64) -> Result<()>,
+    ) -> Result<()> {
+        let place = self.place(&numbers);
+        let at_once = stage.len() / self.width * self.width;
+        let mut offset = place.start;
+        while offset < place.end {
+            let length = (place.end - offset).min(at_once as u64);
+            let bytes = &mut stage[..length as usize];
+            file.read_exact_at(offset, bytes)?;
+            for number in bytes.chunks_exact(self.width) {
+                each((self.decode)(number))?;
+            }
+            offset += length;
+        }
+        Ok(())
+    }
+}
+
+impl Parts {
+    /// Bytes of all rows in the file.
+    pub(super) fn bytes(&self) -> u64 {
+        self.stored * (self.indices.width + self.data.width) as u64
+    }
+
+    /// Where the columns and the counts of some rows lie in the file.
+    pub(super) fn places(&self, file: &KeptFile, rows: Range<usize>) -> Result<[Range<u64>; 2]> {
+        let mut bounds = [0; 2];
+        for (bound, row) in bounds.iter_mut().zip([rows.start, rows.end]) {
+            let row = row as u64;
+            self.indptr.read(file, row..row + 1, &mut [0; 8], |start| {
+                *bound = start as u64;
+                Ok(())
+            })?;
+        }
+        // What makes no sense is found when it is read.
+        let numbers = bounds[0].min(self.stored)..bounds[1].min(self.stored);
+        Ok([self.indices.place(&numbers), self.data.place(&numbers)])
+    }
+
+    /// Reads some rows, checks them as if the whole archive were read, and adds them to `csr`.
+    pub(super) fn append(
+        &self,
+        file: &KeptFile,
+        terms: usize,
+        rows: Range<usize>,
+        csr: &mut Csr,
+        stage: &mut [u8],
+    ) -> Result<()> {
+        let path = &file.path;
+        let damaged = |what: String, place: String| {
+            Err(Error::format(path, what)
+                .at(place)
+                .fix("write it again with scipy.sparse.save_npz"))
+        };
+        let first_row = csr.indptr.len() - 1;
+        let first = csr.indices.len() as u64;
+        let mut begin = None;
+        let mut last = 0;
+        let mut row = rows.start;
+        let entries = rows.start as u64..rows.end as u64 + 1;
+        self.indptr.read(file, entries, stage, |start| {
+            if !(start >= last as f64 && start <= self.stored as f64) {
+                return damaged(
+                    format!(
+                        "indptr holds {start} after {last}, with {} counts",
+                        self.stored
+                    ),
+                    format!("indptr[{row}]"),
+                );
+            }
+            last = start as u64;
+            row += 1;
+            match begin {
+                None => begin = Some(last),
+                Some(begin) => csr.indptr.push(first + last - begin),
+            }
+            Ok(())
+        })?;
+        let numbers = begin.unwrap_or_default()..last;
+        let mut position = numbers.start;
+        self.indices.read(file, numbers.clone(), stage, |index| {
+            if !(index >= 0.0 && index < terms as f64) {
+                return damaged(
+                    format!("index {index} is out of range: from 0 to {}", terms - 1),
+                    format!("indices[{position}]"),
+                );
+            }
+            position += 1;
+            csr.indices.push(index as u32);
+            Ok(())
+        })?;
+        self.data.read(file, numbers, stage, |value| {
+            let exact = f64::from(value as f32) == value;
+            if !exact || !value.is_count() {
+                let entry = csr.values.len();
+                let row = csr.indptr[first_row..].partition_point(|&start| start <= entry as u64);
+                let (row, column) = (rows.start + row - 1, csr.indices[entry] as usize);
+                return Err(match value.is_count() {
+                    true => values::too_large_for_sparse(value, row, column, Some(path)),
+                    false => values::not_a_count(value, row, column, Some(path)),
+                });
+            }
+            csr.values.push(value as f32);
+            Ok(())
+        })?;
+        for (place, row) in rows.enumerate() {
+            let starts = &csr.indptr[first_row + place..];
+            let range = starts[0] as usize..starts[1] as usize;
+            let (columns, values) = (&mut csr.indices[range.clone()], &mut csr.values[range]);
+            check_row(row, terms, columns, values).map_err(|problem| problem.in_file(path))?;
+        }
+        Ok(())
+    }
 }
 
 /// How bytes become a number.

@@ -8,6 +8,7 @@ mod network;
 mod observer;
 mod position;
 mod progress;
+mod reading;
 #[doc(hidden)]
 pub mod replay;
 mod resume;
@@ -37,6 +38,7 @@ use crate::device::{Device, Resolved};
 use crate::display::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
+use crate::loader::Source;
 use crate::matrix::Matrix;
 use crate::memory;
 use crate::terms::Terms;
@@ -48,7 +50,7 @@ use history::Recorder;
 use observer::Observer;
 use position::Position;
 use progress::Progress;
-use start::{initial_tables, orders};
+use start::initial_tables;
 use step::{State, Step, TensorStep};
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
@@ -244,13 +246,11 @@ impl TopicModel {
         beginning: Beginning,
         watch: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
-        let (documents, terms) = counts.shape();
-        let mut orders = orders(&self.settings, documents, terms);
-        let mut order = |epoch| orders.of(epoch);
+        let settings = &self.settings_in_use(counts)?;
         let mut keeper = match &self.checkpoint {
             Some(path) => Some(Keeper::new(
                 path,
-                &self.settings,
+                settings,
                 self.terms.as_ref(),
                 device.to_string(),
                 Fingerprint::of(counts)?,
@@ -277,11 +277,11 @@ impl TopicModel {
             device,
             beginning.state,
             beginning.position,
-            &mut order,
+            &mut *self.source(settings, counts)?,
             &mut observers,
         )?;
         Ok(Fit::new(
-            self.settings.clone(),
+            settings.clone(),
             l,
             f,
             self.terms.clone(),
@@ -340,13 +340,13 @@ impl TopicModel {
         device: Resolved,
         state: State,
         position: Position,
-        order: &mut (dyn FnMut(usize) -> Vec<usize> + Send),
+        source: &mut dyn Source,
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
         let settings = &self.settings;
         let mut train = |step: &mut dyn Step| {
             let device = device.to_string();
-            train::train(settings, counts, device, step, position, order, observers)?;
+            train::train(settings, counts, device, step, position, source, observers)?;
             step.topics()
         };
         match device {

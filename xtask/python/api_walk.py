@@ -80,8 +80,9 @@ WALK = {
     ],
     "Device": ["let device = Device::Cpu;", "let described = device.describe();"],
     "Doctor": ["let machine = topicbook::doctor(); let well = machine.is_well();"],
+    "Reading": ["let reading = Reading::Auto;"],
     "TopicModel": [
-        "let model = TopicModel::new(3);",
+        "let model = TopicModel::new(3).reading(Reading::InPlace); let model = model.reading(reading);",
         "let model = model.epochs(4); let model = model.batch_size(8); let model = model.seed(1);",
         "let model = model.base_lr(0.01); let model = model.max_lr(0.05); let model = model.weight_decay(1e-5);",
         "let model = model.t_0(20); let model = model.t_mult(1); let model = model.device(Device::Cpu);",
@@ -154,6 +155,7 @@ SHOWN = {
     "Corpus": ["corpus"],
     "Device": ["device"],
     "Doctor": ["machine"],
+    "Reading": ["reading"],
     "TopicModel": ["model"],
     "Settings": ["settings"],
     "Training": ["training"],

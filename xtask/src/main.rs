@@ -31,6 +31,7 @@ cargo xtask <command>
   setup            makes everything the other commands need: Python environment, evcxr, library, kernel
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
   bench plain      builds everything inside a plain evcxr, without our kernel (half an hour); benches/plain.json
+  bench memory     fits to counts larger than the memory they get; the record goes to benches/memory.json and memory.md
   bench peers [row ...]
                    fits and generates beside the peers; the record goes to benches/peers.json and peers.md
   doctor           looks for processor, memory, driver and cards, and fits a small model on each
@@ -64,6 +65,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
         ["bench", "plain"] => bench::plain(&Places::of_xtask()?)?,
+        ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["doctor"] => doctor(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
