@@ -25,6 +25,7 @@ mod loader;
 mod matrix;
 mod memory;
 mod model;
+mod progress;
 mod random;
 mod simd;
 mod synthetic;
@@ -43,6 +44,7 @@ pub use model::replay;
 pub use model::{Checkpoint, Settings, TopicModel, Training};
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
+pub use progress::show_progress;
 pub use synthetic::{Corpus, Synthetic};
 pub use table::Table;
 pub use terms::Terms;
@@ -51,6 +53,6 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings,
-        Synthetic, Table, Terms, TopicModel, Training, side_by_side, stack,
+        Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side, stack,
     };
 }

@@ -1,66 +1,69 @@
-//! Progress for a page that only takes whole lines: at most about 20 of them for a fit of any length.
+//! The progress lines of a fit.
 
-use super::observer::{EpochReport, Observer, Start};
-use crate::display::{bytes, count, seconds};
+use std::ops::ControlFlow;
+use std::time::Instant;
 
-/// Lines for the epochs between the first and the last.
-const LINES: usize = 16;
+use super::observer::{EpochReport, Moment, Observer, Start};
+use crate::display::count;
+use crate::progress::{Lines, PATIENCE, Throughput, say};
 
-/// Prints aligned lines to stdout.
+/// Prints aligned lines to stdout: one for each epoch or part of the fit, within an epoch when it is a long one.
 #[derive(Default)]
 pub(crate) struct Progress {
-    epochs: usize,
-    documents: usize,
-    /// Epochs that an earlier process had done.
-    done: f64,
-    shown: bool,
+    lines: Option<(Lines, Instant)>,
+}
+
+impl Progress {
+    fn report(&mut self, done: f64, cells: &[&str], patience: f64) {
+        if let Some((lines, began)) = &mut self.lines {
+            let elapsed = began.elapsed().as_secs_f64();
+            if let Some(line) = lines.line(done, cells, elapsed, patience) {
+                say(&line);
+            }
+        }
+    }
 }
 
 impl Observer for Progress {
     fn started(&mut self, start: &Start) {
-        self.epochs = start.epochs;
-        self.documents = start.documents;
-        self.done = start.done;
         let from = match start.done {
             0.0 => String::new(),
             done => format!(", {} of {} epochs done", epochs_done(done), start.epochs),
         };
-        println!(
-            "fitting {} documents on {}{from}\n{:>11} {:>16} {:>10} {:>12} {:>10} {:>10}",
+        let title = format!(
+            "fitting {} documents on {}{from}",
             count(start.documents as u64),
-            start.device,
-            "epoch",
-            "loss",
-            "per token",
-            "documents/s",
-            "RAM",
-            "left"
+            start.device
         );
+        let mut lines = Lines::new(
+            title,
+            ("epoch", start.epochs as f64),
+            Throughput::Documents(start.documents as f64),
+        )
+        .columns(&[("loss", 16), ("per token", 10)])
+        .starting_at(start.done);
+        if let Some(head) = lines.head() {
+            say(&head);
+        }
+        self.lines = Some((lines, Instant::now()));
     }
 
     fn epoch_finished(&mut self, report: &EpochReport) {
-        let line = |epoch: usize| epoch * LINES / self.epochs;
-        let due = !self.shown
-            || report.epoch == self.epochs
-            || line(report.epoch) > line(report.epoch - 1);
-        if !due {
-            return;
+        let loss = format!("{:.2}", report.loss);
+        let per_token = format!("{:.5}", report.log_likelihood_per_token);
+        self.report(report.epoch as f64, &[&loss, &per_token], 0.0);
+    }
+
+    fn batch_finished(&mut self, at: &mut Moment) -> ControlFlow<()> {
+        // The end of an epoch has had its line, or was not worth one.
+        if at.done.fract() > 0.0 {
+            self.report(at.done, &["", ""], PATIENCE);
         }
-        self.shown = true;
-        let per_epoch = report.elapsed / (report.epoch as f64 - self.done);
-        println!(
-            "{:>11} {:>16} {:>10.5} {:>12} {:>10} {:>10}",
-            format!("{}/{}", report.epoch, self.epochs),
-            format!("{:.2}", report.loss),
-            report.log_likelihood_per_token,
-            count((self.documents as f64 / report.seconds.max(1e-9)) as u64),
-            bytes(report.memory),
-            seconds(per_epoch * (self.epochs - report.epoch) as f64),
-        );
+        ControlFlow::Continue(())
     }
 
     fn noted(&mut self, line: &str) {
-        println!("{line}");
+        say(line);
     }
 }
 

@@ -13,6 +13,7 @@ use crate::counts::{CountValue, Counts, Dtype};
 use crate::display::{Card, count, counted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
+use crate::progress::{Progress, Throughput};
 use crate::random::{Purpose, stream};
 
 /// Documents drawn together by one thread.
@@ -78,7 +79,8 @@ impl Synthetic {
 
     /// Draws the corpus into memory, as dense counts of the narrowest type that holds them or as CSR, whichever is smaller.
     ///
-    /// Costs O(n m k) multiplications and n m Poisson draws, on all cores.
+    /// Costs O(n m k) multiplications and n m Poisson draws, on all cores. Prints progress when it takes longer than two
+    /// seconds, unless [`show_progress`](crate::show_progress) was told not to.
     ///
     /// # Errors
     /// When a size is zero, or the counts do not fit into the memory that is free.
@@ -87,6 +89,20 @@ impl Synthetic {
         let truth = Truth::draw(self);
         let counts = truth.draw_counts(self)?;
         truth.into_corpus(self, counts)
+    }
+
+    /// The progress of drawing, and where to.
+    fn progress(&self, to: &str) -> Progress {
+        Progress::new(
+            format!(
+                "drawing {} x {} counts{to}",
+                counted(self.documents, "document"),
+                counted(self.terms, "term")
+            ),
+            self.documents,
+            1,
+            Throughput::Documents(1.0),
+        )
     }
 
     fn check(&self) -> Result<()> {
@@ -221,7 +237,8 @@ impl Truth {
         let cells = recipe.documents * self.terms;
         crate::memory::check_free((cells * size_of::<T>()) as u64, "the counts")?;
         let mut values = vec![T::default(); cells];
-        let fits = self.draw_rows(recipe, 0, &mut values);
+        let progress = recipe.progress("");
+        let fits = self.draw_rows(recipe, 0, &mut values, &progress);
         if fits {
             Counts::dense(recipe.documents, self.terms, values).map(Some)
         } else {
@@ -230,7 +247,13 @@ impl Truth {
     }
 
     /// Draws the documents from `first` on, as many as `rows` holds, on all threads; `false` when a count does not fit.
-    fn draw_rows<T>(&self, recipe: &Synthetic, first: usize, rows: &mut [T]) -> bool
+    fn draw_rows<T>(
+        &self,
+        recipe: &Synthetic,
+        first: usize,
+        rows: &mut [T],
+        progress: &Progress,
+    ) -> bool
     where
         T: CountValue + TryFrom<u32>,
     {
@@ -248,6 +271,7 @@ impl Truth {
                             Err(_) => fits = false,
                         }
                     }
+                    progress.advance(rows.len() / self.terms);
                     fits
                 },
             )
@@ -255,6 +279,7 @@ impl Truth {
     }
 
     fn draw_csr(&self, recipe: &Synthetic) -> Result<Counts> {
+        let progress = recipe.progress("");
         let blocks: Vec<Vec<(Vec<u32>, Vec<f32>)>> = (0..recipe.documents.div_ceil(BLOCK))
             .into_par_iter()
             .map_init(
@@ -264,6 +289,7 @@ impl Truth {
                     let documents = BLOCK.min(recipe.documents - first);
                     let drawn = &mut drawn[..documents * self.terms];
                     self.draw_documents(recipe, first, drawn);
+                    progress.advance(documents);
                     drawn
                         .chunks(self.terms)
                         .map(|row| {

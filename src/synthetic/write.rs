@@ -45,10 +45,11 @@ impl Truth {
         let mut rows = vec![T::default(); documents.min(recipe.documents) * self.terms];
         let mut fits = true;
         let shape = (recipe.documents, self.terms);
+        let progress = recipe.progress(&format!(" to {}", path.display()));
         let written = write_npy_file(path, shape, T::DTYPE, |out| {
             for first in (0..recipe.documents).step_by(documents) {
                 let rows = &mut rows[..documents.min(recipe.documents - first) * self.terms];
-                fits = self.draw_rows(recipe, first, rows);
+                fits = self.draw_rows(recipe, first, rows, &progress);
                 if !fits {
                     return Err(too_large());
                 }
