@@ -132,7 +132,7 @@ fn find_cuda() -> std::result::Result<usize, String> {
     Ok(cards as usize)
 }
 
-fn open_library(names: &[&CStr]) -> Option<*mut c_void> {
+pub(crate) fn open_library(names: &[&CStr]) -> Option<*mut c_void> {
     names
         .iter()
         // SAFETY: the name is a valid C string; a library's initialisers run, as they would when Burn loads it.
@@ -140,7 +140,7 @@ fn open_library(names: &[&CStr]) -> Option<*mut c_void> {
         .find(|handle| !handle.is_null())
 }
 
-fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+pub(crate) fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the handle comes from dlopen and is never closed; the name is a valid C string.
     let address = unsafe { libc::dlsym(library, name.as_ptr()) };
     (!address.is_null()).then_some(address)

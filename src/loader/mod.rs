@@ -21,7 +21,21 @@ pub(crate) struct Batch<'a> {
     pub(crate) documents: &'a [usize],
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
+    /// The batch in parts of at most so many documents.
+    pub(crate) fn parts(&self, documents: usize) -> impl Iterator<Item = Batch<'a>> + use<'a> {
+        let view = self.view;
+        let parts = self
+            .rows
+            .chunks(documents)
+            .zip(self.documents.chunks(documents));
+        parts.map(move |(rows, documents)| Batch {
+            view,
+            rows,
+            documents,
+        })
+    }
+
     /// The counts as dense rows of `terms` columns, one per document.
     pub(crate) fn dense(&self, terms: usize) -> Vec<f32> {
         let mut rows = vec![0.0; self.rows.len() * terms];

@@ -15,6 +15,7 @@ use crate::device::Resolved;
 use crate::error::Result;
 use crate::loader;
 use crate::matrix::Matrix;
+use crate::plan::Placement;
 
 /// What a replayed run did.
 #[derive(Debug, Clone)]
@@ -79,12 +80,37 @@ pub fn run(
     f: &Matrix,
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
+    let whole = (settings.batch_size, false);
+    run_placed(path, settings, whole, counts, l, f, orders)
+}
+
+/// The same with gradients added up over parts of so many documents, and with all counts on the device if `resident`
+/// (only the tensors know the difference).
+#[allow(clippy::too_many_arguments)]
+pub fn run_placed(
+    path: Path,
+    settings: &Settings,
+    (micro_batch, resident): (usize, bool),
+    counts: &Counts,
+    l: &Matrix,
+    f: &Matrix,
+    orders: &[Vec<usize>],
+) -> Result<Replayed> {
     let start = State::new(l.clone(), f.clone());
+    let placement = Placement {
+        micro_batch,
+        resident,
+    };
     let step: Box<dyn Step> = match path {
-        Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
-            settings, start, FlexDevice,
-        )),
-        Path::Fused => Box::new(FusedStep::new(settings, start)),
+        Path::Tensor => {
+            let mut step =
+                TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
+            if resident {
+                step.hold(counts)?;
+            }
+            Box::new(step)
+        }
+        Path::Fused => Box::new(FusedStep::new(settings, placement, start)),
     };
     let mut tape = Tape {
         step,
@@ -126,9 +152,12 @@ pub fn gradient(
 ) -> Result<(f64, Matrix, Matrix)> {
     let settings = Settings::new(f.rows());
     let start = State::new(l.clone(), f.clone());
-    TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice).gradient(&loader::Batch {
-        view: counts.view()?,
-        rows: documents,
-        documents,
-    })
+    let whole = Placement::whole(&settings);
+    TensorStep::<Autodiff<Flex>>::new(&settings, whole, start, FlexDevice).gradient(
+        &loader::Batch {
+            view: counts.view()?,
+            rows: documents,
+            documents,
+        },
+    )
 }
