@@ -66,7 +66,7 @@ const CASES: [Case; 8] = [
             .unwrap()
     }),
     ("large batches in parts", |_| {
-        let budget = Budget::new().ram("60 MiB");
+        let budget = Budget::new().ram("24 MiB");
         let model = model(20).batch_size(4_000).budget(budget);
         let plan = model.plan(sparse(8_000, 20_000, 20)).unwrap();
         assert!(plan.micro_batch() < 4_000);
@@ -110,6 +110,7 @@ fn measure() {
 
 #[test]
 fn what_is_predicted_is_measured() {
+    let mut wrong = Vec::new();
     for (case, (name, _)) in CASES.iter().enumerate() {
         let child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--ignored", "--nocapture", "measure"])
@@ -126,12 +127,13 @@ fn what_is_predicted_is_measured() {
         let [predicted, measured] = numbers[..] else {
             panic!("{name}: {text}{}", String::from_utf8_lossy(&child.stderr));
         };
-        println!("{name}: {predicted:.1} MiB predicted, {measured:.1} measured");
-        assert!(
-            (predicted / measured - 1.0).abs() < 0.1,
-            "{name}: {predicted:.1} MiB predicted, {measured:.1} MiB measured"
-        );
+        let line = format!("{name}: {predicted:.1} MiB predicted, {measured:.1} MiB measured");
+        println!("{line}");
+        if (predicted / measured - 1.0).abs() > 0.1 {
+            wrong.push(line);
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -20,7 +20,7 @@ impl Fit {
     /// Peaks of memory: budget, predicted, measured, and the error of the prediction in percent of the measured peak.
     /// Empty where there is no record (see [`plot_memory`](Self::plot_memory)).
     ///
-    /// RAM is sampled 50 times a second at first, less often in long fits.
+    /// RAM is sampled 100 times a second at first, less often in long fits.
     pub fn memory(&self) -> Table {
         self.memory.as_deref().map_or_else(
             || Table::from(polars::prelude::DataFrame::default()),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{ProcessMemory, field, free_memory, process_memory};
 
 /// Between two samples at first.
-const EVERY: Duration = Duration::from_millis(20);
+const EVERY: Duration = Duration::from_millis(10);
 /// So many samples are kept: then every second one goes, and the next ones come half as often.
 const KEPT: usize = 1024;
 /// Two phases that follow each other share a sample. Seconds.

@@ -29,7 +29,7 @@ pub fn memory_scope(name: impl Into<String>) -> MemoryScope {
 
 /// A watch over the process's memory, made by [`memory_scope`]: shows peak and change, plots the way between.
 ///
-/// A thread of its own looks 50 times a second at first and less often later. What the library does meanwhile
+/// A thread of its own looks 100 times a second at first and less often later. What the library does meanwhile
 /// (generating, opening, checking, writing, fitting) is marked in the chart.
 pub struct MemoryScope {
     name: String,

@@ -64,8 +64,8 @@ impl<B: AutodiffBackend> TensorStep<B> {
             ));
         }
         if !resumed {
-            // The free tables, zeros for the moments, and the copy of one table on its way.
-            let start = 8 * k * (n + m) + 4 * k * n.max(m);
+            // The free tables, and the copy of one of them on its way.
+            let start = 4 * k * (n + m) + 4 * k * n.max(m);
             items.push(Item::ram("the starting tables", When::Starting, start));
         }
         items

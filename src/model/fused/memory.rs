@@ -38,11 +38,11 @@ impl FusedStep {
             ));
         }
         if !resumed {
-            // The free tables, and zeros for the moments.
+            // The free tables; the moments' zeros are never written, and so take no memory.
             items.push(Item::ram(
                 "the starting tables",
                 When::Starting,
-                8 * k * (n + m),
+                4 * k * (n + m),
             ));
         }
         items.push(Item::ram("L and F", When::End, 4 * k * (n + m)));
