@@ -37,10 +37,11 @@ mod terms;
 
 pub use budget::Budget;
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
-pub use counts::{CountValue, Counts, Dtype, Layout, Location, Summary};
+pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
 pub use device::Device;
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
+pub use loader::Reading;
 pub use matrix::Matrix;
 pub use memory::{MemoryScope, memory_scope};
 #[doc(hidden)]

@@ -12,6 +12,9 @@ pub(crate) enum Purpose {
     InitialL = 4,
     InitialF = 5,
     BatchOrder = 6,
+    BlockOrder = 7,
+    BufferOrder = 8,
+    Resample = 16,
 }
 
 /// The random stream of a purpose and an index (a document, a topic, an epoch) under a seed.

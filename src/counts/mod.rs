@@ -4,10 +4,14 @@ mod csr;
 mod dense;
 mod dtype;
 mod file;
+mod nonzeros;
 mod npy;
 mod npz;
 mod open;
+mod resample;
+mod rows;
 mod safetensors;
+mod stored;
 mod summary;
 mod triplets;
 mod values;
@@ -26,6 +30,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) use self::dense::{DenseRows, as_bytes};
 pub use self::dtype::{CountValue, Dtype};
 pub(crate) use self::dtype::{Element, with_values};
+pub use self::resample::Resample;
+pub(crate) use self::stored::{Access, RowBuffer, SPARSE_BYTES, STAGE, Stage, Stored};
 pub use self::summary::Summary;
 pub(crate) use self::write::write_npy_file;
 
@@ -344,6 +350,11 @@ impl Counts {
             Store::Dense(store) => View::Dense(store.rows()?),
             Store::Csr(csr) => View::Csr(csr.get()?),
         })
+    }
+
+    /// Whether sparse counts have not been read from their file yet.
+    fn waits(&self) -> bool {
+        matches!(&self.inner.store, Store::Csr(csr) if csr.waits())
     }
 
     /// The file, for messages.

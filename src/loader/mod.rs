@@ -2,11 +2,18 @@
 
 mod block;
 mod order;
+mod reader;
+mod reading;
+mod source;
 
-// The one-pass solvers will use it.
+// The one-pass solvers and the plan will use what is not used yet.
 #[allow(unused_imports)]
-pub(crate) use block::{Block, for_each_block};
+pub(crate) use block::{Block, for_each_block, for_each_stored};
 pub(crate) use order::shuffled;
+pub use reading::Reading;
+#[allow(unused_imports)]
+pub(crate) use reading::{Shuffle, block_bytes};
+pub(crate) use source::{InPlace, Source, Streamed};
 
 use crate::counts::View;
 

@@ -8,6 +8,7 @@ mod network;
 mod observer;
 mod position;
 mod progress;
+mod reading;
 #[doc(hidden)]
 pub mod replay;
 mod resume;
@@ -43,7 +44,7 @@ use crate::device::{Device, Resolved};
 use crate::display::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::loader;
+use crate::loader::Source;
 use crate::matrix::Matrix;
 use crate::memory::Profile;
 use crate::plan::Placement;
@@ -244,12 +245,11 @@ impl TopicModel {
         watching: Watching,
         watch: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
-        let (documents, seed) = (counts.documents(), self.settings.seed);
-        let mut order = |epoch| loader::shuffled(documents, seed, epoch);
+        let settings = &self.settings_in_use(counts)?;
         let mut keeper = match &self.checkpoint {
             Some(path) => Some(Keeper::new(
                 path,
-                &self.settings,
+                settings,
                 self.terms.as_ref(),
                 device.to_string(),
                 Fingerprint::of(counts)?,
@@ -279,13 +279,13 @@ impl TopicModel {
             placement,
             beginning.state,
             beginning.position,
-            &mut order,
+            &mut *self.source(settings, counts)?,
             &mut observers,
         )?;
         drop(memory);
         let profile = Profile::new(watching.monitor.log(), watching.ram, watching.vram);
         Ok(Fit::new(
-            self.settings.clone(),
+            settings.clone(),
             l,
             f,
             self.terms.clone(),
@@ -338,13 +338,13 @@ impl TopicModel {
         placement: Placement,
         state: State,
         position: Position,
-        order: &mut (dyn FnMut(usize) -> Vec<usize> + Send),
+        source: &mut dyn Source,
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
         let settings = &self.settings;
         let mut train = |step: &mut dyn Step| {
             let device = device.to_string();
-            train::train(settings, counts, device, step, position, order, observers)?;
+            train::train(settings, counts, device, step, position, source, observers)?;
             step.topics()
         };
         match device {

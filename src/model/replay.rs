@@ -124,7 +124,11 @@ pub fn run_placed(
         Resolved::Cpu.to_string(),
         &mut tape,
         Position::default(),
-        &mut |epoch| orders[epoch].clone(),
+        &mut loader::InPlace::new(
+            counts,
+            settings.batch_size,
+            Box::new(|epoch| orders[epoch].clone()),
+        ),
         &mut [&mut recorder],
     )?;
     let (l, f) = tape.topics()?;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::loader::Reading;
 
 use super::settings_card;
 
@@ -33,6 +34,9 @@ pub struct Settings {
     pub seed: u64,
     /// Where to train; `Device::Auto`.
     pub device: Device,
+    /// How the counts are read; `Reading::Auto`. In the settings of a fit, what was chosen.
+    #[serde(default)]
+    pub reading: Reading,
 }
 
 impl Settings {
@@ -49,6 +53,7 @@ impl Settings {
             weight_decay: 1e-5,
             seed: 0,
             device: Device::Auto,
+            reading: Reading::Auto,
         }
     }
 
@@ -92,7 +97,7 @@ impl Settings {
                     .fix("it is zero or a small positive number, 1e-5 by default"),
             );
         }
-        Ok(())
+        self.reading.check()
     }
 }
 
