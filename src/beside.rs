@@ -1,7 +1,7 @@
 //! Files appear whole or not at all: written beside their name, then renamed.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,8 +16,8 @@ pub(crate) fn write_beside(
     write_beside_sized(path, 0, write)
 }
 
-/// The same for a file that will take `needed` bytes: refused at once where the disk is too small, and
-/// the space is set aside.
+/// The same for a file that will take about `needed` bytes, rather more than less: refused at once where the disk is
+/// too small, and the space is set aside, so that a full disk cannot end the work in the middle.
 pub(crate) fn write_beside_sized(
     path: &Path,
     needed: u64,
@@ -36,6 +36,7 @@ pub(crate) fn write_beside_sized(
                 .fix("end the path in a file name"),
         );
     };
+    sweep(path);
     check_space(path, needed)?;
     let mut temporary = name.to_os_string();
     temporary.push(format!(
@@ -50,6 +51,8 @@ pub(crate) fn write_beside_sized(
         .create_new(true)
         .open(&temporary.0)
         .map_err(failed)?;
+    // Tells `sweep` that somebody is still at it. A disk that knows no locks goes without.
+    let _ = file.try_lock();
     set_aside(&file, needed).map_err(|source| match source.kind() {
         std::io::ErrorKind::StorageFull => no_space(path, needed, None),
         _ => failed(source),
@@ -57,11 +60,21 @@ pub(crate) fn write_beside_sized(
     let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
     out.flush()
+        .and_then(|()| give_back(out.get_mut(), needed))
         .and_then(|()| std::fs::rename(&temporary.0, path))
         .map_err(failed)
 }
 
-/// Removes what a killed process had half written beside `path`.
+/// Cuts off what was set aside and not needed.
+fn give_back(file: &mut File, set_aside: u64) -> std::io::Result<()> {
+    let written = file.stream_position()?;
+    match written < set_aside {
+        true => file.set_len(written),
+        false => Ok(()),
+    }
+}
+
+/// Removes what a killed process had half written beside `path`; what is being written, its writer has locked.
 pub(crate) fn sweep(path: &Path) {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -84,7 +97,8 @@ pub(crate) fn sweep(path: &Path) {
                     .all(|part| part.parse::<u64>().is_ok())
             })
         };
-        if middle.is_some_and(ours) {
+        let abandoned = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if middle.is_some_and(ours) && abandoned() {
             // What cannot be removed only takes space.
             let _ = std::fs::remove_file(entry.path());
         }
