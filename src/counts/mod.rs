@@ -91,8 +91,8 @@ pub(crate) struct InMemory {
     pub(crate) held: u64,
     /// More, once their values are needed.
     pub(crate) to_read: u64,
-    /// On top of that while they are read.
-    pub(crate) while_reading: u64,
+    /// On top of that while they are read and checked for the first time.
+    pub(crate) while_checking: u64,
 }
 
 /// How counts are laid out.
@@ -368,11 +368,14 @@ impl Counts {
     /// How much of the process's own memory the counts take.
     pub(crate) fn in_memory(&self) -> InMemory {
         match (&self.inner.store, &self.inner.location) {
-            (_, Location::File(_)) => InMemory::default(),
+            (_, Location::File(_)) => InMemory {
+                while_checking: summary::bytes(self),
+                ..InMemory::default()
+            },
             (Store::Csr(csr), _) if csr.waits() => InMemory {
                 held: 0,
                 to_read: self.bytes_stored(),
-                while_reading: csr.reading_bytes(),
+                while_checking: csr.reading_bytes(),
             },
             _ => InMemory {
                 held: self.bytes_stored(),

@@ -12,7 +12,7 @@ pub(crate) use block::{Block, for_each_block, for_each_stored};
 pub(crate) use order::shuffled;
 pub use reading::Reading;
 #[allow(unused_imports)]
-pub(crate) use reading::{Shuffle, block_bytes};
+pub(crate) use reading::{DEFAULT_BYTES, Shuffle, block_bytes};
 pub(crate) use source::{InPlace, Source, Streamed};
 
 use crate::counts::View;

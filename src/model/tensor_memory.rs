@@ -22,10 +22,10 @@ impl<B: AutodiffBackend> TensorStep<B> {
         let part = table(shape.micro_batch, shape.terms);
         let parts = shape.batch.div_ceil(shape.micro_batch);
         let mut items = vec![
-            Item::card("L's table", When::Throughout, l),
-            Item::card("L's moments (AdamW)", When::Throughout, 2 * l),
-            Item::card("F's table", When::Throughout, f),
-            Item::card("F's moments (AdamW)", When::Throughout, 2 * f),
+            Item::card("L's table", When::Fit, l),
+            Item::card("L's moments (AdamW)", When::Fit, 2 * l),
+            Item::card("F's table", When::Fit, f),
+            Item::card("F's moments (AdamW)", When::Fit, 2 * f),
             Item::card("gradients of L and F", When::Steps, l + f),
         ];
         if parts > 1 {
@@ -34,7 +34,7 @@ impl<B: AutodiffBackend> TensorStep<B> {
         }
         if resident {
             let counts = table(shape.documents, shape.terms);
-            items.push(Item::card("X as f32", When::Throughout, counts));
+            items.push(Item::card("X as f32", When::Fit, counts));
         }
         // The workspace of gradients and that of AdamW take turns.
         let gradients = BATCH_TABLES * part + F_TABLES * f;

@@ -10,7 +10,8 @@ use crate::counts::{Counts, InMemory, Layout, Location};
 use crate::device::Resolved;
 use crate::display::bytes;
 use crate::error::Result;
-use crate::memory::{Goal, card_memory};
+use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
+use crate::memory::{Goal, card_memory, free_memory};
 use crate::model::{FusedStep, TensorStep, TopicModel};
 
 /// The sizes that formulas need.
@@ -35,6 +36,8 @@ pub(super) struct Case {
     pub(super) shape: Shape,
     pub(super) counts: InMemory,
     pub(super) on_disk: u64,
+    /// Bytes of a stream's buffers; `None` where counts are read in place.
+    pub(super) stream: Option<u64>,
     pub(super) summarised: bool,
     pub(super) checkpoint: bool,
     pub(super) resumed: bool,
@@ -54,25 +57,25 @@ impl Case {
             self.taken.saturating_sub(self.counts.held),
         )];
         if self.on_disk > 0 {
-            let what = "X, of which a batch reads its rows";
+            let what = match self.stream {
+                Some(_) => "X, read once an epoch, block by block",
+                None => "X, mapped: a batch reads its own rows",
+            };
             items.push(Item::new(what, Lives::Disk, When::Throughout, self.on_disk));
         }
         items.push(all("X", self.counts.held + self.counts.to_read));
-        items.push(Item::ram(
-            "X while it is read",
-            When::Checking,
-            self.counts.while_reading,
-        ));
-        // Lengths of the documents, and their order in an epoch.
-        let lengths = if self.summarised {
-            0
-        } else {
-            8 * shape.documents
-        };
-        items.push(all(
-            "documents' lengths, their order in an epoch",
-            lengths + 8 * shape.documents,
-        ));
+        if !self.summarised {
+            let reading = self.counts.while_checking;
+            items.push(Item::ram("X while it is checked", When::Checking, reading));
+            items.push(all("documents' lengths", 8 * shape.documents));
+        }
+        items.push(match self.stream {
+            Some(buffers) => {
+                let what = "X: shuffle buffer, one filling in use and one being read";
+                Item::ram(what, When::Steps, buffers)
+            }
+            None => all("the documents' order in an epoch", 8 * shape.documents),
+        });
         items.extend(match self.device {
             Resolved::Cpu => FusedStep::memory(shape, self.resumed),
             Resolved::Cuda(_) => {
@@ -118,6 +121,7 @@ pub(super) fn choose(
     let settings = model.settings();
     let budget = &model.budget;
     let ram = budget.ram_bytes(taken)?;
+    let streams = streams(model, counts)?;
     let card = match device {
         Resolved::Cuda(card) => card_memory(card).map(|memory| memory.free - memory.free / 10),
         Resolved::Cpu => None,
@@ -134,11 +138,16 @@ pub(super) fn choose(
             micro_batch: batch,
             dense: counts.layout() == Layout::Dense,
         },
-        counts: counts.in_memory(),
+        counts: match streams {
+            true => InMemory::default(),
+            false => counts.in_memory(),
+        },
         on_disk: match counts.location() {
             Location::File(_) => counts.bytes_stored(),
+            Location::Loaded(_) if streams => counts.bytes_stored(),
             _ => 0,
         },
+        stream: None,
         summarised: counts.is_summarised(),
         checkpoint: model.keeps_checkpoints(),
         resumed,
@@ -160,11 +169,45 @@ pub(super) fn choose(
             case.resident = false;
         }
     }
-    let fits = |case: &Case| case.peak() <= ram && vram.is_none_or(|vram| case.peak_vram() <= vram);
+    // The shuffle buffer takes what the rest leaves, within reason; sizes that were asked for stay.
+    let reading = |case: &mut Case| -> Result<Option<Reading>> {
+        let reading = match settings.reading {
+            _ if !streams => Reading::InPlace,
+            Reading::Auto => {
+                let left = ram.saturating_sub(case.peak()).min(DEFAULT_BYTES);
+                match Shuffle::for_budget(counts, settings.batch_size, left)? {
+                    Some(Shuffle { block, blocks }) => Reading::Stream { block, blocks },
+                    None => return Ok(None),
+                }
+            }
+            given => given,
+        };
+        case.stream = match reading.shuffle() {
+            Some(shuffle) => Some(shuffle.bytes(counts, settings.batch_size)?),
+            None => None,
+        };
+        let fits = case.peak() <= ram && vram.is_none_or(|vram| case.peak_vram() <= vram);
+        Ok(fits.then_some(reading))
+    };
     // Halves, down to single documents.
     let parts = std::iter::successors(Some(batch), |part| (*part > 1).then(|| part.div_ceil(2)));
-    let Some(case) = parts.map(|part| case.with_part(part)).find(&fits) else {
-        let least = case.with_part(1);
+    let mut found = None;
+    for part in parts {
+        let mut case = case.with_part(part);
+        if let Some(reading) = reading(&mut case)? {
+            found = Some((case, reading));
+            break;
+        }
+    }
+    let Some((case, reading)) = found else {
+        let mut least = case.with_part(1);
+        if streams {
+            let one_batch = Shuffle {
+                block: 1,
+                blocks: batch as usize,
+            };
+            least.stream = Some(one_batch.bytes(counts, settings.batch_size)?);
+        }
         let refusal = match vram {
             Some(vram) if least.peak_vram() > vram => Refusal {
                 items: least.vram(),
@@ -197,7 +240,7 @@ pub(super) fn choose(
         items.extend(case.vram());
     }
     Ok(Plan {
-        model: model.clone(),
+        model: model.clone().reading(reading),
         counts: counts.clone(),
         device,
         shape: case.shape,
@@ -220,5 +263,25 @@ pub(super) fn choose(
         items,
         refused,
         taken,
+    })
+}
+
+/// Whether the fit streams its counts: as it was told, or because they lie in a file that is larger than the budget or
+/// half of the free memory. In place, the pages of such a file would push each other out.
+pub(super) fn streams(model: &TopicModel, counts: &Counts) -> Result<bool> {
+    let settings = model.settings();
+    Ok(match settings.reading {
+        Reading::Auto if !counts.is_stored() => false,
+        Reading::Auto => {
+            let room = match model.budget.gives_ram() {
+                true => model.budget.ram_bytes(0)?,
+                false => u64::MAX,
+            };
+            counts.bytes_stored() > room.min(free_memory() / 2)
+        }
+        given => given
+            .resolve(counts, settings.batch_size)?
+            .shuffle()
+            .is_some(),
     })
 }

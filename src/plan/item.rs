@@ -27,6 +27,8 @@ pub(crate) enum Lives {
 pub(crate) enum When {
     /// From the beginning to the end.
     Throughout,
+    /// From the first step to the last and a little longer: the tables.
+    Fit,
     /// While counts are read and checked.
     Checking,
     /// While the tables are made.
@@ -68,11 +70,11 @@ pub(crate) fn peak(items: &[Item], lives: Lives) -> (u64, When) {
     };
     use When::*;
     let times: [(&[When], When); 5] = [
-        (&[Throughout, Steps], Steps),
+        (&[Throughout, Fit, Steps], Steps),
         (&[Throughout, Checking], Checking),
-        (&[Throughout, Starting], Starting),
-        (&[Throughout, Steps, Checkpoint], Checkpoint),
-        (&[Throughout, Steps, End], End),
+        (&[Throughout, Fit, Starting], Starting),
+        (&[Throughout, Fit, Steps, Checkpoint], Checkpoint),
+        (&[Throughout, Fit, Steps, End], End),
     ];
     // The first of equals: what lasts longest.
     times
@@ -98,6 +100,7 @@ impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             When::Throughout => "all the time",
+            When::Fit => "all through the fit",
             When::Checking => "while the counts are checked",
             When::Starting => "while the tables are made",
             When::Steps => "during the steps",
@@ -118,11 +121,18 @@ mod tests {
             Item::ram("start", When::Starting, 30),
             Item::ram("batch", When::Steps, 20),
             Item::ram("copy", When::Checkpoint, 15),
+            Item::ram("buffers", When::Checking, 25),
             Item::card("table", When::Throughout, 7),
             Item::new("X", Lives::Disk, When::Throughout, 1 << 40),
         ];
         assert_eq!(peak(&items, Lives::Ram), (135, When::Checkpoint));
         assert_eq!(peak(&items[..3], Lives::Ram), (130, When::Starting));
+        // The tables are not there yet while the counts are checked.
+        let tables = [
+            Item::ram("table", When::Fit, 10),
+            Item::ram("buffers", When::Checking, 25),
+        ];
+        assert_eq!(peak(&tables, Lives::Ram), (25, When::Checking));
         assert_eq!(peak(&items, Lives::Card), (7, When::Steps));
         let huge = [
             Item::ram("a", When::Throughout, u64::MAX),

@@ -86,7 +86,8 @@ impl TopicModel {
     }
 
     /// What a fit to these counts would take, and how it would go about it: every item with its place and bytes, the
-    /// peaks against the budget. Reads no counts and takes no memory.
+    /// peaks against the budget. Takes no memory, and reads no counts unless they will be streamed: the sizes of a stream
+    /// need to know how many of them are zero, so the pass that checks all counts comes first then (and is not repeated).
     ///
     /// # Errors
     /// When a setting is out of its range, the counts are too small for the topics, the device cannot be used, or no way of
@@ -98,6 +99,9 @@ impl TopicModel {
     /// The same for a new fit, or for one whose state is in memory already.
     pub(crate) fn plan_from(&self, counts: &Counts, resumed: bool) -> Result<Plan> {
         let device = self.check(counts)?;
+        if choose::streams(self, counts)? {
+            self.check_counts(counts)?;
+        }
         release_freed();
         let taken = process_memory().anonymous;
         choose::choose(self, counts, device, resumed, taken)

@@ -4,7 +4,7 @@ use super::Plan;
 use crate::display::bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::memory::{Monitor, free_memory, phase};
+use crate::memory::{Monitor, free_memory, phase, release_freed};
 use crate::model::{Beginning, Observer, Training, Watching};
 
 impl Plan {
@@ -45,6 +45,7 @@ impl Plan {
         let checking = monitor.handle().phase("check");
         self.model.check_counts(&self.counts)?;
         drop(checking);
+        release_freed();
         Ok(monitor)
     }
 

@@ -83,12 +83,13 @@ impl Plan {
 
     /// How a batch gets its counts.
     fn reading(&self) -> String {
+        let way = self.model.settings().reading;
         match self.counts.location() {
+            _ if way.shuffle().is_some() => way.describe(),
             Location::Memory => "in memory".into(),
-            Location::File(_) => format!(
-                "{} on disk, mapped: a batch reads its own rows; the pages are the system's, which takes them back when it needs them",
-                bytes(self.counts.bytes_stored())
-            ),
+            Location::File(_) => {
+                "in a file that is mapped: its pages are the system's, which takes them back when it needs them".into()
+            }
             Location::Loaded(_) => "in memory, read from a file".into(),
         }
     }

@@ -79,6 +79,7 @@ WALK = {
         "let truth = corpus.plot_structure();",
     ],
     "Device": ["let device = Device::Cpu;", "let described = device.describe();"],
+    "Reading": ["let reading = topicbook::Reading::Auto;"],
     "Budget": [
         'let budget = Budget::new(); let budget = budget.ram("3 GiB"); let budget = budget.vram(3_000_000_000u64);',
     ],
@@ -90,6 +91,7 @@ WALK = {
         "let model = model.terms(Terms::new((0..30).map(|i| format!(\"term {i}\")).collect())?);",
         "let model = model.quiet();",
         'let model = model.checkpoint("walk.checkpoint");',
+        "let model = model.reading(topicbook::Reading::InPlace);",
         'let model = model.budget(Budget::new().ram("3 GiB"));',
         "let settings = model.settings();",
         "let plan = model.plan(corpus.counts())?;",
@@ -171,6 +173,7 @@ SHOWN = {
     "Settings": ["settings"],
     "Training": ["training"],
     "Checkpoint": ["checkpoint"],
+    "Reading": ["reading"],
     "Budget": ["budget"],
     "Plan": ["plan"],
     "MemoryScope": ["scope"],

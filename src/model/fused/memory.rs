@@ -14,15 +14,11 @@ impl FusedStep {
         let shards = m.div_ceil(shard_terms(k as usize, m as usize) as u64);
         let mut items = vec![
             // Per document: the step it is up to date with.
-            Item::ram("L's table", When::Throughout, 4 * n * k + 4 * n),
-            Item::ram("L's moments (AdamW)", When::Throughout, 8 * n * k),
-            Item::ram(
-                "F's table and its exponentials",
-                When::Throughout,
-                8 * m * k,
-            ),
-            Item::ram("F's moments (AdamW)", When::Throughout, 8 * m * k),
-            Item::ram("F's gradient", When::Throughout, 4 * m * width),
+            Item::ram("L's table", When::Fit, 4 * n * k + 4 * n),
+            Item::ram("L's moments (AdamW)", When::Fit, 8 * n * k),
+            Item::ram("F's table and its exponentials", When::Fit, 8 * m * k),
+            Item::ram("F's moments (AdamW)", When::Fit, 8 * m * k),
+            Item::ram("F's gradient", When::Fit, 4 * m * width),
             Item::ram(
                 "batch: gradients of L's rows, one part for each range of terms",
                 When::Steps,
