@@ -1,7 +1,6 @@
 //! Rows of a file, read by their position into buffers that are used again and again.
 
 use std::ops::Range;
-use std::path::Path;
 
 use super::csr::Csr;
 use super::dense::{DenseStore, Held, as_bytes_mut};
@@ -118,10 +117,6 @@ impl Counts {
 impl Stored {
     pub(crate) fn documents(&self) -> usize {
         self.documents
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.file.path
     }
 
     /// Bytes of the file.
@@ -307,5 +302,31 @@ impl RowBuffer {
             RowBuffer::Dense { values, .. } => View::Dense(values.rows()?),
             RowBuffer::Csr(csr) => View::Csr(csr),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_fails_is_an_error_with_its_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("X.npy");
+        let memory = Counts::dense(40, 3, vec![1u8; 120]).unwrap();
+        let counts = memory.write_npy(&path).unwrap();
+        for sparse in [false, true] {
+            let mut stored = counts.stored(sparse).unwrap().unwrap();
+            // The system refuses to read from a handle that is only for writing, as it does when a disk fails.
+            stored.file.file = std::fs::File::options().append(true).open(&path).unwrap();
+            let mut buffer = stored.buffer();
+            let error = stored
+                .append(10..20, &mut buffer, &mut Stage::new())
+                .unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+            assert!(error.to_string().contains("X.npy"), "{error}");
+            assert_eq!(error.place(), Some("rows 10 to 19 (counted from 0)"));
+            assert!(error.remedy().is_some());
+        }
     }
 }

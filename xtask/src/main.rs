@@ -30,6 +30,7 @@ cargo xtask <command>
   test             format, lints, tests, documentation tests, then kernel, notebooks and a browser
   setup            makes everything the other commands need: Python environment, evcxr, library, kernel
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
+  bench memory     fits to counts larger than the memory they get; the record goes to benches/memory.json and memory.md
   bench peers      fits and generates beside tinytopics; the record goes to benches/peers.json and peers.md
   corpus           gathers the texts of notebook 05 into build/
 
@@ -60,6 +61,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["test"] => return test::all(&Places::of_xtask()?),
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
+        ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
         ["bench", "peers"] => bench::peers(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
