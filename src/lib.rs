@@ -59,7 +59,7 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
-        Plan, Reading, Result, Settings, Synthetic, Table, Terms, TopicModel, Training, memory_scope,
-        show_progress, side_by_side, stack,
+        Plan, Reading, Result, Settings, Synthetic, Table, Terms, TopicModel, Training,
+        memory_scope, show_progress, side_by_side, stack,
     };
 }

@@ -7,7 +7,7 @@ use crate::plan::{Item, Shape, When};
 
 /// Tables of batch x terms that live at once: counts, rates, logarithms, what automatic differentiation keeps of them,
 /// their gradients. Measured with the CPU backend (`tests/memory.rs`).
-const BATCH_TABLES: u64 = 6;
+const BATCH_TABLES: u64 = 5;
 /// The same for tables of topics x terms during a step, beside F itself and its moments: its softmax, gradients.
 const F_TABLES: u64 = 3;
 /// Tables of one parameter that AdamW makes on the way to the next one.
@@ -153,13 +153,12 @@ mod tests {
         }
         let measured = monitor.log().peak.anonymous - before;
         let items = TensorStep::<Autodiff<Flex>>::memory(&shape, false, false);
-        // On the CPU the host's side is the same memory: the batch on its way.
-        let sent = 4 * (part * m) as u64;
-        println!("{} {measured}", peak(&items, Lives::Card).0 + sent);
+        println!("{} {measured}", peak(&items, Lives::Card).0);
     }
 
     #[test]
     fn the_formula_holds_on_the_cpu() {
+        let mut wrong = Vec::new();
         for (case, sizes) in CASES.iter().enumerate() {
             let child = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "--ignored", "--nocapture"])
@@ -177,16 +176,18 @@ mod tests {
             let [predicted, measured] = numbers[..] else {
                 panic!("{text}");
             };
-            println!(
+            let mib = |bytes: f64| bytes / f64::from(1 << 20);
+            let line = format!(
                 "{sizes:?}: {:.1} MiB predicted, {:.1} measured",
-                predicted / 1048576.0,
-                measured / 1048576.0
+                mib(predicted),
+                mib(measured)
             );
-            assert!(
-                (predicted / measured - 1.0).abs() < 0.1,
-                "{sizes:?}: {predicted} {measured}"
-            );
+            println!("{line}");
+            if (predicted / measured - 1.0).abs() > 0.1 {
+                wrong.push(line);
+            }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Shape {
 }
 
 /// Threads' stacks, samples of the monitor, small vectors.
-const SMALL: u64 = 2 << 20;
+const SMALL: u64 = 1 << 19;
 
 /// Everything that decides how much RAM a way of fitting takes.
 #[derive(Debug, Clone)]
