@@ -14,6 +14,7 @@
 //! ```
 
 mod beside;
+mod budget;
 mod charts;
 mod counts;
 mod cuda;
@@ -27,6 +28,7 @@ mod loader;
 mod matrix;
 mod memory;
 mod model;
+mod plan;
 mod progress;
 mod random;
 mod simd;
@@ -35,6 +37,7 @@ mod table;
 mod tensor_file;
 mod terms;
 
+pub use budget::Budget;
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
 pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
 pub use device::Device;
@@ -43,9 +46,11 @@ pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
 pub use loader::Reading;
 pub use matrix::Matrix;
+pub use memory::{MemoryScope, memory_scope};
 #[doc(hidden)]
 pub use model::replay;
 pub use model::{Checkpoint, Settings, TopicModel, Training};
+pub use plan::Plan;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use progress::show_progress;
@@ -56,8 +61,8 @@ pub use terms::Terms;
 /// What a notebook's first cell brings in.
 pub mod prelude {
     pub use crate::{
-        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Reading, Result,
-        Settings, Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side,
-        stack,
+        Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
+        Plan, Reading, Result, Settings, Synthetic, Table, Terms, TopicModel, Training,
+        memory_scope, show_progress, side_by_side, stack,
     };
 }

@@ -24,7 +24,7 @@ const COLUMNS_SHOWN: usize = 8;
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    values: Arc<[f32]>,
+    values: Arc<Vec<f32>>,
 }
 
 impl Matrix {
@@ -52,7 +52,8 @@ impl Matrix {
         Self {
             rows,
             columns,
-            values: values.into(),
+            // The vector itself: a slice would be a copy, for a moment the same memory twice.
+            values: Arc::new(values),
         }
     }
 

@@ -84,6 +84,17 @@ impl View<'_> {
     }
 }
 
+/// Bytes of anonymous memory that counts take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct InMemory {
+    /// Now.
+    pub(crate) held: u64,
+    /// More, once their values are needed.
+    pub(crate) to_read: u64,
+    /// On top of that while they are read and checked for the first time.
+    pub(crate) while_checking: u64,
+}
+
 /// How counts are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -352,6 +363,30 @@ impl Counts {
             Location::Memory => None,
             Location::File(path) | Location::Loaded(path) => Some(path),
         }
+    }
+
+    /// How much of the process's own memory the counts take.
+    pub(crate) fn in_memory(&self) -> InMemory {
+        match (&self.inner.store, &self.inner.location) {
+            (_, Location::File(_)) => InMemory {
+                while_checking: summary::bytes(self),
+                ..InMemory::default()
+            },
+            (Store::Csr(csr), _) if csr.waits() => InMemory {
+                held: 0,
+                to_read: self.bytes_stored(),
+                while_checking: csr.reading_bytes(),
+            },
+            _ => InMemory {
+                held: self.bytes_stored(),
+                ..InMemory::default()
+            },
+        }
+    }
+
+    /// Whether a summary has been made already.
+    pub(crate) fn is_summarised(&self) -> bool {
+        self.inner.summary.get().is_some()
     }
 
     /// Where the counts live, and whether they are there already.

@@ -59,6 +59,20 @@ impl LazyCsr {
         matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
     }
 
+    /// Bytes that reading takes beside the rows that it leaves.
+    pub(super) fn reading_bytes(&self) -> u64 {
+        match self {
+            LazyCsr::Ready(_) => 0,
+            LazyCsr::File { source, .. } => match source.arrangement {
+                Arrangement::Csr => 0,
+                // The columns that are turned into rows.
+                Arrangement::Csc => 8 * source.stored,
+                // Row, column and count of every entry, and their order.
+                Arrangement::Coo => 20 * source.stored,
+            },
+        }
+    }
+
     pub(super) fn get(&self) -> Result<&Csr> {
         match self {
             LazyCsr::Ready(csr) => Ok(csr),

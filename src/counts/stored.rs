@@ -144,6 +144,17 @@ impl Stored {
         }
     }
 
+    /// Makes room for so many rows, where it is known how much they take.
+    pub(crate) fn reserve(&self, buffer: &mut RowBuffer, rows: usize) {
+        if let RowBuffer::Dense { values, .. } = buffer {
+            with_values!(DenseStore, values, held => {
+                if let Held::Memory(values) = held {
+                    values.reserve_exact((rows * self.terms).saturating_sub(values.len()));
+                }
+            });
+        }
+    }
+
     /// Says how the file will be read.
     pub(crate) fn expect(&self, access: Access) {
         let advice = match access {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
-use super::{Counts, Layout, Stored, View, values};
+use super::{Counts, Layout, STAGE, Stored, View, values};
 use crate::display::{Card, count};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::{Block, for_each_stored};
@@ -124,6 +124,14 @@ impl fmt::Debug for Summary {
 
 /// Bytes read from a file while those before them are added up.
 const READ_BYTES: u64 = 16 << 20;
+
+/// Bytes of memory that the pass takes on top of the counts.
+pub(super) fn bytes(counts: &Counts) -> u64 {
+    match counts.is_stored() && counts.layout() == Layout::Dense {
+        true => 2 * READ_BYTES.min(counts.bytes_stored()) + STAGE as u64,
+        false => 0,
+    }
+}
 
 /// Values in one unit of work; fixed, so that results do not depend on the number of threads.
 const BLOCK_VALUES: usize = 1 << 18;

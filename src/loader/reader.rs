@@ -111,6 +111,9 @@ impl Work {
     fn run(mut self, jobs: &Receiver<Job>, filled: &Sender<Result<RowBuffer>>) {
         while let Ok(mut job) = jobs.recv() {
             job.buffer.clear();
+            // At once: a buffer that grows leaves its smaller selves with the allocator.
+            let rows = job.runs.iter().map(ExactSizeIterator::len).sum();
+            self.stored.reserve(&mut job.buffer, rows);
             let read = self.read(&job.runs, &mut job.buffer);
             let failed = read.is_err();
             let sent = filled.send(read.map(|()| job.buffer));

@@ -45,7 +45,7 @@ const BLOCK_BYTES: u64 = 2 << 20;
 /// A buffer of fewer blocks is mixed too badly.
 const FEWEST_BLOCKS: usize = 32;
 /// Memory for the buffers when nobody says how much.
-const DEFAULT_BYTES: u64 = 256 << 20;
+pub(crate) const DEFAULT_BYTES: u64 = 256 << 20;
 /// Bytes of a document's row number and document number.
 const NUMBERS: u64 = 3 * size_of::<usize>() as u64;
 

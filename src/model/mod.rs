@@ -16,8 +16,10 @@ mod schedule;
 mod settings;
 mod start;
 mod step;
+mod tensor_memory;
 mod torch;
 mod train;
+mod watching;
 
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,9 +32,14 @@ pub use background::Training;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
+pub(crate) use fused::FusedStep;
 pub(crate) use history::{Epoch, loss_chart};
 pub(crate) use network::SMALLEST_RATE;
+pub(crate) use observer::Observer;
+pub(crate) use step::TensorStep;
+pub(crate) use watching::Watching;
 
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::device::{Device, Resolved};
 use crate::display::Card;
@@ -40,18 +47,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::loader::Source;
 use crate::matrix::Matrix;
-use crate::memory;
+use crate::memory::Profile;
+use crate::plan::Placement;
 use crate::terms::Terms;
 
 use background::panic_text;
 use checkpoint::{Earlier, Fingerprint, Keeper};
-use fused::FusedStep;
 use history::Recorder;
-use observer::Observer;
 use position::Position;
 use progress::Progress;
 use start::initial_tables;
-use step::{State, Step, TensorStep};
+use step::{State, Step};
+use watching::MemoryWatch;
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
 ///
@@ -77,14 +84,15 @@ pub struct TopicModel {
     terms: Option<Terms>,
     quiet: bool,
     checkpoint: Option<PathBuf>,
+    pub(crate) budget: Budget,
 }
 
 /// Where a fit takes up its work: at the first batch, or where an earlier process left it.
 #[derive(Debug, Clone)]
-struct Beginning {
+pub(crate) struct Beginning {
     state: State,
     position: Position,
-    history: Vec<Epoch>,
+    pub(crate) history: Vec<Epoch>,
     earlier: Earlier,
 }
 
@@ -96,6 +104,7 @@ impl TopicModel {
             terms: None,
             quiet: false,
             checkpoint: None,
+            budget: Budget::new(),
         }
     }
 
@@ -184,20 +193,17 @@ impl TopicModel {
         self.settings.clone()
     }
 
-    /// Fits the model to counts (documents x terms).
+    /// Fits the model to counts (documents x terms): makes a [`plan`](Self::plan) and carries it out.
     ///
     /// Prints about 20 lines of progress, unless [`quiet`](Self::quiet). Memory: the counts stay where they are; the
-    /// tables L and F, their gradients and AdamW's moments take about 28 bytes x k x (documents + terms), a batch
-    /// about 24 bytes x batch size x terms.
+    /// plan says what the rest takes, and keeps it within the [`budget`](Self::budget).
     ///
     /// # Errors
     /// When a setting is out of its range, the counts hold something that is not a count, there are fewer documents or
     /// terms than topics, the term names do not match the counts, the device cannot be used, or memory does not
     /// suffice. All of it is checked before training starts.
     pub fn fit(&self, counts: impl Borrow<Counts>) -> Result<Fit> {
-        let counts = counts.borrow();
-        let device = self.check(counts)?;
-        self.train(counts, device, self.beginning(counts)?, None)
+        self.plan(counts)?.fit()
     }
 
     /// The same fit on a thread of its own, without progress lines: the notebook stays free, and the handle shows how
@@ -206,44 +212,39 @@ impl TopicModel {
     /// # Errors
     /// As [`fit`](Self::fit), and likewise before training starts.
     pub fn spawn(&self, counts: impl Borrow<Counts>) -> Result<Training> {
-        let counts = counts.borrow();
-        let device = self.check(counts)?;
-        self.train_behind(counts, device, self.beginning(counts)?)
+        self.plan(counts)?.spawn()
     }
 
-    fn train_behind(
-        &self,
-        counts: &Counts,
-        device: Resolved,
-        beginning: Beginning,
-    ) -> Result<Training> {
-        let counts = counts.clone();
-        let model = self.clone().quiet();
-        Training::start(beginning.history.clone(), move |watch| {
-            model.train(&counts, device, beginning, Some(watch))
-        })
+    pub(crate) fn keeps_checkpoints(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
+    /// Refuses a place where checkpoints of a new fit cannot be written.
+    pub(crate) fn check_checkpoint(&self) -> Result<()> {
+        self.checkpoint
+            .as_deref()
+            .map_or(Ok(()), checkpoint::check_place)
     }
 
     /// The start of a new fit.
-    fn beginning(&self, counts: &Counts) -> Result<Beginning> {
-        if let Some(path) = &self.checkpoint {
-            checkpoint::check_place(path)?;
-        }
+    pub(crate) fn beginning(&self, counts: &Counts) -> Beginning {
         let (documents, terms) = counts.shape();
         let (l, f) = initial_tables(&self.settings, documents, terms);
-        Ok(Beginning {
+        Beginning {
             state: State::new(l, f),
             position: Position::default(),
             history: Vec::new(),
             earlier: Earlier::Foreign,
-        })
+        }
     }
 
-    fn train(
+    pub(crate) fn train(
         &self,
         counts: &Counts,
         device: Resolved,
+        placement: Placement,
         beginning: Beginning,
+        watching: Watching,
         watch: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
         let settings = &self.settings_in_use(counts)?;
@@ -255,6 +256,7 @@ impl TopicModel {
                 device.to_string(),
                 Fingerprint::of(counts)?,
                 &beginning,
+                watching.monitor.handle(),
             )),
             None => None,
         };
@@ -262,7 +264,8 @@ impl TopicModel {
             epochs: beginning.history,
         };
         let mut progress = Progress::default();
-        let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder];
+        let mut memory = MemoryWatch::new(&watching, device);
+        let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder, &mut memory];
         if !self.quiet {
             observers.push(&mut progress);
         }
@@ -275,11 +278,14 @@ impl TopicModel {
         let (l, f) = self.run(
             counts,
             device,
+            placement,
             beginning.state,
             beginning.position,
             &mut *self.source(settings, counts)?,
             &mut observers,
         )?;
+        drop(memory);
+        let profile = Profile::new(watching.monitor.log(), watching.ram, watching.vram);
         Ok(Fit::new(
             settings.clone(),
             l,
@@ -287,11 +293,12 @@ impl TopicModel {
             self.terms.clone(),
             recorder.epochs,
             device.to_string(),
+            Some(profile),
         ))
     }
 
-    /// Everything that can be refused is refused here, before memory is taken.
-    fn check(&self, counts: &Counts) -> Result<Resolved> {
+    /// Everything that can be refused without a look at the counts themselves.
+    pub(crate) fn check(&self, counts: &Counts) -> Result<Resolved> {
         self.settings.check()?;
         let (documents, terms) = counts.shape();
         let k = self.settings.topics;
@@ -314,30 +321,23 @@ impl TopicModel {
             )
             .fix("pass one name for every column of the counts, in their order"));
         }
-        let device = self.settings.device.resolve()?;
-        if device == Resolved::Cpu {
-            memory::check_free(self.training_bytes(documents, terms), "this fit")?;
-        }
+        self.settings.device.resolve()
+    }
+
+    /// Reads and checks all counts, unless that has been done.
+    pub(crate) fn check_counts(&self, counts: &Counts) -> Result<()> {
         if counts.summary()?.total() == 0.0 {
             return Err(Error::new(ErrorKind::Value, "all counts are zero")
                 .fix("check that the file holds counts of terms in documents"));
         }
-        Ok(device)
-    }
-
-    /// Tables, gradients, moments and one spare copy of each; a batch's counts, rates and what autodiff keeps of them;
-    /// the state that goes into a checkpoint.
-    fn training_bytes(&self, documents: usize, terms: usize) -> u64 {
-        let k = self.settings.topics as u64;
-        let batch = self.settings.batch_size.min(documents) as u64;
-        let per_entry = if self.checkpoint.is_some() { 44 } else { 28 };
-        per_entry * k * (documents + terms) as u64 + 24 * batch * terms as u64
+        Ok(())
     }
 
     fn run(
         &self,
         counts: &Counts,
         device: Resolved,
+        placement: Placement,
         state: State,
         position: Position,
         source: &mut dyn Source,
@@ -360,14 +360,16 @@ impl TopicModel {
                         .fix("free some memory, or raise the limit of threads of this process")
                         .because(error)
                 })?
-                .install(|| train(&mut FusedStep::new(settings, state))),
+                .install(|| train(&mut FusedStep::new(settings, placement, state))),
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
-                train(&mut TensorStep::<Autodiff<Cuda>>::new(
-                    settings,
-                    state,
-                    CudaDevice::new(card),
-                ))
+                let device = CudaDevice::new(card);
+                let mut step =
+                    TensorStep::<Autodiff<Cuda>>::new(settings, placement, state, device);
+                if placement.resident {
+                    step.hold(counts)?;
+                }
+                train(&mut step)
             }))
             .unwrap_or_else(|panic| Err(cuda_error(card, panic.as_ref()))),
         }

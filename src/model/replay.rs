@@ -16,6 +16,7 @@ use crate::device::Resolved;
 use crate::error::Result;
 use crate::loader;
 use crate::matrix::Matrix;
+use crate::plan::Placement;
 
 /// What a replayed run did.
 #[derive(Debug, Clone)]
@@ -95,15 +96,38 @@ pub fn run(
     f: &Matrix,
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
+    let whole = (settings.batch_size, false);
+    run_placed(path, settings, whole, counts, l, f, orders)
+}
+
+/// The same with gradients added up over parts of so many documents, and with all counts on the device if `resident`
+/// (only the tensors know the difference).
+#[allow(clippy::too_many_arguments)]
+pub fn run_placed(
+    path: Path,
+    settings: &Settings,
+    (micro_batch, resident): (usize, bool),
+    counts: &Counts,
+    l: &Matrix,
+    f: &Matrix,
+    orders: &[Vec<usize>],
+) -> Result<Replayed> {
     let start = State::new(l.clone(), f.clone());
+    let placement = Placement {
+        micro_batch,
+        resident,
+    };
     let step: Box<dyn Step> = match path {
         Path::Tensor => {
             keep_freed_memory();
-            Box::new(TensorStep::<Autodiff<Flex>>::new(
-                settings, start, FlexDevice,
-            ))
+            let mut step =
+                TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
+            if resident {
+                step.hold(counts)?;
+            }
+            Box::new(step)
         }
-        Path::Fused => Box::new(FusedStep::new(settings, start)),
+        Path::Fused => Box::new(FusedStep::new(settings, placement, start)),
     };
     let mut tape = Tape {
         step,
@@ -160,9 +184,12 @@ pub fn gradient(
 ) -> Result<(f64, Matrix, Matrix)> {
     let settings = Settings::new(f.rows());
     let start = State::new(l.clone(), f.clone());
-    TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice).gradient(&loader::Batch {
-        view: counts.view()?,
-        rows: documents,
-        documents,
-    })
+    let whole = Placement::whole(&settings);
+    TensorStep::<Autodiff<Flex>>::new(&settings, whole, start, FlexDevice).gradient(
+        &loader::Batch {
+            view: counts.view()?,
+            rows: documents,
+            documents,
+        },
+    )
 }

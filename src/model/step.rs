@@ -4,16 +4,19 @@ use burn::module::Param;
 use burn::optim::adaptor::OptimizerAdaptor;
 use burn::optim::record::AdaptorRecord;
 use burn::optim::{
-    AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsParams, Optimizer,
+    AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsAccumulator, GradientsParams,
+    Optimizer,
 };
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
 use super::settings::Settings;
+use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
 use crate::matrix::Matrix;
+use crate::plan::Placement;
 
 /// What the training loop asks of an implementation.
 pub(crate) trait Step: Send {
@@ -76,11 +79,19 @@ pub(crate) struct TensorStep<B: AutodiffBackend> {
     optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
     losses: Vec<Tensor<B::InnerBackend, 1>>,
     device: B::Device,
+    micro_batch: usize,
+    /// All counts, where the plan says that they fit: documents x terms.
+    resident: Option<Tensor<B, 2>>,
 }
 
 impl<B: AutodiffBackend> TensorStep<B> {
     /// Goes on from a state.
-    pub(crate) fn new(settings: &Settings, state: State, device: B::Device) -> Self {
+    pub(crate) fn new(
+        settings: &Settings,
+        placement: Placement,
+        state: State,
+        device: B::Device,
+    ) -> Self {
         let optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B> = AdamWConfig::new()
             .with_weight_decay(settings.weight_decay as f32)
             // PyTorch's epsilon, which tinytopics uses; Burn's own default is 1e-5.
@@ -109,7 +120,34 @@ impl<B: AutodiffBackend> TensorStep<B> {
             optimizer: optimizer.load_record(record),
             losses: Vec::new(),
             device,
+            micro_batch: placement.micro_batch.max(1),
+            resident: None,
         }
+    }
+
+    /// Brings all counts to the device, some documents at a time, so that batches need not be sent.
+    pub(crate) fn hold(&mut self, counts: &Counts) -> Result<()> {
+        let (documents, terms) = counts.shape();
+        let all: Vec<usize> = (0..documents).collect();
+        let mut held = Tensor::<B, 2>::empty([documents, terms], &self.device);
+        for rows in all.chunks(self.micro_batch) {
+            let part = Batch {
+                view: counts.view()?,
+                rows,
+                documents: rows,
+            };
+            let part = self.sent(&part, terms);
+            let range = rows[0]..rows[0] + rows.len();
+            held = held.slice_assign([range, 0..terms], part);
+        }
+        self.resident = Some(held);
+        Ok(())
+    }
+
+    /// A batch's counts on their way to the device: batch x terms.
+    fn sent(&self, batch: &Batch<'_>, terms: usize) -> Tensor<B, 2> {
+        let data = TensorData::new(batch.dense(terms), [batch.rows.len(), terms]);
+        Tensor::from_data(data, &self.device)
     }
 
     fn model(&self) -> Result<&NeuralPoissonNmf<B>> {
@@ -129,10 +167,10 @@ impl<B: AutodiffBackend> TensorStep<B> {
             .collect();
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
-        let counts = Tensor::<B, 2>::from_data(
-            TensorData::new(batch.dense(terms), [rows, terms]),
-            &self.device,
-        );
+        let counts = match &self.resident {
+            Some(all) => all.clone().select(0, documents.clone()),
+            None => self.sent(batch, terms),
+        };
         Ok(poisson_nmf_loss(counts, model.forward(documents)))
     }
 
@@ -155,14 +193,24 @@ impl<B: AutodiffBackend> TensorStep<B> {
 
 impl<B: AutodiffBackend> Step for TensorStep<B> {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
-        let loss = self.loss(batch)?;
-        let gradients = loss.backward();
-        self.losses.push(loss.inner());
+        let mut sum = GradientsAccumulator::new();
+        let mut total: Option<Tensor<B::InnerBackend, 1>> = None;
+        // The loss is a sum over documents, and so are its gradients.
+        for part in batch.parts(self.micro_batch) {
+            let loss = self.loss(&part)?;
+            let model = self.model()?;
+            sum.accumulate(model, GradientsParams::from_grads(loss.backward(), model));
+            let loss = loss.inner();
+            total = Some(match total {
+                Some(total) => total + loss,
+                None => loss,
+            });
+        }
+        self.losses.extend(total);
         let Some(model) = self.model.take() else {
             return Err(Error::new(ErrorKind::Device, "an earlier step failed"));
         };
-        let gradients = GradientsParams::from_grads(gradients, &model);
-        self.model = Some(self.optimizer.step(learning_rate, model, gradients));
+        self.model = Some(self.optimizer.step(learning_rate, model, sum.grads()));
         Ok(())
     }
 
@@ -249,9 +297,10 @@ mod tests {
             Matrix::from_parts(rows, columns, values.collect())
         };
         let start = State::new(table(3, 2), table(2, 4));
-        let fused = |state| Box::new(FusedStep::new(&settings, state)) as Box<dyn Step>;
+        let whole = Placement::whole(&settings);
+        let fused = |state| Box::new(FusedStep::new(&settings, whole, state)) as Box<dyn Step>;
         let tensor = |state| {
-            let step = TensorStep::<Autodiff<Flex>>::new(&settings, state, FlexDevice);
+            let step = TensorStep::<Autodiff<Flex>>::new(&settings, whole, state, FlexDevice);
             Box::new(step) as Box<dyn Step>
         };
         let run = |step: &mut Box<dyn Step>, batches: &[&[usize]]| {

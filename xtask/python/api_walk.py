@@ -81,6 +81,9 @@ WALK = {
     "Device": ["let device = Device::Cpu;", "let described = device.describe();"],
     "Doctor": ["let machine = topicbook::doctor(); let well = machine.is_well();"],
     "Reading": ["let reading = Reading::Auto;"],
+    "Budget": [
+        'let budget = Budget::new(); let budget = budget.ram("3 GiB"); let budget = budget.vram(3_000_000_000u64);',
+    ],
     "TopicModel": [
         "let model = TopicModel::new(3).reading(Reading::InPlace); let model = model.reading(reading);",
         "let model = model.epochs(4); let model = model.batch_size(8); let model = model.seed(1);",
@@ -89,7 +92,9 @@ WALK = {
         "let model = model.terms(Terms::new((0..30).map(|i| format!(\"term {i}\")).collect())?);",
         "let model = model.quiet();",
         'let model = model.checkpoint("walk.checkpoint");',
+        'let model = model.budget(Budget::new().ram("3 GiB"));',
         "let settings = model.settings();",
+        "let plan = model.plan(corpus.counts())?;",
         "let fit = model.fit(corpus.counts())?;",
         "let training = model.spawn(corpus.counts())?;",
         'let checkpoint = TopicModel::resume("walk.checkpoint")?;',
@@ -97,6 +102,10 @@ WALK = {
         'let loaded = TopicModel::load("walk.safetensors")?;',
     ],
     "Settings": ["let (k, passes) = (settings.topics, settings.epochs);"],
+    "Plan": [
+        "let ram = plan.peak_ram(); let vram = plan.peak_vram(); let part = plan.micro_batch();",
+        "let items = plan.table(); let fit = plan.fit()?; let behind = plan.spawn()?;",
+    ],
     "Training": [
         "let ended = training.is_finished(); let done = training.epochs_done();",
         "let so_far = training.plot_loss();",
@@ -105,7 +114,7 @@ WALK = {
     ],
     "Checkpoint": [
         "let done = checkpoint.epochs_done(); let settings = checkpoint.settings();",
-        "let checkpoint = checkpoint.epochs(5); let checkpoint = checkpoint.device(Device::Cpu);",
+        "let checkpoint = checkpoint.budget(Budget::new()); let checkpoint = checkpoint.epochs(5); let checkpoint = checkpoint.device(Device::Cpu);",
         "let checkpoint = checkpoint.quiet();",
         "let behind = checkpoint.clone().spawn(corpus.counts())?.join()?;",
         "let resumed = checkpoint.clone().fit(corpus.counts())?;",
@@ -118,7 +127,13 @@ WALK = {
         "let aligned = fit.align_to(corpus.true_f())?; let again = fit.transform(corpus.counts())?;",
         "let top = fit.top_terms(5); let proportions = fit.doc_topics(); let history = fit.history();",
         "let curve = fit.plot_loss(); let bars = fit.plot_structure(); let words = fit.plot_top_terms(5);",
+        "let memory = fit.memory(); let memory_chart = fit.plot_memory();",
         'let order = fit.sort_documents(); fit.save("walk.safetensors")?;',
+    ],
+    "MemoryScope": [
+        'let scope = memory_scope("walk");',
+        "let highest = scope.peak(); let change = scope.change(); let over_time = scope.plot();",
+        "let mut scope = scope; scope.finish();",
     ],
     "Table": [
         'top.write_csv("top.csv")?; top.write_parquet("top.parquet")?;',
@@ -160,6 +175,9 @@ SHOWN = {
     "Settings": ["settings"],
     "Training": ["training"],
     "Checkpoint": ["checkpoint"],
+    "Budget": ["budget"],
+    "Plan": ["plan"],
+    "MemoryScope": ["scope"],
     "Fit": ["fit", "resumed"],
     "Table": ["top", "history"],
     "Chart": ["column"],

@@ -7,6 +7,7 @@
 
 mod adamw;
 mod documents;
+mod memory;
 mod shard;
 mod vector;
 
@@ -22,6 +23,7 @@ use super::step::{State, Step};
 use crate::error::Result;
 use crate::loader::Batch;
 use crate::matrix::Matrix;
+use crate::plan::Placement;
 
 /// Values of F's table in one shard, roughly: small enough to share out, large enough to be worth a task.
 const SHARD: usize = 1 << 14;
@@ -29,10 +31,19 @@ const SHARD: usize = 1 << 14;
 /// Small tables are cut into about this many shards, so that all threads have work.
 const SHARES: usize = 8;
 
+/// Terms in a shard.
+fn shard_terms(topics: usize, terms: usize) -> usize {
+    (SHARD / topics)
+        .min(terms / SHARES)
+        .max(1)
+        .next_multiple_of(TURN)
+}
+
 pub(crate) struct FusedStep {
     topics: usize,
     terms: usize,
     weight_decay: f64,
+    micro_batch: usize,
     steps: u64,
     steps_between_rests: usize,
     documents: Documents,
@@ -45,12 +56,9 @@ pub(crate) struct FusedStep {
 }
 
 impl FusedStep {
-    pub(crate) fn new(settings: &Settings, state: State) -> Self {
+    pub(crate) fn new(settings: &Settings, placement: Placement, state: State) -> Self {
         let (topics, terms) = state.f.shape();
-        let per_shard = (SHARD / topics)
-            .min(terms / SHARES)
-            .max(1)
-            .next_multiple_of(TURN);
+        let per_shard = shard_terms(topics, terms);
         let shards = (0..terms)
             .step_by(per_shard)
             .map(|first| {
@@ -62,6 +70,7 @@ impl FusedStep {
             topics,
             terms,
             weight_decay: settings.weight_decay,
+            micro_batch: placement.micro_batch.max(1),
             steps: state.steps,
             // Eight times an epoch every sleeping row is woken; in small fits, seldom enough to cost nothing.
             steps_between_rests: (state.l.rows() / (8 * settings.batch_size)).max(64),
@@ -121,9 +130,9 @@ impl FusedStep {
         (weights, scaled)
     }
 
-    /// Loss and gradients: the batch's loss, the gradients of its rows of L's table, and per topic what softmax's
-    /// backward takes from every term of F. The gradient of F's table stays in the shards.
-    fn gather(&mut self, batch: &Batch<'_>) -> (f64, Vec<f32>, Vec<f64>) {
+    /// Loss and gradients: the batch's loss and the gradients of its rows of L's table; adds to `totals`, per topic, what
+    /// softmax's backward takes from every term of F. The gradient of F's table stays in the shards.
+    fn gather(&mut self, batch: &Batch<'_>, totals: &mut [f64]) -> (f64, Vec<f32>) {
         let width = self.topics.next_multiple_of(LANES);
         let (weights, scaled) = self.weights(batch.documents, width);
         let shared = Weights {
@@ -143,7 +152,6 @@ impl FusedStep {
                 *sum += f64::from(*gradient);
             }
         }
-        let mut totals = vec![0.0; self.topics];
         let mut gradients = vec![0.0; weights.len()];
         for (row, gradients) in gradients.chunks_mut(self.topics).enumerate() {
             let weights = &weights[row * self.topics..(row + 1) * self.topics];
@@ -165,13 +173,20 @@ impl FusedStep {
                 totals[topic] += explained[topic];
             }
         }
-        (batch.documents.len() as f64 - likelihood, gradients, totals)
+        (batch.documents.len() as f64 - likelihood, gradients)
     }
 }
 
 impl Step for FusedStep {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
-        let (loss, gradients, totals) = self.gather(batch);
+        let (mut loss, mut gradients) = (0.0, Vec::new());
+        let mut totals = vec![0.0; self.topics];
+        // The shards' gradients grow from part to part; buffers are as long as a part.
+        for part in batch.parts(self.micro_batch) {
+            let (of_part, rows) = self.gather(&part, &mut totals);
+            loss += of_part;
+            gradients.extend(rows);
+        }
         self.losses.push(loss);
         self.steps += 1;
         let rates = Rates::at(self.steps, learning_rate, self.weight_decay);
