@@ -41,7 +41,7 @@ pub use fit::Fit;
 pub use matrix::Matrix;
 #[doc(hidden)]
 pub use model::replay;
-pub use model::{Checkpoint, Settings, TopicModel, Training};
+pub use model::{Checkpoint, Optimizer, Settings, TopicModel, Training};
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use progress::show_progress;
@@ -52,7 +52,8 @@ pub use terms::Terms;
 /// What a notebook's first cell brings in.
 pub mod prelude {
     pub use crate::{
-        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings,
-        Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side, stack,
+        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Optimizer, Result,
+        Settings, Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side,
+        stack,
     };
 }

@@ -6,6 +6,8 @@ mod fused;
 mod history;
 mod network;
 mod observer;
+mod operation;
+mod optimizer;
 mod position;
 mod progress;
 #[doc(hidden)]
@@ -25,6 +27,7 @@ use burn::backend::Autodiff;
 use burn_cuda::{Cuda, CudaDevice};
 
 pub use background::Training;
+pub use optimizer::Optimizer;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
@@ -313,6 +316,13 @@ impl TopicModel {
             .fix("pass one name for every column of the counts, in their order"));
         }
         let device = self.settings.device.resolve()?;
+        if device != Resolved::Cpu && self.settings.optimizer != Optimizer::AdamW {
+            return Err(Error::setting(format!(
+                "{} on {device}: row-wise optimizers run on the CPU",
+                self.settings.optimizer
+            ))
+            .fix("use Optimizer::AdamW, or Device::Cpu"));
+        }
         if device == Resolved::Cpu {
             memory::check_free(self.training_bytes(documents, terms), "this fit")?;
         }
@@ -399,6 +409,7 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
                 }
             ),
         )
+        .row("optimizer", settings.optimizer.to_string())
         .row("weight decay", settings.weight_decay.to_string())
         .row("seed", settings.seed.to_string())
 }

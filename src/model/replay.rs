@@ -66,6 +66,8 @@ impl Step for Tape {
 pub enum Path {
     /// Burn's tensors, automatic differentiation and AdamW: the reference.
     Tensor,
+    /// The same with the loss as one operation, which has a backward of its own.
+    Operation,
     /// The fused passes.
     Fused,
 }
@@ -80,10 +82,10 @@ pub fn run(
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
     let start = State::new(l.clone(), f.clone());
+    let tensor = |start| TensorStep::<Autodiff<Flex>>::new(settings, start, FlexDevice);
     let step: Box<dyn Step> = match path {
-        Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
-            settings, start, FlexDevice,
-        )),
+        Path::Tensor => Box::new(tensor(start)),
+        Path::Operation => Box::new(tensor(start).with_fused_loss()),
         Path::Fused => Box::new(FusedStep::new(settings, start)),
     };
     let mut tape = Tape {

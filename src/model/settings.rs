@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::Device;
 use crate::error::{Error, Result};
 
+use super::optimizer::Optimizer;
 use super::settings_card;
 
 /// The settings of a fit; part of every saved model. The defaults are tinytopics'.
@@ -29,6 +30,9 @@ pub struct Settings {
     /// AdamW's decoupled weight decay; 1e-5.
     #[serde(with = "crate::exact")]
     pub weight_decay: f64,
+    /// How a step moves the tables; `Optimizer::AdamW`.
+    #[serde(default)]
+    pub optimizer: Optimizer,
     /// The seed of the starting point and of the order of the batches; 0.
     pub seed: u64,
     /// Where to train; `Device::Auto`.
@@ -47,6 +51,7 @@ impl Settings {
             t_0: 20,
             t_mult: 1,
             weight_decay: 1e-5,
+            optimizer: Optimizer::AdamW,
             seed: 0,
             device: Device::Auto,
         }

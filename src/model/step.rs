@@ -7,9 +7,10 @@ use burn::optim::{
     AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsParams, Optimizer,
 };
 use burn::tensor::backend::{AutodiffBackend, Backend};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData, TensorPrimitive};
 
 use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
+use super::operation::FusedLoss;
 use super::settings::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
@@ -76,9 +77,11 @@ pub(crate) struct TensorStep<B: AutodiffBackend> {
     optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
     losses: Vec<Tensor<B::InnerBackend, 1>>,
     device: B::Device,
+    /// The loss as one operation, in the place of automatic differentiation through all of its parts.
+    fused_loss: bool,
 }
 
-impl<B: AutodiffBackend> TensorStep<B> {
+impl<B: FusedLoss> TensorStep<B> {
     /// Goes on from a state.
     pub(crate) fn new(settings: &Settings, state: State, device: B::Device) -> Self {
         let optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B> = AdamWConfig::new()
@@ -109,7 +112,14 @@ impl<B: AutodiffBackend> TensorStep<B> {
             optimizer: optimizer.load_record(record),
             losses: Vec::new(),
             device,
+            fused_loss: false,
         }
+    }
+
+    /// The same with the loss as one operation.
+    pub(crate) fn with_fused_loss(mut self) -> Self {
+        self.fused_loss = true;
+        self
     }
 
     fn model(&self) -> Result<&NeuralPoissonNmf<B>> {
@@ -129,6 +139,12 @@ impl<B: AutodiffBackend> TensorStep<B> {
             .collect();
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
+        if self.fused_loss {
+            let l = model.l.val().select(0, documents).into_primitive();
+            let f = model.f.val().into_primitive();
+            let loss = B::fused_loss(l.tensor(), f.tensor(), batch)?;
+            return Ok(Tensor::from_primitive(TensorPrimitive::Float(loss)));
+        }
         let counts = Tensor::<B, 2>::from_data(
             TensorData::new(batch.dense(terms), [rows, terms]),
             &self.device,
@@ -153,7 +169,7 @@ impl<B: AutodiffBackend> TensorStep<B> {
     }
 }
 
-impl<B: AutodiffBackend> Step for TensorStep<B> {
+impl<B: FusedLoss> Step for TensorStep<B> {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
         let loss = self.loss(batch)?;
         let gradients = loss.backward();
@@ -209,7 +225,7 @@ fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
         .collect())
 }
 
-fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
+pub(super) fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
     let [rows, columns] = tensor.dims();
     Matrix::new(
         rows,
