@@ -25,6 +25,7 @@ mod loader;
 mod matrix;
 mod memory;
 mod model;
+mod place;
 mod progress;
 mod random;
 mod simd;
@@ -42,6 +43,7 @@ pub use matrix::Matrix;
 #[doc(hidden)]
 pub use model::replay;
 pub use model::{Checkpoint, Optimizer, Settings, TopicModel, Training};
+pub use place::TablePlace;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use progress::show_progress;
@@ -53,7 +55,7 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Optimizer, Result,
-        Settings, Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side,
-        stack,
+        Settings, Synthetic, Table, TablePlace, Terms, TopicModel, Training, show_progress,
+        side_by_side, stack,
     };
 }

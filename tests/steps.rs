@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use topicbook::replay::{self, Path, Replayed};
-use topicbook::{Counts, Matrix, TopicModel};
+use topicbook::{Counts, Matrix, Optimizer, TablePlace, TopicModel};
 
 /// Uniform numbers from a seed.
 struct Random(u64);
@@ -189,4 +189,45 @@ fn many_topics_and_any_number_of_threads() {
     assert_eq!(one.f(), many.f());
     assert_eq!(one.l(), many.l());
     assert_eq!(one.loss().to_bits(), many.loss().to_bits());
+}
+
+/// Row-wise optimizers, and tables in a file: the same bits as in memory, and a fit that learns.
+#[test]
+fn every_optimizer_learns_and_a_table_in_a_file_is_the_same() {
+    let corpus = topicbook::Synthetic::new(96, 60, 4)
+        .avg_doc_length(500)
+        .seed(5)
+        .generate()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (optimizer, rate) in [
+        (Optimizer::AdamW, 0.05),
+        (Optimizer::RowwiseAdamW, 0.05),
+        (Optimizer::RowwiseAdam, 0.05),
+        (Optimizer::RowwiseRmsProp, 0.01),
+        (Optimizer::RowwiseAdagrad, 0.5),
+        (Optimizer::RowwiseSgd, 1e-4),
+    ] {
+        let model = TopicModel::new(4)
+            .optimizer(optimizer)
+            .max_lr(rate)
+            .base_lr(rate / 5.0)
+            .epochs(25)
+            .seed(2)
+            .quiet();
+        let fit = model.fit(corpus.counts()).unwrap();
+        let first = model.clone().epochs(1).fit(corpus.counts()).unwrap();
+        let (start, end) = (
+            first.log_likelihood_per_token(),
+            fit.log_likelihood_per_token(),
+        );
+        assert!(end > start + 0.05, "{optimizer}: {start} to {end}");
+        let in_file = model
+            .table_place(TablePlace::File(folder.path().into()))
+            .fit(corpus.counts())
+            .unwrap();
+        assert_eq!(fit.l(), in_file.l());
+        assert_eq!(fit.f(), in_file.f());
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
 }

@@ -42,6 +42,7 @@ use crate::fit::Fit;
 use crate::loader;
 use crate::matrix::Matrix;
 use crate::memory;
+use crate::place::TablePlace;
 use crate::terms::Terms;
 
 use background::panic_text;
@@ -230,9 +231,9 @@ impl TopicModel {
             checkpoint::check_place(path)?;
         }
         let (documents, terms) = counts.shape();
-        let (l, f) = initial_tables(&self.settings, documents, terms);
+        let (l, f) = initial_tables(&self.settings, documents, terms)?;
         Ok(Beginning {
-            state: State::new(l, f),
+            state: State::new(l, f, &self.settings.table_place)?,
             position: Position::default(),
             history: Vec::new(),
             earlier: Earlier::Foreign,
@@ -339,7 +340,11 @@ impl TopicModel {
         let k = self.settings.topics as u64;
         let batch = self.settings.batch_size.min(documents) as u64;
         let per_entry = if self.checkpoint.is_some() { 44 } else { 28 };
-        per_entry * k * (documents + terms) as u64 + 24 * batch * terms as u64
+        let rows = match self.settings.table_place {
+            TablePlace::Memory => documents + terms,
+            TablePlace::File(_) => terms,
+        };
+        per_entry * k * rows as u64 + 24 * batch * terms as u64
     }
 
     fn run(
@@ -368,7 +373,7 @@ impl TopicModel {
                         .fix("free some memory, or raise the limit of threads of this process")
                         .because(error)
                 })?
-                .install(|| train(&mut FusedStep::new(settings, state))),
+                .install(|| train(&mut FusedStep::new(settings, state)?)),
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 train(&mut TensorStep::<Autodiff<Cuda>>::new(
@@ -410,6 +415,7 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
             ),
         )
         .row("optimizer", settings.optimizer.to_string())
+        .row("the table behind L", settings.table_place.to_string())
         .row("weight decay", settings.weight_decay.to_string())
         .row("seed", settings.seed.to_string())
 }

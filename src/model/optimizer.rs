@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::TopicModel;
 use crate::display::Card;
+use crate::place::TablePlace;
 
 /// How a step moves the free tables behind L and F.
 ///
@@ -67,6 +68,12 @@ impl TopicModel {
     /// How a step moves the tables; [`Optimizer::AdamW`], tinytopics' law, by default. The others run on the CPU.
     pub fn optimizer(mut self, optimizer: Optimizer) -> Self {
         self.settings.optimizer = optimizer;
+        self
+    }
+
+    /// Where the table behind L lives during a fit, and L itself afterwards; [`TablePlace::Memory`] by default.
+    pub fn table_place(mut self, place: TablePlace) -> Self {
+        self.settings.table_place = place;
         self
     }
 }

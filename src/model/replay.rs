@@ -1,13 +1,17 @@
 //! One run of the loop from a given start and in a given order, for tests and benchmarks that replay another program's
 //! run. Not part of the API.
 
+use std::time::Instant;
+
 use burn::backend::flex::FlexDevice;
 use burn::backend::{Autodiff, Flex};
+use rand::RngExt;
 
 use super::fused::FusedStep;
 use super::history::Recorder;
 use super::position::Position;
 use super::settings::Settings;
+use super::start::initial_tables;
 use super::step::{State, Step, TensorStep};
 use super::train;
 use crate::counts::Counts;
@@ -15,6 +19,7 @@ use crate::device::Resolved;
 use crate::error::Result;
 use crate::loader;
 use crate::matrix::Matrix;
+use crate::random::{Purpose, stream};
 
 /// What a replayed run did.
 #[derive(Debug, Clone)]
@@ -72,6 +77,15 @@ pub enum Path {
     Fused,
 }
 
+fn begin(path: Path, settings: &Settings, start: State) -> Result<Box<dyn Step>> {
+    let tensor = |start| TensorStep::<Autodiff<Flex>>::new(settings, start, FlexDevice);
+    Ok(match path {
+        Path::Tensor => Box::new(tensor(start)),
+        Path::Operation => Box::new(tensor(start).with_fused_loss()),
+        Path::Fused => Box::new(FusedStep::new(settings, start)?),
+    })
+}
+
 /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
 pub fn run(
     path: Path,
@@ -81,13 +95,8 @@ pub fn run(
     f: &Matrix,
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
-    let start = State::new(l.clone(), f.clone());
-    let tensor = |start| TensorStep::<Autodiff<Flex>>::new(settings, start, FlexDevice);
-    let step: Box<dyn Step> = match path {
-        Path::Tensor => Box::new(tensor(start)),
-        Path::Operation => Box::new(tensor(start).with_fused_loss()),
-        Path::Fused => Box::new(FusedStep::new(settings, start)),
-    };
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
+    let step = begin(path, settings, start)?;
     let mut tape = Tape {
         step,
         losses: Vec::new(),
@@ -127,10 +136,36 @@ pub fn gradient(
     documents: &[usize],
 ) -> Result<(f64, Matrix, Matrix)> {
     let settings = Settings::new(f.rows());
-    let start = State::new(l.clone(), f.clone());
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
     TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice).gradient(&loader::Batch {
         view: counts.view()?,
         rows: documents,
         documents,
     })
+}
+
+/// Iterations a second over random batches, from random tables.
+pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize) -> Result<f64> {
+    let (documents, terms) = counts.shape();
+    let (l, f) = initial_tables(settings, documents, terms)?;
+    let mut step = begin(path, settings, State::new(l, f, &settings.table_place)?)?;
+    let view = counts.view()?;
+    let mut random = stream(settings.seed, Purpose::BatchOrder, 0);
+    let mut run = |steps: usize| -> Result<f64> {
+        let began = Instant::now();
+        for _ in 0..steps {
+            let documents: Vec<usize> = (0..settings.batch_size)
+                .map(|_| random.random_range(0..documents))
+                .collect();
+            let batch = loader::Batch {
+                view,
+                rows: &documents,
+                documents: &documents,
+            };
+            step.step(&batch, settings.max_lr)?;
+        }
+        Ok(steps as f64 / began.elapsed().as_secs_f64())
+    };
+    run(steps.div_ceil(10))?;
+    run(steps)
 }

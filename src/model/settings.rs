@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::place::TablePlace;
 
 use super::optimizer::Optimizer;
 use super::settings_card;
@@ -33,6 +34,9 @@ pub struct Settings {
     /// How a step moves the tables; `Optimizer::AdamW`.
     #[serde(default)]
     pub optimizer: Optimizer,
+    /// Where the table behind L lives during a fit; `TablePlace::Memory`.
+    #[serde(default)]
+    pub table_place: TablePlace,
     /// The seed of the starting point and of the order of the batches; 0.
     pub seed: u64,
     /// Where to train; `Device::Auto`.
@@ -52,6 +56,7 @@ impl Settings {
             t_mult: 1,
             weight_decay: 1e-5,
             optimizer: Optimizer::AdamW,
+            table_place: TablePlace::Memory,
             seed: 0,
             device: Device::Auto,
         }

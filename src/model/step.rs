@@ -15,6 +15,7 @@ use super::settings::Settings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
 use crate::matrix::Matrix;
+use crate::place::TablePlace;
 
 /// What the training loop asks of an implementation.
 pub(crate) trait Step: Send {
@@ -53,20 +54,20 @@ pub(crate) struct State {
 
 impl State {
     /// The state before the first step.
-    pub(crate) fn new(l: Matrix, f: Matrix) -> Self {
-        let zeros = |table: &Matrix| {
+    pub(crate) fn new(l: Matrix, f: Matrix, place_of_l: &TablePlace) -> Result<Self> {
+        let zeros = |table: &Matrix, place: &TablePlace| -> Result<[Matrix; 2]> {
             let (rows, columns) = table.shape();
             // One table of zeros, shared by both moments.
-            let zeros = Matrix::from_parts(rows, columns, vec![0.0; rows * columns]);
-            [zeros.clone(), zeros]
+            let zeros = Matrix::of(rows, columns, place.zeros(rows * columns)?);
+            Ok([zeros.clone(), zeros])
         };
-        Self {
-            l_moments: zeros(&l),
-            f_moments: zeros(&f),
+        Ok(Self {
+            l_moments: zeros(&l, place_of_l)?,
+            f_moments: zeros(&f, &TablePlace::Memory)?,
             l,
             f,
             steps: 0,
-        }
+        })
     }
 }
 
@@ -204,7 +205,7 @@ impl<B: FusedLoss> Step for TensorStep<B> {
         let (l, f) = (table(&model.l)?, table(&model.f)?);
         let record = self.optimizer.to_record();
         let (Some(of_l), Some(of_f)) = (record.get(&model.l.id), record.get(&model.f.id)) else {
-            return Ok(State::new(l, f));
+            return State::new(l, f, &TablePlace::Memory);
         };
         let of_l = of_l.clone().into_state::<2>().momentum;
         let of_f = of_f.clone().into_state::<2>().momentum;
@@ -264,8 +265,8 @@ mod tests {
             let values = (0..rows * columns).map(|i| 0.01 * (i * i % 17) as f32);
             Matrix::from_parts(rows, columns, values.collect())
         };
-        let start = State::new(table(3, 2), table(2, 4));
-        let fused = |state| Box::new(FusedStep::new(&settings, state)) as Box<dyn Step>;
+        let start = State::new(table(3, 2), table(2, 4), &TablePlace::Memory).unwrap();
+        let fused = |state| Box::new(FusedStep::new(&settings, state).unwrap()) as Box<dyn Step>;
         let tensor = |state| {
             let step = TensorStep::<Autodiff<Flex>>::new(&settings, state, FlexDevice);
             Box::new(step) as Box<dyn Step>

@@ -55,3 +55,12 @@ pub fn peers(places: &Places) -> Result<()> {
         .env("CARGO_TARGET_DIR", &places.target)
         .current_dir(&places.root))
 }
+
+/// The fused step against the machine's measured peaks, and how optimizers grow with the number of documents.
+pub fn fused(places: &Places) -> Result<()> {
+    run(command("cargo")
+        .args(["test", "--quiet", "--bench", "fused", "--"])
+        .arg(places.root.join("benches"))
+        .current_dir(&places.root)
+        .env("CARGO_TARGET_DIR", &places.target))
+}

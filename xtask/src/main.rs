@@ -31,6 +31,7 @@ cargo xtask <command>
   setup            makes everything the other commands need: Python environment, evcxr, library, kernel
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
   bench peers      fits and generates beside tinytopics; the record goes to benches/peers.json and peers.md
+  bench fused      the fused step against the machine's peaks, optimizers against documents: fused.json and fused.md
   corpus           gathers the texts of notebook 05 into build/
 
 Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
@@ -61,6 +62,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
         ["bench", "peers"] => bench::peers(&Places::of_xtask()?)?,
+        ["bench", "fused"] => bench::fused(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {

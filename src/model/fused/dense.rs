@@ -47,22 +47,12 @@ simd_dispatch! {
             let mut rates = [[0.0f32; LANES]; TERMS];
             for (topic, weights) in tile.by_topic.as_chunks::<LANES>().0[..topics].iter().enumerate() {
                 for term in 0..TERMS {
-                    let value = rows[term][topic];
-                    for lane in 0..LANES {
-                        rates[term][lane] = weights[lane].mul_add(value, rates[term][lane]);
-                    }
+                    rates[term] = add(rates[term], weights, rows[term][topic]);
                 }
             }
             let mut logarithms = [0.0f32; LANES];
-            for term in 0..TERMS {
-                for lane in 0..LANES {
-                    let (rate, count) = (rates[term][lane], counts[term][lane]);
-                    // The logarithm is cut off below, and its slope with it.
-                    let cut = rate < SMALLEST_RATE as f32;
-                    let held = if cut { SMALLEST_RATE as f32 } else { rate };
-                    logarithms[lane] = count.mul_add(ln(held), logarithms[lane]);
-                    counts[term][lane] = if cut { 0.0 } else { count / held };
-                }
+            for (rates, counts) in rates.iter().zip(counts) {
+                *counts = share(rates, counts, &mut logarithms);
             }
             for lane in 0..LANES {
                 total[lane] += f64::from(logarithms[lane]);
@@ -75,34 +65,58 @@ simd_dispatch! {
             for (topic, gradients) in gradients.as_chunks_mut::<LANES>().0[..topics].iter_mut().enumerate() {
                 let mut sums = *gradients;
                 for term in 0..TERMS {
-                    let value = rows[term][topic];
-                    for lane in 0..LANES {
-                        sums[lane] = shares[term][lane].mul_add(value, sums[lane]);
-                    }
+                    sums = add(sums, &shares[term], rows[term][topic]);
                 }
                 *gradients = sums;
             }
         }
         let width = topics.next_multiple_of(LANES);
         for (turn, shares) in shares[..used].as_chunks::<TERMS>().0.iter().enumerate() {
+            // By reference each: the compiler must not take terms for lanes.
+            let shares: [&[f32; LANES]; TERMS] = std::array::from_fn(|term| &shares[term]);
+            let rows = &mut table_gradient[turn * TERMS * width..][..TERMS * width];
             for block in (0..width).step_by(LANES) {
                 let mut sums = [[0.0f32; LANES]; TERMS];
                 for (document, weights) in tile.by_document.chunks_exact(width).enumerate().take(LANES) {
-                    let (weights, _) = weights[block..].as_chunks::<LANES>();
+                    let weights = &weights[block..].as_chunks::<LANES>().0[0];
                     for term in 0..TERMS {
-                        let share = shares[term][document];
-                        for lane in 0..LANES {
-                            sums[term][lane] = weights[0][lane].mul_add(share, sums[term][lane]);
-                        }
+                        sums[term] = add(sums[term], weights, shares[term][document]);
                     }
                 }
-                for term in 0..TERMS {
-                    let at = (turn * TERMS + term) * width + block;
-                    for (out, sum) in table_gradient[at..at + LANES].iter_mut().zip(&sums[term]) {
-                        *out += sum;
+                for (term, sums) in sums.iter().enumerate() {
+                    let out = &mut rows[term * width + block..].as_chunks_mut::<LANES>().0[0];
+                    for lane in 0..LANES {
+                        out[lane] += sums[lane];
                     }
                 }
             }
         }
     }
+}
+
+#[inline(always)]
+fn add(mut sums: [f32; LANES], values: &[f32; LANES], factor: f32) -> [f32; LANES] {
+    for lane in 0..LANES {
+        sums[lane] = values[lane].mul_add(factor, sums[lane]);
+    }
+    sums
+}
+
+/// count / rate, cut off with the logarithm of the rate, which is added to `logarithms` times the count.
+#[inline(always)]
+fn share(
+    rates: &[f32; LANES],
+    counts: &[f32; LANES],
+    logarithms: &mut [f32; LANES],
+) -> [f32; LANES] {
+    const SMALLEST: f32 = SMALLEST_RATE as f32;
+    let mut shares = [0.0; LANES];
+    for lane in 0..LANES {
+        let (rate, count) = (rates[lane], counts[lane]);
+        let held = if rate > SMALLEST { rate } else { SMALLEST };
+        logarithms[lane] = count.mul_add(ln(held), logarithms[lane]);
+        let share = count / held;
+        shares[lane] = if rate < SMALLEST { 0.0 } else { share };
+    }
+    shares
 }

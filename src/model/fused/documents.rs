@@ -8,7 +8,9 @@
 
 use super::rule::{BETA1, BETA2, EPSILON, Law, Rates, Rule, with_rule};
 use super::softmax;
+use crate::error::Result;
 use crate::matrix::Matrix;
+use crate::place::{TablePlace, Values};
 use crate::simd::simd_dispatch;
 
 /// Steps after which a sleeping row hardly moves: (0.9 / sqrt(0.999))^256 is 2e-12.
@@ -19,7 +21,8 @@ const TABLES: usize = 3;
 pub(super) struct Documents {
     topics: usize,
     /// Documents x tables x topics: all that a step needs of a document lies side by side.
-    rows: Vec<f32>,
+    rows: Values,
+    place: TablePlace,
     asleep: Option<Asleep>,
 }
 
@@ -37,19 +40,26 @@ struct Asleep {
 
 impl Documents {
     /// `dense` when all rows move at every step, by AdamW.
-    pub(super) fn new(free: &Matrix, moments: [&Matrix; 2], dense: bool) -> Self {
+    pub(super) fn new(
+        free: &Matrix,
+        moments: [&Matrix; 2],
+        dense: bool,
+        place: &TablePlace,
+    ) -> Result<Self> {
         let (documents, topics) = free.shape();
-        let mut rows = Vec::with_capacity(free.values().len() * TABLES);
-        for document in 0..documents {
-            for table in [free, moments[0], moments[1]] {
-                rows.extend_from_slice(table.row(document));
+        let mut rows = place.zeros(free.values().len() * TABLES)?;
+        for (document, rows) in rows.chunks_exact_mut(topics * TABLES).enumerate() {
+            let tables = [free, moments[0], moments[1]];
+            for (table, part) in tables.iter().zip(rows.chunks_exact_mut(topics)) {
+                part.copy_from_slice(table.row(document));
             }
         }
-        Self {
+        Ok(Self {
             topics,
             rows,
+            place: place.clone(),
             asleep: dense.then(|| Asleep::new(documents)),
-        }
+        })
     }
 
     pub(super) fn rows(&self) -> usize {
@@ -68,7 +78,7 @@ impl Documents {
     }
 
     /// The same for a row that is up to date, as all are after [`refresh`](Self::refresh).
-    pub(super) fn softmax(&self, document: usize, weights: &mut [f32]) {
+    fn softmax(&self, document: usize, weights: &mut [f32]) {
         let first = document * self.topics * TABLES;
         weights.copy_from_slice(&self.rows[first..first + self.topics]);
         softmax(weights);
@@ -101,12 +111,27 @@ impl Documents {
     }
 
     /// The free table and its moments; call after [`refresh`](Self::refresh).
-    pub(super) fn tables(&self) -> [Matrix; TABLES] {
-        std::array::from_fn(|table| {
-            let rows = self.rows.chunks_exact(self.topics);
-            let values = rows.skip(table).step_by(TABLES).flatten().copied();
-            Matrix::from_parts(self.rows(), self.topics, values.collect())
-        })
+    pub(super) fn tables(&self) -> Result<[Matrix; TABLES]> {
+        let table = |table: usize| {
+            let parts = self.rows.chunks_exact(self.topics);
+            let mut parts = parts.skip(table).step_by(TABLES);
+            self.table(|_, row| row.copy_from_slice(parts.next().unwrap_or_default()))
+        };
+        Ok([table(0)?, table(1)?, table(2)?])
+    }
+
+    /// L: the softmax of every row; call after [`refresh`](Self::refresh).
+    pub(super) fn probabilities(&self) -> Result<Matrix> {
+        self.table(|document, row| self.softmax(document, row))
+    }
+
+    /// A table of documents x topics, where the rows live.
+    fn table(&self, mut fill: impl FnMut(usize, &mut [f32])) -> Result<Matrix> {
+        let mut values = self.place.zeros(self.rows() * self.topics)?;
+        for (document, row) in values.chunks_exact_mut(self.topics).enumerate() {
+            fill(document, row);
+        }
+        Ok(Matrix::of(self.rows(), self.topics, values))
     }
 }
 
@@ -235,7 +260,7 @@ mod tests {
         table[6..9].copy_from_slice(&start[3..]);
         let zeros = Matrix::from_parts(4, 3, vec![0.0; 12]);
         let free = Matrix::from_parts(4, 3, table);
-        let mut ours = Documents::new(&free, [&zeros, &zeros], false);
+        let mut ours = Documents::new(&free, [&zeros, &zeros], false, &TablePlace::Memory).unwrap();
         let (mut theirs, mut state) = (tensor(&start), None);
         for time in 1..=50 {
             let (rate, gradients) = (0.05 / time as f64, numbers(time));
@@ -248,7 +273,7 @@ mod tests {
             );
             (theirs, state) = burn.step(rate, theirs, tensor(&gradients), state);
         }
-        let [ours, ..] = ours.tables();
+        let [ours, ..] = ours.tables().unwrap();
         let theirs: Vec<f32> = theirs.into_data().into_vec().unwrap();
         for (ours, theirs) in [(ours.row(0), &theirs[..3]), (ours.row(2), &theirs[3..])] {
             for (a, b) in ours.iter().zip(theirs) {

@@ -1,5 +1,7 @@
 //! A range of terms: its part of a batch's loss and gradients.
 
+use std::ops::Range;
+
 use super::dense::{TERMS, TILE, Tile, gather_tile};
 use super::sparse::{Place, WIDEST, gather_document};
 use super::vector::{LANES, exp};
@@ -30,6 +32,8 @@ pub(super) struct Gather {
     pub(super) weight_gradients: Vec<f32>,
     /// What these terms contribute to the batch's sum of x log rate.
     pub(super) likelihood: f64,
+    /// For each document of the batch, its part of a sparse row.
+    ranges: Vec<Range<usize>>,
     places: Vec<Place>,
     counts: Vec<f32>,
 }
@@ -72,7 +76,7 @@ impl<'a> Weights<'a> {
 }
 
 impl Gather {
-    pub(super) fn new(range: std::ops::Range<usize>, topics: usize) -> Self {
+    pub(super) fn new(range: Range<usize>, topics: usize) -> Self {
         let terms = range.len();
         let width = topics.next_multiple_of(LANES);
         Self {
@@ -86,6 +90,7 @@ impl Gather {
             touched: 0,
             weight_gradients: Vec::new(),
             likelihood: 0.0,
+            ranges: Vec::new(),
             places: Vec::new(),
             counts: Vec::new(),
         }
@@ -160,14 +165,20 @@ impl Gather {
         }
     }
 
-    fn nonzeros(&self, counts: &View<'_>, all_terms: usize, rows: &[usize]) -> usize {
-        let count = |&row: &usize| match counts {
-            View::Csr(csr) => part(csr.row(row), self.first, self.terms).0.len(),
+    /// How many nonzero counts the batch has in these terms; keeps where they are in sparse rows.
+    fn nonzeros(&mut self, counts: &View<'_>, all_terms: usize, rows: &[usize]) -> usize {
+        match counts {
+            View::Csr(csr) => {
+                self.ranges.clear();
+                let range = |&row: &usize| part(csr.row(row).0, self.first, self.terms);
+                self.ranges.extend(rows.iter().map(range));
+                self.ranges.iter().map(Range::len).sum()
+            }
             View::Dense(values) => with_values!(DenseRows, values, all => {
-                count_nonzeros(&all[row * all_terms + self.first..][..self.terms])
+                let count = |&row: &usize| count_nonzeros(&all[row * all_terms + self.first..][..self.terms]);
+                rows.iter().map(count).sum()
             }),
-        };
-        rows.iter().map(count).sum()
+        }
     }
 
     fn gather_documents(&mut self, counts: &View<'_>, all_terms: usize, weights: &Weights<'_>) {
@@ -179,10 +190,13 @@ impl Gather {
         values.resize(self.terms, 0.0);
         let tables = weights.by_document.chunks(width);
         let tables = tables.zip(gradients.chunks_mut(width));
-        for (&row, (weights, gradients)) in weights.rows.iter().zip(tables) {
+        for (document, (weights_of_one, gradients)) in tables.enumerate().take(weights.rows.len()) {
+            let row = weights.rows[document];
             let (found, stored) = match counts {
                 View::Csr(csr) => {
-                    let (columns, values) = part(csr.row(row), self.first, self.terms);
+                    let (columns, values) = csr.row(row);
+                    let range = self.ranges[document].clone();
+                    let (columns, values) = (&columns[range.clone()], &values[range]);
                     for (place, column) in places.iter_mut().zip(columns) {
                         place.term = column - self.first as u32;
                     }
@@ -199,11 +213,12 @@ impl Gather {
                     place.slot = self.touched;
                     self.slots[place.term as usize] = place.slot;
                     self.touched += 1;
-                    self.gradient[place.slot as usize * width..][..width].fill(0.0);
+                    let row = &mut self.gradient[place.slot as usize * width..][..width];
+                    row.as_chunks_mut::<LANES>().0.fill([0.0; LANES]);
                 }
             }
             gather_document(
-                weights,
+                weights_of_one,
                 gradients,
                 &places[..found],
                 &stored[..found],
@@ -274,7 +289,7 @@ impl Gradients<'_> {
     #[inline(always)]
     pub(super) fn pack(
         &self,
-        terms: std::ops::Range<usize>,
+        terms: Range<usize>,
         topics: usize,
         packed: &mut [f32],
         clean: &mut bool,
@@ -320,15 +335,11 @@ simd_dispatch! {
     }
 }
 
-/// The part of a sparse row that lies in `first..first + terms`.
-fn part<'a>(
-    (columns, values): (&'a [u32], &'a [f32]),
-    first: usize,
-    terms: usize,
-) -> (&'a [u32], &'a [f32]) {
+/// Where a sparse row has columns in `first..first + terms`.
+fn part(columns: &[u32], first: usize, terms: usize) -> Range<usize> {
     let start = columns.partition_point(|&column| (column as usize) < first);
     let length = columns[start..].partition_point(|&column| (column as usize) < first + terms);
-    (&columns[start..][..length], &values[start..][..length])
+    start..start + length
 }
 
 fn count_nonzeros<T: Element>(row: &[T]) -> usize {
@@ -362,8 +373,9 @@ fn fill_tile(
     for (lane, &row) in rows.iter().enumerate() {
         match counts {
             View::Csr(csr) => {
-                let (columns, values) = part(csr.row(row), first, terms);
-                for (column, value) in columns.iter().zip(values) {
+                let (columns, values) = csr.row(row);
+                let range = part(columns, first, terms);
+                for (column, value) in columns[range.clone()].iter().zip(&values[range]) {
                     tile[*column as usize - first][lane] = *value;
                 }
             }

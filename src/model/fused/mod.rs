@@ -66,7 +66,7 @@ pub(crate) struct FusedStep {
 }
 
 impl FusedStep {
-    pub(crate) fn new(settings: &Settings, state: State) -> Self {
+    pub(crate) fn new(settings: &Settings, state: State) -> Result<Self> {
         let (topics, terms) = state.f.shape();
         let per_shard = per_shard(topics, terms);
         let shards = (0..terms)
@@ -90,14 +90,15 @@ impl FusedStep {
                 &state.l,
                 [&state.l_moments[0], &state.l_moments[1]],
                 settings.optimizer == Optimizer::AdamW,
-            ),
+                &settings.table_place,
+            )?,
             shards,
             scales: vec![0.0; topics],
             offsets: vec![0.0; topics],
             losses: Vec::new(),
         };
         step.refresh();
-        step
+        Ok(step)
     }
 
     /// Everything that is derived is derived anew: a continued fit starts here with the same bits.
@@ -235,16 +236,12 @@ impl Step for FusedStep {
     }
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
-        let mut l = vec![0.0; self.documents.rows() * self.topics];
-        for (document, weights) in l.chunks_mut(self.topics).enumerate() {
-            self.documents.softmax(document, weights);
-        }
         let mut f = vec![0.0; self.topics * self.terms];
         for shard in &self.shards {
             shard.copy_probabilities(self.terms, &self.scales, &mut f);
         }
         Ok((
-            Matrix::from_parts(self.documents.rows(), self.topics, l),
+            self.documents.probabilities()?,
             Matrix::from_parts(self.topics, self.terms, f),
         ))
     }
@@ -260,7 +257,7 @@ impl Step for FusedStep {
             .for_each(|shard| shard.copy_tables(self.terms, &mut f));
         let [f, f_moment1, f_moment2] =
             f.map(|values| Matrix::from_parts(self.topics, self.terms, values));
-        let [l, l_moment1, l_moment2] = self.documents.tables();
+        let [l, l_moment1, l_moment2] = self.documents.tables()?;
         Ok(State {
             l,
             f,

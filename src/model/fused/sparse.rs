@@ -8,8 +8,6 @@ use crate::simd::simd_dispatch;
 pub(super) const WIDEST: usize = 4 * LANES;
 /// Nonzero counts worked on at once.
 const CHUNK: usize = 4 * LANES;
-/// What is left of a product's lanes before the last sum.
-const QUARTER: usize = LANES / 4;
 
 /// Where a nonzero count's term lies.
 #[derive(Clone, Copy, Default)]
@@ -37,28 +35,29 @@ simd_dispatch! {
         let mut total = [0.0f64; LANES];
         let strides = (topics, weights.len());
         for (places, counts) in places.chunks(CHUNK).zip(counts.chunks(CHUNK)) {
-            let mut quarters = [[0.0f32; QUARTER]; CHUNK];
+            let mut products = [[0.0f32; LANES]; CHUNK];
             for (block, weights) in weights.chunks(WIDEST).enumerate() {
                 let exps = &exps[block * WIDEST..];
                 match weights.len() / LANES {
-                    1 => add_products::<1>(weights, exps, places, topics, &mut quarters),
-                    2 => add_products::<2>(weights, exps, places, topics, &mut quarters),
-                    3 => add_products::<3>(weights, exps, places, topics, &mut quarters),
-                    _ => add_products::<4>(weights, exps, places, topics, &mut quarters),
+                    1 => add_products::<1>(weights, exps, places, topics, &mut products),
+                    2 => add_products::<2>(weights, exps, places, topics, &mut products),
+                    3 => add_products::<3>(weights, exps, places, topics, &mut products),
+                    _ => add_products::<4>(weights, exps, places, topics, &mut products),
                 }
             }
+            let rates = sums(&products);
             // Counts of 0 fill the chunk up: they change nothing.
             let mut shares = [0.0f32; CHUNK];
             shares[..counts.len()].copy_from_slice(counts);
             let mut logarithms = [0.0f32; CHUNK];
             for lane in 0..CHUNK {
-                let [a, b, c, d] = quarters[lane];
-                let (rate, count) = ((a + b) + (c + d), shares[lane]);
+                let (rate, count) = (rates[lane], shares[lane]);
                 // The logarithm is cut off below, and its slope with it.
-                let cut = rate < SMALLEST_RATE as f32;
-                let held = if cut { SMALLEST_RATE as f32 } else { rate };
+                let smallest = SMALLEST_RATE as f32;
+                let held = if rate > smallest { rate } else { smallest };
                 logarithms[lane] = count * ln(held);
-                shares[lane] = if cut { 0.0 } else { count / held };
+                let share = count / held;
+                shares[lane] = if rate < smallest { 0.0 } else { share };
             }
             for logarithms in logarithms.chunks_exact(LANES) {
                 for (total, logarithm) in total.iter_mut().zip(logarithms) {
@@ -81,35 +80,44 @@ simd_dispatch! {
     }
 }
 
-/// Adds the product of the weights with each term's row, a quarter of its lanes left to sum up. Rows are read past their
-/// end into the next one's; the weights there are zero.
+/// Adds the product of the weights with each term's row. Rows are read past their end into the next one's; the weights
+/// there are zero.
 #[inline(always)]
 fn add_products<const REGISTERS: usize>(
     weights: &[f32],
     exps: &[f32],
     places: &[Place],
     topics: usize,
-    quarters: &mut [[f32; QUARTER]; CHUNK],
+    products: &mut [[f32; LANES]; CHUNK],
 ) {
     let weights: [[f32; LANES]; REGISTERS] =
         std::array::from_fn(|r| std::array::from_fn(|lane| weights[r * LANES + lane]));
-    for (quarter, place) in quarters.iter_mut().zip(places) {
+    for (products, place) in products.iter_mut().zip(places) {
         let (row, _) =
             exps[place.term as usize * topics..][..REGISTERS * LANES].as_chunks::<LANES>();
-        let mut products = [0.0f32; LANES];
         for (weights, values) in weights.iter().zip(row) {
             for lane in 0..LANES {
                 products[lane] = weights[lane].mul_add(values[lane], products[lane]);
             }
         }
-        let mut half = [0.0f32; LANES / 2];
-        for lane in 0..LANES / 2 {
-            half[lane] = products[lane] + products[lane + LANES / 2];
-        }
-        for lane in 0..QUARTER {
-            quarter[lane] += half[lane] + half[lane + QUARTER];
+    }
+}
+
+/// The sum of each product's lanes, in an order that vectors can follow: quarters of each, then fours of all.
+#[inline(always)]
+fn sums(products: &[[f32; LANES]; CHUNK]) -> [f32; CHUNK] {
+    let mut quarters = [[0.0f32; LANES / 4]; CHUNK];
+    for (quarter, product) in quarters.iter_mut().zip(products) {
+        for lane in 0..LANES / 4 {
+            quarter[lane] = (product[lane] + product[lane + LANES / 2])
+                + (product[lane + LANES / 4] + product[lane + 3 * LANES / 4]);
         }
     }
+    let mut sums = [0.0; CHUNK];
+    for (sum, [a, b, c, d]) in sums.iter_mut().zip(&quarters) {
+        *sum = (a + b) + (c + d);
+    }
+    sums
 }
 
 /// Adds each share times its term's row to the gradients of the weights, and times the weights to the row's gradient.
