@@ -1,13 +1,17 @@
 //! One run of the loop from a given start and in a given order, for tests and benchmarks that replay another program's
 //! run. Not part of the API.
 
+use std::time::Instant;
+
 use burn::backend::flex::FlexDevice;
 use burn::backend::{Autodiff, Flex};
+use rand::RngExt;
 
 use super::fused::FusedStep;
 use super::history::Recorder;
 use super::position::Position;
 use super::settings::Settings;
+use super::start::initial_tables;
 use super::step::{State, Step, TensorStep};
 use super::train;
 use crate::counts::Counts;
@@ -16,6 +20,7 @@ use crate::error::Result;
 use crate::loader;
 use crate::matrix::Matrix;
 use crate::plan::Placement;
+use crate::random::{Purpose, stream};
 
 /// What a replayed run did.
 #[derive(Debug, Clone)]
@@ -67,8 +72,31 @@ impl Step for Tape {
 pub enum Path {
     /// Burn's tensors, automatic differentiation and AdamW: the reference.
     Tensor,
+    /// The same with the loss as one operation, which has a backward of its own.
+    Operation,
     /// The fused passes.
     Fused,
+}
+
+fn begin(
+    path: Path,
+    settings: &Settings,
+    placement: Placement,
+    counts: &Counts,
+    start: State,
+) -> Result<Box<dyn Step>> {
+    let tensor = |start| -> Result<_> {
+        let mut step = TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
+        if placement.resident {
+            step.hold(counts)?;
+        }
+        Ok(step)
+    };
+    Ok(match path {
+        Path::Tensor => Box::new(tensor(start)?),
+        Path::Operation => Box::new(tensor(start)?.with_fused_loss()),
+        Path::Fused => Box::new(FusedStep::new(settings, placement, start)?),
+    })
 }
 
 /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
@@ -96,22 +124,12 @@ pub fn run_placed(
     f: &Matrix,
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
-    let start = State::new(l.clone(), f.clone());
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
     let placement = Placement {
         micro_batch,
         resident,
     };
-    let step: Box<dyn Step> = match path {
-        Path::Tensor => {
-            let mut step =
-                TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
-            if resident {
-                step.hold(counts)?;
-            }
-            Box::new(step)
-        }
-        Path::Fused => Box::new(FusedStep::new(settings, placement, start)),
-    };
+    let step = begin(path, settings, placement, counts, start)?;
     let mut tape = Tape {
         step,
         losses: Vec::new(),
@@ -155,7 +173,7 @@ pub fn gradient(
     documents: &[usize],
 ) -> Result<(f64, Matrix, Matrix)> {
     let settings = Settings::new(f.rows());
-    let start = State::new(l.clone(), f.clone());
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
     let whole = Placement::whole(&settings);
     TensorStep::<Autodiff<Flex>>::new(&settings, whole, start, FlexDevice).gradient(
         &loader::Batch {
@@ -164,4 +182,31 @@ pub fn gradient(
             documents,
         },
     )
+}
+
+/// Iterations a second over random batches, from random tables.
+pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize) -> Result<f64> {
+    let (documents, terms) = counts.shape();
+    let (l, f) = initial_tables(settings, documents, terms)?;
+    let start = State::new(l, f, &settings.table_place)?;
+    let mut step = begin(path, settings, Placement::whole(settings), counts, start)?;
+    let view = counts.view()?;
+    let mut random = stream(settings.seed, Purpose::BatchOrder, 0);
+    let mut run = |steps: usize| -> Result<f64> {
+        let began = Instant::now();
+        for _ in 0..steps {
+            let documents: Vec<usize> = (0..settings.batch_size)
+                .map(|_| random.random_range(0..documents))
+                .collect();
+            let batch = loader::Batch {
+                view,
+                rows: &documents,
+                documents: &documents,
+            };
+            step.step(&batch, settings.max_lr)?;
+        }
+        Ok(steps as f64 / began.elapsed().as_secs_f64())
+    };
+    run(steps.div_ceil(10))?;
+    run(steps)
 }

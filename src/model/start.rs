@@ -4,7 +4,9 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::settings::Settings;
+use crate::error::Result;
 use crate::matrix::Matrix;
+use crate::place::Values;
 use crate::random::{Purpose, stream};
 
 /// The free tables at the start: uniform on [0, 0.1), as in tinytopics.
@@ -12,16 +14,19 @@ pub(super) fn initial_tables(
     settings: &Settings,
     documents: usize,
     terms: usize,
-) -> (Matrix, Matrix) {
+) -> Result<(Matrix, Matrix)> {
     let k = settings.topics;
-    (
-        uniform_table(documents, k, settings.seed, Purpose::InitialL),
-        uniform_table(k, terms, settings.seed, Purpose::InitialF),
-    )
+    let (l, f) = (
+        settings.table_place.zeros(documents * k)?,
+        vec![0.0; k * terms],
+    );
+    Ok((
+        uniform_table(k, l, settings.seed, Purpose::InitialL),
+        uniform_table(terms, Values::Memory(f), settings.seed, Purpose::InitialF),
+    ))
 }
 
-fn uniform_table(rows: usize, columns: usize, seed: u64, purpose: Purpose) -> Matrix {
-    let mut values = vec![0.0f32; rows * columns];
+fn uniform_table(columns: usize, mut values: Values, seed: u64, purpose: Purpose) -> Matrix {
     values
         .par_chunks_mut(columns)
         .enumerate()
@@ -31,5 +36,5 @@ fn uniform_table(rows: usize, columns: usize, seed: u64, purpose: Purpose) -> Ma
                 .iter_mut()
                 .for_each(|value| *value = rng.random::<f32>() * 0.1);
         });
-    Matrix::from_parts(rows, columns, values)
+    Matrix::of(values.len() / columns, columns, values)
 }

@@ -125,7 +125,8 @@ mod tests {
             topics: k as u64,
             batch: batch as u64,
             micro_batch: part as u64,
-            dense: false,
+            nonzeros: 1,
+            l_in_file: false,
         };
         let starts = (0..=n as u64).collect();
         let columns = (0..n).map(|row| (row % m) as u32).collect();
@@ -138,7 +139,7 @@ mod tests {
         let state = {
             let table =
                 |rows, columns| Matrix::from_parts(rows, columns, vec![0.1; rows * columns]);
-            State::new(table(n, k), table(k, m))
+            State::new(table(n, k), table(k, m), &crate::place::TablePlace::Memory).unwrap()
         };
         let mut step = TensorStep::<Autodiff<Flex>>::new(&settings, placement, state, FlexDevice);
         let rows: Vec<usize> = (0..batch).collect();

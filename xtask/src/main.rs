@@ -32,6 +32,7 @@ cargo xtask <command>
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
   bench memory     fits to counts larger than the memory they get; the record goes to benches/memory.json and memory.md
   bench peers      fits and generates beside tinytopics; the record goes to benches/peers.json and peers.md
+  bench fused      the fused step against the machine's peaks, optimizers against documents: fused.json and fused.md
   corpus           gathers the texts of notebook 05 into build/
 
 Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
@@ -63,6 +64,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
         ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
         ["bench", "peers"] => bench::peers(&Places::of_xtask()?)?,
+        ["bench", "fused"] => bench::fused(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
