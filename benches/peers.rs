@@ -82,7 +82,7 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> 
 fn tensor(model: &TopicModel, counts: &Counts) -> Result<(f64, Matrix, Matrix)> {
     let settings = model.settings();
     let (documents, terms) = counts.shape();
-    let (l, f, orders) = replay::beginning(&settings, documents, terms);
+    let (l, f, orders) = replay::beginning(&settings, documents, terms)?;
     let run = replay::run(replay::Path::Tensor, &settings, counts, &l, &f, &orders)?;
     let last_loss = run.epoch_losses.last().copied().unwrap_or(f64::NAN);
     Ok((last_loss, run.l, run.f))

@@ -23,28 +23,21 @@ pub(crate) fn write_beside_sized(
     needed: u64,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
     if path.is_dir() {
         return Err(
             Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
                 .fix("name a file inside it"),
         );
     }
-    let Some(name) = path.file_name() else {
+    if path.file_name().is_none() {
         return Err(
             Error::new(ErrorKind::Io, format!("{} names no file", path.display()))
                 .fix("end the path in a file name"),
         );
-    };
+    }
     sweep(path);
     check_space(path, needed)?;
-    let mut temporary = name.to_os_string();
-    temporary.push(format!(
-        ".{}-{}.part",
-        std::process::id(),
-        NUMBER.fetch_add(1, Ordering::Relaxed)
-    ));
-    let temporary = Temporary(path.with_file_name(temporary));
+    let temporary = unused(path);
     let failed = |source| Error::io("write", path, source);
     let file = OpenOptions::new()
         .write(true)
@@ -106,6 +99,37 @@ pub(crate) fn sweep(path: &Path) {
 }
 
 /// Removed when dropped; after the rename there is nothing left under its name.
+/// A file of `needed` zero bytes in a folder, open to read and write, that has no name any more. Its space is set aside.
+pub(crate) fn nameless(folder: &Path, needed: u64) -> Result<File> {
+    let path = unused(&folder.join("topicbook"));
+    let failed = |source| Error::io("create a file in", folder, source);
+    check_space(&path.0, needed)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&path.0)
+        .map_err(failed)?;
+    set_aside(&file, needed).map_err(|source| match source.kind() {
+        std::io::ErrorKind::StorageFull => no_space(&path.0, needed, None),
+        _ => failed(source),
+    })?;
+    file.set_len(needed).map_err(failed)?;
+    Ok(file)
+}
+
+/// A name beside `path` that no other process or thread uses; removed in the end.
+fn unused(path: &Path) -> Temporary {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(
+        ".{}-{}.part",
+        std::process::id(),
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    ));
+    Temporary(path.with_file_name(name))
+}
+
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {

@@ -28,6 +28,7 @@ mod loader;
 mod matrix;
 mod memory;
 mod model;
+mod place;
 mod plan;
 mod progress;
 mod random;
@@ -49,7 +50,8 @@ pub use matrix::Matrix;
 pub use memory::{MemoryScope, memory_scope};
 #[doc(hidden)]
 pub use model::replay;
-pub use model::{Checkpoint, Settings, TopicModel, Training};
+pub use model::{Checkpoint, Optimizer, Settings, TopicModel, Training};
+pub use place::TablePlace;
 pub use plan::Plan;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
@@ -62,7 +64,7 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
-        Plan, Reading, Result, Settings, Synthetic, Table, Terms, TopicModel, Training,
-        memory_scope, show_progress, side_by_side, stack,
+        Optimizer, Plan, Reading, Result, Settings, Synthetic, Table, TablePlace, Terms,
+        TopicModel, Training, memory_scope, show_progress, side_by_side, stack,
     };
 }

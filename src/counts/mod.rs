@@ -384,6 +384,14 @@ impl Counts {
         }
     }
 
+    /// Nonzero counts of a document, on average, as far as the layout tells: all terms of dense counts.
+    pub(crate) fn nonzeros_of_a_document(&self) -> u64 {
+        match &self.inner.store {
+            Store::Dense(_) => self.terms() as u64,
+            Store::Csr(csr) => csr.stored().div_ceil(self.documents() as u64),
+        }
+    }
+
     /// Whether a summary has been made already.
     pub(crate) fn is_summarised(&self) -> bool {
         self.inner.summary.get().is_some()

@@ -6,6 +6,8 @@ mod fused;
 mod history;
 mod network;
 mod observer;
+mod operation;
+mod optimizer;
 mod position;
 mod progress;
 mod reading;
@@ -29,6 +31,7 @@ use burn::backend::Autodiff;
 use burn_cuda::{Cuda, CudaDevice};
 
 pub use background::Training;
+pub use optimizer::Optimizer;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
@@ -227,15 +230,15 @@ impl TopicModel {
     }
 
     /// The start of a new fit.
-    pub(crate) fn beginning(&self, counts: &Counts) -> Beginning {
+    pub(crate) fn beginning(&self, counts: &Counts) -> Result<Beginning> {
         let (documents, terms) = counts.shape();
-        let (l, f) = initial_tables(&self.settings, documents, terms);
-        Beginning {
-            state: State::new(l, f),
+        let (l, f) = initial_tables(&self.settings, documents, terms)?;
+        Ok(Beginning {
+            state: State::new(l, f, &self.settings.table_place)?,
             position: Position::default(),
             history: Vec::new(),
             earlier: Earlier::Foreign,
-        }
+        })
     }
 
     pub(crate) fn train(
@@ -321,7 +324,15 @@ impl TopicModel {
             )
             .fix("pass one name for every column of the counts, in their order"));
         }
-        self.settings.device.resolve()
+        let device = self.settings.device.resolve()?;
+        if device != Resolved::Cpu && self.settings.optimizer != Optimizer::AdamW {
+            return Err(Error::setting(format!(
+                "{} on {device}: row-wise optimizers run on the CPU",
+                self.settings.optimizer
+            ))
+            .fix("use Optimizer::AdamW, or Device::Cpu"));
+        }
+        Ok(device)
     }
 
     /// Reads and checks all counts, unless that has been done.
@@ -360,7 +371,7 @@ impl TopicModel {
                         .fix("free some memory, or raise the limit of threads of this process")
                         .because(error)
                 })?
-                .install(|| train(&mut FusedStep::new(settings, placement, state))),
+                .install(|| train(&mut FusedStep::new(settings, placement, state)?)),
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 let device = CudaDevice::new(card);
@@ -403,6 +414,8 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
                 }
             ),
         )
+        .row("optimizer", settings.optimizer.to_string())
+        .row("the table behind L", settings.table_place.to_string())
         .row("weight decay", settings.weight_decay.to_string())
         .row("seed", settings.seed.to_string())
 }

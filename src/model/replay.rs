@@ -1,8 +1,11 @@
 //! One run of the loop from a given start and in a given order, for tests and benchmarks that replay another program's
 //! run. Not part of the API.
 
+use std::time::Instant;
+
 use burn::backend::flex::FlexDevice;
 use burn::backend::{Autodiff, Flex};
+use rand::RngExt;
 
 use super::fused::FusedStep;
 use super::history::Recorder;
@@ -17,6 +20,7 @@ use crate::error::Result;
 use crate::loader;
 use crate::matrix::Matrix;
 use crate::plan::Placement;
+use crate::random::{Purpose, stream};
 
 /// What a replayed run did.
 #[derive(Debug, Clone)]
@@ -68,6 +72,8 @@ impl Step for Tape {
 pub enum Path {
     /// Burn's tensors, automatic differentiation and AdamW: the reference.
     Tensor,
+    /// The same with the loss as one operation, which has a backward of its own.
+    Operation,
     /// The fused passes.
     Fused,
 }
@@ -77,14 +83,33 @@ pub fn beginning(
     settings: &Settings,
     documents: usize,
     terms: usize,
-) -> (Matrix, Matrix, Vec<Vec<usize>>) {
-    let (l, f) = initial_tables(settings, documents, terms);
+) -> Result<(Matrix, Matrix, Vec<Vec<usize>>)> {
+    let (l, f) = initial_tables(settings, documents, terms)?;
     let mut orders = orders(settings, documents, terms);
-    (
-        l,
-        f,
-        (0..settings.epochs).map(|epoch| orders.of(epoch)).collect(),
-    )
+    let orders = (0..settings.epochs).map(|epoch| orders.of(epoch)).collect();
+    Ok((l, f, orders))
+}
+
+fn begin(
+    path: Path,
+    settings: &Settings,
+    placement: Placement,
+    counts: &Counts,
+    start: State,
+) -> Result<Box<dyn Step>> {
+    let tensor = |start| -> Result<_> {
+        keep_freed_memory();
+        let mut step = TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
+        if placement.resident {
+            step.hold(counts)?;
+        }
+        Ok(step)
+    };
+    Ok(match path {
+        Path::Tensor => Box::new(tensor(start)?),
+        Path::Operation => Box::new(tensor(start)?.with_fused_loss()),
+        Path::Fused => Box::new(FusedStep::new(settings, placement, start)?),
+    })
 }
 
 /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
@@ -112,23 +137,12 @@ pub fn run_placed(
     f: &Matrix,
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
-    let start = State::new(l.clone(), f.clone());
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
     let placement = Placement {
         micro_batch,
         resident,
     };
-    let step: Box<dyn Step> = match path {
-        Path::Tensor => {
-            keep_freed_memory();
-            let mut step =
-                TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
-            if resident {
-                step.hold(counts)?;
-            }
-            Box::new(step)
-        }
-        Path::Fused => Box::new(FusedStep::new(settings, placement, start)),
-    };
+    let step = begin(path, settings, placement, counts, start)?;
     let mut tape = Tape {
         step,
         losses: Vec::new(),
@@ -183,7 +197,7 @@ pub fn gradient(
     documents: &[usize],
 ) -> Result<(f64, Matrix, Matrix)> {
     let settings = Settings::new(f.rows());
-    let start = State::new(l.clone(), f.clone());
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
     let whole = Placement::whole(&settings);
     TensorStep::<Autodiff<Flex>>::new(&settings, whole, start, FlexDevice).gradient(
         &loader::Batch {
@@ -192,4 +206,31 @@ pub fn gradient(
             documents,
         },
     )
+}
+
+/// Iterations a second over random batches, from random tables.
+pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize) -> Result<f64> {
+    let (documents, terms) = counts.shape();
+    let (l, f) = initial_tables(settings, documents, terms)?;
+    let start = State::new(l, f, &settings.table_place)?;
+    let mut step = begin(path, settings, Placement::whole(settings), counts, start)?;
+    let view = counts.view()?;
+    let mut random = stream(settings.seed, Purpose::BlockOrder, 0);
+    let mut run = |steps: usize| -> Result<f64> {
+        let began = Instant::now();
+        for _ in 0..steps {
+            let documents: Vec<usize> = (0..settings.batch_size)
+                .map(|_| random.random_range(0..documents))
+                .collect();
+            let batch = loader::Batch {
+                view,
+                rows: &documents,
+                documents: &documents,
+            };
+            step.step(&batch, settings.max_lr)?;
+        }
+        Ok(steps as f64 / began.elapsed().as_secs_f64())
+    };
+    run(steps.div_ceil(10))?;
+    run(steps)
 }

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::loader::Reading;
+use crate::place::TablePlace;
 
+use super::optimizer::Optimizer;
 use super::settings_card;
 
 /// The settings of a fit; part of every saved model. The defaults are tinytopics'.
@@ -30,6 +32,12 @@ pub struct Settings {
     /// AdamW's decoupled weight decay; 1e-5.
     #[serde(with = "crate::exact")]
     pub weight_decay: f64,
+    /// How a step moves the tables; `Optimizer::AdamW`.
+    #[serde(default)]
+    pub optimizer: Optimizer,
+    /// Where the table behind L lives during a fit; `TablePlace::Memory`.
+    #[serde(default)]
+    pub table_place: TablePlace,
     /// The seed of the starting point and of the order of the batches; 0.
     pub seed: u64,
     /// Where to train; `Device::Auto`.
@@ -51,6 +59,8 @@ impl Settings {
             t_0: 20,
             t_mult: 1,
             weight_decay: 1e-5,
+            optimizer: Optimizer::AdamW,
+            table_place: TablePlace::Memory,
             seed: 0,
             device: Device::Auto,
             reading: Reading::Auto,

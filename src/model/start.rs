@@ -2,7 +2,9 @@
 
 use super::settings::Settings;
 use super::torch::{Orders, TorchRandom};
+use crate::error::Result;
 use crate::matrix::Matrix;
+use crate::place::{TablePlace, Values};
 
 /// Tables start uniform on [0, 0.1).
 const UPPER: f32 = 0.1;
@@ -12,12 +14,17 @@ pub(super) fn initial_tables(
     settings: &Settings,
     documents: usize,
     terms: usize,
-) -> (Matrix, Matrix) {
+) -> Result<(Matrix, Matrix)> {
     let k = settings.topics;
     let mut random = TorchRandom::new(settings.seed);
     random.skip_normals(documents * k);
-    let l = random.uniform(documents, k, UPPER);
-    (l, random.uniform(k, terms, UPPER))
+    let mut table = |place: &TablePlace, rows, columns| -> Result<Matrix> {
+        let mut values: Values = place.zeros(rows * columns)?;
+        random.fill_uniform(&mut values, UPPER);
+        Ok(Matrix::of(rows, columns, values))
+    };
+    let l = table(&settings.table_place, documents, k)?;
+    Ok((l, table(&TablePlace::Memory, k, terms)?))
 }
 
 /// The order of the documents in every epoch of the same fit.

@@ -8,14 +8,16 @@ use burn::optim::{
     Optimizer,
 };
 use burn::tensor::backend::{AutodiffBackend, Backend};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData, TensorPrimitive};
 
 use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
+use super::operation::FusedLoss;
 use super::settings::Settings;
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
 use crate::matrix::Matrix;
+use crate::place::TablePlace;
 use crate::plan::Placement;
 
 /// What the training loop asks of an implementation.
@@ -55,20 +57,20 @@ pub(crate) struct State {
 
 impl State {
     /// The state before the first step.
-    pub(crate) fn new(l: Matrix, f: Matrix) -> Self {
-        let zeros = |table: &Matrix| {
+    pub(crate) fn new(l: Matrix, f: Matrix, place_of_l: &TablePlace) -> Result<Self> {
+        let zeros = |table: &Matrix, place: &TablePlace| -> Result<[Matrix; 2]> {
             let (rows, columns) = table.shape();
             // One table of zeros, shared by both moments.
-            let zeros = Matrix::from_parts(rows, columns, vec![0.0; rows * columns]);
-            [zeros.clone(), zeros]
+            let zeros = Matrix::of(rows, columns, place.zeros(rows * columns)?);
+            Ok([zeros.clone(), zeros])
         };
-        Self {
-            l_moments: zeros(&l),
-            f_moments: zeros(&f),
+        Ok(Self {
+            l_moments: zeros(&l, place_of_l)?,
+            f_moments: zeros(&f, &TablePlace::Memory)?,
             l,
             f,
             steps: 0,
-        }
+        })
     }
 }
 
@@ -82,9 +84,11 @@ pub(crate) struct TensorStep<B: AutodiffBackend> {
     micro_batch: usize,
     /// All counts, where the plan says that they fit: documents x terms.
     resident: Option<Tensor<B, 2>>,
+    /// The loss as one operation, in the place of automatic differentiation through all of its parts.
+    fused_loss: bool,
 }
 
-impl<B: AutodiffBackend> TensorStep<B> {
+impl<B: FusedLoss> TensorStep<B> {
     /// Goes on from a state.
     pub(crate) fn new(
         settings: &Settings,
@@ -122,7 +126,14 @@ impl<B: AutodiffBackend> TensorStep<B> {
             device,
             micro_batch: placement.micro_batch.max(1),
             resident: None,
+            fused_loss: false,
         }
+    }
+
+    /// The same with the loss as one operation.
+    pub(crate) fn with_fused_loss(mut self) -> Self {
+        self.fused_loss = true;
+        self
     }
 
     /// Brings all counts to the device, some documents at a time, so that batches need not be sent.
@@ -167,6 +178,12 @@ impl<B: AutodiffBackend> TensorStep<B> {
             .collect();
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
+        if self.fused_loss {
+            let l = model.l.val().select(0, documents).into_primitive();
+            let f = model.f.val().into_primitive();
+            let loss = B::fused_loss(l.tensor(), f.tensor(), batch)?;
+            return Ok(Tensor::from_primitive(TensorPrimitive::Float(loss)));
+        }
         let counts = match &self.resident {
             Some(all) => all.clone().select(0, documents.clone()),
             None => self.sent(batch, terms),
@@ -191,7 +208,7 @@ impl<B: AutodiffBackend> TensorStep<B> {
     }
 }
 
-impl<B: AutodiffBackend> Step for TensorStep<B> {
+impl<B: FusedLoss> Step for TensorStep<B> {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
         let mut sum = GradientsAccumulator::new();
         let mut total: Option<Tensor<B::InnerBackend, 1>> = None;
@@ -236,7 +253,7 @@ impl<B: AutodiffBackend> Step for TensorStep<B> {
         let (l, f) = (table(&model.l)?, table(&model.f)?);
         let record = self.optimizer.to_record();
         let (Some(of_l), Some(of_f)) = (record.get(&model.l.id), record.get(&model.f.id)) else {
-            return Ok(State::new(l, f));
+            return State::new(l, f, &TablePlace::Memory);
         };
         let of_l = of_l.clone().into_state::<2>().momentum;
         let of_f = of_f.clone().into_state::<2>().momentum;
@@ -257,7 +274,7 @@ fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
         .collect())
 }
 
-fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
+pub(super) fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
     let [rows, columns] = tensor.dims();
     Matrix::new(
         rows,
@@ -296,9 +313,10 @@ mod tests {
             let values = (0..rows * columns).map(|i| 0.01 * (i * i % 17) as f32);
             Matrix::from_parts(rows, columns, values.collect())
         };
-        let start = State::new(table(3, 2), table(2, 4));
+        let start = State::new(table(3, 2), table(2, 4), &TablePlace::Memory).unwrap();
         let whole = Placement::whole(&settings);
-        let fused = |state| Box::new(FusedStep::new(&settings, whole, state)) as Box<dyn Step>;
+        let fused =
+            |state| Box::new(FusedStep::new(&settings, whole, state).unwrap()) as Box<dyn Step>;
         let tensor = |state| {
             let step = TensorStep::<Autodiff<Flex>>::new(&settings, whole, state, FlexDevice);
             Box::new(step) as Box<dyn Step>

@@ -6,8 +6,6 @@
 
 use rand_mt::Mt;
 
-use crate::matrix::Matrix;
-
 /// Draws of PyTorch's generator for one epoch of a `DataLoader`: two for the seed of its workers, two for the seed of
 /// the order, of which the generator of the order takes the second.
 const DRAWS_OF_AN_EPOCH: usize = 4;
@@ -39,12 +37,11 @@ impl TorchRandom {
         }
     }
 
-    /// `uniform_(0, upper)` of a table.
-    pub(super) fn uniform(&mut self, rows: usize, columns: usize, upper: f32) -> Matrix {
-        let values = (0..rows * columns)
-            .map(|_| (self.0.next_u32() & 0xff_ffff) as f32 / (1 << 24) as f32 * upper)
-            .collect();
-        Matrix::from_parts(rows, columns, values)
+    /// `uniform_(0, upper)`.
+    pub(super) fn fill_uniform(&mut self, values: &mut [f32], upper: f32) {
+        for value in values {
+            *value = (self.0.next_u32() & 0xff_ffff) as f32 / (1 << 24) as f32 * upper;
+        }
     }
 
     /// The documents of one epoch in the order in which a `DataLoader` that shuffles meets them.
@@ -137,7 +134,7 @@ mod tests {
         for (seed, [documents, terms, topics], of_l, of_f, epochs) in cases {
             let mut settings = Settings::new(topics);
             settings.seed = seed;
-            let (l, f) = initial_tables(&settings, documents, terms);
+            let (l, f) = initial_tables(&settings, documents, terms).unwrap();
             for (table, expected) in [(&l, of_l), (&f, of_f)] {
                 let values = table.values();
                 assert_eq!(

@@ -1,18 +1,21 @@
 //! Which way of fitting keeps within the budget.
 
+use std::path::PathBuf;
+
 use burn::backend::{Autodiff, Flex};
 use burn_cuda::Cuda;
 
 use super::item::peak;
 use super::refuse::{Refusal, refuse};
 use super::{Item, Lives, Placement, Plan, Vram, When};
-use crate::counts::{Counts, InMemory, Layout, Location};
+use crate::counts::{Counts, InMemory, Location};
 use crate::device::Resolved;
 use crate::display::bytes;
 use crate::error::Result;
 use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
 use crate::memory::{Goal, card_memory, free_memory};
 use crate::model::{FusedStep, TensorStep, TopicModel};
+use crate::place::TablePlace;
 
 /// The sizes that formulas need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +26,10 @@ pub(crate) struct Shape {
     pub(crate) batch: u64,
     /// Documents whose gradients are taken at once.
     pub(crate) micro_batch: u64,
-    /// Whether the counts are dense.
-    pub(crate) dense: bool,
+    /// Nonzero counts of a document, on average; all terms where the counts are dense.
+    pub(crate) nonzeros: u64,
+    /// Whether the table behind L lives in a file.
+    pub(crate) l_in_file: bool,
 }
 
 /// Threads' stacks, samples of the monitor, small vectors.
@@ -83,8 +88,7 @@ impl Case {
             }
         });
         if self.checkpoint {
-            let copy = FusedStep::state_bytes(shape);
-            items.push(Item::ram("a copy of the tables", When::Checkpoint, copy));
+            items.extend(FusedStep::state(shape));
         }
         items.push(all("threads and small things", SMALL));
         items.retain(|item| item.bytes > 0);
@@ -136,7 +140,8 @@ pub(super) fn choose(
             topics: settings.topics as u64,
             batch,
             micro_batch: batch,
-            dense: counts.layout() == Layout::Dense,
+            nonzeros: counts.nonzeros_of_a_document(),
+            l_in_file: settings.table_place != TablePlace::Memory,
         },
         counts: match streams {
             true => InMemory::default(),
@@ -189,18 +194,27 @@ pub(super) fn choose(
         let fits = case.peak() <= ram && vram.is_none_or(|vram| case.peak_vram() <= vram);
         Ok(fits.then_some(reading))
     };
-    // Halves, down to single documents.
-    let parts = std::iter::successors(Some(batch), |part| (*part > 1).then(|| part.div_ceil(2)));
+    // Halves, down to single documents; and if that is not enough, all of it again with L in a file.
     let mut found = None;
-    for part in parts {
-        let mut case = case.with_part(part);
-        if let Some(reading) = reading(&mut case)? {
-            found = Some((case, reading));
-            break;
+    let places: &[bool] = match (device, case.shape.l_in_file) {
+        (Resolved::Cpu, false) => &[false, true],
+        (_, false) => &[false],
+        (_, true) => &[true],
+    };
+    'found: for &l_in_file in places {
+        let halves = |part: &u64| (*part > 1).then(|| part.div_ceil(2));
+        for part in std::iter::successors(Some(batch), halves) {
+            let mut case = case.with_part(part);
+            case.shape.l_in_file = l_in_file;
+            if let Some(reading) = reading(&mut case)? {
+                found = Some((case, reading));
+                break 'found;
+            }
         }
     }
     let Some((case, reading)) = found else {
         let mut least = case.with_part(1);
+        least.shape.l_in_file |= device == Resolved::Cpu;
         if streams {
             let one_batch = Shuffle {
                 block: 1,
@@ -235,12 +249,20 @@ pub(super) fn choose(
             bytes(needs)
         ));
     }
+    let mut model = model.clone().reading(reading);
+    if case.shape.l_in_file && settings.table_place == TablePlace::Memory {
+        refused.push(format!(
+            "The table behind L and its moments would not fit into the budget beside the rest: they live in mapped files in the present folder, {} in all, with the same result. A row-wise optimizer (Optimizer::RowwiseAdamW) is the quicker one there.",
+            bytes(20 * case.shape.topics * case.shape.documents)
+        ));
+        model = model.table_place(TablePlace::File(PathBuf::from(".")));
+    }
     let mut items = case.ram();
     if on_card || vram.is_some() {
         items.extend(case.vram());
     }
     Ok(Plan {
-        model: model.clone().reading(reading),
+        model,
         counts: counts.clone(),
         device,
         shape: case.shape,

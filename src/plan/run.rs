@@ -51,7 +51,7 @@ impl Plan {
 
     fn beginning(&self) -> Result<Beginning> {
         self.model.check_checkpoint()?;
-        Ok(self.model.beginning(&self.counts))
+        self.model.beginning(&self.counts)
     }
 
     pub(crate) fn run(

@@ -73,6 +73,13 @@ pub fn memory(places: &Places) -> Result<()> {
     done
 }
 
+/// The fused step against the machine's measured peaks, and how optimizers grow with the number of documents.
+pub fn fused(places: &Places) -> Result<()> {
+    run(ours(places, "fused")
+        .arg("--")
+        .arg(places.root.join("benches")))
+}
+
 /// Our side of a comparison: Cargo starts it, because it knows where the shared libraries are.
 fn ours(places: &Places, bench: &str) -> Command {
     let mut cargo = command("cargo");
