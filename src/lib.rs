@@ -28,6 +28,7 @@ mod model;
 mod progress;
 mod random;
 mod simd;
+mod solver;
 mod synthetic;
 mod table;
 mod tensor_file;
@@ -45,6 +46,7 @@ pub use model::{Checkpoint, Settings, TopicModel, Training};
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use progress::show_progress;
+pub use solver::Solver;
 pub use synthetic::{Corpus, Synthetic};
 pub use table::Table;
 pub use terms::Terms;
@@ -53,6 +55,6 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings,
-        Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side, stack,
+        Solver, Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side, stack,
     };
 }

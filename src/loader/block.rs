@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::counts::{Counts, View};
 use crate::error::Result;
 
-#[allow(dead_code)]
 /// Consecutive documents: rows `rows` of `view`.
 #[derive(Clone)]
 pub(crate) struct Block<'a> {
@@ -17,7 +16,6 @@ pub(crate) struct Block<'a> {
     pub(crate) first: usize,
 }
 
-#[allow(dead_code)]
 /// Shows every document once, in their order, `documents_per_block` at a time (the last block may be shorter).
 pub(crate) fn for_each_block(
     counts: &Counts,

@@ -3,8 +3,6 @@
 mod block;
 mod order;
 
-// The one-pass solvers will use it.
-#[allow(unused_imports)]
 pub(crate) use block::{Block, for_each_block};
 pub(crate) use order::shuffled;
 

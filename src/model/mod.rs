@@ -4,6 +4,7 @@ mod background;
 mod checkpoint;
 mod fused;
 mod history;
+mod iterate;
 mod network;
 mod observer;
 mod position;
@@ -28,6 +29,7 @@ pub use background::Training;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
+pub(crate) use fused::vector;
 pub(crate) use history::{Epoch, loss_chart};
 pub(crate) use network::SMALLEST_RATE;
 
@@ -39,6 +41,7 @@ use crate::fit::Fit;
 use crate::loader;
 use crate::matrix::Matrix;
 use crate::memory;
+use crate::solver;
 use crate::terms::Terms;
 
 use background::panic_text;
@@ -312,9 +315,9 @@ impl TopicModel {
             )
             .fix("pass one name for every column of the counts, in their order"));
         }
-        let device = self.settings.device.resolve()?;
+        let device = self.settings.place()?;
         if device == Resolved::Cpu {
-            memory::check_free(self.training_bytes(documents, terms), "this fit")?;
+            memory::check_free(self.training_bytes(counts)?, "this fit")?;
         }
         if counts.summary()?.total() == 0.0 {
             return Err(Error::new(ErrorKind::Value, "all counts are zero")
@@ -325,11 +328,18 @@ impl TopicModel {
 
     /// Tables, gradients, moments and one spare copy of each; a batch's counts, rates and what autodiff keeps of them;
     /// the state that goes into a checkpoint.
-    fn training_bytes(&self, documents: usize, terms: usize) -> u64 {
+    fn training_bytes(&self, counts: &Counts) -> Result<u64> {
+        let (documents, terms) = counts.shape();
         let k = self.settings.topics as u64;
+        if self.settings.solver.iterates() {
+            let start = 8 * k * (documents + terms) as u64;
+            return Ok(
+                start + solver::bytes_needed(self.settings.solver, counts, self.settings.topics)?
+            );
+        }
         let batch = self.settings.batch_size.min(documents) as u64;
         let per_entry = if self.checkpoint.is_some() { 44 } else { 28 };
-        per_entry * k * (documents + terms) as u64 + 24 * batch * terms as u64
+        Ok(per_entry * k * (documents + terms) as u64 + 24 * batch * terms as u64)
     }
 
     fn run(
@@ -342,23 +352,18 @@ impl TopicModel {
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
         let settings = &self.settings;
+        let name = device.to_string();
+        if settings.solver.iterates() {
+            return threads()?
+                .install(|| iterate::iterate(settings, counts, name, state, position, observers));
+        }
         let mut train = |step: &mut dyn Step| {
-            let device = device.to_string();
+            let device = name.clone();
             train::train(settings, counts, device, step, position, order, observers)?;
             step.topics()
         };
         match device {
-            // The loop runs inside the threads that share its work: none of them has to be woken at every step. They
-            // belong to this fit alone, so that fits side by side do not wait for each other.
-            Resolved::Cpu => rayon::ThreadPoolBuilder::new()
-                .num_threads(rayon::current_num_threads())
-                .build()
-                .map_err(|error| {
-                    Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
-                        .fix("free some memory, or raise the limit of threads of this process")
-                        .because(error)
-                })?
-                .install(|| train(&mut FusedStep::new(settings, state))),
+            Resolved::Cpu => threads()?.install(|| train(&mut FusedStep::new(settings, state))),
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 train(&mut TensorStep::<Autodiff<Cuda>>::new(
@@ -381,8 +386,28 @@ impl TopicModel {
     }
 }
 
+/// The threads of one fit. The loop runs inside the threads that share its work: none of them has to be woken at every
+/// step. They belong to this fit alone, so that fits side by side do not wait for each other.
+fn threads() -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(rayon::current_num_threads())
+        .build()
+        .map_err(|error| {
+            Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
+                .fix("free some memory, or raise the limit of threads of this process")
+                .because(error)
+        })
+}
+
 /// A card with the settings of a model or a fit.
 pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
+    if settings.solver.iterates() {
+        return Card::new(title)
+            .row("solver", settings.solver.to_string())
+            .row("iterations", format!("at most {}", settings.epochs))
+            .row("tolerance", format!("{:e}", settings.tolerance))
+            .row("seed", settings.seed.to_string());
+    }
     Card::new(title)
         .row("epochs", settings.epochs.to_string())
         .row("batch size", format!("{} documents", settings.batch_size))

@@ -8,7 +8,7 @@
 mod adamw;
 mod documents;
 mod shard;
-mod vector;
+pub(crate) mod vector;
 
 use rayon::prelude::*;
 
