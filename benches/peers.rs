@@ -5,16 +5,17 @@
 //! peers generate N M K LENGTH             counts into memory
 //! peers synthetic X.npy K EPOCHS PATH     a fit to counts that a peer generated
 //! peers counts FILE.npz K EPOCHS SEED PATH
+//! peers solver FILE.npz K SEED SOLVER SECONDS TARGET   the time to a score, and the best score within a time
 //! ```
 //! PATH is `fused` (what a fit on the CPU does) or `tensor` (Burn's tensors and automatic differentiation).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
-use topicbook::{Counts, Matrix, Result, Synthetic, TopicModel, replay};
+use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, replay};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args()
@@ -37,6 +38,14 @@ fn main() -> Result<()> {
             number(epochs),
             number(seed) as u64,
             step,
+        )?,
+        ["solver", path, k, seed, name, seconds, target] => solver(
+            &Counts::open(path)?,
+            number(k),
+            number(seed) as u64,
+            name,
+            number(seconds) as f64,
+            target.parse().unwrap_or(f64::NAN),
         )?,
         // `cargo test` and `cargo bench` without arguments have nothing to compare.
         _ => return Ok(()),
@@ -78,6 +87,56 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> 
         "seconds_per_epoch": seconds / epochs as f64,
         "last_loss": last_loss,
         "score": score(counts, &l, &f)?,
+    }))
+}
+
+/// A fit by a solver, ended after `seconds`; times begin with the fit, with the counts in memory.
+fn solver(
+    counts: &Counts,
+    topics: usize,
+    seed: u64,
+    name: &str,
+    seconds: f64,
+    target: f64,
+) -> Result<Value> {
+    let tokens = counts.summary()?.total();
+    let solver = match name {
+        "em" => Solver::Em,
+        "descent" => Solver::CoordinateDescent,
+        "auto" => Solver::Auto,
+        other => panic!("no such solver: {other}"),
+    };
+    let model = TopicModel::new(topics)
+        .solver(solver)
+        .epochs(1_000_000)
+        .seed(seed);
+    let began = Instant::now();
+    let training = model.spawn(counts)?;
+    while !training.is_finished() && began.elapsed().as_secs_f64() < seconds {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    training.stop();
+    let fit = training.join()?;
+    let history = fit.history().into_inner();
+    let column = |name: &str| -> Vec<f64> {
+        let column = history.column(name).expect("a column of the history");
+        let values = column.f64().expect("numbers");
+        values.into_no_null_iter().collect()
+    };
+    let mut clock = 0.0;
+    let mut reached = None;
+    let per_token = column("log_likelihood_per_token");
+    for (value, seconds) in per_token.iter().zip(column("seconds")) {
+        clock += seconds;
+        if reached.is_none() && value * tokens >= target {
+            reached = Some(clock);
+        }
+    }
+    Ok(json!({
+        "seconds_to_target": reached,
+        "seconds": clock,
+        "iterations": per_token.len(),
+        "score": score(counts, &fit.l(), &fit.f())?,
     }))
 }
 

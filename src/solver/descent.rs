@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::matrix::Matrix;
 
 /// Rounds over the coordinates of a row. Reading a row's counts and rates costs as much as one of them.
-const SWEEPS: usize = 4;
+pub(super) const SWEEPS: usize = 4;
 /// No share of a row's tokens is smaller: an exact zero would be left only slowly, and rates stay above zero.
 const SMALLEST_SHARE: f32 = 1e-9;
 /// No probability of a term is smaller.
@@ -40,12 +40,17 @@ pub(super) fn bytes_needed(counts: &Counts, topics: usize) -> Result<u64> {
 
 /// A pair of tables: L in tokens, F in probabilities.
 #[derive(Clone)]
-struct Pair {
-    l: Table,
-    f: Table,
+pub(super) struct Pair {
+    pub(super) l: Table,
+    pub(super) f: Table,
 }
 
 impl Pair {
+    /// L and F with rows that sum to one.
+    pub(super) fn topics(&self) -> (Matrix, Matrix) {
+        (self.l.proportions(), self.f.probabilities())
+    }
+
     /// Makes the columns of F sum to one, without a change of any rate.
     fn normalise(&mut self, sums: &[f64]) {
         self.l.scale(sums);
@@ -53,23 +58,35 @@ impl Pair {
     }
 }
 
+/// What the counts are to coordinate descent, besides themselves.
+pub(super) struct Data {
+    by_term: ByTerm,
+    pub(super) lengths: Vec<f64>,
+    pub(super) tokens: f64,
+}
+
 /// Alternates between L and F. Each new table is taken further along the way it has come, by a factor that grows as long
 /// as the likelihood rises; when it falls, the last good pair is taken up again, without (Ang and Gillis 2019; the
 /// numbers are those of fastTopics).
-pub(super) struct Descent {
-    by_term: ByTerm,
-    lengths: Vec<f64>,
-    tokens: f64,
-    best: Pair,
+#[derive(Clone)]
+pub(super) struct Climb {
+    pub(super) best: Pair,
     /// Before extrapolation.
     last: Pair,
     /// After it: where the next iteration starts.
     ahead: Pair,
     pace: Pace,
-    score: f64,
+    pub(super) score: f64,
+}
+
+/// Climbs from one start until nothing is gained.
+pub(super) struct Descent {
+    data: Data,
+    climb: Climb,
 }
 
 /// How far to extrapolate.
+#[derive(Clone)]
 struct Pace {
     factor: f64,
     /// The factor of the last iteration that gained.
@@ -109,41 +126,34 @@ impl Pace {
     }
 }
 
-impl Descent {
-    pub(super) fn new(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+impl Data {
+    pub(super) fn new(counts: &Counts) -> Result<Self> {
         let (documents, terms) = counts.shape();
         let summary = counts.summary()?;
-        let lengths = summary.document_lengths().to_vec();
-        let mut start = Pair {
-            l: Table::of_documents(l),
-            f: Table::of_terms(f),
-        };
-        start.f.scale(&inverse(&start.f.sums()));
-        start.l.scale_rows(&lengths);
         Ok(Self {
             by_term: ByTerm::new(&counts.view()?, documents, terms),
-            lengths,
+            lengths: summary.document_lengths().to_vec(),
             tokens: summary.total(),
-            best: start.clone(),
-            last: start.clone(),
-            ahead: start,
-            pace: Pace::new(),
-            score: f64::NEG_INFINITY,
         })
     }
 
-    #[cfg(test)]
-    pub(super) fn without_extrapolation(mut self) -> Self {
-        (self.pace.factor, self.pace.largest) = (0.0, 0.0);
-        self
+    /// Positive tables whose rows need not sum to one, in tokens and probabilities.
+    pub(super) fn pair(&self, l: &Matrix, f: &Matrix) -> Pair {
+        let mut pair = Pair {
+            l: Table::of_documents(l),
+            f: Table::of_terms(f),
+        };
+        pair.f.scale(&inverse(&pair.f.sums()));
+        pair.l.scale_rows(&self.lengths);
+        pair
     }
 
-    fn documents(&self, view: &View<'_>, l: &mut Table, f: &Table) -> f64 {
+    fn documents(&self, view: &View<'_>, sweeps: usize, l: &mut Table, f: &Table) -> f64 {
         let pulls = pulls(f);
         let against = Against {
             table: &f.values,
             pulls: &pulls,
-            sweeps: SWEEPS,
+            sweeps,
         };
         let terms = f.values.len() / f.topics;
         let outcome = rows(l, |document, weights, (scratch, room)| {
@@ -154,12 +164,12 @@ impl Descent {
         outcome.moved
     }
 
-    fn terms(&self, f: &mut Table, l: &Table) -> Outcome {
+    fn terms(&self, sweeps: usize, f: &mut Table, l: &Table) -> Outcome {
         let pulls = pulls(l);
         let against = Against {
             table: &l.values,
             pulls: &pulls,
-            sweeps: SWEEPS,
+            sweeps,
         };
         rows(f, |term, weights, (scratch, _)| {
             let (documents, counts) = self.by_term.term(term);
@@ -248,34 +258,45 @@ fn beyond(to: &Table, from: &Table, factor: f32, floor: impl Fn(usize) -> f32 + 
     ahead
 }
 
-impl Iterate for Descent {
-    fn iterate(&mut self, counts: &Counts) -> Result<Gain> {
+impl Climb {
+    pub(super) fn new(start: Pair) -> Self {
+        Self {
+            best: start.clone(),
+            last: start.clone(),
+            ahead: start,
+            pace: Pace::new(),
+            score: f64::NEG_INFINITY,
+        }
+    }
+
+    /// One iteration: L by documents, F by terms, each by so many rounds over the coordinates of its rows.
+    pub(super) fn step(&mut self, data: &Data, view: &View<'_>, sweeps: usize) -> Gain {
         let factor = self.pace.now();
         let mut l = self.ahead.l.clone();
-        let moved_l = self.documents(&counts.view()?, &mut l, &self.ahead.f);
+        let moved_l = data.documents(view, sweeps, &mut l, &self.ahead.f);
         let l_ahead = beyond(&l, &self.last.l, factor, |document| {
-            SMALLEST_SHARE * self.lengths[document] as f32
+            SMALLEST_SHARE * data.lengths[document] as f32
         });
         let mut f = self.ahead.f.clone();
-        let outcome = self.terms(&mut f, &l_ahead);
+        let outcome = data.terms(sweeps, &mut f, &l_ahead);
         let sums = f.sums();
-        let score = self.score(&l_ahead, &sums, outcome.likelihood);
-        let residual = (moved_l + outcome.moved) / self.tokens;
+        let score = data.score(&l_ahead, &sums, outcome.likelihood);
+        let residual = (moved_l + outcome.moved) / data.tokens;
         if score < self.score {
             self.pace.lost();
             self.last = self.best.clone();
             self.ahead = self.best.clone();
             // Not the end, however small the loss.
-            return Ok(Gain {
+            return Gain {
                 score: self.score,
                 residual: f64::INFINITY,
-            });
+            };
         }
         self.pace.gained();
         self.score = score;
         // A term that nobody has stays at zero.
         let f_ahead = beyond(&f, &self.last.f, factor, |term| {
-            match self.by_term.term(term).0.is_empty() {
+            match data.by_term.term(term).0.is_empty() {
                 true => 0.0,
                 false => SMALLEST_PROBABILITY,
             }
@@ -292,10 +313,32 @@ impl Iterate for Descent {
         for pair in [&mut self.best, &mut self.last, &mut self.ahead] {
             pair.normalise(&sums);
         }
-        Ok(Gain { score, residual })
+        Gain { score, residual }
+    }
+
+}
+
+impl Descent {
+    pub(super) fn new(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+        let data = Data::new(counts)?;
+        let climb = Climb::new(data.pair(l, f));
+        Ok(Self { data, climb })
+    }
+
+    #[cfg(test)]
+    pub(super) fn without_extrapolation(mut self) -> Self {
+        let pace = &mut self.climb.pace;
+        (pace.factor, pace.largest) = (0.0, 0.0);
+        self
+    }
+}
+
+impl Iterate for Descent {
+    fn iterate(&mut self, counts: &Counts) -> Result<Gain> {
+        Ok(self.climb.step(&self.data, &counts.view()?, SWEEPS))
     }
 
     fn topics(&self) -> (Matrix, Matrix) {
-        (self.best.l.proportions(), self.best.f.probabilities())
+        self.climb.best.topics()
     }
 }
