@@ -12,6 +12,7 @@ pub(crate) enum Purpose {
     InitialL = 4,
     InitialF = 5,
     BatchOrder = 6,
+    Trial = 20,
 }
 
 /// The random stream of a purpose and an index (a document, a topic, an epoch) under a seed.

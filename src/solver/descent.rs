@@ -19,6 +19,9 @@ const SMALLEST_SHARE: f32 = 1e-9;
 /// No probability of a term is smaller.
 const SMALLEST_PROBABILITY: f32 = 1e-12;
 
+/// Scores that differ by less than this part of them differ by rounding.
+const ROUNDING: f64 = 1e-8;
+
 thread_local! {
     static ROOM: RefCell<(Scratch, Room)> = RefCell::default();
 }
@@ -286,10 +289,11 @@ impl Climb {
             self.pace.lost();
             self.last = self.best.clone();
             self.ahead = self.best.clone();
-            // Not the end, however small the loss.
+            // A step too far is not the end; one that only rounding tells from the best may be.
+            let rounding = self.score - score <= ROUNDING * score.abs();
             return Gain {
                 score: self.score,
-                residual: f64::INFINITY,
+                residual: if rounding { residual } else { f64::INFINITY },
             };
         }
         self.pace.gained();
@@ -315,7 +319,6 @@ impl Climb {
         }
         Gain { score, residual }
     }
-
 }
 
 impl Descent {

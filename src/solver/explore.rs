@@ -16,12 +16,13 @@ use super::{Gain, Iterate};
 use crate::counts::{Counts, View};
 use crate::error::Result;
 use crate::matrix::Matrix;
+use crate::model::vector::ln;
 use crate::random::{Purpose, stream};
 
 /// Iterations before the first trial.
 const FIRST: usize = 10;
 /// Topics that a trial adds, at most as many as there are.
-const ADDED: usize = 3;
+pub(super) const ADDED: usize = 3;
 /// The share of every document that they begin with.
 const SHARE: f64 = 0.2;
 /// Iterations with the added topics.
@@ -218,7 +219,10 @@ fn deviances(pair: &Pair, data: &Data, view: &View<'_>) -> Vec<f64> {
             rows.map(|(row, weights)| {
                 let document = chunk * CHUNK + row;
                 let (indices, counts) = row_of(view, terms, document, &mut room);
-                let parts = indices.iter().zip(counts).filter(|(_, count)| **count > 0.0);
+                let parts = indices
+                    .iter()
+                    .zip(counts)
+                    .filter(|(_, count)| **count > 0.0);
                 let deviance: f64 = parts
                     .map(|(&term, &count)| {
                         let f = pair.f.row(term as usize);
@@ -267,21 +271,25 @@ fn merge_most_alike(pair: &Pair) -> Pair {
 fn merge_losses(pair: &Pair, tokens: &[f64]) -> Vec<f64> {
     let topics = pair.f.topics;
     let entropy = |x: f64| if x > 0.0 { x * x.ln() } else { 0.0 };
-    let parts: Vec<Vec<f64>> = pair
+    let quick = |x: f32| x * ln(x.max(f32::MIN_POSITIVE));
+    let parts: Vec<Vec<f32>> = pair
         .f
         .values
         .par_chunks(CHUNK * topics)
         .map(|rows| {
-            let mut losses = vec![0.0; topics * topics];
-            let mut masses = vec![0.0; topics];
+            let mut losses = vec![0.0f32; topics * topics];
+            let (mut masses, mut own) = (vec![0.0; topics], vec![0.0; topics]);
             for row in rows.chunks(topics) {
-                for ((mass, f), tokens) in masses.iter_mut().zip(row).zip(tokens) {
-                    *mass = f64::from(*f) * tokens;
+                for (topic, f) in row.iter().enumerate() {
+                    masses[topic] = (f64::from(*f) * tokens[topic]) as f32;
+                    own[topic] = quick(masses[topic]);
                 }
                 for second in 1..topics {
-                    for first in 0..second {
-                        let (a, b) = (masses[first], masses[second]);
-                        losses[second * topics + first] += entropy(a) + entropy(b) - entropy(a + b);
+                    let (b, of_b) = (masses[second], own[second]);
+                    let others = masses.iter().zip(&own);
+                    let losses = &mut losses[second * topics..][..second];
+                    for (loss, (a, of_a)) in losses.iter_mut().zip(others) {
+                        *loss += of_a + of_b - quick(a + b);
                     }
                 }
             }
@@ -290,7 +298,10 @@ fn merge_losses(pair: &Pair, tokens: &[f64]) -> Vec<f64> {
         .collect();
     let mut losses = vec![0.0; topics * topics];
     for part in parts {
-        losses.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        losses
+            .iter_mut()
+            .zip(part)
+            .for_each(|(sum, part)| *sum += f64::from(part));
     }
     for second in 1..topics {
         for first in 0..second {

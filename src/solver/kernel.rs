@@ -86,6 +86,8 @@ simd_dispatch! {
         if scratch.rates.len() < stride {
             scratch.rates.resize(stride, 0.0);
             scratch.counts.resize(stride, 0.0);
+        }
+        if scratch.gathered.len() < stride * topics {
             scratch.gathered.resize(stride * topics, 0.0);
         }
         let gathered = &mut scratch.gathered[..stride * topics];
@@ -118,7 +120,8 @@ simd_dispatch! {
                 }
             }
         }
-        let end = likelihood(rates, counts) - pulled(weights, against.pulls);
+        // From the weights: what the steps have added to the rates and taken away leaves rounding behind.
+        let mut end = objective(weights, against.pulls, gathered, counts, rates);
         // Lost more than rounding explains.
         if !(end >= start - 1e-6 * total) {
             weights.copy_from_slice(&scratch.before);
@@ -130,12 +133,13 @@ simd_dispatch! {
                     weights[topic] = moved.max(floor);
                 }
             }
-            objective(weights, against.pulls, gathered, counts, rates);
+            end = objective(weights, against.pulls, gathered, counts, rates);
         }
         // The best point on the ray through the row: as many tokens are explained as there are.
-        let ray = (total / pulled(weights, against.pulls)) as f32;
+        let pulled = pulled(weights, against.pulls);
+        let ray = (total / pulled) as f32;
         weights.iter_mut().for_each(|weight| *weight *= ray);
-        outcome.likelihood = likelihood(rates, counts) + total * f64::from(ray).ln();
+        outcome.likelihood = end + pulled + total * f64::from(ray).ln();
     }
 }
 

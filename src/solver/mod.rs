@@ -6,6 +6,7 @@
 //! 2105.13440), and no constraint ties the topics of a row together.
 
 mod descent;
+mod explore;
 mod fold_in;
 mod kernel;
 mod nonzeros;
@@ -26,6 +27,7 @@ use crate::matrix::Matrix;
 pub(crate) use fold_in::fold_in;
 
 use descent::Descent;
+use explore::Explorer;
 use one_pass::OnePass;
 
 /// How a model is fitted.
@@ -51,7 +53,9 @@ pub enum Solver {
     /// 2019), as in fastTopics (Carbonetto et al. 2021). Counts in a file are read once an iteration: rows of L by
     /// coordinate descent, F by expectation-maximisation.
     CoordinateDescent,
-    /// The one that reaches the best likelihood soonest, by measurement: coordinate descent.
+    /// The one that reaches the best likelihood, by measurement: coordinate descent that leaves local maxima again, by
+    /// adding topics where documents are explained worst and merging those that are most alike (splits and merges, Ueda
+    /// et al. 2000), until twelve such trials in a row have brought nothing. Counts in a file: as `CoordinateDescent`.
     Auto,
 }
 
@@ -74,7 +78,7 @@ impl fmt::Display for Solver {
             Self::AdamW => "AdamW",
             Self::Em => "expectation-maximisation",
             Self::CoordinateDescent => "coordinate descent",
-            Self::Auto => "automatic (coordinate descent)",
+            Self::Auto => "automatic (coordinate descent with splits and merges)",
         })
     }
 }
@@ -112,11 +116,11 @@ pub(crate) fn begin(
     counts: &Counts,
     l: &Matrix,
     f: &Matrix,
+    seed: u64,
 ) -> Result<Box<dyn Iterate>> {
     Ok(match solver {
-        Solver::CoordinateDescent | Solver::Auto if !in_file(counts) => {
-            Box::new(Descent::new(counts, l, f)?)
-        }
+        Solver::CoordinateDescent if !in_file(counts) => Box::new(Descent::new(counts, l, f)?),
+        Solver::Auto if !in_file(counts) => Box::new(Explorer::new(counts, l, f, seed)?),
         Solver::CoordinateDescent | Solver::Auto => Box::new(OnePass::by_descent(counts, l, f)?),
         Solver::Em | Solver::AdamW => Box::new(OnePass::by_em(counts, l, f)?),
     })
@@ -125,8 +129,11 @@ pub(crate) fn begin(
 /// Bytes that a solver takes besides the counts, while it works.
 pub(crate) fn bytes_needed(solver: Solver, counts: &Counts, topics: usize) -> Result<u64> {
     Ok(match solver {
-        Solver::CoordinateDescent | Solver::Auto if !in_file(counts) => {
-            descent::bytes_needed(counts, topics)?
+        Solver::CoordinateDescent if !in_file(counts) => descent::bytes_needed(counts, topics)?,
+        Solver::Auto if !in_file(counts) => {
+            let (documents, terms) = counts.shape();
+            let best = 12 * topics as u64 * (documents + terms) as u64;
+            best + descent::bytes_needed(counts, topics + explore::ADDED)?
         }
         _ => one_pass::bytes_needed(counts, topics),
     })

@@ -97,7 +97,7 @@ fn reference_em(counts: &[Vec<f64>], l: &mut [Vec<f64>], f: &mut [Vec<f64>]) -> 
             continue;
         }
         let mut shares = vec![0.0; weights.len()];
-        for (term, count) in counts.iter().enumerate() {
+        for (term, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
             let rate: f64 = weights.iter().zip(&*f).map(|(w, f)| w * f[term]).sum();
             for (share, f) in shares.iter_mut().zip(&*f) {
                 *share += count / rate * f[term];
@@ -259,10 +259,11 @@ proptest! {
         let (l, f) = (table(documents, topics, &mut next), table(topics, terms, &mut next));
         let x = dense(&both[0]);
         type Make = fn(&Counts, &Matrix, &Matrix) -> Result<Box<dyn Iterate>>;
-        let makes: [(Make, bool); 4] = [
+        let makes: [(Make, bool); 5] = [
             (|c, l, f| Ok(Box::new(OnePass::by_em(c, l, f)?)), false),
             (|c, l, f| Ok(Box::new(OnePass::by_descent(c, l, f)?)), false),
             (|c, l, f| Ok(Box::new(Descent::new(c, l, f)?.without_extrapolation())), true),
+            (|c, l, f| Ok(Box::new(Explorer::new(c, l, f, 3)?)), true),
             // Extrapolates, and takes back what loses.
             (|c, l, f| Ok(Box::new(Descent::new(c, l, f)?)), true),
         ];
@@ -322,14 +323,14 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let [_, counts] = counts(200, 90, 0.3, 50.0, 5);
     let mut next = random(6);
     let (l, f) = (table(200, 7, &mut next), table(7, 90, &mut next));
-    for solver in [Solver::Em, Solver::CoordinateDescent] {
+    for solver in [Solver::Em, Solver::CoordinateDescent, Solver::Auto] {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .build()
                 .unwrap();
             pool.install(|| {
-                let mut fit = begin(solver, &counts, &l, &f).unwrap();
+                let mut fit = begin(solver, &counts, &l, &f, 1).unwrap();
                 let scores: Vec<f64> = (0..5)
                     .map(|_| fit.iterate(&counts).unwrap().score)
                     .collect();
@@ -348,7 +349,7 @@ fn one_topic_is_the_frequency_of_terms() {
     let x = dense(&counts);
     let total: f64 = x.iter().flatten().sum();
     for solver in [Solver::Em, Solver::CoordinateDescent] {
-        let mut fit = begin(solver, &counts, &l, &f).unwrap();
+        let mut fit = begin(solver, &counts, &l, &f, 1).unwrap();
         for _ in 0..3 {
             fit.iterate(&counts).unwrap();
         }

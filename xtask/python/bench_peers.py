@@ -87,6 +87,7 @@ def main(peers, python, nips, folder):
         )
 
     solvers = bench_solvers.run(our, peer, nips, say)
+    growth = bench_solvers.growth(our)
     packages = subprocess.run(
         [python, "-c", "import torch, numpy, tinytopics; print(torch.__version__, numpy.__version__)"],
         capture_output=True,
@@ -99,6 +100,7 @@ def main(peers, python, nips, folder):
         "cache": "counts in memory on both sides; files freshly written or read before",
         "rows": rows,
         "solvers": solvers,
+        "growth": growth,
     }
     folder = pathlib.Path(folder)
     (folder / "peers.json").write_text(json.dumps(record, indent=1) + "\n")
@@ -148,6 +150,7 @@ def table(record):
     scores = ", ".join(f"{score:,.0f}" for score in record["rows"][-1]["scores_fused"])
     lines += ["", f"Scores of our five seeds on NIPS: {scores}."]
     lines += bench_solvers.table(record["solvers"])
+    lines += bench_solvers.growth_table(record["growth"])
     return "\n".join(lines) + "\n"
 
 

@@ -39,6 +39,29 @@ def run(our, peer, nips, say):
     return rows
 
 
+def growth(our):
+    """What an iteration costs against n, m, k and density: one size grown at a time."""
+    return our("growth")["growth"]
+
+
+def growth_table(rows):
+    lines = [
+        "",
+        "One iteration of a solver, one size grown at a time. Work grows with nonzeros x k: nanoseconds by both should"
+        " stay as they are. Operations and bytes are those that the formulas need, not those that were made.",
+        "",
+        "| solver | grown | n | m | k | nonzeros | ms | ns a nonzero and topic | GFLOP/s | GB/s |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in sorted(rows, key=lambda row: (row["solver"], row["grown"])):
+        lines.append(
+            f"| {row['solver']} | {row['grown']} | {row['documents']:,} | {row['terms']:,} | {row['topics']}"
+            f" | {row['nonzeros']:,.0f} | {1e3 * row['seconds_an_iteration']:.1f}"
+            f" | {row['nanoseconds_a_nonzero_and_topic']:.2f} | {row['gigaflops']:.1f} | {row['gigabytes_a_second']:.1f} |"
+        )
+    return lines
+
+
 def finite(seconds):
     """JSON has no infinity."""
     return seconds if seconds < float("inf") else None
