@@ -159,7 +159,7 @@ fn growth() -> Result<Value> {
             .avg_doc_length(length)
             .seed(42)
             .generate()?;
-        let counts = sparse(corpus.counts())?;
+        let counts = sparse(&corpus.counts())?;
         let nonzeros = counts.summary()?.nonzeros() as f64;
         for (name, solver, flops, bytes) in [
             // Of each side: rates twice (2), and four rounds of slopes (5) and updates (2); its rows of the other table.

@@ -94,6 +94,8 @@ fn normalise(rows: &mut [Vec<f64>]) {
 fn reference_em(counts: &[Vec<f64>], l: &mut [Vec<f64>], f: &mut [Vec<f64>]) -> f64 {
     for (counts, weights) in counts.iter().zip(l.iter_mut()) {
         if counts.iter().sum::<f64>() == 0.0 {
+            let equal = 1.0 / weights.len() as f64;
+            weights.fill(equal);
             continue;
         }
         let mut shares = vec![0.0; weights.len()];
@@ -237,11 +239,7 @@ proptest! {
         }
         let (found_l, found_f) = fits[0].topics();
         for (found, exact) in [(rows_of(&found_l), &exact_l), (rows_of(&found_f), &exact_f)] {
-            for (row, (found, exact)) in found.iter().zip(exact).enumerate() {
-                // The reference leaves the row of the empty document where it began.
-                if row == 1 && found.len() == topics && documents == exact_l.len() && x[1].iter().sum::<f64>() == 0.0 {
-                    continue;
-                }
+            for (found, exact) in found.iter().zip(exact) {
                 for (a, b) in found.iter().zip(exact) {
                     prop_assert!((a - b).abs() <= 2e-4, "{a} against {b}");
                 }
@@ -258,6 +256,7 @@ proptest! {
         let mut next = random(seed + 1);
         let (l, f) = (table(documents, topics, &mut next), table(topics, terms, &mut next));
         let x = dense(&both[0]);
+        let tokens: f64 = x.iter().flatten().sum();
         type Make = fn(&Counts, &Matrix, &Matrix) -> Result<Box<dyn Iterate>>;
         let makes: [(Make, bool); 5] = [
             (|c, l, f| Ok(Box::new(OnePass::by_em(c, l, f)?)), false),
@@ -276,7 +275,8 @@ proptest! {
             prop_assert!(scores[0] == scores[1], "dense and sparse counts are the same counts");
             let (scores, (l, f)) = &scores[0];
             for pair in scores.windows(2) {
-                prop_assert!(pair[1] >= pair[0] - 1e-6 * pair[0].abs() - 1e-6, "{scores:?}");
+                // A row may lose what rounding explains: a millionth of a nat a token.
+                prop_assert!(pair[1] >= pair[0] - 2e-6 * (pair[0].abs() + tokens), "{scores:?}");
             }
             let truth = exact_score(&x, &rows_of(l), &rows_of(f));
             // One-pass iterations know the score before F's last update.
