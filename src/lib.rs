@@ -33,6 +33,7 @@ mod plan;
 mod progress;
 mod random;
 mod simd;
+mod solver;
 mod synthetic;
 mod table;
 mod tensor_file;
@@ -56,6 +57,7 @@ pub use plan::Plan;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use progress::show_progress;
+pub use solver::Solver;
 pub use synthetic::{Corpus, Synthetic};
 pub use table::Table;
 pub use terms::Terms;
@@ -64,7 +66,7 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
-        Optimizer, Plan, Reading, Result, Settings, Synthetic, Table, TablePlace, Terms,
+        Optimizer, Plan, Reading, Result, Settings, Solver, Synthetic, Table, TablePlace, Terms,
         TopicModel, Training, memory_scope, show_progress, side_by_side, stack,
     };
 }

@@ -12,6 +12,7 @@ pub(crate) enum Purpose {
     BlockOrder = 7,
     BufferOrder = 8,
     Resample = 16,
+    Trial = 20,
 }
 
 /// The random stream of a purpose and an index (a document, a topic, an epoch) under a seed.

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+import bench_solvers
+
 # Seeds mean the same on both sides: the same start and the same batches.
 SEEDS = [42, 1, 2, 3, 4]
 ROWS = {}
@@ -133,6 +135,13 @@ def nips(bench):
     }
 
 
+# What is not a row of the first table.
+SECTIONS = {
+    "solvers": lambda bench: bench_solvers.run(bench.our, bench.peer, bench.nips, lambda text: print(text, flush=True)),
+    "growth": lambda bench: bench_solvers.growth(bench.our),
+}
+
+
 def faster(row):
     ours = row["times"]["topicbook"]
     peer = next(iter(row["times"]))
@@ -148,24 +157,31 @@ def shortcomings(rows):
 
 
 def main(peers, python, nips, folder, *names):
-    unknown = set(names) - set(ROWS)
+    known = [*ROWS, *SECTIONS]
+    unknown = set(names) - set(known)
     if unknown:
-        sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+        sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     folder = pathlib.Path(folder)
     path = folder / "peers.json"
     record = json.loads(path.read_text()) if names else {"rows": {}}
     record |= {"machine": machine(), "versions": versions(python)}
-    for name in names or ROWS:
+    for name in names or known:
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as scratch:
+            bench = Bench(peers, python, nips, scratch)
             when = {"date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
-            record["rows"][name] = when | ROWS[name](Bench(peers, python, nips, scratch))
-        print(json.dumps(record["rows"][name]), flush=True)
+            if name in ROWS:
+                record["rows"][name] = when | ROWS[name](bench)
+                print(json.dumps(record["rows"][name]), flush=True)
+            else:
+                record[name] = when | {"rows": SECTIONS[name](bench)}
     # Recorded rows keep the order in which they stand here.
     record["rows"] = {name: record["rows"][name] for name in ROWS if name in record["rows"]}
     path.write_text(json.dumps(record, indent=1) + "\n")
     (folder / "peers.md").write_text(table(record))
     short = list(shortcomings(record["rows"].values()))
+    if "solvers" in record:
+        short += bench_solvers.missed(record["solvers"]["rows"])
     if short:
         sys.exit("\n".join(short))
 
@@ -201,6 +217,10 @@ def table(record):
     for row in record["rows"].values():
         for name, scores in row.get("scores", {}).items():
             lines += ["", f"{row['work']}: {name} {', '.join(f'{score:,.0f}' for score in scores)}."]
+    if "solvers" in record:
+        lines += bench_solvers.table(record["solvers"]["rows"])
+    if "growth" in record:
+        lines += bench_solvers.growth_table(record["growth"]["rows"])
     return "\n".join(lines) + "\n"
 
 

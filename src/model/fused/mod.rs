@@ -13,7 +13,7 @@ mod once;
 mod rule;
 mod shard;
 mod sparse;
-mod vector;
+pub(crate) mod vector;
 
 use rayon::prelude::*;
 
