@@ -16,7 +16,7 @@ pub(super) struct Shard {
     pub(super) largest: Vec<f32>,
 }
 
-/// Values in one turn of the update, at least: a turn costs about as much as forty of them to begin.
+/// Values in one turn of the update, at least: to begin one costs as well.
 const TURN: usize = 320;
 
 /// Terms in one turn of the update: their rows of `topics` values fill whole registers.
