@@ -12,9 +12,6 @@
 
 use std::time::{Duration, Instant};
 
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
 use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, replay};
 
@@ -80,7 +77,7 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> 
             let fit = model.fit(counts)?;
             (fit.loss(), fit.l(), fit.f())
         }
-        "tensor" => tensor(&model, counts, seed)?,
+        "tensor" => tensor(&model, counts)?,
         other => panic!("no such path: {other}"),
     };
     let seconds = began.elapsed().as_secs_f64();
@@ -219,28 +216,11 @@ fn sparse(counts: &Counts) -> Result<Counts> {
     Counts::csr(documents, terms, starts, columns, values)
 }
 
-/// The same law through Burn's tensors: a random start and random batches.
-fn tensor(model: &TopicModel, counts: &Counts, seed: u64) -> Result<(f64, Matrix, Matrix)> {
+/// The same fit through Burn's tensors.
+fn tensor(model: &TopicModel, counts: &Counts) -> Result<(f64, Matrix, Matrix)> {
     let settings = model.settings();
     let (documents, terms) = counts.shape();
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut table = |rows, columns| {
-        let values = (0..rows * columns)
-            .map(|_| random.random::<f32>() * 0.1)
-            .collect();
-        Matrix::new(rows, columns, values)
-    };
-    let (l, f) = (
-        table(documents, settings.topics)?,
-        table(settings.topics, terms)?,
-    );
-    let orders: Vec<Vec<usize>> = (0..settings.epochs)
-        .map(|_| {
-            let mut order: Vec<usize> = (0..documents).collect();
-            order.shuffle(&mut random);
-            order
-        })
-        .collect();
+    let (l, f, orders) = replay::beginning(&settings, documents, terms)?;
     let run = replay::run(replay::Path::Tensor, &settings, counts, &l, &f, &orders)?;
     let last_loss = run.epoch_losses.last().copied().unwrap_or(f64::NAN);
     Ok((last_loss, run.l, run.f))

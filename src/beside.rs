@@ -1,7 +1,7 @@
 //! Files appear whole or not at all: written beside their name, then renamed.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,40 +16,36 @@ pub(crate) fn write_beside(
     write_beside_sized(path, 0, write)
 }
 
-/// The same for a file that will take `needed` bytes: refused at once where the disk is too small, and
-/// the space is set aside.
+/// The same for a file that will take about `needed` bytes, rather more than less: refused at once where the disk is
+/// too small, and the space is set aside, so that a full disk cannot end the work in the middle.
 pub(crate) fn write_beside_sized(
     path: &Path,
     needed: u64,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
     if path.is_dir() {
         return Err(
             Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
                 .fix("name a file inside it"),
         );
     }
-    let Some(name) = path.file_name() else {
+    if path.file_name().is_none() {
         return Err(
             Error::new(ErrorKind::Io, format!("{} names no file", path.display()))
                 .fix("end the path in a file name"),
         );
-    };
+    }
+    sweep(path);
     check_space(path, needed)?;
-    let mut temporary = name.to_os_string();
-    temporary.push(format!(
-        ".{}-{}.part",
-        std::process::id(),
-        NUMBER.fetch_add(1, Ordering::Relaxed)
-    ));
-    let temporary = Temporary(path.with_file_name(temporary));
+    let temporary = unused(path);
     let failed = |source| Error::io("write", path, source);
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(&temporary.0)
         .map_err(failed)?;
+    // Tells `sweep` that somebody is still at it. A disk that knows no locks goes without.
+    let _ = file.try_lock();
     set_aside(&file, needed).map_err(|source| match source.kind() {
         std::io::ErrorKind::StorageFull => no_space(path, needed, None),
         _ => failed(source),
@@ -57,11 +53,21 @@ pub(crate) fn write_beside_sized(
     let mut out = BufWriter::with_capacity(1 << 20, file);
     write(&mut out)?;
     out.flush()
+        .and_then(|()| give_back(out.get_mut(), needed))
         .and_then(|()| std::fs::rename(&temporary.0, path))
         .map_err(failed)
 }
 
-/// Removes what a killed process had half written beside `path`.
+/// Cuts off what was set aside and not needed.
+fn give_back(file: &mut File, set_aside: u64) -> std::io::Result<()> {
+    let written = file.stream_position()?;
+    match written < set_aside {
+        true => file.set_len(written),
+        false => Ok(()),
+    }
+}
+
+/// Removes what a killed process had half written beside `path`; what is being written, its writer has locked.
 pub(crate) fn sweep(path: &Path) {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -84,7 +90,8 @@ pub(crate) fn sweep(path: &Path) {
                     .all(|part| part.parse::<u64>().is_ok())
             })
         };
-        if middle.is_some_and(ours) {
+        let abandoned = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if middle.is_some_and(ours) && abandoned() {
             // What cannot be removed only takes space.
             let _ = std::fs::remove_file(entry.path());
         }
@@ -92,6 +99,37 @@ pub(crate) fn sweep(path: &Path) {
 }
 
 /// Removed when dropped; after the rename there is nothing left under its name.
+/// A file of `needed` zero bytes in a folder, open to read and write, that has no name any more. Its space is set aside.
+pub(crate) fn nameless(folder: &Path, needed: u64) -> Result<File> {
+    let path = unused(&folder.join("topicbook"));
+    let failed = |source| Error::io("create a file in", folder, source);
+    check_space(&path.0, needed)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&path.0)
+        .map_err(failed)?;
+    set_aside(&file, needed).map_err(|source| match source.kind() {
+        std::io::ErrorKind::StorageFull => no_space(&path.0, needed, None),
+        _ => failed(source),
+    })?;
+    file.set_len(needed).map_err(failed)?;
+    Ok(file)
+}
+
+/// A name beside `path` that no other process or thread uses; removed in the end.
+fn unused(path: &Path) -> Temporary {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(
+        ".{}-{}.part",
+        std::process::id(),
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    ));
+    Temporary(path.with_file_name(name))
+}
+
 struct Temporary(PathBuf);
 
 impl Drop for Temporary {

@@ -48,8 +48,15 @@ fn blocks(contents: &[(&str, &str)]) -> String {
 pub(crate) struct Card {
     title: String,
     rows: Vec<(String, String)>,
+    grid: Option<Grid>,
     notes: Vec<String>,
     picture: Option<Chart>,
+}
+
+/// Columns with headings; the last one holds numbers.
+struct Grid {
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
 }
 
 impl Card {
@@ -63,6 +70,15 @@ impl Card {
     /// Adds a labelled value.
     pub(crate) fn row(mut self, label: impl Into<String>, value: impl Into<String>) -> Self {
         self.rows.push((label.into(), value.into()));
+        self
+    }
+
+    /// Sets the table below the values; its last column is aligned right.
+    pub(crate) fn grid(mut self, headings: &[&str], rows: Vec<Vec<String>>) -> Self {
+        self.grid = Some(Grid {
+            headings: headings.iter().map(|heading| heading.to_string()).collect(),
+            rows,
+        });
         self
     }
 
@@ -97,6 +113,9 @@ impl Card {
             }
             html.push_str("</tbody>\n</table>\n");
         }
+        if let Some(grid) = &self.grid {
+            html.push_str(&grid.html());
+        }
         for note in &self.notes {
             html.push_str(&format!("<p>{}</p>\n", escape(note)));
         }
@@ -120,10 +139,54 @@ impl Card {
         for (label, value) in &self.rows {
             text.push_str(&format!("  {}  {value}\n", pad_right(label, width)));
         }
+        if let Some(grid) = &self.grid {
+            text.push_str(&grid.text());
+        }
         for note in &self.notes {
             text.push_str(&format!("{note}\n"));
         }
         text
+    }
+}
+
+impl Grid {
+    fn html(&self) -> String {
+        let align = |column: usize| match column + 1 == self.headings.len() {
+            true => "right",
+            false => "left",
+        };
+        let line = |tag: &str, texts: &[String]| -> String {
+            let cells = texts.iter().enumerate();
+            let cells: String = cells
+                .map(|(column, text)| cell(tag, align(column), text))
+                .collect();
+            format!("<tr>{cells}</tr>\n")
+        };
+        let rows: String = self.rows.iter().map(|row| line("td", row)).collect();
+        format!(
+            "<table>\n<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n</table>\n",
+            line("th", &self.headings)
+        )
+    }
+
+    fn text(&self) -> String {
+        let lines = || std::iter::once(&self.headings).chain(&self.rows);
+        let last = self.headings.len().saturating_sub(1);
+        let widths: Vec<usize> = (0..=last)
+            .map(|column| lines().map(|line| width(&line[column])).max().unwrap_or(0))
+            .collect();
+        lines()
+            .map(|line| {
+                let cells = line.iter().zip(&widths).enumerate();
+                let cells: Vec<String> = cells
+                    .map(|(column, (text, &to))| match column == last {
+                        true => pad_left(text, to),
+                        false => pad_right(text, to),
+                    })
+                    .collect();
+                format!("  {}\n", cells.join("  ").trim_end())
+            })
+            .collect()
     }
 }
 
@@ -346,6 +409,22 @@ mod tests {
         let html = card.html();
         assert!(html.contains("Counts &lt;X.npy&gt;"));
         assert!(!html.contains("<style"));
+    }
+
+    #[test]
+    fn a_grid_is_aligned_in_both_forms() {
+        let rows = vec![
+            vec!["X <dense>".to_string(), "9 B".to_string()],
+            vec!["L".to_string(), "100 B".to_string()],
+        ];
+        let card = Card::new("Plan").grid(&["what", "bytes"], rows);
+        assert_eq!(
+            card.text(),
+            "Plan\n  what       bytes\n  X <dense>    9 B\n  L          100 B\n"
+        );
+        let html = card.html();
+        assert!(html.contains("X &lt;dense&gt;"));
+        assert!(html.contains("<td align=\"right\" style=\"text-align:right\">100 B</td>"));
     }
 
     #[test]

@@ -14,10 +14,13 @@
 //! ```
 
 mod beside;
+mod budget;
 mod charts;
 mod counts;
+mod cuda;
 mod device;
 mod display;
+mod doctor;
 mod error;
 mod exact;
 mod fit;
@@ -25,6 +28,8 @@ mod loader;
 mod matrix;
 mod memory;
 mod model;
+mod place;
+mod plan;
 mod progress;
 mod random;
 mod simd;
@@ -34,15 +39,21 @@ mod table;
 mod tensor_file;
 mod terms;
 
+pub use budget::Budget;
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
-pub use counts::{CountValue, Counts, Dtype, Layout, Location, Summary};
+pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
 pub use device::Device;
+pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
+pub use loader::Reading;
 pub use matrix::Matrix;
+pub use memory::{MemoryScope, memory_scope};
 #[doc(hidden)]
 pub use model::replay;
-pub use model::{Checkpoint, Settings, TopicModel, Training};
+pub use model::{Checkpoint, Optimizer, Settings, TopicModel, Training};
+pub use place::TablePlace;
+pub use plan::Plan;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use progress::show_progress;
@@ -54,7 +65,8 @@ pub use terms::Terms;
 /// What a notebook's first cell brings in.
 pub mod prelude {
     pub use crate::{
-        Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, Result, Settings,
-        Solver, Synthetic, Table, Terms, TopicModel, Training, show_progress, side_by_side, stack,
+        Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
+        Optimizer, Plan, Reading, Result, Settings, Solver, Synthetic, Table, TablePlace, Terms,
+        TopicModel, Training, memory_scope, show_progress, side_by_side, stack,
     };
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::display::{Card, count, counted, decimals_for, fixed};
 use crate::error::{Error, ErrorKind, Result};
+use crate::place::Values;
 
 /// Rows and columns that a cell shows.
 const ROWS_SHOWN: usize = 5;
@@ -20,11 +21,11 @@ const COLUMNS_SHOWN: usize = 8;
 /// assert_eq!(l.row(1), &[1.0, 0.0, 0.0]);
 /// # Ok::<(), topicbook::Error>(())
 /// ```
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    values: Arc<[f32]>,
+    values: Arc<Values>,
 }
 
 impl Matrix {
@@ -48,11 +49,16 @@ impl Matrix {
 
     /// For values whose number is right by construction.
     pub(crate) fn from_parts(rows: usize, columns: usize, values: Vec<f32>) -> Self {
+        Self::of(rows, columns, Values::Memory(values))
+    }
+
+    /// The same, wherever the values live.
+    pub(crate) fn of(rows: usize, columns: usize, values: Values) -> Self {
         debug_assert_eq!(rows * columns, values.len());
         Self {
             rows,
             columns,
-            values: values.into(),
+            values: Arc::new(values),
         }
     }
 
@@ -145,6 +151,12 @@ impl Matrix {
             card = card.note(format!("and {} more", counted(left, "row")));
         }
         card.show();
+    }
+}
+
+impl PartialEq for Matrix {
+    fn eq(&self, other: &Self) -> bool {
+        self.shape() == other.shape() && self.values() == other.values()
     }
 }
 

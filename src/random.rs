@@ -9,9 +9,9 @@ pub(crate) enum Purpose {
     TrueL = 1,
     TrueF = 2,
     Counts = 3,
-    InitialL = 4,
-    InitialF = 5,
-    BatchOrder = 6,
+    BlockOrder = 7,
+    BufferOrder = 8,
+    Resample = 16,
     Trial = 20,
 }
 

@@ -123,7 +123,11 @@ fn the_whole_run_is_tinytopics() {
     };
     let orders = trace.orders();
     let settings = TopicModel::new(5).epochs(orders.len()).settings();
-    for path in [replay::Path::Tensor, replay::Path::Fused] {
+    for path in [
+        replay::Path::Tensor,
+        replay::Path::Operation,
+        replay::Path::Fused,
+    ] {
         let replayed = replay::run(
             path,
             &settings,

@@ -1,8 +1,9 @@
-//! The fused step against the reference, Burn's tensors: whole short fits over random shapes, densities and counts.
+//! The fused step and the fused operation against the reference, Burn's tensors with automatic differentiation: whole
+//! short fits over random shapes, densities and counts.
 
 use proptest::prelude::*;
 use topicbook::replay::{self, Path, Replayed};
-use topicbook::{Counts, Matrix, TopicModel};
+use topicbook::{Counts, Matrix, Optimizer, TablePlace, TopicModel};
 
 /// Uniform numbers from a seed.
 struct Random(u64);
@@ -77,19 +78,20 @@ fn compare(counts: &Counts, k: usize, batch: usize, seed: u64) {
             .settings();
         replay::run(path, &settings, counts, &l, &f, &orders).unwrap()
     };
-    let (fused, tensor) = (run(Path::Fused, 3, batch), run(Path::Tensor, 3, batch));
+    let tensor = run(Path::Tensor, 3, batch);
     // Where the rates are near one, the loss is a sum of many logarithms near zero: errors are counted per token.
     let tokens = counts.summary().unwrap().total();
     let exact = exact_loss(counts, &l, &f, &orders[0][..batch.min(documents)]);
-    same(&fused.step_losses[..1], &[exact], 1e-6, tokens);
-    // The tensors sum up in f32, one after the other; and later, rounding errors have moved the tables.
-    same(&fused.step_losses, &tensor.step_losses, 1e-4, tokens);
+    for path in [Path::Fused, Path::Operation] {
+        let fused = run(path, 3, batch);
+        same(&fused.step_losses[..1], &[exact], 1e-6, tokens);
+        // The tensors sum up in f32, one after the other; and later, rounding errors have moved the tables.
+        same(&fused.step_losses, &tensor.step_losses, 1e-4, tokens);
+    }
     // After one step the first moments are a tenth of the gradients. Later tables are not compared: where a gradient is
     // zero but for rounding errors (an empty document), AdamW divides one rounding error by another.
-    let (fused, tensor) = (
-        run(Path::Fused, 1, documents),
-        run(Path::Tensor, 1, documents),
-    );
+    let tensor = run(Path::Tensor, 1, documents);
+    let fused = [Path::Fused, Path::Operation].map(|path| run(path, 1, documents));
     // An entry is the difference of sums, which f32 holds to seven digits: for a document, a topic's share of its tokens;
     // for a term, its part of a topic's tokens, or the gradient 1 of a rate, which the tensors sum up and take away again.
     let shared = tokens / (k * terms) as f64;
@@ -103,17 +105,19 @@ fn compare(counts: &Counts, k: usize, batch: usize, seed: u64) {
         .into_iter()
         .enumerate()
     {
-        let (fused, tensor) = (&fused.moments[index], &tensor.moments[index]);
+        let tensor = &tensor.moments[index];
         let scale = tensor
             .values()
             .iter()
             .fold(0.1 * sums as f32, |largest, value| largest.max(value.abs()));
-        for (a, b) in fused.values().iter().zip(tensor.values()) {
-            let error = (a - b).abs() / scale;
-            assert!(
-                error < 1e-5,
-                "table {index}: gradient {a} against {b}: {error:e}"
-            );
+        for fused in &fused {
+            for (a, b) in fused.moments[index].values().iter().zip(tensor.values()) {
+                let error = (a - b).abs() / scale;
+                assert!(
+                    error < 1e-5,
+                    "table {index}: gradient {a} against {b}: {error:e}"
+                );
+            }
         }
     }
 }
@@ -123,7 +127,7 @@ proptest! {
 
     #[test]
     fn fused_and_tensor_steps_agree(
-        documents in 1usize..24, terms in 1usize..300, k in 1usize..90, batch in 1usize..9,
+        documents in 1usize..24, terms in 1usize..300, k in prop_oneof![3 => 1usize..90, 1 => 90usize..301], batch in 1usize..9,
         density in 0.01f64..1.0, largest in prop::sample::select(vec![2.0, 30.0, 60_000.0]),
         sparse in any::<bool>(), seed in 1u64..1_000_000,
     ) {
@@ -185,4 +189,45 @@ fn many_topics_and_any_number_of_threads() {
     assert_eq!(one.f(), many.f());
     assert_eq!(one.l(), many.l());
     assert_eq!(one.loss().to_bits(), many.loss().to_bits());
+}
+
+/// Row-wise optimizers, and tables in a file: the same bits as in memory, and a fit that learns.
+#[test]
+fn every_optimizer_learns_and_a_table_in_a_file_is_the_same() {
+    let corpus = topicbook::Synthetic::new(96, 60, 4)
+        .avg_doc_length(500)
+        .seed(5)
+        .generate()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (optimizer, rate) in [
+        (Optimizer::AdamW, 0.05),
+        (Optimizer::RowwiseAdamW, 0.05),
+        (Optimizer::RowwiseAdam, 0.05),
+        (Optimizer::RowwiseRmsProp, 0.01),
+        (Optimizer::RowwiseAdagrad, 0.5),
+        (Optimizer::RowwiseSgd, 1e-4),
+    ] {
+        let model = TopicModel::new(4)
+            .optimizer(optimizer)
+            .max_lr(rate)
+            .base_lr(rate / 5.0)
+            .epochs(25)
+            .seed(2)
+            .quiet();
+        let fit = model.fit(corpus.counts()).unwrap();
+        let first = model.clone().epochs(1).fit(corpus.counts()).unwrap();
+        let (start, end) = (
+            first.log_likelihood_per_token(),
+            fit.log_likelihood_per_token(),
+        );
+        assert!(end > start + 0.05, "{optimizer}: {start} to {end}");
+        let in_file = model
+            .table_place(TablePlace::File(folder.path().into()))
+            .fit(corpus.counts())
+            .unwrap();
+        assert_eq!(fit.l(), in_file.l());
+        assert_eq!(fit.f(), in_file.f());
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+    }
 }

@@ -7,6 +7,7 @@ mod axis;
 mod canvas;
 mod histogram;
 mod loss;
+mod memory;
 mod palette;
 mod pixels;
 mod structure;
@@ -26,6 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
 use canvas::{Anchor, Area, Canvas, INK, LARGE, Plotters, WHITE, fit_text};
 
+pub(crate) use memory::{MemoryCurve, MemoryLine, MemoryPanel};
 pub use palette::palette;
 pub use structure::sort_documents;
 
@@ -149,6 +151,15 @@ impl Chart {
             unit.into(),
             counted.into(),
         ))
+    }
+
+    /// Memory over time: `spans` are what happened (name, from, to, in seconds), `end` is when it ended.
+    pub(crate) fn memory(
+        panels: Vec<MemoryPanel>,
+        spans: Vec<(String, f64, f64)>,
+        end: f64,
+    ) -> Self {
+        Self::panel(memory::Memory::new(panels, spans, end))
     }
 
     fn panel(panel: impl Panel + 'static) -> Self {

@@ -35,7 +35,60 @@ const INDPTR: &str = "indptr has one entry per document and one more: it starts 
 const INDICES: &str = "column indices run from 0 to terms - 1";
 const TWICE: &str = "add them up first: X.sum_duplicates() in SciPy, group_by([\"doc\", \"term\"]).sum() in a table";
 
+/// Checks the columns of one row, and sorts them if need be.
+pub(super) fn check_row(
+    row: usize,
+    terms: usize,
+    columns: &mut [u32],
+    values: &mut [f32],
+) -> Result<(), Problem> {
+    let problem = |what: String, place: String, fix| Err(Problem { what, place, fix });
+    if let Some(&column) = columns.iter().find(|&&column| column as usize >= terms) {
+        return problem(
+            format!("column {column} of counts with {terms} terms"),
+            format!("row {row}"),
+            INDICES,
+        );
+    }
+    if !columns.is_sorted() {
+        let mut pairs: Vec<(u32, f32)> = columns
+            .iter()
+            .copied()
+            .zip(values.iter().copied())
+            .collect();
+        pairs.sort_by_key(|pair| pair.0);
+        for (position, (column, value)) in pairs.into_iter().enumerate() {
+            columns[position] = column;
+            values[position] = value;
+        }
+    }
+    if let Some(pair) = columns.windows(2).find(|pair| pair[0] == pair[1]) {
+        return problem(
+            "two values for the same document and term".into(),
+            format!("row {row}, column {}", pair[0]),
+            TWICE,
+        );
+    }
+    Ok(())
+}
+
 impl Csr {
+    /// No rows yet.
+    pub(super) fn empty() -> Self {
+        Self {
+            indptr: vec![0],
+            indices: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// No rows any more; the memory is kept.
+    pub(super) fn clear(&mut self) {
+        self.indptr.truncate(1);
+        self.indices.clear();
+        self.values.clear();
+    }
+
     /// Checks everything that the loops rely on, and sorts rows whose columns are not in order.
     pub(super) fn new(
         documents: usize,
@@ -93,34 +146,7 @@ impl Csr {
         }
         for row in 0..documents {
             let range = indptr[row] as usize..indptr[row + 1] as usize;
-            let columns = &mut indices[range.clone()];
-            if let Some(&column) = columns.iter().find(|&&column| column as usize >= terms) {
-                return Err(problem(
-                    format!("column {column} of counts with {terms} terms"),
-                    &format!("row {row}"),
-                    INDICES,
-                ));
-            }
-            if !columns.is_sorted() {
-                let values = &mut values[range];
-                let mut pairs: Vec<(u32, f32)> = columns
-                    .iter()
-                    .copied()
-                    .zip(values.iter().copied())
-                    .collect();
-                pairs.sort_by_key(|pair| pair.0);
-                for (position, (column, value)) in pairs.into_iter().enumerate() {
-                    columns[position] = column;
-                    values[position] = value;
-                }
-            }
-            if let Some(pair) = columns.windows(2).find(|pair| pair[0] == pair[1]) {
-                return Err(problem(
-                    "two values for the same document and term".into(),
-                    &format!("row {row}, column {}", pair[0]),
-                    TWICE,
-                ));
-            }
+            check_row(row, terms, &mut indices[range.clone()], &mut values[range])?;
         }
         Ok(Self {
             indptr,

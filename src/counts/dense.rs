@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
-use super::file::MappedFile;
+use super::file::{KeptFile, MappedFile};
 use crate::error::{Error, Result};
 
 #[cfg(target_endian = "big")]
@@ -98,6 +98,17 @@ impl DenseStore {
         with_values!(DenseStore, self, held => of(held))
     }
 
+    /// The file and the byte of it that the values start at, unless they are in memory.
+    pub(super) fn in_file(&self) -> Option<(&KeptFile, u64)> {
+        fn of<T>(held: &Held<T>) -> Option<(&KeptFile, u64)> {
+            match held {
+                Held::Memory(_) => None,
+                Held::Mapped { map, start, .. } => Some((map.kept(), *start as u64)),
+            }
+        }
+        with_values!(DenseStore, self, held => of(held))
+    }
+
     pub(super) fn rows(&self) -> Result<DenseRows<'_>> {
         Ok(match self {
             DenseStore::U8(held) => DenseRows::U8(held.values()?),
@@ -141,4 +152,11 @@ impl DenseRows<'_> {
 pub(crate) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
     // SAFETY: the (sealed) element types are plain numbers without padding.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// The same, to be read into.
+pub(super) fn as_bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
+    let size = size_of_val(values);
+    // SAFETY: as above, and every bit pattern is a valid value of the (sealed) element types.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size) }
 }

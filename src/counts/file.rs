@@ -16,6 +16,19 @@ pub struct KeptFile {
     modified: Option<SystemTime>,
 }
 
+/// How the system should treat a part of a file in its page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Advice {
+    /// Read on from where the last read ended.
+    Sequential,
+    /// Read no more than is asked for.
+    Random,
+    /// Start reading this.
+    WillNeed,
+    /// This will not be read again soon: its memory is better given to others.
+    DontNeed,
+}
+
 impl KeptFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
@@ -59,6 +72,88 @@ impl KeptFile {
     }
 }
 
+impl KeptFile {
+    /// The same file opened anew, so that advice on how it is read does not reach those who have it mapped.
+    pub(super) fn open_again(&self) -> Result<Self> {
+        let again = Self::open(&self.path)?;
+        if !same_file(
+            &metadata(&self.file, &self.path)?,
+            &metadata(&again.file, &self.path)?,
+        ) {
+            return Err(replaced(&self.path));
+        }
+        self.check_unchanged()?;
+        Ok(again)
+    }
+
+    /// Refuses a file whose name now leads to another one.
+    pub(super) fn check_in_place(&self) -> Result<()> {
+        match std::fs::metadata(&self.path) {
+            Ok(now) if !same_file(&now, &metadata(&self.file, &self.path)?) => {
+                Err(replaced(&self.path))
+            }
+            // A file that lost its name can still be read.
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the system how the bytes from `start` to `end` (0: to the end of the file) will be read. Only a hint.
+    pub(super) fn advise(&self, start: u64, end: u64, advice: Advice) {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::fd::AsRawFd;
+            let advice = match advice {
+                Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+                Advice::Random => libc::POSIX_FADV_RANDOM,
+                Advice::WillNeed => libc::POSIX_FADV_WILLNEED,
+                Advice::DontNeed => libc::POSIX_FADV_DONTNEED,
+            };
+            let (start, length) = (
+                start as libc::off_t,
+                end.saturating_sub(start) as libc::off_t,
+            );
+            // SAFETY: the descriptor is open for as long as `self` is borrowed; the call touches no memory of ours.
+            unsafe { libc::posix_fadvise(self.file.as_raw_fd(), start, length, advice) };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (start, end, advice);
+    }
+
+    /// Reads bytes from `offset` on. A file that ends before is an error.
+    pub(super) fn read_exact_at(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_exact_at(&self.file, bytes, offset);
+        #[cfg(not(unix))]
+        let read = File::open(&self.path).and_then(|mut file| {
+            use std::io::{Read, Seek, SeekFrom};
+            file.seek(SeekFrom::Start(offset))?;
+            file.read_exact(bytes)
+        });
+        read.or_else(|source| {
+            // Says that the file was cut, if that is why.
+            self.check_unchanged()?;
+            Err(Error::io("read", &self.path, source))
+        })
+    }
+}
+
+fn replaced(path: &Path) -> Error {
+    Error::format(path, "was replaced by another file since it was opened").fix(
+        "open the counts again; a fit with a checkpoint goes on only with the counts it began with",
+    )
+}
+
+#[cfg(unix)]
+fn same_file(a: &Metadata, b: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+#[cfg(not(unix))]
+fn same_file(a: &Metadata, b: &Metadata) -> bool {
+    a.len() == b.len() && a.modified().ok() == b.modified().ok()
+}
+
 fn metadata(file: &File, path: &Path) -> Result<Metadata> {
     file.metadata()
         .map_err(|source| Error::io("look at", path, source))
@@ -82,6 +177,10 @@ impl MappedFile {
 
     pub(super) fn path(&self) -> &Path {
         &self.kept.path
+    }
+
+    pub(super) fn kept(&self) -> &KeptFile {
+        &self.kept
     }
 
     /// All bytes of the file, after a check that they are still there.

@@ -4,10 +4,14 @@ mod csr;
 mod dense;
 mod dtype;
 mod file;
+mod nonzeros;
 mod npy;
 mod npz;
 mod open;
+mod resample;
+mod rows;
 mod safetensors;
+mod stored;
 mod summary;
 mod triplets;
 mod values;
@@ -26,6 +30,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) use self::dense::{DenseRows, as_bytes};
 pub use self::dtype::{CountValue, Dtype};
 pub(crate) use self::dtype::{Element, with_values};
+pub use self::resample::Resample;
+pub(crate) use self::stored::{Access, RowBuffer, SPARSE_BYTES, STAGE, Stage, Stored};
 pub use self::summary::Summary;
 pub(crate) use self::write::write_npy_file;
 
@@ -76,6 +82,17 @@ impl View<'_> {
             View::Csr(csr) => csr.fill(terms, rows, out),
         }
     }
+}
+
+/// Bytes of anonymous memory that counts take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct InMemory {
+    /// Now.
+    pub(crate) held: u64,
+    /// More, once their values are needed.
+    pub(crate) to_read: u64,
+    /// On top of that while they are read and checked for the first time.
+    pub(crate) while_checking: u64,
 }
 
 /// How counts are laid out.
@@ -335,12 +352,49 @@ impl Counts {
         })
     }
 
+    /// Whether sparse counts have not been read from their file yet.
+    fn waits(&self) -> bool {
+        matches!(&self.inner.store, Store::Csr(csr) if csr.waits())
+    }
+
     /// The file, for messages.
     fn path(&self) -> Option<&Path> {
         match &self.inner.location {
             Location::Memory => None,
             Location::File(path) | Location::Loaded(path) => Some(path),
         }
+    }
+
+    /// How much of the process's own memory the counts take.
+    pub(crate) fn in_memory(&self) -> InMemory {
+        match (&self.inner.store, &self.inner.location) {
+            (_, Location::File(_)) => InMemory {
+                while_checking: summary::bytes(self),
+                ..InMemory::default()
+            },
+            (Store::Csr(csr), _) if csr.waits() => InMemory {
+                held: 0,
+                to_read: self.bytes_stored(),
+                while_checking: csr.reading_bytes(),
+            },
+            _ => InMemory {
+                held: self.bytes_stored(),
+                ..InMemory::default()
+            },
+        }
+    }
+
+    /// Nonzero counts of a document, on average, as far as the layout tells: all terms of dense counts.
+    pub(crate) fn nonzeros_of_a_document(&self) -> u64 {
+        match &self.inner.store {
+            Store::Dense(_) => self.terms() as u64,
+            Store::Csr(csr) => csr.stored().div_ceil(self.documents() as u64),
+        }
+    }
+
+    /// Whether a summary has been made already.
+    pub(crate) fn is_summarised(&self) -> bool {
+        self.inner.summary.get().is_some()
     }
 
     /// Where the counts live, and whether they are there already.

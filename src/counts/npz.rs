@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -9,14 +10,17 @@ use npyz::TypeChar;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::csr::{Csr, Problem};
+use super::csr::{Csr, Problem, check_row};
 use super::dense::{DenseRows, as_bytes};
 use super::dtype::{CountValue, Element, with_values};
 use super::file::KeptFile;
 use super::npy::{self, Header};
+use super::rows::Pick;
+use super::write::progress;
 use super::{Counts, Location, Store, View, values};
-use crate::beside::write_beside;
+use crate::beside::write_beside_sized;
 use crate::error::{Error, ErrorKind, Result};
+use crate::progress::Progress;
 
 /// Sparse counts in memory, or in a file until they are first asked for.
 pub(super) enum LazyCsr {
@@ -42,9 +46,31 @@ impl LazyCsr {
         }
     }
 
+    /// The file and where its arrays lie in it, when rows can be read from there.
+    pub(super) fn parts(&self) -> Option<(&KeptFile, Parts)> {
+        match self {
+            LazyCsr::Ready(_) => None,
+            LazyCsr::File { source, .. } => source.parts.map(|parts| (&source.kept, parts)),
+        }
+    }
+
     /// Whether the counts are still only in their file.
     pub(super) fn waits(&self) -> bool {
         matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
+    }
+
+    /// Bytes that reading takes beside the rows that it leaves.
+    pub(super) fn reading_bytes(&self) -> u64 {
+        match self {
+            LazyCsr::Ready(_) => 0,
+            LazyCsr::File { source, .. } => match source.arrangement {
+                Arrangement::Csr => 0,
+                // The columns that are turned into rows.
+                Arrangement::Csc => 8 * source.stored,
+                // Row, column and count of every entry, and their order.
+                Arrangement::Coo => 20 * source.stored,
+            },
+        }
     }
 
     pub(super) fn get(&self) -> Result<&Csr> {
@@ -76,6 +102,27 @@ pub(super) struct Source {
     terms: usize,
     stored: u64,
     arrangement: Arrangement,
+    /// Where the arrays lie, when they are compressed sparse rows and not deflated.
+    parts: Option<Parts>,
+}
+
+/// Compressed sparse rows whose parts can be read where they lie.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    stored: u64,
+    indptr: Numbers,
+    indices: Numbers,
+    data: Numbers,
+}
+
+/// An array of an archive that is not deflated.
+#[derive(Clone, Copy)]
+struct Numbers {
+    /// Its first byte in the file.
+    start: u64,
+    /// Bytes of a number.
+    width: usize,
+    decode: Decode,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -117,6 +164,19 @@ pub(super) fn open(path: &Path) -> Result<Counts> {
             .fix("write it again with scipy.sparse.save_npz"));
         }
     }
+    let mut part = |name| numbers(path, &mut archive, name);
+    let parts = match arrangement {
+        Arrangement::Csr => match (part("indptr")?, part("indices")?, part("data")?) {
+            (Some(indptr), Some(indices), Some(data)) => Some(Parts {
+                stored,
+                indptr,
+                indices,
+                data,
+            }),
+            _ => None,
+        },
+        _ => None,
+    };
     drop(archive);
     let source = Source {
         kept,
@@ -124,6 +184,7 @@ pub(super) fn open(path: &Path) -> Result<Counts> {
         terms,
         stored,
         arrangement,
+        parts,
     };
     let store = Store::Csr(LazyCsr::File {
         source,
@@ -304,6 +365,9 @@ fn arrangement(path: &Path, archive: &mut Archive<'_>) -> Result<Arrangement> {
     }
 }
 
+/// Most documents, or terms: indices are held in 32 bits.
+const LARGEST_SIZE: u32 = u32::MAX;
+
 fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, usize)> {
     let mut sizes = Vec::new();
     read_numbers(path, archive, "shape", |_, size| sizes.push(size))?;
@@ -318,8 +382,7 @@ fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, usize)> {
             sizes.len()
         )));
     };
-    // Indices are held in 32 bits.
-    let largest = f64::from(u32::MAX);
+    let largest = f64::from(LARGEST_SIZE);
     for size in [documents, terms] {
         if !(0.0..=largest).contains(&size) || size.fract() != 0.0 {
             return Err(wrong(format!(
@@ -338,6 +401,152 @@ fn length(path: &Path, archive: &mut Archive<'_>, name: &str) -> Result<u64> {
     }
     let (header, size, _) = open_entry(path, archive, name)?;
     check_numbers(path, name, &header, size).map(|(length, _)| length)
+}
+
+/// Where the numbers of an entry lie; `None` when it is deflated.
+fn numbers(path: &Path, archive: &mut Archive<'_>, name: &str) -> Result<Option<Numbers>> {
+    let file = archive.by_name(&format!("{name}.npy")).map_err(|source| {
+        damaged(path, name, std::io::Error::other(source.to_string())).because(source)
+    })?;
+    let (start, stored) = (
+        file.data_start(),
+        file.compression() == CompressionMethod::Stored,
+    );
+    drop(file);
+    let (header, size, _) = open_entry(path, archive, name)?;
+    let (_, (width, decode)) = check_numbers(path, name, &header, size)?;
+    Ok(start.filter(|_| stored).map(|start| Numbers {
+        start: start + header.length as u64,
+        width,
+        decode,
+    }))
+}
+
+impl Numbers {
+    fn place(&self, numbers: &Range<u64>) -> Range<u64> {
+        let width = self.width as u64;
+        self.start + numbers.start * width..self.start + numbers.end * width
+    }
+
+    /// Reads some of the numbers, through `stage`, and hands them on in order.
+    fn read(
+        &self,
+        file: &KeptFile,
+        numbers: Range<u64>,
+        stage: &mut [u8],
+        mut each: impl FnMut(f64) -> Result<()>,
+    ) -> Result<()> {
+        let place = self.place(&numbers);
+        let at_once = stage.len() / self.width * self.width;
+        let mut offset = place.start;
+        while offset < place.end {
+            let length = (place.end - offset).min(at_once as u64);
+            let bytes = &mut stage[..length as usize];
+            file.read_exact_at(offset, bytes)?;
+            for number in bytes.chunks_exact(self.width) {
+                each((self.decode)(number))?;
+            }
+            offset += length;
+        }
+        Ok(())
+    }
+}
+
+impl Parts {
+    /// Bytes of all rows in the file.
+    pub(super) fn bytes(&self) -> u64 {
+        self.stored * (self.indices.width + self.data.width) as u64
+    }
+
+    /// Where the columns and the counts of some rows lie in the file.
+    pub(super) fn places(&self, file: &KeptFile, rows: Range<usize>) -> Result<[Range<u64>; 2]> {
+        let mut bounds = [0; 2];
+        for (bound, row) in bounds.iter_mut().zip([rows.start, rows.end]) {
+            let row = row as u64;
+            self.indptr.read(file, row..row + 1, &mut [0; 8], |start| {
+                *bound = start as u64;
+                Ok(())
+            })?;
+        }
+        // What makes no sense is found when it is read.
+        let numbers = bounds[0].min(self.stored)..bounds[1].min(self.stored);
+        Ok([self.indices.place(&numbers), self.data.place(&numbers)])
+    }
+
+    /// Reads some rows, checks them as if the whole archive were read, and adds them to `csr`.
+    pub(super) fn append(
+        &self,
+        file: &KeptFile,
+        terms: usize,
+        rows: Range<usize>,
+        csr: &mut Csr,
+        stage: &mut [u8],
+    ) -> Result<()> {
+        let path = &file.path;
+        let damaged = |what: String, place: String| {
+            Err(Error::format(path, what)
+                .at(place)
+                .fix("write it again with scipy.sparse.save_npz"))
+        };
+        let first_row = csr.indptr.len() - 1;
+        let first = csr.indices.len() as u64;
+        let mut begin = None;
+        let mut last = 0;
+        let mut row = rows.start;
+        let entries = rows.start as u64..rows.end as u64 + 1;
+        self.indptr.read(file, entries, stage, |start| {
+            if !(start >= last as f64 && start <= self.stored as f64) {
+                return damaged(
+                    format!(
+                        "indptr holds {start} after {last}, with {} counts",
+                        self.stored
+                    ),
+                    format!("indptr[{row}]"),
+                );
+            }
+            last = start as u64;
+            row += 1;
+            match begin {
+                None => begin = Some(last),
+                Some(begin) => csr.indptr.push(first + last - begin),
+            }
+            Ok(())
+        })?;
+        let numbers = begin.unwrap_or_default()..last;
+        let mut position = numbers.start;
+        self.indices.read(file, numbers.clone(), stage, |index| {
+            if !(index >= 0.0 && index < terms as f64) {
+                return damaged(
+                    format!("index {index} is out of range: from 0 to {}", terms - 1),
+                    format!("indices[{position}]"),
+                );
+            }
+            position += 1;
+            csr.indices.push(index as u32);
+            Ok(())
+        })?;
+        self.data.read(file, numbers, stage, |value| {
+            let exact = f64::from(value as f32) == value;
+            if !exact || !value.is_count() {
+                let entry = csr.values.len();
+                let row = csr.indptr[first_row..].partition_point(|&start| start <= entry as u64);
+                let (row, column) = (rows.start + row - 1, csr.indices[entry] as usize);
+                return Err(match value.is_count() {
+                    true => values::too_large_for_sparse(value, row, column, Some(path)),
+                    false => values::not_a_count(value, row, column, Some(path)),
+                });
+            }
+            csr.values.push(value as f32);
+            Ok(())
+        })?;
+        for (place, row) in rows.enumerate() {
+            let starts = &csr.indptr[first_row + place..];
+            let range = starts[0] as usize..starts[1] as usize;
+            let (columns, values) = (&mut csr.indices[range.clone()], &mut csr.values[range]);
+            check_row(row, terms, columns, values).map_err(|problem| problem.in_file(path))?;
+        }
+        Ok(())
+    }
 }
 
 /// How bytes become a number.
@@ -509,33 +718,52 @@ fn offsets(path: &Path, archive: &mut Archive<'_>) -> Result<Vec<u64>> {
     }
 }
 
-/// Writes the nonzero counts as SciPy's `save_npz` does: compressed sparse rows, deflated.
+/// More than the headers of an archive of ours take.
+const LARGEST_FRAME: u64 = 1 << 12;
+
+/// Writes the nonzero counts of the picked rows as SciPy's `save_npz` does (compressed sparse rows), but stored and not
+/// deflated: a part of an entry can be read where it lies, and the space the file takes is known before.
 ///
-/// Dense counts are passed over three times (row lengths, columns, values), so that memory stays bounded.
-pub(super) fn write(counts: &Counts, path: &Path) -> Result<()> {
+/// Counts are passed over three times (row lengths, columns, values), so that memory stays bounded.
+pub(super) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> {
     npy::check_ending(path, "npz")?;
+    let documents = pick.documents(counts);
+    if documents > LARGEST_SIZE as usize {
+        return Err(Error::setting(format!(
+            "{documents} documents in one sparse file are more than the {LARGEST_SIZE} it can hold"
+        ))
+        .fix("write several files, or the counts as .npy"));
+    }
     // Reading sparse counts refuses what is no count: then it must not be written either.
-    counts.summary()?;
-    let indptr = row_starts(counts)?;
-    let stored = indptr[counts.documents()];
+    let summary = counts.summary()?;
+    let dtype = counts.dtype();
+    let row_bytes = summary.density() * (counts.terms() * (4 + dtype.bytes())) as f64;
+    let progress = progress(path, documents, 3, row_bytes);
+    let indptr = row_starts(counts, pick, &progress)?;
+    let stored = indptr[documents];
     let wide = stored > i32::MAX as u64 || counts.terms() > i32::MAX as usize;
     let index_dtype = if wide { "<i8" } else { "<i4" };
     let index_bytes = if wide { 8 } else { 4 };
+    let arrays = stored * (index_bytes + dtype.bytes() as u64) + indptr.len() as u64 * index_bytes;
 
-    write_beside(path, |out| {
+    write_beside_sized(path, arrays + LARGEST_FRAME, |out| {
         let mut zip = Zip {
             zip: ZipWriter::new(out),
             path,
         };
         zip.start("indices", index_dtype, &[stored], stored * index_bytes)?;
         let mut bytes = Vec::new();
-        for row in 0..counts.documents() {
-            bytes.clear();
-            each_stored(counts, row, |column, _, _| {
-                put(&mut bytes, column as u64, wide)
-            })?;
-            zip.put(&bytes)?;
-        }
+        pick.each_block(counts, &mut |picked| {
+            for &row in picked.rows {
+                bytes.clear();
+                each_stored(&picked.view, counts.terms(), row, |column, _, _| {
+                    put(&mut bytes, column as u64, wide)
+                });
+                zip.put(&bytes)?;
+            }
+            progress.advance(picked.rows.len());
+            Ok(())
+        })?;
         let length = indptr.len() as u64;
         zip.start("indptr", index_dtype, &[length], length * index_bytes)?;
         for part in indptr.chunks(1 << 16) {
@@ -547,26 +775,30 @@ pub(super) fn write(counts: &Counts, path: &Path) -> Result<()> {
         zip.start("format", "|S3", &[], 3)?;
         zip.put(b"csr")?;
         zip.start("shape", "<i8", &[2], 16)?;
-        for size in [counts.documents(), counts.terms()] {
+        for size in [documents, counts.terms()] {
             zip.put(&(size as i64).to_le_bytes())?;
         }
-        let dtype = counts.dtype();
         zip.start(
             "data",
             dtype.npy(),
             &[stored],
             stored * dtype.bytes() as u64,
         )?;
-        for row in 0..counts.documents() {
-            match counts.view()? {
-                View::Csr(csr) => zip.put(as_bytes(csr.row(row).1))?,
-                View::Dense(rows) => with_values!(DenseRows, rows, values => {
-                    zip.put(as_bytes(&nonzeros(values, counts.terms(), row)))?
-                }),
+        pick.each_block(counts, &mut |picked| {
+            for &row in picked.rows {
+                match &picked.view {
+                    View::Csr(csr) => zip.put(as_bytes(csr.row(row).1))?,
+                    View::Dense(rows) => with_values!(DenseRows, rows, values => {
+                        zip.put(as_bytes(&nonzeros(values, counts.terms(), row)))?
+                    }),
+                }
             }
-        }
+            progress.advance(picked.rows.len());
+            Ok(())
+        })?;
         zip.finish()
-    })
+    })?;
+    Counts::open(path)
 }
 
 /// An archive being written.
@@ -579,7 +811,7 @@ impl Zip<'_> {
     /// Starts an array of `bytes` bytes.
     fn start(&mut self, name: &str, dtype: &str, shape: &[u64], bytes: u64) -> Result<()> {
         let options = SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Deflated)
+            .compression_method(CompressionMethod::Stored)
             .large_file(bytes >= 1 << 31);
         self.zip
             .start_file(format!("{name}.npy"), options)
@@ -624,8 +856,8 @@ fn nonzeros<T: Element>(values: &[T], terms: usize, row: usize) -> Vec<T> {
 }
 
 /// Hands on the column and value of each stored count of one row, and whether `f32` holds it exactly.
-fn each_stored(counts: &Counts, row: usize, mut each: impl FnMut(usize, f64, bool)) -> Result<()> {
-    match counts.view()? {
+fn each_stored(view: &View<'_>, terms: usize, row: usize, mut each: impl FnMut(usize, f64, bool)) {
+    match view {
         View::Csr(csr) => {
             let (columns, values) = csr.row(row);
             for (&column, &value) in columns.iter().zip(values) {
@@ -633,10 +865,9 @@ fn each_stored(counts: &Counts, row: usize, mut each: impl FnMut(usize, f64, boo
             }
         }
         View::Dense(rows) => with_values!(DenseRows, rows, values => {
-            dense_row(values, counts.terms(), row, &mut each);
+            dense_row(values, terms, row, &mut each);
         }),
     }
-    Ok(())
 }
 
 fn dense_row<T: CountValue>(
@@ -657,22 +888,26 @@ fn dense_row<T: CountValue>(
 }
 
 /// Where each row starts among the stored counts; refuses counts that reading would change.
-fn row_starts(counts: &Counts) -> Result<Vec<u64>> {
-    let mut starts = Vec::with_capacity(counts.documents() + 1);
+fn row_starts(counts: &Counts, pick: Pick, progress: &Progress) -> Result<Vec<u64>> {
+    let mut starts = Vec::with_capacity(pick.documents(counts) + 1);
     let mut stored = 0;
     starts.push(stored);
-    for row in 0..counts.documents() {
-        let mut bad = None;
-        each_stored(counts, row, |column, value, exact| {
-            stored += 1;
-            if !exact {
-                bad.get_or_insert((column, value));
+    pick.each_block(counts, &mut |picked| {
+        for (&row, &document) in picked.rows.iter().zip(picked.documents) {
+            let mut bad = None;
+            each_stored(&picked.view, counts.terms(), row, |column, value, exact| {
+                stored += 1;
+                if !exact {
+                    bad.get_or_insert((column, value));
+                }
+            });
+            if let Some((column, value)) = bad {
+                return Err(values::too_large_for_sparse(value, document, column, None));
             }
-        })?;
-        if let Some((column, value)) = bad {
-            return Err(values::too_large_for_sparse(value, row, column, None));
+            starts.push(stored);
         }
-        starts.push(stored);
-    }
+        progress.advance(picked.rows.len());
+        Ok(())
+    })?;
     Ok(starts)
 }

@@ -8,9 +8,11 @@ use rayon::prelude::*;
 
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
-use super::{Counts, View, values};
+use super::{Counts, Layout, STAGE, Stored, View, values};
 use crate::display::{Card, count};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
+use crate::loader::{Block, for_each_stored};
+use crate::memory::free_memory;
 
 /// What one pass over the counts says about them. Cheap to clone.
 #[derive(Clone, PartialEq)]
@@ -120,6 +122,17 @@ impl fmt::Debug for Summary {
     }
 }
 
+/// Bytes read from a file while those before them are added up.
+const READ_BYTES: u64 = 16 << 20;
+
+/// Bytes of memory that the pass takes on top of the counts.
+pub(super) fn bytes(counts: &Counts) -> u64 {
+    match counts.is_stored() && counts.layout() == Layout::Dense {
+        true => 2 * READ_BYTES.min(counts.bytes_stored()) + STAGE as u64,
+        false => 0,
+    }
+}
+
 /// Values in one unit of work; fixed, so that results do not depend on the number of threads.
 const BLOCK_VALUES: usize = 1 << 18;
 
@@ -215,17 +228,20 @@ impl Tally {
     }
 }
 
-pub(super) fn summarise(counts: &Counts) -> Result<Summary> {
-    let (documents, terms) = counts.shape();
-    let view = counts.view()?;
-    let stored = match &view {
-        View::Dense(_) => documents.saturating_mul(terms),
-        View::Csr(csr) => csr.values.len(),
-    };
-    let block = (BLOCK_VALUES / (stored / documents).max(1)).max(1);
-    let mut lengths = vec![0.0; documents];
+/// The counts as rows of a file, where a pass through the map would not be as safe or through memory not as small.
+fn stored(counts: &Counts) -> Result<Option<Stored>> {
+    let fits = || counts.bytes_stored() <= free_memory() / 4;
+    match counts.layout() {
+        Layout::Csr if !counts.waits() || fits() => Ok(None),
+        _ => counts.stored(false),
+    }
+}
+
+/// Adds up some rows on all threads, and writes their lengths. `stored` is how many values a row holds, on average.
+fn tally_rows(part: &Block<'_>, terms: usize, stored: usize, lengths: &mut [f64]) -> Tally {
+    let block = (BLOCK_VALUES / stored.max(1)).max(1);
     let first_bad = AtomicUsize::new(usize::MAX);
-    let tally = lengths
+    lengths
         .par_chunks_mut(block)
         .enumerate()
         .fold(
@@ -237,20 +253,21 @@ pub(super) fn summarise(counts: &Counts) -> Result<Summary> {
                     return tally;
                 }
                 for (offset, length) in lengths.iter_mut().enumerate() {
-                    let row = first + offset;
-                    let sum = match &view {
+                    let at = part.rows.start + first + offset;
+                    let document = part.first + first + offset;
+                    let sum = match &part.view {
                         View::Dense(rows) => with_values!(DenseRows, rows, values => {
-                            tally.add_dense(row, &values[row * terms..(row + 1) * terms])
+                            tally.add_dense(document, &values[at * terms..(at + 1) * terms])
                         }),
                         View::Csr(csr) => {
-                            let (columns, values) = csr.row(row);
-                            tally.add_sparse(row, columns, values)
+                            let (columns, values) = csr.row(at);
+                            tally.add_sparse(document, columns, values)
                         }
                     };
                     match sum {
                         Some(sum) => *length = sum,
                         None => {
-                            first_bad.fetch_min(row, Ordering::Relaxed);
+                            first_bad.fetch_min(first + offset, Ordering::Relaxed);
                             return tally;
                         }
                     }
@@ -258,7 +275,43 @@ pub(super) fn summarise(counts: &Counts) -> Result<Summary> {
                 tally
             },
         )
-        .reduce(|| Tally::new(terms), Tally::join);
+        .reduce(|| Tally::new(terms), Tally::join)
+}
+
+pub(super) fn summarise(counts: &Counts) -> Result<Summary> {
+    let (documents, terms) = counts.shape();
+    let mut lengths = vec![0.0; documents];
+    let mut tally = Tally::new(terms);
+    let mut take = |block: Block<'_>| {
+        let lengths = &mut lengths[block.first..block.first + block.rows.len()];
+        let stored = match &block.view {
+            View::Dense(_) => terms,
+            View::Csr(csr) => csr.values.len() / (csr.indptr.len() - 1),
+        };
+        let found = tally_rows(&block, terms, stored, lengths);
+        // A bad value ends the pass: those before it were looked at already.
+        let ended = found.bad.is_some();
+        tally = std::mem::replace(&mut tally, Tally::new(0)).join(found);
+        match ended {
+            true => Err(Error::new(ErrorKind::Value, "a value that is no count")),
+            false => Ok(()),
+        }
+    };
+    let passed = match stored(counts)? {
+        // Dense rows as they are: what f32 would round is added up as well.
+        Some(stored) => {
+            let block = (READ_BYTES / stored.row_bytes()).max(1) as usize;
+            for_each_stored(stored, block, &mut take)
+        }
+        None => take(Block {
+            view: counts.view()?,
+            rows: 0..documents,
+            first: 0,
+        }),
+    };
+    if tally.bad.is_none() {
+        passed?;
+    }
     if let Some((row, column, value)) = tally.bad {
         return Err(values::not_a_count(value, row, column, counts.path()));
     }

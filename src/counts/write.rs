@@ -5,13 +5,13 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::dense::{DenseRows, as_bytes};
-use super::dtype::{CountValue, Dtype, with_dtype, with_values};
+use super::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
+use super::rows::{Pick, PickedRows};
 use super::{Counts, View, npy, npz, values};
 use crate::beside::write_beside_sized;
+use crate::display::{bytes, counted};
 use crate::error::{Error, ErrorKind, Result};
-
-/// Values converted at a time: the memory that writing takes, times 8 bytes.
-const BLOCK_VALUES: usize = 1 << 20;
+use crate::progress::{Progress, Throughput};
 
 /// Writes a `.npy` file whose rows `write` puts out one after the other, and opens it.
 pub(crate) fn write_npy_file(
@@ -49,7 +49,9 @@ impl Counts {
     /// When the disk is too small (found before anything is written) or writing fails.
     ///
     /// # Cost
-    /// `documents * terms` values on disk; a few megabytes of memory, wherever the counts live.
+    /// `documents * terms` values on disk; up to 64 MB of memory for counts in memory or in a `.npy` or `.safetensors`
+    /// file (those of a `.npz` file are read into memory). Prints progress when it takes longer than two seconds, unless
+    /// [`show_progress`](crate::show_progress) was told not to.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<Counts> {
         self.write_npy_as(path, self.dtype())
     }
@@ -73,13 +75,7 @@ impl Counts {
     /// # Errors
     /// As [`write_npy`](Self::write_npy), and on the first value that the dtype does not hold exactly.
     pub fn write_npy_as(&self, path: impl AsRef<Path>, dtype: Dtype) -> Result<Counts> {
-        let path = path.as_ref();
-        write_npy_file(
-            path,
-            self.shape(),
-            dtype,
-            |out| with_dtype!(dtype, T => self.write_rows::<T>(out, path)),
-        )
+        write_npy(self, Pick::All, path.as_ref(), dtype)
     }
 
     /// Writes the counts as a `.npy` file of the narrowest dtype that holds them, and opens it.
@@ -91,92 +87,130 @@ impl Counts {
     /// # Cost
     /// One pass more than [`write_npy`](Self::write_npy), if there has been no summary yet.
     pub fn write_npy_narrow(&self, path: impl AsRef<Path>) -> Result<Counts> {
-        use super::dtype::Element;
-        let largest = self.summary()?.largest();
-        // Whole numbers up to the largest: an integer type holds them all when it holds that one. Above
-        // u32, i64 does; above i64, the values are f32 or f64 already and stay so.
-        let dtype = [Dtype::U8, Dtype::U16, Dtype::U32, Dtype::I64]
-            .into_iter()
-            .find(|&dtype| with_dtype!(dtype, T => T::from_f64(largest).is_some()))
-            .unwrap_or(self.dtype());
-        self.write_npy_as(path, dtype)
+        self.write_npy_as(path, self.narrowest()?)
     }
 
-    /// Writes the nonzero counts as a `.npz` file that `scipy.sparse.load_npz` reads (CSR, deflated), and
-    /// opens it. The values keep their dtype in the file.
+    /// Writes the nonzero counts as a `.npz` file that `scipy.sparse.load_npz` reads (CSR), and opens it. The values
+    /// keep their dtype in the file. They are stored as they are and not deflated, so that parts of the file can be
+    /// read where they lie.
     ///
     /// The file appears under its name only when it is complete; an earlier one of that name is replaced.
     ///
     /// # Errors
     /// On the first value that is not a count, or that the `f32` of sparse counts does not hold exactly;
-    /// when writing fails.
+    /// when the disk is too small (found before anything is written) or writing fails.
     ///
     /// # Cost
-    /// Three passes over dense counts, one thread; 8 bytes of memory a document, wherever the counts live.
+    /// 4 bytes and a value on disk a count (from 2^31 counts on 8 bytes). Three passes over the counts, on one thread;
+    /// 8 bytes of memory a document besides what [`write_npy`](Self::write_npy) takes. Progress as there.
     pub fn write_npz(&self, path: impl AsRef<Path>) -> Result<Counts> {
-        let path = path.as_ref();
-        npz::write(self, path)?;
-        Counts::open(path)
+        npz::write(self, Pick::All, path.as_ref())
     }
 
-    fn write_rows<T: CountValue>(&self, out: &mut impl Write, path: &Path) -> Result<()> {
-        let (documents, terms) = self.shape();
-        let block = (BLOCK_VALUES / terms).max(1);
-        let mut converted = Vec::new();
-        for first in (0..documents).step_by(block) {
-            let last = documents.min(first + block);
-            match self.view()? {
-                View::Dense(rows) if self.dtype() == T::DTYPE => {
-                    with_values!(DenseRows, rows, values => {
-                        out.write_all(as_bytes(&values[first * terms..last * terms]))
-                    })
-                }
-                View::Dense(rows) => {
-                    with_values!(DenseRows, rows, values => {
-                        converted.clear();
-                        let values = &values[first * terms..last * terms];
-                        convert::<_, T>(values, first, terms, &mut converted)?;
-                    });
-                    out.write_all(as_bytes(&converted))
-                }
-                View::Csr(csr) => {
-                    converted.clear();
-                    converted.resize((last - first) * terms, T::default());
-                    for (row, out) in (first..last).zip(converted.chunks_exact_mut(terms)) {
-                        let (columns, values) = csr.row(row);
-                        for (&column, &value) in columns.iter().zip(values) {
-                            let (column, value) = (column as usize, f64::from(value));
-                            out[column] = T::from_f64(value).ok_or_else(|| {
-                                values::does_not_fit(value, row, column, T::DTYPE)
-                            })?;
-                        }
-                    }
-                    out.write_all(as_bytes(&converted))
-                }
-            }
-            .map_err(|source| Error::io("write", path, source))?;
-        }
-        Ok(())
+    /// The narrowest dtype that holds every count.
+    pub(super) fn narrowest(&self) -> Result<Dtype> {
+        let largest = self.summary()?.largest();
+        // Whole numbers up to the largest: an integer type holds them all when it holds that one. Above
+        // u32, i64 does; above i64, the values are f32 or f64 already and stay so.
+        Ok([Dtype::U8, Dtype::U16, Dtype::U32, Dtype::I64]
+            .into_iter()
+            .find(|&dtype| with_dtype!(dtype, T => T::from_f64(largest).is_some()))
+            .unwrap_or(self.dtype()))
     }
 }
 
-/// Converts whole rows, from row `first` on; refuses the first value that does not fit.
-fn convert<S: CountValue, T: CountValue>(
-    values: &[S],
-    first: usize,
-    terms: usize,
-    out: &mut Vec<T>,
+/// Writes the picked rows as a `.npy` file and opens it.
+pub(super) fn write_npy(counts: &Counts, pick: Pick, path: &Path, dtype: Dtype) -> Result<Counts> {
+    let (documents, terms) = (pick.documents(counts), counts.terms());
+    let row_bytes = (terms * dtype.bytes()) as f64;
+    write_npy_file(path, (documents, terms), dtype, |out| {
+        let progress = progress(path, documents, 1, row_bytes);
+        pick.each_block(counts, &mut |picked| {
+            with_dtype!(dtype, T => write_rows::<T>(out, path, counts, &picked)?);
+            progress.advance(picked.rows.len());
+            Ok(())
+        })
+    })
+}
+
+fn write_rows<T: CountValue>(
+    out: &mut impl Write,
+    path: &Path,
+    counts: &Counts,
+    picked: &PickedRows<'_>,
 ) -> Result<()> {
-    for (position, value) in values.iter().enumerate() {
-        let converted = value.exact_f64().and_then(T::from_f64).ok_or_else(|| {
-            values::does_not_fit(
-                value.to_f64(),
-                first + position / terms,
-                position % terms,
-                T::DTYPE,
-            )
-        })?;
-        out.push(converted);
+    let terms = counts.terms();
+    let as_they_are = counts.dtype() == T::DTYPE;
+    let mut converted = Vec::with_capacity(terms);
+    for (&row, &document) in picked.rows.iter().zip(picked.documents) {
+        converted.clear();
+        match &picked.view {
+            View::Dense(dense) => with_values!(DenseRows, dense, values => {
+                let values = &values[row * terms..(row + 1) * terms];
+                if as_they_are {
+                    out.write_all(as_bytes(values))
+                } else {
+                    convert::<_, T>(values, document, &mut converted)?;
+                    out.write_all(as_bytes(&converted))
+                }
+            }),
+            View::Csr(csr) => {
+                converted.resize(terms, T::default());
+                let (columns, values) = csr.row(row);
+                for (&column, &value) in columns.iter().zip(values) {
+                    let (column, value) = (column as usize, f64::from(value));
+                    converted[column] = T::from_f64(value)
+                        .ok_or_else(|| values::does_not_fit(value, document, column, T::DTYPE))?;
+                }
+                out.write_all(as_bytes(&converted))
+            }
+        }
+        .map_err(|source| Error::io("write", path, source))?;
     }
     Ok(())
+}
+
+/// Converts a row; refuses the first value that does not fit.
+fn convert<S: CountValue, T: CountValue>(
+    values: &[S],
+    document: usize,
+    out: &mut Vec<T>,
+) -> Result<()> {
+    let exact = |value: &S| value.exact_f64().and_then(T::from_f64);
+    let mut fits = true;
+    out.extend(values.iter().map(|value| match exact(value) {
+        Some(converted) => converted,
+        None => {
+            fits = false;
+            T::default()
+        }
+    }));
+    if fits {
+        return Ok(());
+    }
+    let wrong = |at: &(usize, &S)| exact(at.1).is_none();
+    match values.iter().enumerate().find(wrong) {
+        None => Ok(()),
+        Some((column, value)) => Err(values::does_not_fit(
+            value.to_f64(),
+            document,
+            column,
+            T::DTYPE,
+        )),
+    }
+}
+
+/// The progress of writing documents of so many bytes each.
+pub(super) fn progress(path: &Path, documents: usize, passes: usize, row_bytes: f64) -> Progress {
+    let size = bytes((documents as f64 * row_bytes) as u64);
+    Progress::new(
+        format!(
+            "writing {} to {} ({size})",
+            counted(documents, "document"),
+            path.display()
+        ),
+        documents,
+        passes,
+        Throughput::Bytes(row_bytes),
+    )
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Fit;
 use crate::beside::write_beside;
 use crate::error::Result;
+use crate::memory::Profile;
 use crate::model::{Epoch, Settings, TopicModel};
 use crate::tensor_file::{self, Kind, not_ours};
 use crate::terms::Terms;
@@ -24,6 +25,8 @@ struct Notes {
     device: String,
     history: Vec<Epoch>,
     terms: Option<Vec<String>>,
+    #[serde(default)]
+    memory: Option<Profile>,
 }
 
 impl Fit {
@@ -40,6 +43,7 @@ impl Fit {
             device: self.device.clone(),
             history: self.history.clone(),
             terms: self.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
+            memory: self.memory.as_deref().cloned(),
         };
         let tables = [("L", &self.l), ("F", &self.f)];
         write_beside(path, |out| {
@@ -69,6 +73,7 @@ impl TopicModel {
             terms,
             notes.history,
             notes.device,
+            notes.memory,
         ))
     }
 }

@@ -3,13 +3,17 @@
 mod align;
 mod file;
 mod likelihood;
+mod memory;
 mod plots;
 mod tables;
 mod transform;
 
+use std::sync::Arc;
+
 use crate::device::Device;
 use crate::display::{Card, bytes, seconds};
 use crate::matrix::Matrix;
+use crate::memory::Profile;
 use crate::model::{Epoch, Settings, settings_card};
 use crate::terms::Terms;
 
@@ -24,6 +28,7 @@ pub struct Fit {
     terms: Option<Terms>,
     history: Vec<Epoch>,
     device: String,
+    memory: Option<Arc<Profile>>,
 }
 
 impl Fit {
@@ -34,6 +39,7 @@ impl Fit {
         terms: Option<Terms>,
         history: Vec<Epoch>,
         device: String,
+        memory: Option<Profile>,
     ) -> Self {
         Self {
             settings,
@@ -42,6 +48,7 @@ impl Fit {
             terms,
             history,
             device,
+            memory: memory.map(Arc::new),
         }
     }
 
@@ -133,7 +140,10 @@ impl Fit {
                 )
                 .row(
                     "peak memory",
-                    format!("{} of the process, files aside", bytes(peak.unwrap_or(0))),
+                    match &self.memory {
+                        Some(profile) => profile.sentence(),
+                        None => format!("{} of the process, files aside", bytes(peak.unwrap_or(0))),
+                    },
                 );
         }
         if self.settings.solver.iterates() {

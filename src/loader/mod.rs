@@ -2,9 +2,15 @@
 
 mod block;
 mod order;
+mod reader;
+mod reading;
+mod source;
 
 pub(crate) use block::{Block, for_each_block};
-pub(crate) use order::shuffled;
+pub use reading::Reading;
+#[allow(unused_imports)]
+pub(crate) use reading::{DEFAULT_BYTES, Shuffle, block_bytes};
+pub(crate) use source::{InPlace, Source, Streamed};
 
 use crate::counts::View;
 
@@ -19,7 +25,21 @@ pub(crate) struct Batch<'a> {
     pub(crate) documents: &'a [usize],
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
+    /// The batch in parts of at most so many documents.
+    pub(crate) fn parts(&self, documents: usize) -> impl Iterator<Item = Batch<'a>> + use<'a> {
+        let view = self.view;
+        let parts = self
+            .rows
+            .chunks(documents)
+            .zip(self.documents.chunks(documents));
+        parts.map(move |(rows, documents)| Batch {
+            view,
+            rows,
+            documents,
+        })
+    }
+
     /// The counts as dense rows of `terms` columns, one per document.
     pub(crate) fn dense(&self, terms: usize) -> Vec<f32> {
         let mut rows = vec![0.0; self.rows.len() * terms];

@@ -18,6 +18,7 @@ use crate::beside::{sweep, write_beside_sized};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
+use crate::memory::Handle;
 use crate::tensor_file::{self, Kind, not_ours, table_bytes};
 use crate::terms::Terms;
 
@@ -200,6 +201,7 @@ pub(crate) struct Keeper<'a> {
     last: Instant,
     writing: Duration,
     failed: bool,
+    monitor: Handle,
 }
 
 impl<'a> Keeper<'a> {
@@ -210,6 +212,7 @@ impl<'a> Keeper<'a> {
         device: String,
         counts: Fingerprint,
         beginning: &Beginning,
+        monitor: Handle,
     ) -> Self {
         let tables = 12.0 * settings.topics as f64 * (counts.documents + counts.terms) as f64;
         Self {
@@ -225,10 +228,12 @@ impl<'a> Keeper<'a> {
             last: Instant::now(),
             writing: Duration::from_secs_f64(tables / BYTES_PER_SECOND),
             failed: false,
+            monitor,
         }
     }
 
     fn keep(&mut self, at: &mut Moment) {
+        let _keeping = self.monitor.phase("checkpoint");
         let place = at.place();
         let began = Instant::now();
         let outcome = at

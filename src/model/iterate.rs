@@ -13,6 +13,7 @@ use crate::counts::Counts;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::memory::process_memory;
+use crate::place::TablePlace;
 use crate::solver::{self, Gain, Iterate, Solver};
 
 impl TopicModel {
@@ -41,7 +42,7 @@ impl Snapshot for Box<dyn Iterate> {
 
     fn state(&self) -> Result<State> {
         let (l, f) = self.topics();
-        Ok(State::new(l, f))
+        State::new(l, f, &TablePlace::Memory)
     }
 }
 
@@ -70,7 +71,7 @@ pub(super) fn iterate(
     for observer in observers.iter_mut() {
         observer.started(&start);
     }
-    let mut work = solver::begin(settings.solver, counts, &state.l, &state.f, settings.seed)?;
+    let mut work = solver::begin(settings, counts, &state.l, &state.f)?;
     drop(state);
     let mut before = f64::NEG_INFINITY;
     while position.epoch < settings.epochs {

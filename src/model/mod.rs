@@ -7,8 +7,11 @@ mod history;
 mod iterate;
 mod network;
 mod observer;
+mod operation;
+mod optimizer;
 mod position;
 mod progress;
+mod reading;
 #[doc(hidden)]
 pub mod replay;
 mod resume;
@@ -16,7 +19,10 @@ mod schedule;
 mod settings;
 mod start;
 mod step;
+mod tensor_memory;
+mod torch;
 mod train;
+mod watching;
 
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,33 +32,37 @@ use burn::backend::Autodiff;
 use burn_cuda::{Cuda, CudaDevice};
 
 pub use background::Training;
+pub use optimizer::Optimizer;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
-pub(crate) use fused::vector;
+pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 pub(crate) use network::SMALLEST_RATE;
+pub(crate) use observer::Observer;
+pub(crate) use step::TensorStep;
+pub(crate) use watching::Watching;
 
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::device::{Device, Resolved};
 use crate::display::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::loader;
+use crate::loader::Source;
 use crate::matrix::Matrix;
-use crate::memory;
-use crate::solver;
+use crate::memory::Profile;
+use crate::plan::Placement;
 use crate::terms::Terms;
 
 use background::panic_text;
 use checkpoint::{Earlier, Fingerprint, Keeper};
-use fused::FusedStep;
 use history::Recorder;
-use observer::Observer;
 use position::Position;
 use progress::Progress;
 use start::initial_tables;
-use step::{State, Step, TensorStep};
+use step::{State, Step};
+use watching::MemoryWatch;
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
 ///
@@ -78,14 +88,15 @@ pub struct TopicModel {
     terms: Option<Terms>,
     quiet: bool,
     checkpoint: Option<PathBuf>,
+    pub(crate) budget: Budget,
 }
 
 /// Where a fit takes up its work: at the first batch, or where an earlier process left it.
 #[derive(Debug, Clone)]
-struct Beginning {
+pub(crate) struct Beginning {
     state: State,
     position: Position,
-    history: Vec<Epoch>,
+    pub(crate) history: Vec<Epoch>,
     earlier: Earlier,
 }
 
@@ -97,6 +108,7 @@ impl TopicModel {
             terms: None,
             quiet: false,
             checkpoint: None,
+            budget: Budget::new(),
         }
     }
 
@@ -143,7 +155,8 @@ impl TopicModel {
     }
 
     /// The seed of the starting point and of the order of the batches; 0 by default. On the CPU the same seed gives
-    /// the same fit, bit for bit.
+    /// the same fit, bit for bit, and starts where tinytopics with PyTorch on the CPU starts with it and meets the same
+    /// batches. Only its lower 32 bits matter, as there.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
@@ -184,20 +197,17 @@ impl TopicModel {
         self.settings.clone()
     }
 
-    /// Fits the model to counts (documents x terms).
+    /// Fits the model to counts (documents x terms): makes a [`plan`](Self::plan) and carries it out.
     ///
     /// Prints about 20 lines of progress, unless [`quiet`](Self::quiet). Memory: the counts stay where they are; the
-    /// tables L and F, their gradients and AdamW's moments take about 28 bytes x k x (documents + terms), a batch
-    /// about 24 bytes x batch size x terms.
+    /// plan says what the rest takes, and keeps it within the [`budget`](Self::budget).
     ///
     /// # Errors
     /// When a setting is out of its range, the counts hold something that is not a count, there are fewer documents or
     /// terms than topics, the term names do not match the counts, the device cannot be used, or memory does not
     /// suffice. All of it is checked before training starts.
     pub fn fit(&self, counts: impl Borrow<Counts>) -> Result<Fit> {
-        let counts = counts.borrow();
-        let device = self.check(counts)?;
-        self.train(counts, device, self.beginning(counts)?, None)
+        self.plan(counts)?.fit()
     }
 
     /// The same fit on a thread of its own, without progress lines: the notebook stays free, and the handle shows how
@@ -206,56 +216,51 @@ impl TopicModel {
     /// # Errors
     /// As [`fit`](Self::fit), and likewise before training starts.
     pub fn spawn(&self, counts: impl Borrow<Counts>) -> Result<Training> {
-        let counts = counts.borrow();
-        let device = self.check(counts)?;
-        self.train_behind(counts, device, self.beginning(counts)?)
+        self.plan(counts)?.spawn()
     }
 
-    fn train_behind(
-        &self,
-        counts: &Counts,
-        device: Resolved,
-        beginning: Beginning,
-    ) -> Result<Training> {
-        let counts = counts.clone();
-        let model = self.clone().quiet();
-        Training::start(beginning.history.clone(), move |watch| {
-            model.train(&counts, device, beginning, Some(watch))
-        })
+    pub(crate) fn keeps_checkpoints(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
+    /// Refuses a place where checkpoints of a new fit cannot be written.
+    pub(crate) fn check_checkpoint(&self) -> Result<()> {
+        self.checkpoint
+            .as_deref()
+            .map_or(Ok(()), checkpoint::check_place)
     }
 
     /// The start of a new fit.
-    fn beginning(&self, counts: &Counts) -> Result<Beginning> {
-        if let Some(path) = &self.checkpoint {
-            checkpoint::check_place(path)?;
-        }
+    pub(crate) fn beginning(&self, counts: &Counts) -> Result<Beginning> {
         let (documents, terms) = counts.shape();
-        let (l, f) = initial_tables(&self.settings, documents, terms);
+        let (l, f) = initial_tables(&self.settings, documents, terms)?;
         Ok(Beginning {
-            state: State::new(l, f),
+            state: State::new(l, f, &self.settings.table_place)?,
             position: Position::default(),
             history: Vec::new(),
             earlier: Earlier::Foreign,
         })
     }
 
-    fn train(
+    pub(crate) fn train(
         &self,
         counts: &Counts,
         device: Resolved,
+        placement: Placement,
         beginning: Beginning,
+        watching: Watching,
         watch: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
-        let (documents, seed) = (counts.documents(), self.settings.seed);
-        let mut order = |epoch| loader::shuffled(documents, seed, epoch);
+        let settings = &self.settings_in_use(counts)?;
         let mut keeper = match &self.checkpoint {
             Some(path) => Some(Keeper::new(
                 path,
-                &self.settings,
+                settings,
                 self.terms.as_ref(),
                 device.to_string(),
                 Fingerprint::of(counts)?,
                 &beginning,
+                watching.monitor.handle(),
             )),
             None => None,
         };
@@ -263,7 +268,8 @@ impl TopicModel {
             epochs: beginning.history,
         };
         let mut progress = Progress::default();
-        let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder];
+        let mut memory = MemoryWatch::new(&watching, device);
+        let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder, &mut memory];
         if !self.quiet {
             observers.push(&mut progress);
         }
@@ -273,26 +279,38 @@ impl TopicModel {
         if let Some(watch) = watch {
             observers.push(watch);
         }
-        let (l, f) = self.run(
-            counts,
-            device,
-            beginning.state,
-            beginning.position,
-            &mut order,
-            &mut observers,
-        )?;
+        let (l, f) = if settings.solver.iterates() {
+            let name = device.to_string();
+            let (state, position) = (beginning.state, beginning.position);
+            threads()?.install(|| {
+                iterate::iterate(settings, counts, name, state, position, &mut observers)
+            })?
+        } else {
+            self.run(
+                counts,
+                device,
+                placement,
+                beginning.state,
+                beginning.position,
+                &mut *self.source(settings, counts)?,
+                &mut observers,
+            )?
+        };
+        drop(memory);
+        let profile = Profile::new(watching.monitor.log(), watching.ram, watching.vram);
         Ok(Fit::new(
-            self.settings.clone(),
+            settings.clone(),
             l,
             f,
             self.terms.clone(),
             recorder.epochs,
             device.to_string(),
+            Some(profile),
         ))
     }
 
-    /// Everything that can be refused is refused here, before memory is taken.
-    fn check(&self, counts: &Counts) -> Result<Resolved> {
+    /// Everything that can be refused without a look at the counts themselves.
+    pub(crate) fn check(&self, counts: &Counts) -> Result<Resolved> {
         self.settings.check()?;
         let (documents, terms) = counts.shape();
         let k = self.settings.topics;
@@ -316,61 +334,54 @@ impl TopicModel {
             .fix("pass one name for every column of the counts, in their order"));
         }
         let device = self.settings.place()?;
-        if device == Resolved::Cpu {
-            memory::check_free(self.training_bytes(counts)?, "this fit")?;
-        }
-        if counts.summary()?.total() == 0.0 {
-            return Err(Error::new(ErrorKind::Value, "all counts are zero")
-                .fix("check that the file holds counts of terms in documents"));
+        if device != Resolved::Cpu && self.settings.optimizer != Optimizer::AdamW {
+            return Err(Error::setting(format!(
+                "{} on {device}: row-wise optimizers run on the CPU",
+                self.settings.optimizer
+            ))
+            .fix("use Optimizer::AdamW, or Device::Cpu"));
         }
         Ok(device)
     }
 
-    /// Tables, gradients, moments and one spare copy of each; a batch's counts, rates and what autodiff keeps of them;
-    /// the state that goes into a checkpoint.
-    fn training_bytes(&self, counts: &Counts) -> Result<u64> {
-        let (documents, terms) = counts.shape();
-        let k = self.settings.topics as u64;
-        if self.settings.solver.iterates() {
-            let start = 8 * k * (documents + terms) as u64;
-            return Ok(
-                start + solver::bytes_needed(self.settings.solver, counts, self.settings.topics)?
-            );
+    /// Reads and checks all counts, unless that has been done.
+    pub(crate) fn check_counts(&self, counts: &Counts) -> Result<()> {
+        if counts.summary()?.total() == 0.0 {
+            return Err(Error::new(ErrorKind::Value, "all counts are zero")
+                .fix("check that the file holds counts of terms in documents"));
         }
-        let batch = self.settings.batch_size.min(documents) as u64;
-        let per_entry = if self.checkpoint.is_some() { 44 } else { 28 };
-        Ok(per_entry * k * (documents + terms) as u64 + 24 * batch * terms as u64)
+        Ok(())
     }
 
     fn run(
         &self,
         counts: &Counts,
         device: Resolved,
+        placement: Placement,
         state: State,
         position: Position,
-        order: &mut (dyn FnMut(usize) -> Vec<usize> + Send),
+        source: &mut dyn Source,
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
         let settings = &self.settings;
-        let name = device.to_string();
-        if settings.solver.iterates() {
-            return threads()?
-                .install(|| iterate::iterate(settings, counts, name, state, position, observers));
-        }
         let mut train = |step: &mut dyn Step| {
-            let device = name.clone();
-            train::train(settings, counts, device, step, position, order, observers)?;
+            let device = device.to_string();
+            train::train(settings, counts, device, step, position, source, observers)?;
             step.topics()
         };
         match device {
-            Resolved::Cpu => threads()?.install(|| train(&mut FusedStep::new(settings, state))),
+            Resolved::Cpu => {
+                threads()?.install(|| train(&mut FusedStep::new(settings, placement, state)?))
+            }
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
-                train(&mut TensorStep::<Autodiff<Cuda>>::new(
-                    settings,
-                    state,
-                    CudaDevice::new(card),
-                ))
+                let device = CudaDevice::new(card);
+                let mut step =
+                    TensorStep::<Autodiff<Cuda>>::new(settings, placement, state, device);
+                if placement.resident {
+                    step.hold(counts)?;
+                }
+                train(&mut step)
             }))
             .unwrap_or_else(|panic| Err(cuda_error(card, panic.as_ref()))),
         }
@@ -424,6 +435,8 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
                 }
             ),
         )
+        .row("optimizer", settings.optimizer.to_string())
+        .row("the table behind L", settings.table_place.to_string())
         .row("weight decay", settings.weight_decay.to_string())
         .row("seed", settings.seed.to_string())
 }

@@ -1,13 +1,17 @@
 //! One run of the loop from a given start and in a given order, for tests and benchmarks that replay another program's
 //! run. Not part of the API.
 
+use std::time::Instant;
+
 use burn::backend::flex::FlexDevice;
 use burn::backend::{Autodiff, Flex};
+use rand::RngExt;
 
 use super::fused::FusedStep;
 use super::history::Recorder;
 use super::position::Position;
 use super::settings::Settings;
+use super::start::{initial_tables, orders};
 use super::step::{State, Step, TensorStep};
 use super::train;
 use crate::counts::Counts;
@@ -15,6 +19,8 @@ use crate::device::Resolved;
 use crate::error::Result;
 use crate::loader;
 use crate::matrix::Matrix;
+use crate::plan::Placement;
+use crate::random::{Purpose, stream};
 
 /// What a replayed run did.
 #[derive(Debug, Clone)]
@@ -66,8 +72,44 @@ impl Step for Tape {
 pub enum Path {
     /// Burn's tensors, automatic differentiation and AdamW: the reference.
     Tensor,
+    /// The same with the loss as one operation, which has a backward of its own.
+    Operation,
     /// The fused passes.
     Fused,
+}
+
+/// The free tables L and F where a fit with these settings starts, and the order of the documents in every epoch.
+pub fn beginning(
+    settings: &Settings,
+    documents: usize,
+    terms: usize,
+) -> Result<(Matrix, Matrix, Vec<Vec<usize>>)> {
+    let (l, f) = initial_tables(settings, documents, terms)?;
+    let mut orders = orders(settings, documents, terms);
+    let orders = (0..settings.epochs).map(|epoch| orders.of(epoch)).collect();
+    Ok((l, f, orders))
+}
+
+fn begin(
+    path: Path,
+    settings: &Settings,
+    placement: Placement,
+    counts: &Counts,
+    start: State,
+) -> Result<Box<dyn Step>> {
+    let tensor = |start| -> Result<_> {
+        keep_freed_memory();
+        let mut step = TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
+        if placement.resident {
+            step.hold(counts)?;
+        }
+        Ok(step)
+    };
+    Ok(match path {
+        Path::Tensor => Box::new(tensor(start)?),
+        Path::Operation => Box::new(tensor(start)?.with_fused_loss()),
+        Path::Fused => Box::new(FusedStep::new(settings, placement, start)?),
+    })
 }
 
 /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
@@ -79,13 +121,28 @@ pub fn run(
     f: &Matrix,
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
-    let start = State::new(l.clone(), f.clone());
-    let step: Box<dyn Step> = match path {
-        Path::Tensor => Box::new(TensorStep::<Autodiff<Flex>>::new(
-            settings, start, FlexDevice,
-        )),
-        Path::Fused => Box::new(FusedStep::new(settings, start)),
+    let whole = (settings.batch_size, false);
+    run_placed(path, settings, whole, counts, l, f, orders)
+}
+
+/// The same with gradients added up over parts of so many documents, and with all counts on the device if `resident`
+/// (only the tensors know the difference).
+#[allow(clippy::too_many_arguments)]
+pub fn run_placed(
+    path: Path,
+    settings: &Settings,
+    (micro_batch, resident): (usize, bool),
+    counts: &Counts,
+    l: &Matrix,
+    f: &Matrix,
+    orders: &[Vec<usize>],
+) -> Result<Replayed> {
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
+    let placement = Placement {
+        micro_batch,
+        resident,
     };
+    let step = begin(path, settings, placement, counts, start)?;
     let mut tape = Tape {
         step,
         losses: Vec::new(),
@@ -98,7 +155,11 @@ pub fn run(
         Resolved::Cpu.to_string(),
         &mut tape,
         Position::default(),
-        &mut |epoch| orders[epoch].clone(),
+        &mut loader::InPlace::new(
+            counts,
+            settings.batch_size,
+            Box::new(|epoch| orders[epoch].clone()),
+        ),
         &mut [&mut recorder],
     )?;
     let (l, f) = tape.topics()?;
@@ -117,6 +178,17 @@ pub fn run(
     })
 }
 
+/// Every operation on tensors takes its result's memory and frees its arguments'. From a size on, glibc gives freed memory
+/// back to the system each time, and a quarter of a step went into pages that came back empty.
+fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets two numbers of the allocator, which both accept any value.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 30);
+    }
+}
+
 /// The loss of a batch and its gradients with respect to the free tables.
 pub fn gradient(
     counts: &Counts,
@@ -125,10 +197,40 @@ pub fn gradient(
     documents: &[usize],
 ) -> Result<(f64, Matrix, Matrix)> {
     let settings = Settings::new(f.rows());
-    let start = State::new(l.clone(), f.clone());
-    TensorStep::<Autodiff<Flex>>::new(&settings, start, FlexDevice).gradient(&loader::Batch {
-        view: counts.view()?,
-        rows: documents,
-        documents,
-    })
+    let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
+    let whole = Placement::whole(&settings);
+    TensorStep::<Autodiff<Flex>>::new(&settings, whole, start, FlexDevice).gradient(
+        &loader::Batch {
+            view: counts.view()?,
+            rows: documents,
+            documents,
+        },
+    )
+}
+
+/// Iterations a second over random batches, from random tables.
+pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize) -> Result<f64> {
+    let (documents, terms) = counts.shape();
+    let (l, f) = initial_tables(settings, documents, terms)?;
+    let start = State::new(l, f, &settings.table_place)?;
+    let mut step = begin(path, settings, Placement::whole(settings), counts, start)?;
+    let view = counts.view()?;
+    let mut random = stream(settings.seed, Purpose::BlockOrder, 0);
+    let mut run = |steps: usize| -> Result<f64> {
+        let began = Instant::now();
+        for _ in 0..steps {
+            let documents: Vec<usize> = (0..settings.batch_size)
+                .map(|_| random.random_range(0..documents))
+                .collect();
+            let batch = loader::Batch {
+                view,
+                rows: &documents,
+                documents: &documents,
+            };
+            step.step(&batch, settings.max_lr)?;
+        }
+        Ok(steps as f64 / began.elapsed().as_secs_f64())
+    };
+    run(steps.div_ceil(10))?;
+    run(steps)
 }

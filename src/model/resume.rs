@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use super::checkpoint::{self, Earlier, Fingerprint, previous};
 use super::progress::epochs_done;
 use super::{Beginning, Settings, TopicModel, Training, settings_card};
+use crate::budget::Budget;
 use crate::counts::Counts;
 use crate::device::Device;
 use crate::display::count;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
+use crate::plan::Plan;
 use crate::terms::Terms;
 
 /// An interrupted fit, read from its file: [`fit`](Self::fit) goes on with it.
@@ -75,6 +77,7 @@ fn read(path: &Path, file: &Path, earlier: Earlier) -> Result<Checkpoint> {
             terms: notes.terms.map(Terms::new).transpose()?,
             quiet: false,
             checkpoint: Some(path.to_path_buf()),
+            budget: Budget::new(),
         },
         beginning: Beginning {
             state,
@@ -102,6 +105,12 @@ impl Checkpoint {
         self
     }
 
+    /// How much memory may be taken; what is free less a margin if not set (see [`Budget`]).
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.model = self.model.budget(budget);
+        self
+    }
+
     /// No progress lines.
     pub fn quiet(mut self) -> Self {
         self.model = self.model.quiet();
@@ -122,10 +131,9 @@ impl Checkpoint {
     /// When these are not the counts the fit began with, or are changed, when fewer epochs are asked for than are done,
     /// and whatever [`TopicModel::fit`] refuses.
     pub fn fit(self, counts: impl Borrow<Counts>) -> Result<Fit> {
-        let counts = counts.borrow();
-        self.check(counts)?;
-        let device = self.model.check(counts)?;
-        self.model.train(counts, device, self.beginning, None)
+        let plan = self.plan(counts)?;
+        let monitor = plan.ready()?;
+        plan.run(self.beginning, monitor, None)
     }
 
     /// The same in the background, like [`TopicModel::spawn`].
@@ -133,10 +141,14 @@ impl Checkpoint {
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn spawn(self, counts: impl Borrow<Counts>) -> Result<Training> {
-        let counts = counts.borrow();
-        self.check(counts)?;
-        let device = self.model.check(counts)?;
-        self.model.train_behind(counts, device, self.beginning)
+        let plan = self.plan(counts)?;
+        let monitor = plan.ready()?;
+        plan.run_behind(self.beginning, monitor)
+    }
+
+    fn plan(&self, counts: impl Borrow<Counts>) -> Result<Plan> {
+        self.check(counts.borrow())?;
+        self.model.plan_from(counts.borrow(), true)
     }
 
     fn check(&self, counts: &Counts) -> Result<()> {

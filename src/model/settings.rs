@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{Device, Resolved};
 use crate::error::{Error, Result};
+use crate::loader::Reading;
+use crate::place::TablePlace;
 use crate::solver::Solver;
 
+use super::optimizer::Optimizer;
 use super::settings_card;
 
 /// The settings of a fit; part of every saved model. The defaults are tinytopics'.
@@ -30,10 +33,19 @@ pub struct Settings {
     /// AdamW's decoupled weight decay; 1e-5.
     #[serde(with = "crate::exact")]
     pub weight_decay: f64,
+    /// How a step moves the tables; `Optimizer::AdamW`.
+    #[serde(default)]
+    pub optimizer: Optimizer,
+    /// Where the table behind L lives during a fit; `TablePlace::Memory`.
+    #[serde(default)]
+    pub table_place: TablePlace,
     /// The seed of the starting point and of the order of the batches; 0.
     pub seed: u64,
     /// Where to train; `Device::Auto`.
     pub device: Device,
+    /// How the counts are read; `Reading::Auto`. In the settings of a fit, what was chosen.
+    #[serde(default)]
+    pub reading: Reading,
     /// How the model is fitted; `Solver::AdamW`.
     #[serde(default)]
     pub solver: Solver,
@@ -58,10 +70,13 @@ impl Settings {
             t_0: 20,
             t_mult: 1,
             weight_decay: 1e-5,
+            optimizer: Optimizer::AdamW,
+            table_place: TablePlace::Memory,
             seed: 0,
             device: Device::Auto,
             solver: Solver::default(),
             tolerance: tolerance(),
+            reading: Reading::Auto,
         }
     }
 
@@ -123,7 +138,7 @@ impl Settings {
                     .fix("use Device::Cpu, or Solver::AdamW on the card"),
             );
         }
-        Ok(())
+        self.reading.check()
     }
 }
 

@@ -4,16 +4,21 @@ use burn::module::Param;
 use burn::optim::adaptor::OptimizerAdaptor;
 use burn::optim::record::AdaptorRecord;
 use burn::optim::{
-    AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsParams, Optimizer,
+    AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsAccumulator, GradientsParams,
+    Optimizer,
 };
 use burn::tensor::backend::{AutodiffBackend, Backend};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData, TensorPrimitive};
 
 use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
+use super::operation::FusedLoss;
 use super::settings::Settings;
+use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
 use crate::matrix::Matrix;
+use crate::place::TablePlace;
+use crate::plan::Placement;
 
 /// What the training loop asks of an implementation.
 pub(crate) trait Step: Send {
@@ -52,20 +57,20 @@ pub(crate) struct State {
 
 impl State {
     /// The state before the first step.
-    pub(crate) fn new(l: Matrix, f: Matrix) -> Self {
-        let zeros = |table: &Matrix| {
+    pub(crate) fn new(l: Matrix, f: Matrix, place_of_l: &TablePlace) -> Result<Self> {
+        let zeros = |table: &Matrix, place: &TablePlace| -> Result<[Matrix; 2]> {
             let (rows, columns) = table.shape();
             // One table of zeros, shared by both moments.
-            let zeros = Matrix::from_parts(rows, columns, vec![0.0; rows * columns]);
-            [zeros.clone(), zeros]
+            let zeros = Matrix::of(rows, columns, place.zeros(rows * columns)?);
+            Ok([zeros.clone(), zeros])
         };
-        Self {
-            l_moments: zeros(&l),
-            f_moments: zeros(&f),
+        Ok(Self {
+            l_moments: zeros(&l, place_of_l)?,
+            f_moments: zeros(&f, &TablePlace::Memory)?,
             l,
             f,
             steps: 0,
-        }
+        })
     }
 }
 
@@ -76,11 +81,21 @@ pub(crate) struct TensorStep<B: AutodiffBackend> {
     optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
     losses: Vec<Tensor<B::InnerBackend, 1>>,
     device: B::Device,
+    micro_batch: usize,
+    /// All counts, where the plan says that they fit: documents x terms.
+    resident: Option<Tensor<B, 2>>,
+    /// The loss as one operation, in the place of automatic differentiation through all of its parts.
+    fused_loss: bool,
 }
 
-impl<B: AutodiffBackend> TensorStep<B> {
+impl<B: FusedLoss> TensorStep<B> {
     /// Goes on from a state.
-    pub(crate) fn new(settings: &Settings, state: State, device: B::Device) -> Self {
+    pub(crate) fn new(
+        settings: &Settings,
+        placement: Placement,
+        state: State,
+        device: B::Device,
+    ) -> Self {
         let optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B> = AdamWConfig::new()
             .with_weight_decay(settings.weight_decay as f32)
             // PyTorch's epsilon, which tinytopics uses; Burn's own default is 1e-5.
@@ -109,7 +124,41 @@ impl<B: AutodiffBackend> TensorStep<B> {
             optimizer: optimizer.load_record(record),
             losses: Vec::new(),
             device,
+            micro_batch: placement.micro_batch.max(1),
+            resident: None,
+            fused_loss: false,
         }
+    }
+
+    /// The same with the loss as one operation.
+    pub(crate) fn with_fused_loss(mut self) -> Self {
+        self.fused_loss = true;
+        self
+    }
+
+    /// Brings all counts to the device, some documents at a time, so that batches need not be sent.
+    pub(crate) fn hold(&mut self, counts: &Counts) -> Result<()> {
+        let (documents, terms) = counts.shape();
+        let all: Vec<usize> = (0..documents).collect();
+        let mut held = Tensor::<B, 2>::empty([documents, terms], &self.device);
+        for rows in all.chunks(self.micro_batch) {
+            let part = Batch {
+                view: counts.view()?,
+                rows,
+                documents: rows,
+            };
+            let part = self.sent(&part, terms);
+            let range = rows[0]..rows[0] + rows.len();
+            held = held.slice_assign([range, 0..terms], part);
+        }
+        self.resident = Some(held);
+        Ok(())
+    }
+
+    /// A batch's counts on their way to the device: batch x terms.
+    fn sent(&self, batch: &Batch<'_>, terms: usize) -> Tensor<B, 2> {
+        let data = TensorData::new(batch.dense(terms), [batch.rows.len(), terms]);
+        Tensor::from_data(data, &self.device)
     }
 
     fn model(&self) -> Result<&NeuralPoissonNmf<B>> {
@@ -129,10 +178,16 @@ impl<B: AutodiffBackend> TensorStep<B> {
             .collect();
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
-        let counts = Tensor::<B, 2>::from_data(
-            TensorData::new(batch.dense(terms), [rows, terms]),
-            &self.device,
-        );
+        if self.fused_loss {
+            let l = model.l.val().select(0, documents).into_primitive();
+            let f = model.f.val().into_primitive();
+            let loss = B::fused_loss(l.tensor(), f.tensor(), batch)?;
+            return Ok(Tensor::from_primitive(TensorPrimitive::Float(loss)));
+        }
+        let counts = match &self.resident {
+            Some(all) => all.clone().select(0, documents.clone()),
+            None => self.sent(batch, terms),
+        };
         Ok(poisson_nmf_loss(counts, model.forward(documents)))
     }
 
@@ -153,16 +208,26 @@ impl<B: AutodiffBackend> TensorStep<B> {
     }
 }
 
-impl<B: AutodiffBackend> Step for TensorStep<B> {
+impl<B: FusedLoss> Step for TensorStep<B> {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
-        let loss = self.loss(batch)?;
-        let gradients = loss.backward();
-        self.losses.push(loss.inner());
+        let mut sum = GradientsAccumulator::new();
+        let mut total: Option<Tensor<B::InnerBackend, 1>> = None;
+        // The loss is a sum over documents, and so are its gradients.
+        for part in batch.parts(self.micro_batch) {
+            let loss = self.loss(&part)?;
+            let model = self.model()?;
+            sum.accumulate(model, GradientsParams::from_grads(loss.backward(), model));
+            let loss = loss.inner();
+            total = Some(match total {
+                Some(total) => total + loss,
+                None => loss,
+            });
+        }
+        self.losses.extend(total);
         let Some(model) = self.model.take() else {
             return Err(Error::new(ErrorKind::Device, "an earlier step failed"));
         };
-        let gradients = GradientsParams::from_grads(gradients, &model);
-        self.model = Some(self.optimizer.step(learning_rate, model, gradients));
+        self.model = Some(self.optimizer.step(learning_rate, model, sum.grads()));
         Ok(())
     }
 
@@ -188,7 +253,7 @@ impl<B: AutodiffBackend> Step for TensorStep<B> {
         let (l, f) = (table(&model.l)?, table(&model.f)?);
         let record = self.optimizer.to_record();
         let (Some(of_l), Some(of_f)) = (record.get(&model.l.id), record.get(&model.f.id)) else {
-            return Ok(State::new(l, f));
+            return State::new(l, f, &TablePlace::Memory);
         };
         let of_l = of_l.clone().into_state::<2>().momentum;
         let of_f = of_f.clone().into_state::<2>().momentum;
@@ -209,7 +274,7 @@ fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
         .collect())
 }
 
-fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
+pub(super) fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
     let [rows, columns] = tensor.dims();
     Matrix::new(
         rows,
@@ -248,10 +313,12 @@ mod tests {
             let values = (0..rows * columns).map(|i| 0.01 * (i * i % 17) as f32);
             Matrix::from_parts(rows, columns, values.collect())
         };
-        let start = State::new(table(3, 2), table(2, 4));
-        let fused = |state| Box::new(FusedStep::new(&settings, state)) as Box<dyn Step>;
+        let start = State::new(table(3, 2), table(2, 4), &TablePlace::Memory).unwrap();
+        let whole = Placement::whole(&settings);
+        let fused =
+            |state| Box::new(FusedStep::new(&settings, whole, state).unwrap()) as Box<dyn Step>;
         let tensor = |state| {
-            let step = TensorStep::<Autodiff<Flex>>::new(&settings, state, FlexDevice);
+            let step = TensorStep::<Autodiff<Flex>>::new(&settings, whole, state, FlexDevice);
             Box::new(step) as Box<dyn Step>
         };
         let run = |step: &mut Box<dyn Step>, batches: &[&[usize]]| {

@@ -10,18 +10,17 @@ use super::settings::Settings;
 use super::step::Step;
 use crate::counts::Counts;
 use crate::error::Result;
-use crate::loader::Batch;
+use crate::loader::Source;
 use crate::memory::process_memory;
 
-/// Runs from `position` to the end of `settings.epochs` epochs, or until an observer stops it; `order` gives the
-/// documents of an epoch (counted from 0) in the order they are met.
+/// Runs from `position` to the end of `settings.epochs` epochs, or until an observer stops it.
 pub(crate) fn train(
     settings: &Settings,
     counts: &Counts,
     device: String,
     mut step: &mut dyn Step,
     mut position: Position,
-    order: &mut (dyn FnMut(usize) -> Vec<usize> + Send),
+    source: &mut dyn Source,
     observers: &mut [&mut dyn Observer],
 ) -> Result<()> {
     let schedule = WarmRestarts {
@@ -46,54 +45,45 @@ pub(crate) fn train(
     for observer in observers.iter_mut() {
         observer.started(&start);
     }
-    'fit: while position.epoch < settings.epochs {
-        epoch_began = Instant::now();
-        let documents_in_order = order(position.epoch);
-        let left = documents_in_order.chunks(settings.batch_size);
-        for batch in left.skip(position.batches) {
-            let learning_rate = schedule.at(time);
-            // Asked for anew, which checks that a file is still whole.
-            let batch = Batch {
-                view: counts.view()?,
-                rows: batch,
-                documents: batch,
+    while position.epoch < settings.epochs {
+        let learning_rate = schedule.at(time);
+        let batch = source.batch(position.epoch, position.batches)?;
+        step.step(&batch, learning_rate)?;
+        position.batches += 1;
+        time = position.last_step(batches);
+        if position.batches == batches {
+            position.add(&step.take_losses()?);
+            let report = EpochReport {
+                epoch: position.epoch + 1,
+                loss: position.loss / batches as f64,
+                // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
+                log_likelihood_per_token: (documents as f64 - position.loss) / tokens,
+                learning_rate,
+                seconds: position.seconds + epoch_began.elapsed().as_secs_f64(),
+                elapsed: began.elapsed().as_secs_f64(),
+                memory: process_memory().anonymous,
             };
-            step.step(&batch, learning_rate)?;
-            position.batches += 1;
-            time = position.last_step(batches);
-            if position.batches == batches {
-                position.add(&step.take_losses()?);
-                let report = EpochReport {
-                    epoch: position.epoch + 1,
-                    loss: position.loss / batches as f64,
-                    // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
-                    log_likelihood_per_token: (documents as f64 - position.loss) / tokens,
-                    learning_rate,
-                    seconds: position.seconds + epoch_began.elapsed().as_secs_f64(),
-                    elapsed: began.elapsed().as_secs_f64(),
-                    memory: process_memory().anonymous,
-                };
-                for observer in observers.iter_mut() {
-                    observer.epoch_finished(&report);
-                }
-                position = Position::start_of(position.epoch + 1);
+            for observer in observers.iter_mut() {
+                observer.epoch_finished(&report);
             }
-            if !step.at_rest() {
-                continue;
-            }
-            let mut stop = false;
-            tell(
-                observers,
-                &mut step,
-                (&mut position, batches),
-                epoch_began,
-                &mut |observer, moment| {
-                    stop |= observer.batch_finished(moment) == ControlFlow::Break(());
-                },
-            );
-            if stop {
-                break 'fit;
-            }
+            position = Position::start_of(position.epoch + 1);
+            epoch_began = Instant::now();
+        }
+        if !step.at_rest() {
+            continue;
+        }
+        let mut stop = false;
+        tell(
+            observers,
+            &mut step,
+            (&mut position, batches),
+            epoch_began,
+            &mut |observer, moment| {
+                stop |= observer.batch_finished(moment) == ControlFlow::Break(());
+            },
+        );
+        if stop {
+            break;
         }
     }
     tell(

@@ -9,7 +9,7 @@ use super::nonzeros::{Room, row_of};
 use super::table::{CHUNK, Table};
 use crate::counts::Counts;
 use crate::error::Result;
-use crate::loader::for_each_block;
+use crate::loader::{Reading, for_each_block};
 use crate::matrix::Matrix;
 
 /// Documents of one block.
@@ -42,7 +42,7 @@ pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {
         topics,
         values: vec![0.0; counts.documents() * topics],
     };
-    for_each_block(counts, BLOCK, &mut |block| {
+    for_each_block(counts, Reading::InPlace, BLOCK, &mut |block| {
         let range = block.first * topics..(block.first + block.rows.len()) * topics;
         l.values[range]
             .par_chunks_mut(CHUNK * topics)

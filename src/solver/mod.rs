@@ -20,9 +20,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counts::{Counts, Location};
+use crate::counts::Counts;
 use crate::error::Result;
 use crate::matrix::Matrix;
+use crate::model::Settings;
+use crate::plan::{Item, Shape, When};
 
 pub(crate) use fold_in::fold_in;
 
@@ -36,8 +38,8 @@ use one_pass::OnePass;
 /// |---|---|---|
 /// | `AdamW` | gradient steps over batches of documents | gradients and moments |
 /// | `Em` | one pass over the documents | 8 bytes x terms x k |
-/// | `CoordinateDescent`, counts in memory | one pass by documents, one by terms | 8 bytes a nonzero count (the counts by term), 12 bytes x k x (documents + terms) |
-/// | `CoordinateDescent`, counts in a file | one pass over the documents | 8 bytes x terms x k |
+/// | `CoordinateDescent` | one pass by documents, one by terms | 8 bytes a nonzero count (the counts by term), 12 bytes x k x (documents + terms) |
+/// | `CoordinateDescent`, streamed | one pass over the documents | 8 bytes x terms x k |
 ///
 /// Iterations of all but `AdamW` cost O(nonzeros x k), and `epochs` is the most there are of them: they end when
 /// they no longer gain. They run on the CPU, and learning rates and batch size do not touch them.
@@ -50,12 +52,12 @@ pub enum Solver {
     /// Expectation-maximisation (Hofmann 1999): multiplicative updates that never lower the likelihood.
     Em,
     /// Newton-like steps along one coordinate at a time (Lin and Boutros 2018), with extrapolation (Ang and Gillis
-    /// 2019), as in fastTopics (Carbonetto et al. 2021). Counts in a file are read once an iteration: rows of L by
+    /// 2019), as in fastTopics (Carbonetto et al. 2021). Streamed counts are read once an iteration: rows of L by
     /// coordinate descent, F by expectation-maximisation.
     CoordinateDescent,
     /// The one that reaches the best likelihood, by measurement: coordinate descent that leaves local maxima again, by
     /// adding topics where documents are explained worst and merging those that are most alike (splits and merges, Ueda
-    /// et al. 2000), until twelve such trials in a row have brought nothing. Counts in a file: as `CoordinateDescent`.
+    /// et al. 2000), until twelve such trials in a row have brought nothing. Streamed counts: as `CoordinateDescent`.
     Auto,
 }
 
@@ -112,33 +114,42 @@ pub(crate) trait Iterate: Send {
 
 /// The solver's work on these counts, from positive tables whose rows need not sum to one.
 pub(crate) fn begin(
-    solver: Solver,
+    settings: &Settings,
     counts: &Counts,
     l: &Matrix,
     f: &Matrix,
-    seed: u64,
 ) -> Result<Box<dyn Iterate>> {
-    Ok(match solver {
-        Solver::CoordinateDescent if !in_file(counts) => Box::new(Descent::new(counts, l, f)?),
-        Solver::Auto if !in_file(counts) => Box::new(Explorer::new(counts, l, f, seed)?),
-        Solver::CoordinateDescent | Solver::Auto => Box::new(OnePass::by_descent(counts, l, f)?),
-        Solver::Em | Solver::AdamW => Box::new(OnePass::by_em(counts, l, f)?),
-    })
-}
-
-/// Bytes that a solver takes besides the counts, while it works.
-pub(crate) fn bytes_needed(solver: Solver, counts: &Counts, topics: usize) -> Result<u64> {
-    Ok(match solver {
-        Solver::CoordinateDescent if !in_file(counts) => descent::bytes_needed(counts, topics)?,
-        Solver::Auto if !in_file(counts) => {
-            let (documents, terms) = counts.shape();
-            let best = 12 * topics as u64 * (documents + terms) as u64;
-            best + descent::bytes_needed(counts, topics + explore::ADDED)?
+    let reading = settings.reading;
+    let streams = reading.shuffle().is_some();
+    Ok(match settings.solver {
+        Solver::CoordinateDescent if !streams => Box::new(Descent::new(counts, l, f)?),
+        Solver::Auto if !streams => Box::new(Explorer::new(counts, l, f, settings.seed)?),
+        Solver::CoordinateDescent | Solver::Auto => {
+            Box::new(OnePass::by_descent(counts, reading, l, f)?)
         }
-        _ => one_pass::bytes_needed(counts, topics),
+        Solver::Em | Solver::AdamW => Box::new(OnePass::by_em(counts, reading, l, f)?),
     })
 }
 
-fn in_file(counts: &Counts) -> bool {
-    matches!(counts.location(), Location::File(_))
+/// What a solver takes besides the counts.
+pub(crate) fn memory(solver: Solver, shape: &Shape, streams: bool) -> Vec<Item> {
+    let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
+    let start = 8 * topics * (documents + terms);
+    let work = match solver {
+        Solver::CoordinateDescent if !streams => descent::bytes_needed(shape, topics),
+        Solver::Auto if !streams => {
+            let best = 12 * topics * (documents + terms);
+            best + descent::bytes_needed(shape, topics + explore::ADDED as u64)
+        }
+        _ => one_pass::bytes_needed(shape),
+    };
+    vec![
+        Item::ram("tables at the start", When::Throughout, start),
+        Item::ram(
+            format!("tables of the solver ({solver})"),
+            When::Steps,
+            work,
+        ),
+        Item::ram("L and F", When::End, start),
+    ]
 }

@@ -14,9 +14,10 @@ use super::table::{CHUNK, Table, inverse};
 use super::{Gain, Iterate};
 use crate::counts::Counts;
 use crate::error::Result;
-use crate::loader::{Block, for_each_block};
+use crate::loader::{Block, Reading, for_each_block};
 use crate::matrix::Matrix;
 use crate::model::vector::LANES;
+use crate::plan::Shape;
 
 /// Documents of one block: enough to share out, few enough that a block of counts stays small.
 const BLOCK: usize = 1024;
@@ -32,10 +33,11 @@ thread_local! {
 }
 
 /// Bytes besides the counts: L, F twice (once with padded rows), and F's statistics in double precision.
-pub(super) fn bytes_needed(counts: &Counts, topics: usize) -> u64 {
-    let (documents, terms) = counts.shape();
-    let width = topics.next_multiple_of(LANES);
-    4 * topics as u64 * (documents + terms) as u64 + 12 * (width * terms) as u64
+pub(super) fn bytes_needed(shape: &Shape) -> u64 {
+    let width = shape.topics.next_multiple_of(LANES as u64);
+    // A stream's two blocks as well.
+    let blocks = 16 * BLOCK as u64 * shape.nonzeros;
+    4 * shape.topics * (shape.documents + shape.terms) + 12 * width * shape.terms + blocks
 }
 
 /// How a row of L is improved.
@@ -47,6 +49,7 @@ enum Rows {
 
 pub(super) struct OnePass {
     rows: Rows,
+    reading: Reading,
     lengths: Vec<f64>,
     tokens: f64,
     /// In tokens.
@@ -57,16 +60,21 @@ pub(super) struct OnePass {
 
 impl OnePass {
     /// Expectation-maximisation for L and F.
-    pub(super) fn by_em(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
-        Self::new(Rows::Em, counts, l, f)
+    pub(super) fn by_em(counts: &Counts, reading: Reading, l: &Matrix, f: &Matrix) -> Result<Self> {
+        Self::new(Rows::Em, counts, reading, l, f)
     }
 
     /// Coordinate descent for L, expectation-maximisation for F.
-    pub(super) fn by_descent(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
-        Self::new(Rows::Descent, counts, l, f)
+    pub(super) fn by_descent(
+        counts: &Counts,
+        reading: Reading,
+        l: &Matrix,
+        f: &Matrix,
+    ) -> Result<Self> {
+        Self::new(Rows::Descent, counts, reading, l, f)
     }
 
-    fn new(rows: Rows, counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+    fn new(rows: Rows, counts: &Counts, reading: Reading, l: &Matrix, f: &Matrix) -> Result<Self> {
         let summary = counts.summary()?;
         let mut l = Table::of_documents(l);
         let mut f = Table::of_terms(f);
@@ -74,6 +82,7 @@ impl OnePass {
         f.scale(&inverse(&f.sums()));
         Ok(Self {
             rows,
+            reading,
             lengths: summary.document_lengths().to_vec(),
             tokens: summary.total(),
             l,
@@ -193,7 +202,7 @@ impl Iterate for OnePass {
         let padded = self.padded_f();
         let mut statistics = vec![0.0; padded.len()];
         let (mut likelihood, mut moved) = (0.0, 0.0);
-        for_each_block(counts, BLOCK, &mut |block| {
+        for_each_block(counts, self.reading, BLOCK, &mut |block| {
             moved += self.improve_documents(&block, &padded);
             likelihood += self.add_statistics(&block, &padded, &mut statistics);
             Ok(())

@@ -8,6 +8,7 @@ import os
 import pathlib
 import queue
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,15 +23,20 @@ KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
 
 
 class Kernel:
-    """A running kernel and what its cells answered."""
+    """A running kernel and what its cells answered; `env` changes that of the kernel spec."""
+
+    def __init__(self, env=()):
+        self.env = dict(env)
 
     def __enter__(self):
         self.manager = KernelManager(kernel_name="topicbook")
+        self.manager.kernel_spec.env.update(self.env)
         self.manager.start_kernel()
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=SECONDS)
-        self.folder = KERNELS / str(self.manager.provisioner.pid)
+        kernels = pathlib.Path(self.env["TOPICBOOK_CACHE"], "kernels") if self.env else KERNELS
+        self.folder = kernels / str(self.manager.provisioner.pid)
         return self
 
     def __exit__(self, *_):
@@ -203,6 +209,59 @@ def three_kernels_share_one_build(first):
     assert first.folder.exists()
 
 
+LIBRARY = """
+pub mod prelude { pub use crate::Matrix; }
+pub struct Matrix(usize);
+impl Matrix {
+    pub fn new(rows: usize, _: usize, _: Vec<f32>) -> Result<Self, std::fmt::Error> { Ok(Self(rows)) }
+    pub fn rows(&self) -> usize { self.0 }
+}
+"""
+
+
+@contextlib.contextmanager
+def another_library(source, seconds):
+    """A small library called topicbook that nobody has built yet and that takes `seconds` to build; its environment."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, cache = pathlib.Path(folder, "root"), pathlib.Path(folder, "cache")
+        for path in (root / "src", root / ".cargo", cache):
+            path.mkdir(parents=True)
+        package = '[package]\nname = "topicbook"\nedition = "2024"\n[lib]\ncrate-type = ["dylib"]\n'
+        (root / "Cargo.toml").write_text(package)
+        (root / ".cargo/config.toml").write_text('[build]\nrustflags = ["-Cprefer-dynamic"]\n')
+        (root / "build.rs").write_text(f"fn main() {{ std::thread::sleep(std::time::Duration::from_secs({seconds})); }}")
+        (root / "src/lib.rs").write_text(source)
+        subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=root, check=True)
+        (cache / "evcxr").symlink_to(KERNELS.parent / "evcxr")
+        yield {"TOPICBOOK_ROOT": str(root), "TOPICBOOK_CACHE": str(cache), "CARGO_TARGET_DIR": f"{folder}/target"}
+
+
+def first_cell_shows_the_build_it_waits_for(_):
+    with another_library(LIBRARY, 12) as env, Kernel(env) as kernel:
+        library = kernel.folder / "build/libtopicbook.so"
+        assert not library.exists(), "the kernel started too late for this test"
+        texts = kernel.run("use topicbook::prelude::*;")
+        assert not texts["error"] and not texts["stderr"], texts
+        lines = texts["stdout"].splitlines()
+        assert "the library is built first" in lines[0], texts
+        assert any(re.fullmatch(r" *0 min \d\d s +1 crates, now topicbook", line) for line in lines[1:-1]), texts
+        assert lines[-1].startswith("topicbook is built"), texts
+        assert library.exists()
+        kernel.value("let m = Matrix::new(3, 0, vec![])?;")
+        assert kernel.value("m.rows()") == "3"
+        # The next kernel finds it built.
+        with Kernel(env) as second:
+            assert second.run("use topicbook::prelude::*;")["stdout"] == ""
+            assert second.value("Matrix::new(2, 0, vec![])?.rows()") == "2"
+
+
+def first_cell_says_why_the_library_cannot_be_built(_):
+    with another_library("pub fn wrong() -> usize { true }", 2) as env, Kernel(env) as kernel:
+        texts = kernel.run("use topicbook::prelude::*;")
+        assert "the library could not be built" in texts["error"] and "mismatched types" in texts["error"], texts
+        assert kernel.run("1 + 1")["error"], "what cannot be linked cannot run"
+
+
 TESTS = [
     first_cell_needs_no_dep,
     standard_types_infer,
@@ -216,6 +275,8 @@ TESTS = [
     three_kernels_share_one_build,
     interrupt_ends_the_cell_and_the_kernel_goes_on,
     interrupted_fit_resumes_in_a_new_kernel,
+    first_cell_shows_the_build_it_waits_for,
+    first_cell_says_why_the_library_cannot_be_built,
 ]
 
 

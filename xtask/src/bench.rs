@@ -1,6 +1,8 @@
 //! Figures that users feel, measured and kept.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::places::Places;
 use crate::setup;
@@ -18,8 +20,20 @@ pub fn cells(places: &Places) -> Result<()> {
         .env("TOPICBOOK_KERNELS", places.kernels()))
 }
 
-/// Our fits and generator beside tinytopics, on the same work and in the same run.
-pub fn peers(places: &Places) -> Result<()> {
+/// What a plain evcxr pays for topicbook, without our kernel: everything is built inside it, once more.
+pub fn plain(places: &Places) -> Result<()> {
+    setup::all(places)?;
+    run(setup::jupyter(places, "python")
+        .arg(places.root.join("xtask/python/bench_plain.py"))
+        .arg(places.evcxr_exe())
+        .arg(places.root.join("notebooks"))
+        .arg(places.root.join("Cargo.lock"))
+        .arg(places.root.join("benches/plain.json"))
+        .env("TOPICBOOK_KERNELS", places.kernels()))
+}
+
+/// Our fits and generator beside the peers, on the same work and in the same run: every row of the table, or those named.
+pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     let shared = places.root.join("../shared");
     let (peers, nips) = (shared.join("peers/peers.py"), shared.join("data/nips.npz"));
     if !peers.is_file() || !nips.is_file() {
@@ -29,7 +43,55 @@ pub fn peers(places: &Places) -> Result<()> {
             nips.display()
         )));
     }
-    // PyTorch is large, so the peers have an environment of their own.
+    let python = peers_python(places, &shared)?;
+    run(ours(places, "peers").arg("--no-run"))?;
+    setup::python(places)?;
+    run(command(places.python_exe())
+        .arg(places.root.join("xtask/python/bench_peers.py"))
+        .args([&peers, &python, &nips, &places.root.join("benches")])
+        .args(rows)
+        // Cargo starts our side, because it knows where the shared libraries are.
+        .env("CARGO_TARGET_DIR", &places.target)
+        .current_dir(&places.root))
+}
+
+/// Fits to 8 GB of counts in a cgroup of 1 GiB, in a folder of the cache that is removed afterwards. tinytopics does the
+/// same where the peers' script is there.
+pub fn memory(places: &Places) -> Result<()> {
+    let shared = places.root.join("../shared");
+    let peers = shared.join("peers/peers.py");
+    let folder = places.cache.join("bench-memory");
+    let mut bench = ours(places, "memory");
+    bench.args(["--", "record"]).arg(&folder);
+    if peers.is_file() {
+        bench.arg(peers_python(places, &shared)?).arg(&peers);
+    }
+    let done = run(&mut bench);
+    if folder.is_dir() {
+        fs::remove_dir_all(&folder).at(&folder)?;
+    }
+    done
+}
+
+/// The fused step against the machine's measured peaks, and how optimizers grow with the number of documents.
+pub fn fused(places: &Places) -> Result<()> {
+    run(ours(places, "fused")
+        .arg("--")
+        .arg(places.root.join("benches")))
+}
+
+/// Our side of a comparison: Cargo starts it, because it knows where the shared libraries are.
+fn ours(places: &Places, bench: &str) -> Command {
+    let mut cargo = command("cargo");
+    cargo
+        .args(["test", "--quiet", "--bench", bench])
+        .current_dir(&places.root)
+        .env("CARGO_TARGET_DIR", &places.target);
+    cargo
+}
+
+/// The peers' Python. PyTorch is large, so they have an environment of their own.
+fn peers_python(places: &Places, shared: &Path) -> Result<PathBuf> {
     let folder = places.cache.join("peers");
     setup::environment(
         "installing the peers (PyTorch: some minutes and gigabytes)",
@@ -37,21 +99,5 @@ pub fn peers(places: &Places) -> Result<()> {
         &shared.join("peers/requirements.txt"),
         &[],
     )?;
-    let python = folder.join("bin").join("python");
-    let ours = || {
-        let mut cargo = command("cargo");
-        cargo
-            .args(["test", "--quiet", "--bench", "peers"])
-            .current_dir(&places.root)
-            .env("CARGO_TARGET_DIR", &places.target);
-        cargo
-    };
-    run(ours().arg("--no-run"))?;
-    setup::python(places)?;
-    run(command(places.python_exe())
-        .arg(places.root.join("xtask/python/bench_peers.py"))
-        .args([&peers, &python, &nips, &places.root.join("benches")])
-        // Cargo starts our side, because it knows where the shared libraries are.
-        .env("CARGO_TARGET_DIR", &places.target)
-        .current_dir(&places.root))
+    Ok(folder.join("bin").join("python"))
 }

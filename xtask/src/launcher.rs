@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
     let result = match arguments.as_slice() {
         [reap, folder] if reap == session::REAP => session::reap(Path::new(folder)),
+        [build] if build == session::BUILD => places().and_then(|places| session::build(&places)),
         [connection_file] => {
             places().and_then(|places| session::start(&places, Path::new(connection_file)))
         }

@@ -12,16 +12,25 @@ use std::process::{Command, Stdio};
 use crate::places::Places;
 use crate::task::{At, Fail, Result};
 use crate::toolchain::Toolchain;
-use crate::warm::Build;
+use crate::warm::{Build, packages};
 
 /// The launcher's own first argument when it waits for a kernel's end.
 pub const REAP: &str = "--reap";
 
+/// The same when it builds the library for a kernel that has started already.
+pub const BUILD: &str = "--build";
+
 /// Becomes the kernel that Jupyter talks to through `connection_file`. Returns only when that fails.
+///
+/// When sources, lock file or Rust have changed since the last build, the kernel starts all the same: the library is
+/// built beside it, and the first cell waits for it and shows how far it is (see `waiting`).
 pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
     let toolchain = Toolchain::find(places)?;
-    let build = Build::ready(places, &toolchain)?;
+    let build = Build::present(places, &toolchain)?;
     let folder = Folder::new(places, &toolchain, &build)?;
+    if !build.is_ready() {
+        folder.build_meanwhile(places, &build)?;
+    }
     let pipe = folder.reap_at_end()?;
     let mut kernel = Command::new(places.evcxr_exe());
     kernel
@@ -29,6 +38,7 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .arg(connection_file)
         .env("EVCXR_TMPDIR", folder.cells())
         .env("EVCXR_CONFIG_DIR", folder.config())
+        .env("TOPICBOOK_KERNEL", &folder.path)
         // Seen by rust-analyzer's `cargo metadata`; builds get flags of their own (see `Build`).
         .env("RUSTFLAGS", "--cfg topicbook_outline")
         // rust-analyzer needs sources of the standard library, or it cannot follow a `?`.
@@ -55,6 +65,11 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         "cannot start {}: {error}",
         places.evcxr_exe().display()
     )))
+}
+
+/// Builds the library.
+pub fn build(places: &Places) -> Result<()> {
+    Build::ready(places, &Toolchain::find(places)?).map(drop)
 }
 
 /// Waits until the kernel has ended, then removes its folder. The folder's lock came as standard output and
@@ -104,18 +119,30 @@ impl Folder {
                 symlink(sources.join(part), folder.std().join(part)).at(&folder.path)?;
             }
         }
+        let (facade, first_cell) = match build.is_ready() {
+            true => (build.facade(), WARM_UP),
+            false => {
+                packages(places, &folder.path)?;
+                let script = folder.path.join("facade").join("build.rs");
+                fs::write(&script, include_str!("waiting/build.rs")).at(&script)?;
+                (
+                    folder.path.join("facade"),
+                    include_str!("waiting/prelude.rs"),
+                )
+            }
+        };
         let start = folder.config().join("init.evcxr");
         fs::write(
             &start,
             format!(
                 ":build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n",
                 build.encoded_rustflags(),
-                build.facade()
+                facade
             ),
         )
         .at(&start)?;
         let prelude = folder.config().join("prelude.rs");
-        fs::write(&prelude, WARM_UP).at(&prelude)?;
+        fs::write(&prelude, first_cell).at(&prelude)?;
         Ok(folder)
     }
 
@@ -129,6 +156,26 @@ impl Folder {
 
     fn std(&self) -> PathBuf {
         self.path.join("std")
+    }
+
+    /// Starts the process that builds the library, out of reach of what happens to the kernel: the next one will want it.
+    /// Its output goes to a file that it holds locked to its end.
+    fn build_meanwhile(&self, places: &Places, build: &Build) -> Result<()> {
+        // The dynamic linker never again looks into a folder that is not there the first time.
+        fs::create_dir_all(build.folder()).at(build.folder())?;
+        let path = self.path.join("build.log");
+        let log = File::create(&path).at(&path)?;
+        log.lock().at(&path)?;
+        eprintln!("topicbook: building the library; the notebook's first cell shows how far it is");
+        Command::new(env::current_exe()?)
+            .arg(BUILD)
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(log.try_clone()?))
+            .stderr(Stdio::from(log))
+            .process_group(0)
+            .current_dir(&places.root)
+            .spawn()?;
+        Ok(())
     }
 
     /// Starts the process that removes the folder when the returned end of a pipe is closed.

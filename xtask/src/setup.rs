@@ -130,6 +130,8 @@ fn launcher(places: &Places) -> Result<()> {
         "session.rs",
         "task.rs",
         "toolchain.rs",
+        "waiting/build.rs",
+        "waiting/prelude.rs",
         "warm.rs",
     ] {
         let file = sources.join(file);

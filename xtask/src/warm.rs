@@ -27,16 +27,25 @@ pub struct Build {
 }
 
 impl Build {
-    /// The build of the present sources by the present Rust; made now if there is none.
+    /// The build of the present sources by the present Rust, which may not be there yet.
+    pub fn present(places: &Places, toolchain: &Toolchain) -> Result<Self> {
+        Ok(Self {
+            folder: places.builds().join(fingerprint(places, toolchain)?),
+            crates: places.target.join("debug").join("deps"),
+        })
+    }
+
+    /// Whether cells can link to it.
+    pub fn is_ready(&self) -> bool {
+        self.library().is_file() && self.crates.is_dir()
+    }
+
+    /// The same, made now if it is not there.
     pub fn ready(places: &Places, toolchain: &Toolchain) -> Result<Self> {
         // Once more when a source was saved in the meantime: a build must be what its name says.
         for _ in 0..3 {
-            let name = fingerprint(places, toolchain)?;
-            let build = Self {
-                folder: places.builds().join(&name),
-                crates: places.target.join("debug").join("deps"),
-            };
-            if build.library().is_file() && build.crates.is_dir() {
+            let build = Self::present(places, toolchain)?;
+            if build.is_ready() {
                 return Ok(build);
             }
             step(
@@ -48,8 +57,11 @@ impl Build {
                         .env("CARGO_TARGET_DIR", &places.target))
                 },
             )?;
-            if fingerprint(places, toolchain)? == name {
-                build.publish(places)?;
+            if Self::present(places, toolchain)?.folder == build.folder {
+                // Another kernel may have waited for the same build.
+                if !build.is_ready() {
+                    build.publish(places)?;
+                }
                 return Ok(build);
             }
         }
@@ -86,44 +98,54 @@ impl Build {
         let unfinished = places
             .builds()
             .join(format!("unfinished-{}", std::process::id()));
-        let facade = unfinished.join("facade");
-        let outline = unfinished.join("outline");
-        fs::create_dir_all(&facade).at(&facade)?;
-        fs::create_dir_all(&outline).at(&outline)?;
+        packages(places, &unfinished)?;
         let library = places.target.join("debug").join("libtopicbook.so");
         fs::copy(&library, unfinished.join("libtopicbook.so")).at(&library)?;
-        write(
-            &facade.join("Cargo.toml"),
-            "[package]\n\
-             name = \"topicbook\"\n\
-             version = \"0.0.0\"\n\
-             edition = \"2024\"\n\
-             \n\
-             [lib]\n\
-             path = \"lib.rs\"\n\
-             \n\
-             [target.'cfg(topicbook_outline)'.dependencies]\n\
-             topicbook_lib = { path = \"../outline\", package = \"topicbook-outline\" }\n",
-        )?;
-        write(&facade.join("lib.rs"), "pub use topicbook_lib::*;\n")?;
-        write(
-            &outline.join("Cargo.toml"),
-            &format!(
-                "[package]\n\
-                 name = \"topicbook-outline\"\n\
-                 version = \"0.0.0\"\n\
-                 edition = \"2024\"\n\
-                 \n\
-                 [lib]\n\
-                 path = {:?}\n",
-                places.root.join("src").join("lib.rs")
-            ),
-        )?;
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder).at(&self.folder)?;
         }
         fs::rename(&unfinished, &self.folder).at(&self.folder)
     }
+}
+
+/// Writes the facade and the outline into `folder`.
+pub fn packages(places: &Places, folder: &Path) -> Result<()> {
+    let facade = folder.join("facade");
+    let outline = folder.join("outline");
+    fs::create_dir_all(&facade).at(&facade)?;
+    fs::create_dir_all(&outline).at(&outline)?;
+    write(
+        &facade.join("Cargo.toml"),
+        "[package]\n\
+         name = \"topicbook\"\n\
+         version = \"0.0.0\"\n\
+         edition = \"2024\"\n\
+         \n\
+         [lib]\n\
+         path = \"lib.rs\"\n\
+         \n\
+         [target.'cfg(topicbook_outline)'.dependencies]\n\
+         topicbook_lib = { path = \"../outline\", package = \"topicbook-outline\" }\n",
+    )?;
+    write(
+        &facade.join("lib.rs"),
+        // Only a facade that waits for the library (see `waiting`) is ever without it.
+        "#![allow(unexpected_cfgs)]\n#[cfg(not(topicbook_waits))]\npub use topicbook_lib::*;\n",
+    )?;
+    write(
+        &outline.join("Cargo.toml"),
+        &format!(
+            "[package]\n\
+             name = \"topicbook-outline\"\n\
+             version = \"0.0.0\"\n\
+             edition = \"2024\"\n\
+             \n\
+             [lib]\n\
+             path = {:?}\n",
+            places.root.join("src").join("lib.rs")
+        ),
+    )?;
+    Ok(())
 }
 
 /// Changes with everything that the library's build depends on.

@@ -1,22 +1,33 @@
-//! The table behind L, one row per document, under AdamW's law for dense tables at the price of the rows in the batch.
+//! The table behind L, one row per document.
 //!
-//! AdamW moves every row at every step, also the rows whose gradient is zero. For those the law has a closed form: with
-//! m and v the moments after step s, step t > s moves an entry by
+//! Row-wise optimizers move the rows of the batch. Dense AdamW moves every row at every step, also the rows whose gradient
+//! is zero. For those the law has a closed form: with m and v the moments after step s, step t > s moves an entry by
 //! `size(t) b1^(t-s) m / (root(t) b2^((t-s)/2) sqrt(v))`, a number of the step times a number of the entry. The sums of
 //! the steps' numbers are kept per starting step, so a row catches up in O(topics) when it is next needed, however
 //! long it slept.
 
-use super::adamw::{BETA1, BETA2, EPSILON, Rates};
+use super::rule::{BETA1, BETA2, EPSILON, Law, Rates, Rule, with_rule};
+use super::softmax;
+use crate::error::Result;
 use crate::matrix::Matrix;
+use crate::place::{TablePlace, Values};
+use crate::simd::simd_dispatch;
 
 /// Steps after which a sleeping row hardly moves: (0.9 / sqrt(0.999))^256 is 2e-12.
 const WINDOW: usize = 256;
+/// A row's free values and what the optimizer remembers of them.
+const TABLES: usize = 3;
 
 pub(super) struct Documents {
     topics: usize,
-    free: Vec<f32>,
-    moment1: Vec<f32>,
-    moment2: Vec<f32>,
+    /// Documents x tables x topics: all that a step needs of a document lies side by side.
+    rows: Values,
+    place: TablePlace,
+    asleep: Option<Asleep>,
+}
+
+/// What rows outside the batch have missed, under dense AdamW.
+struct Asleep {
     /// The step (since the last refresh) that a row is up to date with.
     updated: Vec<u32>,
     /// For each step since the last refresh: the product of the decays up to it.
@@ -28,27 +39,36 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    pub(super) fn new(free: &Matrix, moments: [&Matrix; 2]) -> Self {
-        let ratio = BETA1 / BETA2.sqrt();
-        Self {
-            topics: free.columns(),
-            free: free.values().to_vec(),
-            moment1: moments[0].values().to_vec(),
-            moment2: moments[1].values().to_vec(),
-            updated: vec![0; free.rows()],
-            decays: vec![1.0],
-            moves: vec![0.0],
-            powers: (0..=WINDOW).map(|i| ratio.powi(i as i32)).collect(),
+    /// `dense` when all rows move at every step, by AdamW.
+    pub(super) fn new(
+        free: &Matrix,
+        moments: [&Matrix; 2],
+        dense: bool,
+        place: &TablePlace,
+    ) -> Result<Self> {
+        let (documents, topics) = free.shape();
+        let mut rows = place.zeros(free.values().len() * TABLES)?;
+        for (document, rows) in rows.chunks_exact_mut(topics * TABLES).enumerate() {
+            let tables = [free, moments[0], moments[1]];
+            for (table, part) in tables.iter().zip(rows.chunks_exact_mut(topics)) {
+                part.copy_from_slice(table.row(document));
+            }
         }
+        Ok(Self {
+            topics,
+            rows,
+            place: place.clone(),
+            asleep: dense.then(|| Asleep::new(documents)),
+        })
     }
 
     pub(super) fn rows(&self) -> usize {
-        self.updated.len()
+        self.rows.len() / (self.topics * TABLES)
     }
 
-    /// Steps taken since the last refresh.
-    pub(super) fn now(&self) -> usize {
-        self.decays.len() - 1
+    fn row(&mut self, document: usize) -> &mut [f32] {
+        let length = self.topics * TABLES;
+        &mut self.rows[document * length..(document + 1) * length]
     }
 
     /// Writes the softmax of a document's row into `weights`.
@@ -58,32 +78,90 @@ impl Documents {
     }
 
     /// The same for a row that is up to date, as all are after [`refresh`](Self::refresh).
-    pub(super) fn softmax(&self, document: usize, weights: &mut [f32]) {
-        let row = &self.free[document * self.topics..(document + 1) * self.topics];
-        let largest = row.iter().copied().fold(f32::MIN, f32::max);
-        let mut sum = 0.0;
-        for (weight, value) in weights.iter_mut().zip(row) {
-            *weight = (value - largest).exp();
-            sum += *weight;
-        }
-        weights.iter_mut().for_each(|weight| *weight /= sum);
+    fn softmax(&self, document: usize, weights: &mut [f32]) {
+        let first = document * self.topics * TABLES;
+        weights.copy_from_slice(&self.rows[first..first + self.topics]);
+        softmax(weights);
     }
 
-    /// The rows of the batch take a step along their gradients (documents x topics); all others fall asleep.
-    pub(super) fn step(&mut self, documents: &[usize], gradients: &[f32], rates: Rates) {
+    /// The rows of the batch take a step along their gradients (documents x topics). Under dense AdamW, whose numbers
+    /// are `rates`, all others fall asleep.
+    pub(super) fn step(&mut self, documents: &[usize], gradients: &[f32], law: Law, rates: Rates) {
+        let topics = self.topics;
+        for (&document, gradients) in documents.iter().zip(gradients.chunks_exact(topics)) {
+            step_row(self.row(document), gradients, law);
+        }
+        if let Some(asleep) = &mut self.asleep {
+            asleep.step(documents, rates);
+        }
+    }
+
+    fn catch_up(&mut self, document: usize) {
+        if let Some(missed) = self.asleep.as_mut().and_then(|all| all.wake(document)) {
+            catch_up_row(self.row(document), missed);
+        }
+    }
+
+    /// Brings every row up to date and starts counting steps anew.
+    pub(super) fn refresh(&mut self) {
+        (0..self.rows()).for_each(|document| self.catch_up(document));
+        if let Some(asleep) = &mut self.asleep {
+            asleep.start_anew();
+        }
+    }
+
+    /// The free table and its moments; call after [`refresh`](Self::refresh).
+    pub(super) fn tables(&self) -> Result<[Matrix; TABLES]> {
+        let table = |table: usize| {
+            let parts = self.rows.chunks_exact(self.topics);
+            let mut parts = parts.skip(table).step_by(TABLES);
+            self.table(|_, row| row.copy_from_slice(parts.next().unwrap_or_default()))
+        };
+        Ok([table(0)?, table(1)?, table(2)?])
+    }
+
+    /// L: the softmax of every row; call after [`refresh`](Self::refresh).
+    pub(super) fn probabilities(&self) -> Result<Matrix> {
+        self.table(|document, row| self.softmax(document, row))
+    }
+
+    /// A table of documents x topics, where the rows live.
+    fn table(&self, mut fill: impl FnMut(usize, &mut [f32])) -> Result<Matrix> {
+        let mut values = self.place.zeros(self.rows() * self.topics)?;
+        for (document, row) in values.chunks_exact_mut(self.topics).enumerate() {
+            fill(document, row);
+        }
+        Ok(Matrix::of(self.rows(), self.topics, values))
+    }
+}
+
+/// What a row has missed.
+#[derive(Clone, Copy)]
+struct Missed {
+    shrink: f32,
+    shift: f32,
+    fade: [f32; 2],
+}
+
+impl Asleep {
+    fn new(documents: usize) -> Self {
+        let ratio = BETA1 / BETA2.sqrt();
+        Self {
+            updated: vec![0; documents],
+            decays: vec![1.0],
+            moves: vec![0.0],
+            powers: (0..=WINDOW).map(|i| ratio.powi(i as i32)).collect(),
+        }
+    }
+
+    /// Steps taken since the last refresh.
+    fn now(&self) -> usize {
+        self.decays.len() - 1
+    }
+
+    fn step(&mut self, moved: &[usize], rates: Rates) {
         let now = self.now() + 1;
-        let (decay, size) = (rates.decay as f32, rates.size as f32);
-        let (root, epsilon) = (rates.root as f32, EPSILON as f32);
-        for (&document, gradients) in documents.iter().zip(gradients.chunks(self.topics)) {
-            let row = document * self.topics..(document + 1) * self.topics;
-            let moments = self.moment1[row.clone()]
-                .iter_mut()
-                .zip(&mut self.moment2[row.clone()]);
-            for ((value, (m, v)), g) in self.free[row].iter_mut().zip(moments).zip(gradients) {
-                *m = BETA1 as f32 * *m + (1.0 - BETA1) as f32 * g;
-                *v = BETA2 as f32 * *v + (1.0 - BETA2) as f32 * g * g;
-                *value = *value * decay - size * *m / (v.sqrt() * root + epsilon);
-            }
+        for &document in moved {
             self.updated[document] = now as u32;
         }
         let product = self.decays[now - 1] * rates.decay;
@@ -96,40 +174,145 @@ impl Documents {
         }
     }
 
-    fn catch_up(&mut self, document: usize) {
+    /// What a row has missed, if anything; from here on it is up to date.
+    fn wake(&mut self, document: usize) -> Option<Missed> {
         let (now, since) = (self.now(), self.updated[document] as usize);
         if since == now {
-            return;
-        }
-        let slept = (now - since) as i32;
-        let shrink = (self.decays[now] / self.decays[since]) as f32;
-        let shift = (self.moves[since] * self.decays[now]) as f32;
-        let (fade1, fade2) = (BETA1.powi(slept) as f32, BETA2.powi(slept) as f32);
-        let row = document * self.topics..(document + 1) * self.topics;
-        let moments = self.moment1[row.clone()]
-            .iter_mut()
-            .zip(&mut self.moment2[row.clone()]);
-        for (value, (m, v)) in self.free[row].iter_mut().zip(moments) {
-            // The law adds epsilon / root(t); root is within (1, 32] and the term only matters where v is nearly zero.
-            *value = *value * shrink - shift * *m / (v.sqrt() + EPSILON as f32);
-            *m *= fade1;
-            *v *= fade2;
+            return None;
         }
         self.updated[document] = now as u32;
+        let slept = (now - since) as i32;
+        Some(Missed {
+            shrink: (self.decays[now] / self.decays[since]) as f32,
+            shift: (self.moves[since] * self.decays[now]) as f32,
+            fade: [BETA1.powi(slept) as f32, BETA2.powi(slept) as f32],
+        })
     }
 
-    /// Brings every row up to date and starts counting steps anew.
-    pub(super) fn refresh(&mut self) {
-        (0..self.updated.len()).for_each(|document| self.catch_up(document));
+    fn start_anew(&mut self) {
         self.updated.fill(0);
         self.decays = vec![1.0];
         self.moves = vec![0.0];
     }
+}
 
-    /// The free table and its moments; call after [`refresh`](Self::refresh).
-    pub(super) fn tables(&self) -> [Matrix; 3] {
-        [&self.free, &self.moment1, &self.moment2].map(|values| {
-            Matrix::from_parts(values.len() / self.topics, self.topics, values.clone())
+/// A row's free values, first and second numbers.
+#[inline(always)]
+fn parts(row: &mut [f32]) -> (&mut [f32], &mut [f32], &mut [f32]) {
+    let topics = row.len() / TABLES;
+    let (free, moments) = row.split_at_mut(topics);
+    let (first, second) = moments.split_at_mut(topics);
+    (free, first, second)
+}
+
+simd_dispatch! {
+    fn step_row(row: &mut [f32], gradients: &[f32], law: Law) {
+        let (free, first, second) = parts(row);
+        let entries = free.iter_mut().zip(first).zip(second).zip(gradients);
+        with_rule!(law, rule => for (((value, first), second), gradient) in entries {
+            *value = rule.step(*value, *gradient, first, second);
         })
+    }
+}
+
+simd_dispatch! {
+    fn catch_up_row(row: &mut [f32], missed: Missed) {
+        let (free, first, second) = parts(row);
+        for ((value, m), v) in free.iter_mut().zip(first).zip(second) {
+            // The law adds epsilon / root(t); root is within (1, 32] and the term only matters where v is nearly zero.
+            let step = missed.shift * *m / (v.sqrt() + EPSILON as f32);
+            *value = value.mul_add(missed.shrink, -step);
+            *m *= missed.fade[0];
+            *v *= missed.fade[1];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::backend::Flex;
+    use burn::backend::flex::FlexDevice;
+    use burn::optim::decay::WeightDecayConfig;
+    use burn::optim::momentum::MomentumConfig;
+    use burn::optim::{
+        AdaGradConfig, AdamConfig, AdamWConfig, RmsPropConfig, SgdConfig, SimpleOptimizer,
+    };
+    use burn::tensor::{Tensor, TensorData};
+
+    use super::*;
+    use crate::model::Optimizer;
+
+    const DECAY: f64 = 0.01;
+
+    /// Burn's dense optimizer on two rows, and ours on the same two of a table of four.
+    fn compare<O: SimpleOptimizer<Flex>>(optimizer: Optimizer, burn: O) {
+        let numbers = |seed: u32| -> Vec<f32> {
+            (0..6)
+                .map(|i| ((seed * 31 + i * 17) % 23) as f32 - 11.0)
+                .collect()
+        };
+        let tensor = |values: &[f32]| {
+            Tensor::<Flex, 2>::from_data(TensorData::new(values.to_vec(), [2, 3]), &FlexDevice)
+        };
+        let start = numbers(5);
+        let mut table = vec![0.25; 12];
+        table[..3].copy_from_slice(&start[..3]);
+        table[6..9].copy_from_slice(&start[3..]);
+        let zeros = Matrix::from_parts(4, 3, vec![0.0; 12]);
+        let free = Matrix::from_parts(4, 3, table);
+        let mut ours = Documents::new(&free, [&zeros, &zeros], false, &TablePlace::Memory).unwrap();
+        let (mut theirs, mut state) = (tensor(&start), None);
+        for time in 1..=50 {
+            let (rate, gradients) = (0.05 / time as f64, numbers(time));
+            let law = Law::at(optimizer, time.into(), rate, DECAY);
+            ours.step(
+                &[0, 2],
+                &gradients,
+                law,
+                Rates::at(time.into(), rate, DECAY),
+            );
+            (theirs, state) = burn.step(rate, theirs, tensor(&gradients), state);
+        }
+        let [ours, ..] = ours.tables().unwrap();
+        let theirs: Vec<f32> = theirs.into_data().into_vec().unwrap();
+        for (ours, theirs) in [(ours.row(0), &theirs[..3]), (ours.row(2), &theirs[3..])] {
+            for (a, b) in ours.iter().zip(theirs) {
+                let error = (a - b).abs() / (1.0 + b.abs());
+                assert!(error < 1e-5, "{optimizer:?}: {a} against {b}");
+            }
+        }
+        assert_eq!(ours.row(1), [0.25; 3]);
+        assert_eq!(ours.row(3), [0.25; 3]);
+    }
+
+    #[test]
+    fn row_wise_optimizers_are_burns_dense_ones_on_the_rows_of_the_batch() {
+        let decay = || Some(WeightDecayConfig::new(DECAY as f32));
+        let adamw = AdamWConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseAdamW,
+            adamw.with_weight_decay(DECAY as f32).build(),
+        );
+        let adam = AdamConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseAdam,
+            adam.with_weight_decay(decay()).build(),
+        );
+        let rmsprop = RmsPropConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseRmsProp,
+            rmsprop.with_weight_decay(decay()).build(),
+        );
+        let adagrad = AdaGradConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseAdagrad,
+            adagrad.with_weight_decay(decay()).build(),
+        );
+        let momentum = MomentumConfig::new().with_dampening(0.0);
+        let sgd = SgdConfig::new().with_momentum(Some(momentum));
+        compare(
+            Optimizer::RowwiseSgd,
+            sgd.with_weight_decay(decay()).build::<Flex>(),
+        );
     }
 }

@@ -5,23 +5,34 @@
 //! over F's table applies softmax's backward, AdamW and the next softmax's exponentials. Work is split into ranges of
 //! terms whose number depends on the shape alone, so results do not depend on the number of threads.
 
-mod adamw;
+mod dense;
 mod documents;
+mod gather;
+mod memory;
+mod once;
+mod rule;
 mod shard;
+mod sparse;
 pub(crate) mod vector;
 
 use rayon::prelude::*;
 
-use adamw::Rates;
-use documents::Documents;
-use shard::{Shard, TURN, Turn, Weights};
-use vector::LANES;
+pub(crate) use once::loss_and_gradients;
 
+use documents::Documents;
+use gather::{Gather, Weights};
+use rule::{Law, Rates};
+use shard::{Shard, Turn};
+use vector::{LANES, exp};
+
+use super::optimizer::Optimizer;
 use super::settings::Settings;
 use super::step::{State, Step};
 use crate::error::Result;
 use crate::loader::Batch;
 use crate::matrix::Matrix;
+use crate::plan::Placement;
+use crate::simd::simd_dispatch;
 
 /// Values of F's table in one shard, roughly: small enough to share out, large enough to be worth a task.
 const SHARD: usize = 1 << 14;
@@ -29,12 +40,25 @@ const SHARD: usize = 1 << 14;
 /// Small tables are cut into about this many shards, so that all threads have work.
 const SHARES: usize = 8;
 
+/// Terms in a shard.
+fn per_shard(topics: usize, terms: usize) -> usize {
+    (SHARD / topics)
+        .min(terms / SHARES)
+        .max(1)
+        .next_multiple_of(LANES)
+}
+
 pub(crate) struct FusedStep {
     topics: usize,
     terms: usize,
+    optimizer: Optimizer,
     weight_decay: f64,
+    micro_batch: usize,
     steps: u64,
+    /// Batches that meet every document once.
+    steps_of_an_epoch: u64,
     steps_between_rests: usize,
+    steps_since_rest: usize,
     documents: Documents,
     shards: Vec<Shard>,
     /// 1 / sum over terms of exp, per topic.
@@ -45,12 +69,9 @@ pub(crate) struct FusedStep {
 }
 
 impl FusedStep {
-    pub(crate) fn new(settings: &Settings, state: State) -> Self {
+    pub(crate) fn new(settings: &Settings, placement: Placement, state: State) -> Result<Self> {
         let (topics, terms) = state.f.shape();
-        let per_shard = (SHARD / topics)
-            .min(terms / SHARES)
-            .max(1)
-            .next_multiple_of(TURN);
+        let per_shard = per_shard(topics, terms);
         let shards = (0..terms)
             .step_by(per_shard)
             .map(|first| {
@@ -61,22 +82,32 @@ impl FusedStep {
         let mut step = Self {
             topics,
             terms,
+            optimizer: settings.optimizer,
             weight_decay: settings.weight_decay,
+            micro_batch: placement.micro_batch.max(1),
             steps: state.steps,
+            steps_of_an_epoch: state.l.rows().div_ceil(settings.batch_size) as u64,
+            steps_since_rest: 0,
             // Eight times an epoch every sleeping row is woken; in small fits, seldom enough to cost nothing.
             steps_between_rests: (state.l.rows() / (8 * settings.batch_size)).max(64),
-            documents: Documents::new(&state.l, [&state.l_moments[0], &state.l_moments[1]]),
+            documents: Documents::new(
+                &state.l,
+                [&state.l_moments[0], &state.l_moments[1]],
+                settings.optimizer == Optimizer::AdamW,
+                &settings.table_place,
+            )?,
             shards,
             scales: vec![0.0; topics],
             offsets: vec![0.0; topics],
             losses: Vec::new(),
         };
         step.refresh();
-        step
+        Ok(step)
     }
 
     /// Everything that is derived is derived anew: a continued fit starts here with the same bits.
     fn refresh(&mut self) {
+        self.steps_since_rest = 0;
         self.documents.refresh();
         self.shards.iter_mut().for_each(Shard::find_largest);
         self.take_offsets();
@@ -99,98 +130,116 @@ impl FusedStep {
 
     fn take_scales(&mut self) {
         for topic in 0..self.topics {
-            let sum: f64 = self.shards.iter().map(|shard| shard.sums[topic]).sum();
+            let sum: f64 = self
+                .shards
+                .iter()
+                .map(|shard| shard.gather.sums[topic])
+                .sum();
             self.scales[topic] = 1.0 / sum;
         }
     }
 
-    /// The softmaxes of the batch's rows of L (documents x topics), and the same times F's scales, padded with zeros.
-    fn weights(&mut self, documents: &[usize], width: usize) -> (Vec<f32>, Vec<f32>) {
-        let mut weights = vec![0.0; documents.len() * self.topics];
-        let mut scaled = vec![0.0; documents.len() * width];
-        for ((&document, weights), scaled) in documents
-            .iter()
-            .zip(weights.chunks_mut(self.topics))
-            .zip(scaled.chunks_mut(width))
-        {
-            self.documents.weights(document, weights);
-            for ((scaled, weight), scale) in scaled.iter_mut().zip(weights).zip(&self.scales) {
-                *scaled = (f64::from(*weight) * scale) as f32;
-            }
-        }
-        (weights, scaled)
-    }
-
     /// Loss and gradients: the batch's loss, the gradients of its rows of L's table, and per topic what softmax's
-    /// backward takes from every term of F. The gradient of F's table stays in the shards.
+    /// backward takes from every term of F. The gradient of F's table stays in the shards, and grows from batch to batch
+    /// until they are updated.
     fn gather(&mut self, batch: &Batch<'_>) -> (f64, Vec<f32>, Vec<f64>) {
-        let width = self.topics.next_multiple_of(LANES);
-        let (weights, scaled) = self.weights(batch.documents, width);
-        let shared = Weights {
-            rows: batch.rows,
-            values: &scaled,
-            width,
-        };
+        let topics = self.topics;
+        let mut l = vec![0.0; batch.documents.len() * topics];
+        for (&document, l) in batch.documents.iter().zip(l.chunks_exact_mut(topics)) {
+            self.documents.weights(document, l);
+        }
+        let weights = Weights::new(batch.rows, &l, &self.scales);
         let terms = self.terms;
         self.shards
             .par_iter_mut()
-            .for_each(|shard| shard.gather(&batch.view, terms, &shared));
-        let mut sums = vec![0.0f64; scaled.len()];
-        let mut likelihood = 0.0;
-        for shard in &self.shards {
-            likelihood += shard.likelihood;
-            for (sum, gradient) in sums.iter_mut().zip(&shard.weight_gradients) {
-                *sum += f64::from(*gradient);
-            }
+            .for_each(|shard| shard.gather.gather(&batch.view, terms, &weights));
+        let gathers = self.shards.iter().map(|shard| &shard.gather);
+        let (likelihood, totals) = reduce(gathers, weights.width, &self.scales, &mut l);
+        (batch.documents.len() as f64 - likelihood, l, totals)
+    }
+}
+
+/// Adds up what the shards have gathered: the batch's sum of x log rate, and each topic's share of its tokens under the
+/// present model. Turns the documents' weights in `l` into the gradients of their free values.
+fn reduce<'a>(
+    gathers: impl Iterator<Item = &'a Gather>,
+    width: usize,
+    scales: &[f64],
+    l: &mut [f32],
+) -> (f64, Vec<f64>) {
+    let topics = scales.len();
+    let mut sums = vec![0.0f64; l.len() / topics * width];
+    let mut likelihood = 0.0;
+    for gather in gathers {
+        likelihood += gather.likelihood;
+        for (sum, gradient) in sums.iter_mut().zip(&gather.weight_gradients) {
+            *sum += f64::from(*gradient);
         }
-        let mut totals = vec![0.0; self.topics];
-        let mut gradients = vec![0.0; weights.len()];
-        for (row, gradients) in gradients.chunks_mut(self.topics).enumerate() {
-            let weights = &weights[row * self.topics..(row + 1) * self.topics];
-            let sums = &sums[row * width..row * width + self.topics];
-            // Each topic's share of the document's tokens under the present model.
-            let slopes: Vec<f64> = sums
-                .iter()
-                .zip(&self.scales)
-                .map(|(sum, scale)| sum * scale)
-                .collect();
-            let explained: Vec<f64> = weights
-                .iter()
-                .zip(&slopes)
-                .map(|(&weight, slope)| f64::from(weight) * slope)
-                .collect();
-            let all: f64 = explained.iter().sum();
-            for topic in 0..self.topics {
-                gradients[topic] = (f64::from(weights[topic]) * all - explained[topic]) as f32;
-                totals[topic] += explained[topic];
-            }
+    }
+    let mut totals = vec![0.0; topics];
+    for (l, sums) in l.chunks_exact_mut(topics).zip(sums.chunks_exact_mut(width)) {
+        // Each topic's share of the document's tokens.
+        let mut all = 0.0;
+        for topic in 0..topics {
+            sums[topic] *= f64::from(l[topic]) * scales[topic];
+            totals[topic] += sums[topic];
+            all += sums[topic];
         }
-        (batch.documents.len() as f64 - likelihood, gradients, totals)
+        for (weight, tokens) in l.iter_mut().zip(&*sums) {
+            *weight = (f64::from(*weight) * all - tokens) as f32;
+        }
+    }
+    (likelihood, totals)
+}
+
+simd_dispatch! {
+    /// A row of free values becomes weights that sum to one.
+    fn softmax(row: &mut [f32]) {
+        let largest = row.iter().copied().fold(f32::MIN, f32::max);
+        let mut sum = 0.0;
+        for value in row.iter_mut() {
+            *value = exp(*value - largest);
+        }
+        for value in &*row {
+            sum += *value;
+        }
+        row.iter_mut().for_each(|value| *value /= sum);
     }
 }
 
 impl Step for FusedStep {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
-        let (loss, gradients, totals) = self.gather(batch);
+        let (mut loss, mut gradients) = (0.0, Vec::new());
+        let mut totals = vec![0.0; self.topics];
+        // The shards' gradients grow from part to part; buffers are as long as a part.
+        for part in batch.parts(self.micro_batch) {
+            let (of_part, rows, shares) = self.gather(&part);
+            loss += of_part;
+            gradients.extend(rows);
+            for (total, share) in totals.iter_mut().zip(shares) {
+                *total += share;
+            }
+        }
         self.losses.push(loss);
         self.steps += 1;
+        let law = |time| Law::at(self.optimizer, time, learning_rate, self.weight_decay);
         let rates = Rates::at(self.steps, learning_rate, self.weight_decay);
-        self.documents.step(batch.documents, &gradients, rates);
-        self.take_offsets();
-        let topics = self.topics;
-        let turn = Turn {
-            pull: (0..TURN * topics)
-                .map(|index| (self.scales[index % topics] * totals[index % topics]) as f32)
-                .collect(),
-            offset: (0..TURN * topics)
-                .map(|index| self.offsets[index % topics])
-                .collect(),
+        // A row-wise optimizer counts a row's own steps: one an epoch.
+        let time_of_l = match self.optimizer {
+            Optimizer::AdamW => self.steps,
+            _ => (self.steps - 1) / self.steps_of_an_epoch + 1,
         };
+        let (law_of_l, law_of_f) = (law(time_of_l), law(self.steps));
+        self.documents
+            .step(batch.documents, &gradients, law_of_l, rates);
+        self.take_offsets();
+        let turn = Turn::new(&self.scales, &totals, &self.offsets);
         self.shards
             .par_iter_mut()
-            .for_each(|shard| shard.update(&turn, rates));
+            .for_each(|shard| shard.update(&turn, law_of_f));
         self.take_scales();
-        if self.documents.now() == self.steps_between_rests {
+        self.steps_since_rest += 1;
+        if self.steps_since_rest == self.steps_between_rests {
             self.refresh();
         }
         Ok(())
@@ -202,22 +251,18 @@ impl Step for FusedStep {
     }
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
-        let mut l = vec![0.0; self.documents.rows() * self.topics];
-        for (document, weights) in l.chunks_mut(self.topics).enumerate() {
-            self.documents.softmax(document, weights);
-        }
         let mut f = vec![0.0; self.topics * self.terms];
         for shard in &self.shards {
             shard.copy_probabilities(self.terms, &self.scales, &mut f);
         }
         Ok((
-            Matrix::from_parts(self.documents.rows(), self.topics, l),
+            self.documents.probabilities()?,
             Matrix::from_parts(self.topics, self.terms, f),
         ))
     }
 
     fn at_rest(&self) -> bool {
-        self.documents.now() == 0
+        self.steps_since_rest == 0
     }
 
     fn state(&self) -> Result<State> {
@@ -227,7 +272,7 @@ impl Step for FusedStep {
             .for_each(|shard| shard.copy_tables(self.terms, &mut f));
         let [f, f_moment1, f_moment2] =
             f.map(|values| Matrix::from_parts(self.topics, self.terms, values));
-        let [l, l_moment1, l_moment2] = self.documents.tables();
+        let [l, l_moment1, l_moment2] = self.documents.tables()?;
         Ok(State {
             l,
             f,

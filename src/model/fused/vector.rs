@@ -1,6 +1,6 @@
 //! exp and ln over short arrays, in plain arithmetic that compiles to vector instructions.
 //!
-//! No fused multiply-adds and no library calls: the same bits on every machine.
+//! Multiply-adds are fused by name (`mul_add`, which is exact everywhere), so every machine gives the same bits.
 
 /// Values worked on side by side: one AVX-512 register of `f32`, two of AVX2.
 pub(crate) const LANES: usize = 16;
@@ -15,13 +15,15 @@ pub(super) fn exp(x: f32) -> f32 {
     // ln 2 in two parts; the first has few bits, so that n times it is exact.
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
-    let x = x.clamp(-87.0, 88.0);
-    let rounded = x * std::f32::consts::LOG2_E + ROUND;
+    // Comparisons, where `clamp` would also look for NaN.
+    let x = if x > -87.0 { x } else { -87.0 };
+    let x = if x < 88.0 { x } else { 88.0 };
+    let rounded = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let n = rounded - ROUND;
-    let r = x - n * LN2_HIGH - n * LN2_LOW;
-    let mut sum = 1.0 / 720.0;
+    let r = n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x));
+    let mut sum: f32 = 1.0 / 720.0;
     for coefficient in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
-        sum = sum * r + coefficient;
+        sum = sum.mul_add(r, coefficient);
     }
     // The low bits of the rounded number are n itself, within [-126, 127]: an exponent, without a slow conversion.
     let exponent = rounded
@@ -42,19 +44,11 @@ pub(crate) fn ln(x: f32) -> f32 {
     let m = f32::from_bits(bits.wrapping_sub((n << 23) as u32));
     let s = (m - 1.0) / (m + 1.0);
     let t = s * s;
-    let mut sum = 1.0 / 9.0;
+    let mut sum: f32 = 1.0 / 9.0;
     for coefficient in [1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0] {
-        sum = sum * t + coefficient;
+        sum = sum.mul_add(t, coefficient);
     }
-    n as f32 * std::f32::consts::LN_2 + 2.0 * (s + s * t * sum)
-}
-
-/// The sum of an array, in halves: an order that vectors can follow.
-#[inline(always)]
-pub(super) fn sum(values: [f32; LANES]) -> f32 {
-    let eight: [f32; 8] = std::array::from_fn(|lane| values[lane] + values[lane + 8]);
-    let four: [f32; 4] = std::array::from_fn(|lane| eight[lane] + eight[lane + 4]);
-    (four[0] + four[2]) + (four[1] + four[3])
+    (n as f32).mul_add(std::f32::consts::LN_2, 2.0 * (s * t).mul_add(sum, s))
 }
 
 #[cfg(test)]

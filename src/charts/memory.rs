@@ -1,0 +1,421 @@
+//! Memory over time: curves against budget and prediction, with what happened meanwhile as a strip above.
+
+use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
+use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, SOFT_INK, text_width};
+use super::palette::{Rgb, colours};
+use super::{Panel, not_drawable, nothing};
+use crate::display::bytes;
+use crate::error::Result;
+
+/// One kind of memory.
+pub(crate) struct MemoryPanel {
+    pub(crate) label: String,
+    /// Drawn one over the other, the first one lowest.
+    pub(crate) curves: Vec<MemoryCurve>,
+    pub(crate) lines: Vec<MemoryLine>,
+}
+
+/// Bytes over seconds.
+pub(crate) struct MemoryCurve {
+    /// Empty for the only curve of a panel.
+    pub(crate) label: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A height that means something.
+pub(crate) struct MemoryLine {
+    pub(crate) label: String,
+    pub(crate) bytes: u64,
+    pub(crate) dashed: bool,
+}
+
+pub(crate) struct Memory {
+    panels: Vec<MemoryPanel>,
+    /// What happened: name, from, to.
+    spans: Vec<(String, f64, f64)>,
+    /// Seconds.
+    end: f64,
+}
+
+/// Heights of the first plot and of those below it.
+const FIRST: i64 = 340;
+const OTHERS: i64 = 170;
+/// The line of text above a plot.
+const LABEL: i64 = 44;
+const BETWEEN: i64 = 26;
+/// The strip of what happened, and its legend.
+const STRIP: i64 = 34;
+const LEGEND: i64 = 48;
+const RIGHT: i32 = 16;
+
+/// Strong colours for lines that limit and predict.
+const BUDGET: Rgb = [0xC8, 0x32, 0x2B];
+const PREDICTED: Rgb = [0x7A, 0x4B, 0x00];
+
+impl Memory {
+    pub(crate) fn new(panels: Vec<MemoryPanel>, spans: Vec<(String, f64, f64)>, end: f64) -> Self {
+        Self {
+            panels,
+            spans: merged(spans),
+            end,
+        }
+    }
+
+    fn plot_height(index: usize) -> i64 {
+        if index == 0 { FIRST } else { OTHERS }
+    }
+
+    /// The kinds of what happened, in the order of their first appearance, with their colours.
+    fn kinds(&self) -> Vec<(&str, Rgb)> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for (name, ..) in &self.spans {
+            if !kinds.contains(&kind(name)) {
+                kinds.push(kind(name));
+            }
+        }
+        let palette = colours(kinds.len().max(1));
+        kinds
+            .into_iter()
+            .zip(palette)
+            .map(|(kind, colour)| (kind, pale(colour, 0.45)))
+            .collect()
+    }
+
+    fn strip(&self, canvas: &dyn Canvas, area: Area, x: &Scale) -> Result<()> {
+        let kinds = self.kinds();
+        canvas.rectangle(area, [0xF6, 0xF7, 0xF8])?;
+        // Shorter ones last: a checkpoint lies within an epoch.
+        let mut spans: Vec<_> = self.spans.iter().collect();
+        spans.sort_by(|a, b| (b.2 - b.1).total_cmp(&(a.2 - a.1)));
+        for (name, from, to) in spans {
+            let Some((_, colour)) = kinds.iter().find(|(known, _)| *known == kind(name)) else {
+                continue;
+            };
+            let (left, right) = (x.pixel(*from), x.pixel(*to));
+            let band = Area {
+                left,
+                right: right.max(left + 3),
+                ..area
+            };
+            canvas.rectangle(band, *colour)?;
+            if left > area.left {
+                canvas.line(vec![(left, area.top), (left, area.bottom)], [255; 3], 2)?;
+            }
+            if text_width(name, SMALL) + 12 < band.width() {
+                let at = ((band.left + band.right) / 2, (area.top + area.bottom) / 2);
+                canvas.text(name, at, Anchor::Centre, SMALL, INK)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn legend(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
+        let mut left = area.left;
+        let middle = (area.top + area.bottom) / 2;
+        for (kind, colour) in self.kinds() {
+            let width = 36 + text_width(kind, SMALL) + 30;
+            if left + width > area.right {
+                break;
+            }
+            let square = Area {
+                left,
+                top: middle - 12,
+                right: left + 24,
+                bottom: middle + 12,
+            };
+            canvas.rectangle(square, colour)?;
+            canvas.text(kind, (left + 36, middle), Anchor::Left, SMALL, SOFT_INK)?;
+            left += width;
+        }
+        Ok(())
+    }
+}
+
+impl Panel for Memory {
+    fn title(&self) -> &str {
+        "Memory"
+    }
+
+    fn describe(&self) -> String {
+        let parts: Vec<String> = self.panels.iter().map(MemoryPanel::describe).collect();
+        parts.join("; ")
+    }
+
+    fn height(&self, _width: i64) -> i64 {
+        let plots: i64 = (0..self.panels.len())
+            .map(|index| LABEL + Self::plot_height(index) + BETWEEN)
+            .sum();
+        let strip = if self.spans.is_empty() {
+            0
+        } else {
+            STRIP + LEGEND
+        };
+        strip + plots - BETWEEN + i64::from(2 * BELOW)
+    }
+
+    fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
+        for panel in &self.panels {
+            panel.check()?;
+        }
+        if self.panels.iter().all(|panel| panel.curves.is_empty()) {
+            return Err(nothing("no samples"));
+        }
+        let labels = self.panels.iter().map(|panel| left_of(&panel.ticks().1));
+        let left = labels.max().unwrap_or(0);
+        let area = area.inset(left, 0, RIGHT, 0);
+        let (unit, unit_name) = if self.end > 300.0 {
+            (60.0, "minutes")
+        } else {
+            (1.0, "seconds")
+        };
+        let x = Scale::new(0.0, self.end.max(1e-3), area.left, area.right);
+        let mut top = area.top;
+        if !self.spans.is_empty() {
+            let strip = Area {
+                top,
+                bottom: top + STRIP as i32,
+                ..area
+            };
+            self.strip(canvas, strip, &x)?;
+            let legend = Area {
+                top: strip.bottom,
+                bottom: strip.bottom + LEGEND as i32,
+                ..area
+            };
+            self.legend(canvas, legend)?;
+            top = legend.bottom;
+        }
+        let mut plot = area;
+        for (index, panel) in self.panels.iter().enumerate() {
+            plot = Area {
+                top: top + LABEL as i32,
+                bottom: top + (LABEL + Self::plot_height(index)) as i32,
+                ..area
+            };
+            panel.draw(canvas, plot, &x, index)?;
+            top = plot.bottom + BETWEEN as i32;
+        }
+        let ticks = Scale::new(0.0, self.end.max(1e-3) / unit, area.left, area.right);
+        let marks = ticks.ticks(11);
+        horizontal(canvas, plot, &ticks, &marks, &tick_labels(&marks))?;
+        title_below(canvas, plot, unit_name)
+    }
+}
+
+impl MemoryPanel {
+    fn check(&self) -> Result<()> {
+        for curve in &self.curves {
+            let bad = |&(seconds, bytes): &(f64, f64)| !(seconds.is_finite() && bytes.is_finite());
+            if let Some(point) = curve.points.iter().position(bad) {
+                let place = format!("sample {}", point + 1);
+                return Err(not_drawable(&self.label, f64::NAN, place));
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        for curve in &self.curves {
+            let name = if curve.label.is_empty() {
+                "peak".into()
+            } else {
+                format!("{} at most", curve.label)
+            };
+            parts.push(format!("{name} {}", bytes(curve.highest() as u64)));
+        }
+        for line in &self.lines {
+            parts.push(format!("{} {}", line.label, bytes(line.bytes)));
+        }
+        format!("{}: {}", self.label, parts.join(", "))
+    }
+
+    /// The highest value that the scale holds. A budget far above everything would press the curves into the ground.
+    fn highest(&self) -> f64 {
+        let curves = self.curves.iter().map(MemoryCurve::highest);
+        let curves = curves.fold(0.0, f64::max);
+        let dashed = self.lines.iter().filter(|line| line.dashed);
+        let inner = dashed.fold(curves, |high, line| high.max(line.bytes as f64));
+        let near = self.lines.iter().map(|line| line.bytes as f64);
+        near.filter(|&line| line <= 4.0 * inner)
+            .fold(inner, f64::max)
+            .max(1.0)
+    }
+
+    /// The size of a unit, and the ticks in bytes with their labels.
+    fn ticks(&self) -> (Vec<f64>, Vec<String>) {
+        let high = 1.12 * self.highest();
+        let (unit, name) = match high {
+            h if h >= 2.0 * GIB => (GIB, "GiB"),
+            h if h >= 2.0 * MIB => (MIB, "MiB"),
+            _ => (1024.0, "KiB"),
+        };
+        let ticks = Scale::new(0.0, high / unit, 1, 0).ticks(5);
+        let labels = tick_labels(&ticks);
+        let labels = labels.into_iter().map(|label| match label.as_str() {
+            "0" => label,
+            _ => format!("{label} {name}"),
+        });
+        (
+            ticks.iter().map(|tick| tick * unit).collect(),
+            labels.collect(),
+        )
+    }
+
+    fn draw(&self, canvas: &dyn Canvas, plot: Area, x: &Scale, index: usize) -> Result<()> {
+        let high = 1.12 * self.highest();
+        let y = Scale::new(0.0, high, plot.bottom, plot.top);
+        let above = plot.top - LABEL as i32 / 2 - 2;
+        canvas.text(
+            &self.label,
+            (plot.left, above),
+            Anchor::Left,
+            SMALL,
+            SOFT_INK,
+        )?;
+        let (ticks, labels) = self.ticks();
+        vertical(canvas, plot, &y, &ticks, &labels)?;
+        let palette = colours(self.curves.len() + index + 1);
+        let mut measured = Vec::new();
+        for (curve, &colour) in self.curves.iter().zip(&palette[index..]) {
+            let mut points: Vec<(i32, i32)> = curve
+                .points
+                .iter()
+                .map(|&(seconds, bytes)| (x.pixel(seconds), y.pixel(bytes)))
+                .collect();
+            points.dedup();
+            if let (Some(first), Some(last)) = (points.first(), points.last()) {
+                let mut ground = points.clone();
+                ground.extend([(last.0, plot.bottom), (first.0, plot.bottom)]);
+                canvas.polygon(ground, pale(colour, 0.25))?;
+            }
+            canvas.line(points, colour, 4)?;
+            let peak = bytes(curve.highest() as u64);
+            measured.push(match curve.label.as_str() {
+                "" => format!("measured peak {peak}"),
+                label => format!("{label} at most {peak}"),
+            });
+        }
+        let mut right = measured.join(", ");
+        for line in &self.lines {
+            let (colour, at) = match line.dashed {
+                false => (BUDGET, (plot.right - 8, Anchor::Right)),
+                true => (PREDICTED, (plot.left + 8, Anchor::Left)),
+            };
+            let height = line.bytes as f64;
+            let text = format!("{} {}", line.label, bytes(line.bytes));
+            if height > high {
+                right = format!("{right}, {text} (far above)");
+                continue;
+            }
+            let level = y.pixel(height);
+            let dashes: Vec<(i32, i32)> = match line.dashed {
+                false => vec![(plot.left, plot.right)],
+                true => (plot.left..plot.right)
+                    .step_by(28)
+                    .map(|left| (left, (left + 16).min(plot.right)))
+                    .collect(),
+            };
+            for (from, to) in dashes {
+                canvas.line(vec![(from, level), (to, level)], colour, 3)?;
+            }
+            canvas.text(&text, (at.0, level - 18), at.1, SMALL, colour)?;
+        }
+        let right = right.trim_start_matches(", ");
+        canvas.text(right, (plot.right, above), Anchor::Right, SMALL, INK)?;
+        canvas.line(
+            vec![(plot.left, plot.bottom), (plot.right, plot.bottom)],
+            FAINT,
+            2,
+        )
+    }
+}
+
+const MIB: f64 = 1048576.0;
+const GIB: f64 = 1024.0 * MIB;
+
+impl MemoryCurve {
+    fn highest(&self) -> f64 {
+        self.points.iter().map(|point| point.1).fold(0.0, f64::max)
+    }
+}
+
+/// `epoch 7` is of the kind `epoch`.
+fn kind(name: &str) -> &str {
+    let end = name.find(|character: char| character.is_ascii_digit());
+    let kind = name[..end.unwrap_or(name.len())].trim_end();
+    kind.strip_suffix('s')
+        .filter(|_| end.is_some())
+        .unwrap_or(kind)
+}
+
+/// More epochs than a strip has room for become bands of several.
+fn merged(mut spans: Vec<(String, f64, f64)>) -> Vec<(String, f64, f64)> {
+    const MOST: usize = 12;
+    spans.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (epochs, mut others): (Vec<_>, Vec<_>) = spans
+        .into_iter()
+        .partition(|(name, ..)| name.starts_with("epoch "));
+    let together = epochs.len().div_ceil(MOST).max(1);
+    for group in epochs.chunks(together) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            continue;
+        };
+        let number = |name: &str| name.trim_start_matches("epoch ").to_string();
+        let name = match group.len() {
+            1 => first.0.clone(),
+            _ => format!("epochs {}–{}", number(&first.0), number(&last.0)),
+        };
+        others.push((name, first.1, last.2));
+    }
+    others
+}
+
+/// A colour mixed with white.
+fn pale(colour: Rgb, share: f64) -> Rgb {
+    colour.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_epochs_share_bands_and_a_kind() {
+        let spans: Vec<_> = (0..100)
+            .map(|epoch| {
+                (
+                    format!("epoch {}", epoch + 1),
+                    f64::from(epoch),
+                    f64::from(epoch) + 1.0,
+                )
+            })
+            .chain([("checkpoint".to_string(), 3.0, 3.5)])
+            .collect();
+        let merged = merged(spans);
+        assert!(merged.len() <= 13);
+        assert_eq!(merged[1], ("epochs 1–9".to_string(), 0.0, 9.0));
+        assert_eq!(kind("epochs 1–9"), "epoch");
+        assert_eq!(kind("epoch 3"), "epoch");
+        assert_eq!(kind("checkpoint"), "checkpoint");
+        assert_eq!(kind("passes"), "passes");
+    }
+
+    #[test]
+    fn a_budget_far_above_does_not_press_the_curve_down() {
+        let panel = |budget: u64| MemoryPanel {
+            label: String::new(),
+            curves: vec![MemoryCurve {
+                label: String::new(),
+                points: vec![(0.0, 100.0), (1.0, 200.0)],
+            }],
+            lines: vec![MemoryLine {
+                label: "budget".into(),
+                bytes: budget,
+                dashed: false,
+            }],
+        };
+        assert_eq!(panel(500).highest(), 500.0);
+        assert_eq!(panel(5_000).highest(), 200.0);
+    }
+}

@@ -1,0 +1,326 @@
+//! Which way of fitting keeps within the budget.
+
+use std::path::PathBuf;
+
+use burn::backend::{Autodiff, Flex};
+use burn_cuda::Cuda;
+
+use super::item::peak;
+use super::refuse::{Refusal, refuse};
+use super::{Item, Lives, Placement, Plan, Vram, When};
+use crate::counts::{Counts, InMemory, Location};
+use crate::device::Resolved;
+use crate::display::bytes;
+use crate::error::Result;
+use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
+use crate::memory::{Goal, card_memory, free_memory};
+use crate::model::{FusedStep, TensorStep, TopicModel};
+use crate::place::TablePlace;
+use crate::solver::{self, Solver};
+
+/// The sizes that formulas need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) documents: u64,
+    pub(crate) terms: u64,
+    pub(crate) topics: u64,
+    pub(crate) batch: u64,
+    /// Documents whose gradients are taken at once.
+    pub(crate) micro_batch: u64,
+    /// Nonzero counts of a document, on average; all terms where the counts are dense.
+    pub(crate) nonzeros: u64,
+    /// Whether the table behind L lives in a file.
+    pub(crate) l_in_file: bool,
+}
+
+/// Threads' stacks, samples of the monitor, small vectors.
+const SMALL: u64 = 1 << 19;
+
+/// Everything that decides how much RAM a way of fitting takes.
+#[derive(Debug, Clone)]
+pub(super) struct Case {
+    pub(super) shape: Shape,
+    pub(super) counts: InMemory,
+    pub(super) on_disk: u64,
+    /// Bytes of a stream's buffers; `None` where counts are read in place.
+    pub(super) stream: Option<u64>,
+    pub(super) summarised: bool,
+    pub(super) checkpoint: bool,
+    pub(super) resumed: bool,
+    pub(super) solver: Solver,
+    pub(super) device: Resolved,
+    pub(super) resident: bool,
+    /// Anonymous memory of the process, before the fit.
+    pub(super) taken: u64,
+}
+
+impl Case {
+    /// Everything that takes RAM (and disk).
+    pub(super) fn ram(&self) -> Vec<Item> {
+        let shape = &self.shape;
+        let all = |what: &str, bytes| Item::ram(what, When::Throughout, bytes);
+        let mut items = vec![all(
+            "the process before the fit: kernel, libraries, other values",
+            self.taken.saturating_sub(self.counts.held),
+        )];
+        if self.on_disk > 0 {
+            let what = match self.stream {
+                Some(_) => "X, read once an epoch, block by block",
+                None => "X, mapped: a batch reads its own rows",
+            };
+            items.push(Item::new(what, Lives::Disk, When::Throughout, self.on_disk));
+        }
+        items.push(all("X", self.counts.held + self.counts.to_read));
+        if !self.summarised {
+            let reading = self.counts.while_checking;
+            items.push(Item::ram("X while it is checked", When::Checking, reading));
+            items.push(all("documents' lengths", 8 * shape.documents));
+        }
+        if self.solver.iterates() {
+            items.extend(solver::memory(self.solver, shape, self.stream.is_some()));
+        } else {
+            items.extend(self.steps());
+        }
+        if self.checkpoint {
+            items.extend(FusedStep::state(shape));
+        }
+        items.push(all("threads and small things", SMALL));
+        items.retain(|item| item.bytes > 0);
+        items
+    }
+
+    /// What steps over batches take.
+    fn steps(&self) -> Vec<Item> {
+        let shape = &self.shape;
+        let mut items = vec![match self.stream {
+            Some(buffers) => {
+                let what = "X: shuffle buffer, one filling in use and one being read";
+                Item::ram(what, When::Steps, buffers)
+            }
+            None => {
+                let what = "the documents' order in an epoch";
+                Item::ram(what, When::Throughout, 8 * shape.documents)
+            }
+        }];
+        items.extend(match self.device {
+            Resolved::Cpu => FusedStep::memory(shape, self.resumed),
+            Resolved::Cuda(_) => {
+                TensorStep::<Autodiff<Flex>>::host_memory(shape, self.resident, self.resumed)
+            }
+        });
+        items
+    }
+
+    /// Everything that takes VRAM.
+    fn vram(&self) -> Vec<Item> {
+        TensorStep::<Autodiff<Cuda>>::memory(&self.shape, self.resident, true)
+    }
+
+    pub(super) fn peak(&self) -> u64 {
+        peak(&self.ram(), Lives::Ram).0
+    }
+
+    fn peak_vram(&self) -> u64 {
+        peak(&self.vram(), Lives::Card).0
+    }
+
+    pub(super) fn with_part(&self, micro_batch: u64) -> Self {
+        let mut case = self.clone();
+        case.shape.micro_batch = micro_batch;
+        case
+    }
+}
+
+pub(super) fn choose(
+    model: &TopicModel,
+    counts: &Counts,
+    device: Resolved,
+    resumed: bool,
+    taken: u64,
+) -> Result<Plan> {
+    let settings = model.settings();
+    let budget = &model.budget;
+    let ram = budget.ram_bytes(taken)?;
+    let streams = streams(model, counts)?;
+    let card = match device {
+        Resolved::Cuda(card) => card_memory(card).map(|memory| memory.free - memory.free / 10),
+        Resolved::Cpu => None,
+    };
+    let vram = budget.vram_bytes()?.or(card);
+    let (documents, terms) = counts.shape();
+    let batch = settings.batch_size.min(documents) as u64;
+    let mut case = Case {
+        shape: Shape {
+            documents: documents as u64,
+            terms: terms as u64,
+            topics: settings.topics as u64,
+            batch,
+            micro_batch: batch,
+            nonzeros: counts.nonzeros_of_a_document(),
+            l_in_file: settings.table_place != TablePlace::Memory,
+        },
+        counts: match streams {
+            true => InMemory::default(),
+            false => counts.in_memory(),
+        },
+        on_disk: match counts.location() {
+            Location::File(_) => counts.bytes_stored(),
+            Location::Loaded(_) if streams => counts.bytes_stored(),
+            _ => 0,
+        },
+        stream: None,
+        summarised: counts.is_summarised(),
+        checkpoint: model.keeps_checkpoints(),
+        resumed,
+        solver: settings.solver,
+        device,
+        resident: false,
+        taken,
+    };
+    let on_card = matches!(device, Resolved::Cuda(_));
+    let mut refused = Vec::new();
+    if let Some(vram) = vram {
+        case.resident = true;
+        let all = case.peak_vram();
+        if all > vram {
+            refused.push(format!(
+                "Everything on the card would take {} of VRAM, {} more than the budget: X stays where it is, and each batch is sent.",
+                bytes(all),
+                bytes(all - vram)
+            ));
+            case.resident = false;
+        }
+    }
+    // The shuffle buffer takes what the rest leaves, within reason; sizes that were asked for stay.
+    let reading = |case: &mut Case| -> Result<Option<Reading>> {
+        let reading = match settings.reading {
+            _ if !streams => Reading::InPlace,
+            Reading::Auto => {
+                let left = ram.saturating_sub(case.peak()).min(DEFAULT_BYTES);
+                match Shuffle::for_budget(counts, settings.batch_size, left)? {
+                    Some(Shuffle { block, blocks }) => Reading::Stream { block, blocks },
+                    None => return Ok(None),
+                }
+            }
+            given => given,
+        };
+        case.stream = match reading.shuffle() {
+            Some(shuffle) => Some(shuffle.bytes(counts, settings.batch_size)?),
+            None => None,
+        };
+        let fits = case.peak() <= ram && vram.is_none_or(|vram| case.peak_vram() <= vram);
+        Ok(fits.then_some(reading))
+    };
+    // Halves, down to single documents; and if that is not enough, all of it again with L in a file.
+    let mut found = None;
+    let places: &[bool] = match (device, case.shape.l_in_file) {
+        (Resolved::Cpu, false) => &[false, true],
+        (_, false) => &[false],
+        (_, true) => &[true],
+    };
+    'found: for &l_in_file in places {
+        let halves = |part: &u64| (*part > 1).then(|| part.div_ceil(2));
+        for part in std::iter::successors(Some(batch), halves) {
+            let mut case = case.with_part(part);
+            case.shape.l_in_file = l_in_file;
+            if let Some(reading) = reading(&mut case)? {
+                found = Some((case, reading));
+                break 'found;
+            }
+        }
+    }
+    let Some((case, reading)) = found else {
+        let mut least = case.with_part(1);
+        least.shape.l_in_file |= device == Resolved::Cpu;
+        if streams {
+            let one_batch = Shuffle {
+                block: 1,
+                blocks: batch as usize,
+            };
+            least.stream = Some(one_batch.bytes(counts, settings.batch_size)?);
+        }
+        let refusal = match vram {
+            Some(vram) if least.peak_vram() > vram => Refusal {
+                items: least.vram(),
+                lives: Lives::Card,
+                budget: vram,
+                least: least.peak_vram(),
+            },
+            _ => Refusal {
+                items: least.ram(),
+                lives: Lives::Ram,
+                budget: ram,
+                least: least.peak(),
+            },
+        };
+        return Err(refuse(&least, &refusal, budget.gives_ram()));
+    };
+    if case.shape.micro_batch < batch {
+        let (whole, part) = (case.with_part(batch), case.shape.micro_batch);
+        let (place, needs) = match vram {
+            Some(vram) if whole.peak_vram() > vram => ("VRAM", whole.peak_vram()),
+            _ => ("RAM", whole.peak()),
+        };
+        refused.push(format!(
+            "Gradients of a whole batch of {batch} documents at once would take {} of {place}: they are added up over parts of {part} documents, with the same result to rounding.",
+            bytes(needs)
+        ));
+    }
+    let mut model = model.clone().reading(reading);
+    if case.shape.l_in_file && settings.table_place == TablePlace::Memory {
+        refused.push(format!(
+            "The table behind L and its moments would not fit into the budget beside the rest: they live in mapped files in the present folder, {} in all, with the same result. A row-wise optimizer (Optimizer::RowwiseAdamW) is the quicker one there.",
+            bytes(20 * case.shape.topics * case.shape.documents)
+        ));
+        model = model.table_place(TablePlace::File(PathBuf::from(".")));
+    }
+    let mut items = case.ram();
+    if on_card || vram.is_some() {
+        items.extend(case.vram());
+    }
+    Ok(Plan {
+        model,
+        counts: counts.clone(),
+        device,
+        shape: case.shape,
+        placement: Placement {
+            micro_batch: case.shape.micro_batch as usize,
+            resident: case.resident && on_card,
+        },
+        ram: Goal {
+            budget: ram,
+            predicted: case.peak(),
+        },
+        vram: (on_card || vram.is_some()).then(|| Vram {
+            goal: Goal {
+                // Without the card's own view there is nothing to hold it against.
+                budget: vram.unwrap_or(u64::MAX),
+                predicted: case.peak_vram(),
+            },
+            simulated: !on_card,
+        }),
+        items,
+        refused,
+        taken,
+    })
+}
+
+/// Whether the fit streams its counts: as it was told, or because they lie in a file that is larger than the budget or
+/// half of the free memory. In place, the pages of such a file would push each other out.
+pub(super) fn streams(model: &TopicModel, counts: &Counts) -> Result<bool> {
+    let settings = model.settings();
+    Ok(match settings.reading {
+        Reading::Auto if !counts.is_stored() => false,
+        Reading::Auto => {
+            let room = match model.budget.gives_ram() {
+                true => model.budget.ram_bytes(0)?,
+                false => u64::MAX,
+            };
+            counts.bytes_stored() > room.min(free_memory() / 2)
+        }
+        given => given
+            .resolve(counts, settings.batch_size)?
+            .shuffle()
+            .is_some(),
+    })
+}

@@ -1,0 +1,286 @@
+//! Documents drawn with replacement into files, and what becomes of a file that cannot be finished.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use topicbook::{Counts, Dtype, ErrorKind};
+
+const DOCUMENTS: usize = 37;
+const TERMS: usize = 11;
+
+/// Counts whose rows differ: each names its own number, and term 3 is unused.
+fn source() -> Counts {
+    let mut values = vec![0u16; DOCUMENTS * TERMS];
+    for (document, row) in values.chunks_mut(TERMS).enumerate() {
+        row[0] = document as u16 + 1;
+        row[1 + document % 2] += 200;
+        row[4 + document % 7] = 3;
+    }
+    Counts::dense(DOCUMENTS, TERMS, values).unwrap()
+}
+
+fn rows(counts: &Counts) -> Vec<f32> {
+    let (documents, terms) = counts.shape();
+    let mut rows = vec![0.0; documents * terms];
+    counts
+        .fill_rows(&(0..documents).collect::<Vec<_>>(), &mut rows)
+        .unwrap();
+    rows
+}
+
+/// The same counts in memory and in files: what a row is must not depend on where it lies.
+fn sources(folder: &Path) -> Vec<(&'static str, Counts)> {
+    let dense = source();
+    let narrow = dense.write_npy_narrow(folder.join("source.npy")).unwrap();
+    let wide = dense
+        .write_npy_as(folder.join("wide.npy"), Dtype::F64)
+        .unwrap();
+    let sparse = dense.write_npz(folder.join("source.npz")).unwrap();
+    vec![
+        ("in memory", dense),
+        ("u8 file", narrow),
+        ("f64 file", wide),
+        ("sparse file", sparse),
+    ]
+}
+
+#[test]
+fn drawn_rows_are_those_of_the_source_wherever_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut drawn = Vec::new();
+    for (name, counts) in sources(folder.path()) {
+        let path = folder.path().join("drawn.npy");
+        let few = counts.resample(1_500).seed(7).write_npy(&path).unwrap();
+        assert_eq!(few.dtype(), counts.dtype(), "{name}");
+        let sparse = counts.resample(1_500).seed(7);
+        let sparse = sparse.write_npz(folder.path().join("drawn.npz")).unwrap();
+        assert_eq!(rows(&sparse), rows(&few), "{name}");
+        drawn.push(rows(&few));
+    }
+    let of_source = rows(&source());
+    for row in drawn[0].chunks(TERMS) {
+        let document = row[0] as usize - 1;
+        assert_eq!(
+            row,
+            &of_source[document * TERMS..(document + 1) * TERMS],
+            "row {document}"
+        );
+    }
+    assert!(drawn.iter().all(|others| *others == drawn[0]));
+}
+
+#[test]
+fn every_document_is_drawn_as_often_as_chance_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = source()
+        .resample(37_000)
+        .seed(3)
+        .write_npy_narrow(folder.path().join("drawn.npy"))
+        .unwrap();
+    assert_eq!(drawn.dtype(), Dtype::U8);
+    let mut times = [0.0f64; DOCUMENTS];
+    let drawn = rows(&drawn);
+    for row in drawn.chunks(TERMS) {
+        times[row[0] as usize - 1] += 1.0;
+    }
+    // Pearson's chi-square over 37 documents: mean 36, variance 72.
+    let chi_square: f64 = times.iter().map(|n| (n - 1_000.0).powi(2) / 1_000.0).sum();
+    assert!((chi_square - 36.0).abs() < 5.0 * 72f64.sqrt(), "{times:?}");
+    // One draw says nothing about the next.
+    let same = |step: usize| {
+        let numbers: Vec<f32> = drawn.chunks(TERMS).map(|row| row[0]).collect();
+        let equal = numbers.iter().zip(&numbers[step..]).filter(|(a, b)| a == b);
+        equal.count() as f64
+    };
+    for step in [1, 2, 1_024] {
+        let found = same(step);
+        assert!((found - 1_000.0).abs() < 5.0 * 1_000f64.sqrt(), "{found}");
+    }
+}
+
+#[test]
+fn the_same_seed_draws_the_same_for_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    // Rows so long that there are several blocks.
+    let terms = 1_500_000;
+    let values = (0..5 * terms).map(|i| (i % 251) as u8).collect();
+    let counts = Counts::dense(5, terms, values).unwrap();
+    let counts = counts.write_npy(folder.path().join("long.npy")).unwrap();
+    let draw = |threads: usize, seed: u64, dtype: Dtype| {
+        let path = folder.path().join("drawn.npy");
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let drawn = threads
+            .unwrap()
+            .install(|| counts.resample(9).seed(seed).write_npy_as(&path, dtype));
+        rows(&drawn.unwrap())
+    };
+    let one = draw(1, 5, Dtype::U8);
+    assert!(one == draw(3, 5, Dtype::U8));
+    assert!(one == draw(2, 5, Dtype::U16));
+    assert!(one != draw(2, 6, Dtype::U8));
+}
+
+#[test]
+fn numpy_and_scipy_read_what_was_drawn() {
+    let Some(python) = support::python() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let counts = source().write_npy(at("source.npy")).unwrap();
+    let drawn = counts.resample(2_000).seed(1);
+    drawn.write_npy(at("same.npy")).unwrap();
+    drawn.write_npy_narrow(at("narrow.npy")).unwrap();
+    drawn.write_npz(at("drawn.npz")).unwrap();
+    let script = "
+import numpy as np, scipy.sparse as sp, zipfile
+X, A, B, S = np.load('source.npy'), np.load('same.npy'), np.load('narrow.npy'), sp.load_npz('drawn.npz')
+assert A.dtype == np.uint16 and B.dtype == np.uint8 and A.shape == (2000, X.shape[1])
+assert (A == X[A[:, 0].astype(int) - 1]).all() and (A == B).all() and (S.toarray() == A).all()
+assert S.has_canonical_format and all(i.compress_type == zipfile.ZIP_STORED for i in zipfile.ZipFile('drawn.npz').infolist())
+print('all read')
+";
+    assert_eq!(
+        support::run(&python, folder.path(), script).trim(),
+        "all read"
+    );
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drawn.npy");
+    let error = source().resample(0).write_npy(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Setting);
+    let error = Counts::dense(1, 2, vec![0u16, 300])
+        .unwrap()
+        .resample(50)
+        .write_npy_as(&path, Dtype::U8)
+        .unwrap_err();
+    assert!(error.to_string().contains("does not fit u8"), "{error}");
+    let error = source()
+        .resample(1 << 50)
+        .write_npy(&path)
+        .expect_err("no disk is that large");
+    assert_eq!(error.kind(), ErrorKind::Space);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_source_that_is_cut_is_an_error_and_not_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("source.npy");
+    let counts = source().write_npy(&path).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(300).unwrap();
+    for error in [
+        counts
+            .resample(50)
+            .write_npy(folder.path().join("drawn.npy"))
+            .unwrap_err(),
+        counts
+            .write_npy(folder.path().join("copy.npy"))
+            .unwrap_err(),
+        counts
+            .write_npz(folder.path().join("copy.npz"))
+            .unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("is 300 now"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// A disk of its own size, gone at the end.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn new(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "topicbook"])
+            .arg(folder.path())
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(folder));
+        }
+        eprintln!("SKIPPED: no small disk can be mounted here (that takes root on Linux)");
+        None
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).output();
+    }
+}
+
+#[test]
+fn a_full_disk_is_found_before_anything_is_written() {
+    let Some(disk) = SmallDisk::new("1m") else {
+        return;
+    };
+    let folder = disk.0.path();
+    // What is there stays there.
+    let path = folder.join("X.npy");
+    let counts = source().write_npy(&path).unwrap();
+    let npz = folder.join("X.npz");
+    for error in [
+        counts.resample(100_000).write_npy(&path).unwrap_err(),
+        counts.resample(200_000).write_npz(&npz).unwrap_err(),
+        topicbook::Synthetic::new(3_000, 1_000, 3)
+            .write_npy(&path)
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Space, "{error}");
+        assert!(error.to_string().contains("free on its disk"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 1);
+    assert_eq!(rows(&Counts::open(&path).unwrap()), rows(&source()));
+    // What fits is written, and takes no more than it needs.
+    let small = counts.resample(1_000).write_npz(&npz).unwrap();
+    assert_eq!(small.documents(), 1_000);
+    assert!(std::fs::metadata(&npz).unwrap().len() < 40_000);
+}
+
+/// The part of the test below that is killed: writes 2 GB, when it is asked to.
+#[test]
+fn writer_to_be_killed() {
+    let Some(path) = std::env::var_os("TOPICBOOK_TEST_WRITE") else {
+        return;
+    };
+    let values = vec![1.0f32; 10 * 20_000];
+    let counts = Counts::dense(10, 20_000, values).unwrap();
+    counts.resample(25_000).write_npy(path).unwrap();
+}
+
+#[test]
+fn a_killed_writer_leaves_nothing_under_the_final_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("X.npy");
+    let mut writer = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "writer_to_be_killed"])
+        .env("TOPICBOOK_TEST_WRITE", &path)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let late = Instant::now() + Duration::from_secs(60);
+    let parts = || std::fs::read_dir(folder.path()).unwrap().count();
+    while parts() == 0 {
+        assert!(Instant::now() < late, "nothing is written");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    // Another writer leaves it alone while it is at work.
+    source().write_npy(folder.path().join("Y.npy")).unwrap();
+    assert!(!path.exists());
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    assert!(!path.exists());
+    assert_eq!(parts(), 2, "what was half written, and the other file");
+    // The next one to write the file clears up.
+    source().write_npy(&path).unwrap();
+    assert_eq!(parts(), 2);
+    assert_eq!(rows(&Counts::open(&path).unwrap()), rows(&source()));
+}
