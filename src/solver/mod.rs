@@ -57,7 +57,7 @@ pub enum Solver {
     CoordinateDescent,
     /// The one that reaches the best likelihood, by measurement: coordinate descent that leaves local maxima again, by
     /// adding topics where documents are explained worst and merging those that are most alike (splits and merges, Ueda
-    /// et al. 2000), until twelve such trials in a row have brought nothing. Streamed counts: as `CoordinateDescent`.
+    /// et al. 2000), and that starts again elsewhere when such trials bring nothing, until eight starts in a row were no better. Streamed counts: as `CoordinateDescent`.
     Auto,
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn memory(solver: Solver, shape: &Shape, streams: bool) -> Vec<Item> 
     let work = match solver {
         Solver::CoordinateDescent if !streams => descent::bytes_needed(shape, topics),
         Solver::Auto if !streams => {
-            let best = 12 * topics * (documents + terms);
+            let best = 20 * topics * (documents + terms);
             best + descent::bytes_needed(shape, topics + explore::ADDED as u64)
         }
         _ => one_pass::bytes_needed(shape),
