@@ -6,7 +6,7 @@ mod reader;
 mod reading;
 mod source;
 
-pub(crate) use block::{Block, for_each_block, for_each_stored};
+pub(crate) use block::{Block, for_each_block};
 pub use reading::Reading;
 pub(crate) use reading::{DEFAULT_BYTES, Shuffle, block_bytes};
 pub(crate) use source::{InPlace, Source, Streamed};

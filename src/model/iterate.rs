@@ -71,7 +71,7 @@ pub(super) fn iterate(
     for observer in observers.iter_mut() {
         observer.started(&start);
     }
-    let mut work = solver::begin(settings.solver, counts, &state.l, &state.f, settings.seed)?;
+    let mut work = solver::begin(settings, counts, &state.l, &state.f)?;
     drop(state);
     let mut before = f64::NEG_INFINITY;
     while position.epoch < settings.epochs {

@@ -49,6 +49,7 @@ use crate::device::{Device, Resolved};
 use crate::display::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
+use crate::loader::Source;
 use crate::matrix::Matrix;
 use crate::memory::Profile;
 use crate::plan::Placement;
@@ -278,14 +279,23 @@ impl TopicModel {
         if let Some(watch) = watch {
             observers.push(watch);
         }
-        let (l, f) = self.run(
-            counts,
-            device,
-            placement,
-            beginning.state,
-            beginning.position,
-            &mut observers,
-        )?;
+        let (l, f) = if settings.solver.iterates() {
+            let name = device.to_string();
+            let (state, position) = (beginning.state, beginning.position);
+            threads()?.install(|| {
+                iterate::iterate(settings, counts, name, state, position, &mut observers)
+            })?
+        } else {
+            self.run(
+                counts,
+                device,
+                placement,
+                beginning.state,
+                beginning.position,
+                &mut *self.source(settings, counts)?,
+                &mut observers,
+            )?
+        };
         drop(memory);
         let profile = Profile::new(watching.monitor.log(), watching.ram, watching.vram);
         Ok(Fit::new(
@@ -350,17 +360,12 @@ impl TopicModel {
         placement: Placement,
         state: State,
         position: Position,
+        source: &mut dyn Source,
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
-        let settings = &self.settings_in_use(counts)?;
-        let name = device.to_string();
-        if settings.solver.iterates() {
-            return threads()?
-                .install(|| iterate::iterate(settings, counts, name, state, position, observers));
-        }
-        let mut source = self.source(settings, counts)?;
+        let settings = &self.settings;
         let mut train = |step: &mut dyn Step| {
-            let (device, source) = (name.clone(), &mut *source);
+            let device = device.to_string();
             train::train(settings, counts, device, step, position, source, observers)?;
             step.topics()
         };

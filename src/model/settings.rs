@@ -74,9 +74,9 @@ impl Settings {
             table_place: TablePlace::Memory,
             seed: 0,
             device: Device::Auto,
-            reading: Reading::Auto,
             solver: Solver::default(),
             tolerance: tolerance(),
+            reading: Reading::Auto,
         }
     }
 

@@ -8,10 +8,11 @@ use super::kernel::{Against, Outcome, Scratch, improve};
 use super::nonzeros::{ByTerm, Room, row_of};
 use super::table::{CHUNK, Table, inverse};
 use super::{Gain, Iterate};
-use crate::counts::{Counts, Layout, View};
+use crate::counts::{Counts, View};
 use crate::error::Result;
 use crate::loader::Reading;
 use crate::matrix::Matrix;
+use crate::plan::Shape;
 
 /// Rounds over the coordinates of a row. Reading a row's counts and rates costs as much as one of them.
 pub(super) const SWEEPS: usize = 4;
@@ -29,17 +30,12 @@ thread_local! {
 
 /// Bytes besides the counts: the counts by term; of both tables the best, the last and the extrapolated, and while an
 /// iteration runs a fourth.
-pub(super) fn bytes_needed(counts: &Counts, topics: usize) -> Result<u64> {
-    let (documents, terms) = counts.shape();
-    let tables = 16 * topics as u64 * (documents + terms) as u64;
+pub(super) fn bytes_needed(shape: &Shape, topics: u64) -> u64 {
+    let tables = 16 * topics * (shape.documents + shape.terms);
     // The longest row of either side is a document with every term, or a term in every document.
-    let longest = documents.max(terms) as u64;
-    let scratch = 4 * (topics as u64 + 2) * longest * rayon::current_num_threads() as u64;
-    let by_term = match counts.layout() {
-        Layout::Csr => counts.bytes_stored(),
-        Layout::Dense => 8 * counts.summary()?.nonzeros(),
-    };
-    Ok(by_term + 8 * terms as u64 + tables + scratch)
+    let longest = shape.documents.max(shape.terms);
+    let scratch = 4 * (topics + 2) * longest * rayon::current_num_threads() as u64;
+    8 * shape.nonzeros * shape.documents + 16 * shape.terms + tables + scratch
 }
 
 /// A pair of tables: L in tokens, F in probabilities.

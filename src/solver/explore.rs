@@ -3,7 +3,8 @@
 //! A topic model's likelihood has many local maxima: topics that should be one are two, and two are one. No small step
 //! leads from one to the other. So a few topics are added where documents are explained worst, all are fitted for some
 //! iterations, and the topics that are most alike are merged until there are k again: splits and merges (Ueda, Nakano,
-//! Ghahramani and Hinton 2000), of which the added topics choose the splits. What is better after that is kept.
+//! Ghahramani and Hinton 2000), of which the added topics choose the splits. What is better after that is kept. Where several such
+//! trials bring nothing, another random start is taken; the best of all is the fit.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -36,16 +37,23 @@ const SETTLE: usize = 12;
 const HOPELESS: f64 = 1.2e-3;
 /// Between trials the best pair is improved until an iteration gains less than this part of the likelihood.
 const SETTLED: f64 = 1e-6;
-/// Trials without a gain, one after the other, that end the search.
-const PATIENCE: usize = 12;
+/// Trials without a gain, one after the other, that end the search from a start.
+const PATIENCE: usize = 4;
+/// Starts without a gain, one after the other, that end it all.
+const STARTS: usize = 8;
 
 pub(super) struct Explorer {
     data: Data,
+    /// The best pair of the starts before this one, and its score.
+    before: Option<(Pair, f64)>,
+    /// The best of this start.
     best: Climb,
     trial: Option<Trial>,
     seed: u64,
     trials: u64,
     failures: usize,
+    /// Starts that brought nothing.
+    idle: usize,
     /// Iterations of the best pair before the next trial may begin.
     owed: usize,
 }
@@ -62,7 +70,9 @@ impl Explorer {
         let best = Climb::new(data.pair(l, f));
         Ok(Self {
             data,
+            before: None,
             best,
+            idle: 0,
             trial: None,
             seed,
             trials: 0,
@@ -84,6 +94,32 @@ impl Explorer {
             climb: Climb::new(start),
             left: GROW,
         });
+    }
+
+    /// Keeps the better of this start and those before, and goes on elsewhere.
+    fn start_again(&mut self) {
+        self.trials += 1;
+        let mut random = stream(self.seed, Purpose::Trial, self.trials);
+        let topics = self.topics_asked();
+        let random = random_start(&self.data, &self.best.best, topics, &mut random);
+        let old = std::mem::replace(&mut self.best, Climb::new(random));
+        if self
+            .before
+            .as_ref()
+            .is_none_or(|(_, score)| old.score > *score)
+        {
+            self.before = Some((old.best, old.score));
+            self.idle = 0;
+        } else {
+            self.idle += 1;
+        }
+        (self.failures, self.owed) = (0, FIRST);
+    }
+
+    /// The score of the best pair of all.
+    fn score(&self) -> f64 {
+        let before = self.before.as_ref().map(|(_, score)| *score);
+        before.map_or(self.best.score, |score| score.max(self.best.score))
     }
 
     /// One iteration of a trial; gives it back as long as it goes on.
@@ -108,7 +144,7 @@ impl Explorer {
         if behind < 0.0 {
             self.best = trial.climb;
             self.failures = 0;
-            self.owed = 1;
+            self.owed = SETTLE / 2;
         } else {
             self.failures += 1;
         }
@@ -122,30 +158,61 @@ impl Iterate for Explorer {
         if let Some(trial) = self.trial.take() {
             self.trial = self.go_on(trial, &view);
             return Ok(Gain {
-                score: self.best.score,
+                score: self.score(),
                 residual: f64::INFINITY,
             });
         }
+        if self.failures >= PATIENCE && self.idle < STARTS {
+            self.start_again();
+            if self.idle == STARTS
+                && let Some((pair, score)) = self.before.take()
+            {
+                self.best = Climb::new(pair);
+                self.best.score = score;
+            }
+        }
         let before = self.best.score;
         let gain = self.best.step(&self.data, &view, SWEEPS);
-        self.owed = self.owed.saturating_sub(1);
-        if self.failures >= PATIENCE {
+        if self.idle == STARTS {
             // The rest is coordinate descent to its end.
             return Ok(gain);
         }
+        self.owed = self.owed.saturating_sub(1);
+        // From a fresh start at once: what is settled there would only be disturbed.
         let settled = gain.score - before <= SETTLED * gain.score.abs();
-        if self.owed == 0 && settled || self.trials == 0 && self.owed == 0 {
+        if self.owed == 0 && (settled || self.failures == 0) {
             self.begin_trial(&view);
         }
         Ok(Gain {
+            score: self.score(),
             residual: f64::INFINITY,
-            ..gain
         })
     }
 
     fn topics(&self) -> (Matrix, Matrix) {
-        self.best.best.topics()
+        match &self.before {
+            Some((pair, score)) if *score > self.best.score => pair.topics(),
+            _ => self.best.best.topics(),
+        }
     }
+}
+
+/// Every document in equal parts in topics of random terms.
+fn random_start(data: &Data, like: &Pair, topics: usize, random: &mut Xoshiro256PlusPlus) -> Pair {
+    let f = like.f.values.iter();
+    let mut f = Table {
+        topics,
+        values: f.map(|_| 0.01 + random.random::<f32>()).collect(),
+    };
+    f.scale(&inverse(&f.sums()));
+    let lengths = data.lengths.iter();
+    let l =
+        lengths.flat_map(|length| std::iter::repeat_n((*length / topics as f64) as f32, topics));
+    let l = Table {
+        topics,
+        values: l.collect(),
+    };
+    Pair { l, f }
 }
 
 /// Adds topics: each begins as half the present mixture, half the terms of a document, drawn with a probability that

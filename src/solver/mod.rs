@@ -20,11 +20,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counts::{Counts, Location};
+use crate::counts::Counts;
 use crate::error::Result;
-use crate::loader::{Reading, block_bytes};
 use crate::matrix::Matrix;
-use crate::plan::{Item, When};
+use crate::model::Settings;
+use crate::plan::{Item, Shape, When};
 
 pub(crate) use fold_in::fold_in;
 
@@ -38,8 +38,8 @@ use one_pass::OnePass;
 /// |---|---|---|
 /// | `AdamW` | gradient steps over batches of documents | gradients and moments |
 /// | `Em` | one pass over the documents | 8 bytes x terms x k |
-/// | `CoordinateDescent`, counts in memory | one pass by documents, one by terms | 8 bytes a nonzero count (the counts by term), 12 bytes x k x (documents + terms) |
-/// | `CoordinateDescent`, counts in a file | one pass over the documents | 8 bytes x terms x k |
+/// | `CoordinateDescent` | one pass by documents, one by terms | 8 bytes a nonzero count (the counts by term), 12 bytes x k x (documents + terms) |
+/// | `CoordinateDescent`, streamed | one pass over the documents | 8 bytes x terms x k |
 ///
 /// Iterations of all but `AdamW` cost O(nonzeros x k), and `epochs` is the most there are of them: they end when
 /// they no longer gain. They run on the CPU, and learning rates and batch size do not touch them.
@@ -52,12 +52,12 @@ pub enum Solver {
     /// Expectation-maximisation (Hofmann 1999): multiplicative updates that never lower the likelihood.
     Em,
     /// Newton-like steps along one coordinate at a time (Lin and Boutros 2018), with extrapolation (Ang and Gillis
-    /// 2019), as in fastTopics (Carbonetto et al. 2021). Counts in a file are read once an iteration: rows of L by
+    /// 2019), as in fastTopics (Carbonetto et al. 2021). Streamed counts are read once an iteration: rows of L by
     /// coordinate descent, F by expectation-maximisation.
     CoordinateDescent,
     /// The one that reaches the best likelihood, by measurement: coordinate descent that leaves local maxima again, by
     /// adding topics where documents are explained worst and merging those that are most alike (splits and merges, Ueda
-    /// et al. 2000), until twelve such trials in a row have brought nothing. Counts in a file: as `CoordinateDescent`.
+    /// et al. 2000), and that starts again elsewhere when such trials bring nothing, until eight starts in a row were no better. Streamed counts: as `CoordinateDescent`.
     Auto,
 }
 
@@ -106,7 +106,7 @@ impl Gain {
 
 /// Something that improves L and F, one iteration at a time.
 pub(crate) trait Iterate: Send {
-    fn iterate(&mut self, counts: &Counts, reading: Reading) -> Result<Gain>;
+    fn iterate(&mut self, counts: &Counts) -> Result<Gain>;
 
     /// L (documents x topics) and F (topics x terms) with rows that sum to one.
     fn topics(&self) -> (Matrix, Matrix);
@@ -114,52 +114,42 @@ pub(crate) trait Iterate: Send {
 
 /// The solver's work on these counts, from positive tables whose rows need not sum to one.
 pub(crate) fn begin(
-    solver: Solver,
+    settings: &Settings,
     counts: &Counts,
     l: &Matrix,
     f: &Matrix,
-    seed: u64,
 ) -> Result<Box<dyn Iterate>> {
-    Ok(match solver {
-        Solver::CoordinateDescent if !in_file(counts) => Box::new(Descent::new(counts, l, f)?),
-        Solver::Auto if !in_file(counts) => Box::new(Explorer::new(counts, l, f, seed)?),
-        Solver::CoordinateDescent | Solver::Auto => Box::new(OnePass::by_descent(counts, l, f)?),
-        Solver::Em | Solver::AdamW => Box::new(OnePass::by_em(counts, l, f)?),
+    let reading = settings.reading;
+    let streams = reading.shuffle().is_some();
+    Ok(match settings.solver {
+        Solver::CoordinateDescent if !streams => Box::new(Descent::new(counts, l, f)?),
+        Solver::Auto if !streams => Box::new(Explorer::new(counts, l, f, settings.seed)?),
+        Solver::CoordinateDescent | Solver::Auto => {
+            Box::new(OnePass::by_descent(counts, reading, l, f)?)
+        }
+        Solver::Em | Solver::AdamW => Box::new(OnePass::by_em(counts, reading, l, f)?),
     })
 }
 
-/// What a solver takes besides the counts. `resumed`: the tables it starts from are there already, and stay with whoever
-/// resumes.
-pub(crate) fn memory(
-    solver: Solver,
-    counts: &Counts,
-    topics: usize,
-    resumed: bool,
-) -> Result<Vec<Item>> {
-    let (documents, terms) = counts.shape();
-    let tables = 4 * topics as u64 * (documents + terms) as u64;
+/// What a solver takes besides the counts.
+pub(crate) fn memory(solver: Solver, shape: &Shape, streams: bool) -> Vec<Item> {
+    let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
+    let start = 8 * topics * (documents + terms);
     let work = match solver {
-        Solver::CoordinateDescent if !in_file(counts) => descent::bytes_needed(counts, topics)?,
-        Solver::Auto if !in_file(counts) => {
-            3 * tables + descent::bytes_needed(counts, topics + explore::ADDED)?
+        Solver::CoordinateDescent if !streams => descent::bytes_needed(shape, topics),
+        Solver::Auto if !streams => {
+            let best = 20 * topics * (documents + terms);
+            best + descent::bytes_needed(shape, topics + explore::ADDED as u64)
         }
-        _ => one_pass::bytes_needed(counts, topics),
+        _ => one_pass::bytes_needed(shape),
     };
-    let mut items = vec![
-        Item::ram("the solver's tables", When::Fit, work),
-        Item::ram("L and F", When::End, tables),
-    ];
-    if !resumed {
-        items.push(Item::ram("the starting tables", When::Starting, tables));
-    }
-    Ok(items)
-}
-
-/// Bytes of the buffers of a solver that streams its counts.
-pub(crate) fn stream_bytes(counts: &Counts) -> Result<u64> {
-    block_bytes(counts, one_pass::documents_in_block(counts.terms()))
-}
-
-fn in_file(counts: &Counts) -> bool {
-    matches!(counts.location(), Location::File(_))
+    vec![
+        Item::ram("tables at the start", When::Throughout, start),
+        Item::ram(
+            format!("tables of the solver ({solver})"),
+            When::Steps,
+            work,
+        ),
+        Item::ram("L and F", When::End, start),
+    ]
 }

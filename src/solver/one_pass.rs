@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::loader::{Block, Reading, for_each_block};
 use crate::matrix::Matrix;
 use crate::model::vector::LANES;
+use crate::plan::Shape;
 
 /// Counts of one block, and its documents: enough to share out, few enough that a block stays small.
 const BLOCK: usize = 1 << 23;
@@ -33,10 +34,12 @@ thread_local! {
 }
 
 /// Bytes besides the counts: L, F twice (once with padded rows), and F's statistics in double precision.
-pub(super) fn bytes_needed(counts: &Counts, topics: usize) -> u64 {
-    let (documents, terms) = counts.shape();
-    let width = topics.next_multiple_of(LANES);
-    4 * topics as u64 * (documents + terms) as u64 + 12 * (width * terms) as u64
+pub(super) fn bytes_needed(shape: &Shape) -> u64 {
+    let width = shape.topics.next_multiple_of(LANES as u64);
+    // A stream's two blocks as well.
+    let documents = documents_in_block(shape.terms as usize) as u64;
+    let blocks = 16 * documents.min(shape.documents) * shape.nonzeros;
+    4 * shape.topics * (shape.documents + shape.terms) + 12 * width * shape.terms + blocks
 }
 
 /// Documents of one block. Depends on nothing else, so that counts give the same fit wherever they live.
@@ -53,6 +56,7 @@ enum Rows {
 
 pub(super) struct OnePass {
     rows: Rows,
+    reading: Reading,
     lengths: Vec<f64>,
     tokens: f64,
     /// In tokens.
@@ -63,16 +67,21 @@ pub(super) struct OnePass {
 
 impl OnePass {
     /// Expectation-maximisation for L and F.
-    pub(super) fn by_em(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
-        Self::new(Rows::Em, counts, l, f)
+    pub(super) fn by_em(counts: &Counts, reading: Reading, l: &Matrix, f: &Matrix) -> Result<Self> {
+        Self::new(Rows::Em, counts, reading, l, f)
     }
 
     /// Coordinate descent for L, expectation-maximisation for F.
-    pub(super) fn by_descent(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
-        Self::new(Rows::Descent, counts, l, f)
+    pub(super) fn by_descent(
+        counts: &Counts,
+        reading: Reading,
+        l: &Matrix,
+        f: &Matrix,
+    ) -> Result<Self> {
+        Self::new(Rows::Descent, counts, reading, l, f)
     }
 
-    fn new(rows: Rows, counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+    fn new(rows: Rows, counts: &Counts, reading: Reading, l: &Matrix, f: &Matrix) -> Result<Self> {
         let summary = counts.summary()?;
         let mut l = Table::of_documents(l);
         let mut f = Table::of_terms(f);
@@ -80,6 +89,7 @@ impl OnePass {
         f.scale(&inverse(&f.sums()));
         Ok(Self {
             rows,
+            reading,
             lengths: summary.document_lengths().to_vec(),
             tokens: summary.total(),
             l,
@@ -193,14 +203,14 @@ fn within(columns: &[u32], terms: &Range<usize>) -> Range<usize> {
 }
 
 impl Iterate for OnePass {
-    fn iterate(&mut self, counts: &Counts, reading: Reading) -> Result<Gain> {
+    fn iterate(&mut self, counts: &Counts) -> Result<Gain> {
         let topics = self.f.topics;
         let width = topics.next_multiple_of(LANES);
         let padded = self.padded_f();
         let mut statistics = vec![0.0; padded.len()];
         let (mut likelihood, mut moved) = (0.0, 0.0);
         let documents = documents_in_block(counts.terms());
-        for_each_block(counts, reading, documents, &mut |block| {
+        for_each_block(counts, self.reading, documents, &mut |block| {
             moved += self.improve_documents(&block, &padded);
             likelihood += self.add_statistics(&block, &padded, &mut statistics);
             Ok(())

@@ -5,6 +5,11 @@ use proptest::test_runner::RngSeed;
 
 use super::kernel::{Against, Scratch, improve};
 use super::*;
+use crate::loader::Reading;
+
+fn settings(solver: Solver) -> Settings {
+    crate::model::TopicModel::new(1).solver(solver).settings()
+}
 
 fn random(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -230,7 +235,7 @@ proptest! {
         let (mut exact_l, mut exact_f) = (rows_of(&l), rows_of(&f));
         normalise(&mut exact_l);
         normalise(&mut exact_f);
-        let mut fits = both.each_ref().map(|counts| OnePass::by_em(counts, &l, &f).unwrap());
+        let mut fits = both.each_ref().map(|counts| OnePass::by_em(counts, Reading::InPlace, &l, &f).unwrap());
         for _ in 0..4 {
             let expected = reference_em(&x, &mut exact_l, &mut exact_f);
             let [a, b] = [0, 1].map(|i| fits[i].iterate(&both[i], Reading::InPlace).unwrap());
@@ -259,8 +264,8 @@ proptest! {
         let tokens: f64 = x.iter().flatten().sum();
         type Make = fn(&Counts, &Matrix, &Matrix) -> Result<Box<dyn Iterate>>;
         let makes: [(Make, bool); 5] = [
-            (|c, l, f| Ok(Box::new(OnePass::by_em(c, l, f)?)), false),
-            (|c, l, f| Ok(Box::new(OnePass::by_descent(c, l, f)?)), false),
+            (|c, l, f| Ok(Box::new(OnePass::by_em(c, Reading::InPlace, l, f)?)), false),
+            (|c, l, f| Ok(Box::new(OnePass::by_descent(c, Reading::InPlace, l, f)?)), false),
             (|c, l, f| Ok(Box::new(Descent::new(c, l, f)?.without_extrapolation())), true),
             (|c, l, f| Ok(Box::new(Explorer::new(c, l, f, 3)?)), true),
             // Extrapolates, and takes back what loses.
@@ -330,7 +335,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
                 .build()
                 .unwrap();
             pool.install(|| {
-                let mut fit = begin(solver, &counts, &l, &f, 1).unwrap();
+                let mut fit = begin(&settings(solver), &counts, &l, &f).unwrap();
                 let scores: Vec<f64> = (0..5)
                     .map(|_| fit.iterate(&counts, Reading::InPlace).unwrap().score)
                     .collect();
@@ -349,7 +354,7 @@ fn one_topic_is_the_frequency_of_terms() {
     let x = dense(&counts);
     let total: f64 = x.iter().flatten().sum();
     for solver in [Solver::Em, Solver::CoordinateDescent] {
-        let mut fit = begin(solver, &counts, &l, &f, 1).unwrap();
+        let mut fit = begin(&settings(solver), &counts, &l, &f).unwrap();
         for _ in 0..3 {
             fit.iterate(&counts, Reading::InPlace).unwrap();
         }

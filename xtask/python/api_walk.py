@@ -79,6 +79,7 @@ WALK = {
         "let truth = corpus.plot_structure();",
     ],
     "Device": ["let device = Device::Cpu;", "let described = device.describe();"],
+    "Solver": ["let solver = Solver::Auto;"],
     "Doctor": ["let machine = topicbook::doctor(); let well = machine.is_well();"],
     "Reading": ["let reading = Reading::Auto;"],
     "Budget": [
@@ -86,7 +87,6 @@ WALK = {
     ],
     "Optimizer": ["let optimizer = Optimizer::RowwiseAdamW;"],
     "TablePlace": ['let place = TablePlace::File(".".into());'],
-    "Solver": ["let solver = Solver::Auto;"],
     "TopicModel": [
         "let model = TopicModel::new(3).reading(Reading::InPlace); let model = model.reading(reading);",
         "let model = model.epochs(4); let model = model.batch_size(8); let model = model.seed(1);",
@@ -174,9 +174,9 @@ SHOWN = {
     "Synthetic": ["recipe"],
     "Corpus": ["corpus"],
     "Device": ["device"],
+    "Solver": ["solver"],
     "Doctor": ["machine"],
     "Reading": ["reading"],
-    "Solver": ["solver"],
     "TopicModel": ["model"],
     "Settings": ["settings"],
     "Training": ["training"],
