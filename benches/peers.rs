@@ -5,16 +5,15 @@
 //! peers generate N M K LENGTH             counts into memory
 //! peers synthetic X.npy K EPOCHS PATH     a fit to counts that a peer generated
 //! peers counts FILE.npz K EPOCHS SEED PATH
+//! peers solver FILE.npz K SEED SOLVER SECONDS TARGET   the time to a score, and the best score within a time
+//! peers growth                            what an iteration of each solver costs, against n, m, k and density
 //! ```
 //! PATH is `fused` (what a fit on the CPU does) or `tensor` (Burn's tensors and automatic differentiation).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Value, json};
-use topicbook::{Counts, Matrix, Result, Synthetic, TopicModel, replay};
+use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, replay};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args()
@@ -38,6 +37,15 @@ fn main() -> Result<()> {
             number(seed) as u64,
             step,
         )?,
+        ["solver", path, k, seed, name, seconds, target] => solver(
+            &Counts::open(path)?,
+            number(k),
+            number(seed) as u64,
+            name,
+            number(seconds) as f64,
+            target.parse().unwrap_or(f64::NAN),
+        )?,
+        ["growth"] => growth()?,
         // `cargo test` and `cargo bench` without arguments have nothing to compare.
         _ => return Ok(()),
     };
@@ -69,7 +77,7 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> 
             let fit = model.fit(counts)?;
             (fit.loss(), fit.l(), fit.f())
         }
-        "tensor" => tensor(&model, counts, seed)?,
+        "tensor" => tensor(&model, counts)?,
         other => panic!("no such path: {other}"),
     };
     let seconds = began.elapsed().as_secs_f64();
@@ -81,28 +89,138 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> 
     }))
 }
 
-/// The same law through Burn's tensors: a random start and random batches.
-fn tensor(model: &TopicModel, counts: &Counts, seed: u64) -> Result<(f64, Matrix, Matrix)> {
+/// A fit by a solver, ended after `seconds`; times begin with the fit, with the counts in memory.
+fn solver(
+    counts: &Counts,
+    topics: usize,
+    seed: u64,
+    name: &str,
+    seconds: f64,
+    target: f64,
+) -> Result<Value> {
+    let tokens = counts.summary()?.total();
+    let solver = match name {
+        "em" => Solver::Em,
+        "descent" => Solver::CoordinateDescent,
+        "auto" => Solver::Auto,
+        other => panic!("no such solver: {other}"),
+    };
+    let model = TopicModel::new(topics)
+        .solver(solver)
+        .epochs(1_000_000)
+        .seed(seed);
+    let began = Instant::now();
+    let training = model.spawn(counts)?;
+    while !training.is_finished() && began.elapsed().as_secs_f64() < seconds {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    training.stop();
+    let fit = training.join()?;
+    let history = fit.history().into_inner();
+    let column = |name: &str| -> Vec<f64> {
+        let column = history.column(name).expect("a column of the history");
+        let values = column.f64().expect("numbers");
+        values.into_no_null_iter().collect()
+    };
+    let mut clock = 0.0;
+    let mut reached = None;
+    let per_token = column("log_likelihood_per_token");
+    for (value, seconds) in per_token.iter().zip(column("seconds")) {
+        clock += seconds;
+        if reached.is_none() && value * tokens >= target {
+            reached = Some(clock);
+        }
+    }
+    Ok(json!({
+        "seconds_to_target": reached,
+        "seconds": clock,
+        "iterations": per_token.len(),
+        "score": score(counts, &fit.l(), &fit.f())?,
+    }))
+}
+
+/// One size at a time is changed. Work grows with nonzeros x k, so nanoseconds by both should stay as they are.
+fn growth() -> Result<Value> {
+    let middle = (2_000, 5_000, 10, 200);
+    let mut sizes = vec![("all", middle)];
+    for factor in [2, 4, 8] {
+        let (n, m, k, length) = middle;
+        sizes.push(("n", (n * factor, m, k, length)));
+        sizes.push(("m", (n, m * factor, k, length)));
+        sizes.push(("k", (n, m, k * factor, length)));
+        sizes.push(("density", (n, m, k, length * factor)));
+    }
+    let mut rows = Vec::new();
+    for (grown, (documents, terms, topics, length)) in sizes {
+        let corpus = Synthetic::new(documents, terms, 10)
+            .avg_doc_length(length)
+            .seed(42)
+            .generate()?;
+        let counts = sparse(&corpus.counts())?;
+        let nonzeros = counts.summary()?.nonzeros() as f64;
+        for (name, solver, flops, bytes) in [
+            // Of each side: rates twice (2), and four rounds of slopes (5) and updates (2); its rows of the other table.
+            (
+                "descent",
+                Solver::CoordinateDescent,
+                2.0 * (2.0 * 2.0 + 4.0 * 7.0),
+                2.0 * 4.0,
+            ),
+            // Rates twice (2), a document's shares and a term's statistics (2 each); F twice, statistics read and written.
+            ("em", Solver::Em, 2.0 * 2.0 + 4.0, 2.0 * 4.0 + 16.0),
+        ] {
+            let fit = TopicModel::new(topics)
+                .solver(solver)
+                .epochs(7)
+                .tolerance(0.0)
+                .seed(1)
+                .quiet()
+                .fit(&counts)?;
+            let history = fit.history().into_inner();
+            let seconds = history
+                .column("seconds")
+                .expect("seconds")
+                .f64()
+                .expect("numbers");
+            // The first has what has to be made once.
+            let mut seconds: Vec<f64> = seconds.into_no_null_iter().skip(1).collect();
+            seconds.sort_by(f64::total_cmp);
+            let seconds = seconds[seconds.len() / 2];
+            let work = nonzeros * topics as f64;
+            rows.push(json!({
+                "solver": name, "grown": grown, "documents": documents, "terms": terms, "topics": topics,
+                "nonzeros": nonzeros, "density": nonzeros / documents as f64 / terms as f64,
+                "seconds_an_iteration": seconds,
+                "nanoseconds_a_nonzero_and_topic": 1e9 * seconds / work,
+                "gigaflops": 1e-9 * flops * work / seconds,
+                "gigabytes_a_second": 1e-9 * (bytes * work + 16.0 * nonzeros) / seconds,
+            }));
+        }
+    }
+    Ok(json!({ "growth": rows }))
+}
+
+/// The same counts, by rows of nonzero counts.
+fn sparse(counts: &Counts) -> Result<Counts> {
+    let (documents, terms) = counts.shape();
+    let mut row = vec![0.0; terms];
+    let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for document in 0..documents {
+        counts.fill_rows(&[document], &mut row)?;
+        for (column, value) in row.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+            columns.push(column as u32);
+            values.push(*value);
+        }
+        starts.push(values.len() as u64);
+    }
+    Counts::csr(documents, terms, starts, columns, values)
+}
+
+/// The same fit through Burn's tensors.
+fn tensor(model: &TopicModel, counts: &Counts) -> Result<(f64, Matrix, Matrix)> {
     let settings = model.settings();
     let (documents, terms) = counts.shape();
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let mut table = |rows, columns| {
-        let values = (0..rows * columns)
-            .map(|_| random.random::<f32>() * 0.1)
-            .collect();
-        Matrix::new(rows, columns, values)
-    };
-    let (l, f) = (
-        table(documents, settings.topics)?,
-        table(settings.topics, terms)?,
-    );
-    let orders: Vec<Vec<usize>> = (0..settings.epochs)
-        .map(|_| {
-            let mut order: Vec<usize> = (0..documents).collect();
-            order.shuffle(&mut random);
-            order
-        })
-        .collect();
+    let (l, f, orders) = replay::beginning(&settings, documents, terms)?;
     let run = replay::run(replay::Path::Tensor, &settings, counts, &l, &f, &orders)?;
     let last_loss = run.epoch_losses.last().copied().unwrap_or(f64::NAN);
     Ok((last_loss, run.l, run.f))

@@ -17,8 +17,10 @@ mod beside;
 mod budget;
 mod charts;
 mod counts;
+mod cuda;
 mod device;
 mod display;
+mod doctor;
 mod error;
 mod exact;
 mod fit;
@@ -31,6 +33,7 @@ mod plan;
 mod progress;
 mod random;
 mod simd;
+mod solver;
 mod synthetic;
 mod table;
 mod tensor_file;
@@ -40,6 +43,7 @@ pub use budget::Budget;
 pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
 pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
 pub use device::Device;
+pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
 pub use loader::Reading;
@@ -53,6 +57,7 @@ pub use plan::Plan;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 pub use polars;
 pub use progress::show_progress;
+pub use solver::Solver;
 pub use synthetic::{Corpus, Synthetic};
 pub use table::Table;
 pub use terms::Terms;
@@ -61,7 +66,7 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
-        Optimizer, Plan, Reading, Result, Settings, Synthetic, Table, TablePlace, Terms,
+        Optimizer, Plan, Reading, Result, Settings, Solver, Synthetic, Table, TablePlace, Terms,
         TopicModel, Training, memory_scope, show_progress, side_by_side, stack,
     };
 }

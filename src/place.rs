@@ -64,6 +64,27 @@ pub(crate) enum Values {
     },
 }
 
+impl Values {
+    /// From here on, parts of the table are met in no order: reading ahead would fill memory with what nobody needs.
+    pub(crate) fn in_no_order(&self) {
+        #[cfg(unix)]
+        if let Self::Mapped { map, .. } = self {
+            // Advice: without it the table is slower, and no less right. The same below.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+    }
+
+    /// These values are needed next: where they have to come from a disk, let them come all at once.
+    pub(crate) fn soon(&self, range: std::ops::Range<usize>) {
+        #[cfg(unix)]
+        if let Self::Mapped { map, .. } = self {
+            let size = size_of::<f32>();
+            let (start, length) = (range.start * size, range.len() * size);
+            let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
+        }
+    }
+}
+
 impl Deref for Values {
     type Target = [f32];
 

@@ -9,12 +9,10 @@ pub(crate) enum Purpose {
     TrueL = 1,
     TrueF = 2,
     Counts = 3,
-    InitialL = 4,
-    InitialF = 5,
-    BatchOrder = 6,
     BlockOrder = 7,
     BufferOrder = 8,
     Resample = 16,
+    Trial = 20,
 }
 
 /// The random stream of a purpose and an index (a document, a topic, an epoch) under a seed.

@@ -2,8 +2,8 @@
 
 /// Compiles one plain body for AVX-512, AVX2 with FMA, and the baseline, and picks at run time.
 ///
-/// Rust never contracts `a * b + c` into a fused multiply-add by itself, so a body without explicit `mul_add` gives the
-/// same bits on every machine.
+/// A body gives the same bits on every machine: Rust never contracts `a * b + c` by itself, and `mul_add` by name rounds
+/// once everywhere. On x86-64 without FMA (before 2013) it is a call of the library, many times slower.
 macro_rules! simd_dispatch {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block) => {
         $(#[$attribute])*

@@ -172,12 +172,13 @@ macro_rules! integer {
             fn from_f64(value: f64) -> Option<Self> {
                 let cast = value as $T;
                 // The second test turns away 2^63, which saturates to a value that rounds back to 2^63.
-                (cast as f64 == value && (cast as i128) == (value as i128)).then_some(cast)
+                let exact = || size_of::<$T>() < 8 || (cast as i128) == (value as i128);
+                (cast as f64 == value && exact()).then_some(cast)
             }
             #[inline(always)]
             fn exact_f64(self) -> Option<f64> {
                 let wide = self as f64;
-                (wide as i128 == self as i128).then_some(wide)
+                (size_of::<$T>() < 8 || wide as i128 == self as i128).then_some(wide)
             }
             fn hold(values: Held<Self>) -> DenseStore {
                 DenseStore::$Variant(values)

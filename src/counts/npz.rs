@@ -26,7 +26,7 @@ use crate::progress::Progress;
 pub(super) enum LazyCsr {
     Ready(Csr),
     File {
-        source: Source,
+        source: Box<Source>,
         csr: OnceLock<Csr>,
         /// Held while reading, so that two threads do not both read.
         reading: Mutex<()>,
@@ -178,14 +178,14 @@ pub(super) fn open(path: &Path) -> Result<Counts> {
         _ => None,
     };
     drop(archive);
-    let source = Source {
+    let source = Box::new(Source {
         kept,
         documents,
         terms,
         stored,
         arrangement,
         parts,
-    };
+    });
     let store = Store::Csr(LazyCsr::File {
         source,
         csr: OnceLock::new(),

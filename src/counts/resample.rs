@@ -12,9 +12,10 @@ use crate::error::{Error, Result};
 /// documents in them. Made by [`Counts::resample`].
 ///
 /// Nothing is read before it is written. Writing takes up to 64 MB of memory (one document, where a document takes more;
-/// `.npz` also 8 bytes a document), wherever the counts live and however many documents are drawn: about four million
-/// counts at a time are drawn and put into the order of the file they come from, read where they lie and written. So
-/// the source and the new file may both be larger than memory; a drawn document costs reading one.
+/// for `.npz` also 8 bytes a document), however many documents are drawn: about four million counts at a time are drawn
+/// and put into the order of the file they come from, read where they lie and written. So the source and the new file
+/// may both be larger than memory (but for a source in a `.npz` file, which is read into memory); a drawn document
+/// costs reading one.
 ///
 /// ```
 /// use topicbook::Counts;

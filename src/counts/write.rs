@@ -51,8 +51,9 @@ impl Counts {
     /// When the disk is too small (found before anything is written) or writing fails.
     ///
     /// # Cost
-    /// `documents * terms` values on disk; up to 64 MB of memory, wherever the counts live. Prints progress when it
-    /// takes longer than two seconds, unless [`show_progress`](crate::show_progress) was told not to.
+    /// `documents * terms` values on disk; up to 64 MB of memory for counts in memory or in a `.npy` or `.safetensors`
+    /// file (those of a `.npz` file are read into memory). Prints progress when it takes longer than two seconds, unless
+    /// [`show_progress`](crate::show_progress) was told not to.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<Counts> {
         self.write_npy_as(path, self.dtype())
     }
@@ -103,8 +104,7 @@ impl Counts {
     ///
     /// # Cost
     /// 4 bytes and a value on disk a count (from 2^31 counts on 8 bytes). Three passes over the counts, on one thread;
-    /// 8 bytes of memory a document and up to 64 MB, wherever the counts live. Progress as for
-    /// [`write_npy`](Self::write_npy).
+    /// 8 bytes of memory a document besides what [`write_npy`](Self::write_npy) takes. Progress as there.
     pub fn write_npz(&self, path: impl AsRef<Path>) -> Result<Counts> {
         npz::write(self, Pick::All, path.as_ref())
     }
@@ -178,14 +178,28 @@ fn convert<S: CountValue, T: CountValue>(
     document: usize,
     out: &mut Vec<T>,
 ) -> Result<()> {
-    for (column, value) in values.iter().enumerate() {
-        let converted = value.exact_f64().and_then(T::from_f64);
-        out.push(
-            converted
-                .ok_or_else(|| values::does_not_fit(value.to_f64(), document, column, T::DTYPE))?,
-        );
+    let exact = |value: &S| value.exact_f64().and_then(T::from_f64);
+    let mut fits = true;
+    out.extend(values.iter().map(|value| match exact(value) {
+        Some(converted) => converted,
+        None => {
+            fits = false;
+            T::default()
+        }
+    }));
+    if fits {
+        return Ok(());
     }
-    Ok(())
+    let wrong = |at: &(usize, &S)| exact(at.1).is_none();
+    match values.iter().enumerate().find(wrong) {
+        None => Ok(()),
+        Some((column, value)) => Err(values::does_not_fit(
+            value.to_f64(),
+            document,
+            column,
+            T::DTYPE,
+        )),
+    }
 }
 
 /// The progress of writing documents of so many bytes each.

@@ -49,7 +49,7 @@ impl Fit {
 }
 
 /// Runs `f` on every document's nonzero counts (term, count), in parallel; the results come in the documents' order.
-pub(super) fn for_each_document<T: Send>(
+fn for_each_document<T: Send>(
     counts: &Counts,
     f: impl Fn(usize, &[(usize, f32)]) -> T + Sync,
 ) -> Result<Vec<T>> {
@@ -81,7 +81,7 @@ pub(super) fn for_each_document<T: Send>(
 }
 
 /// F with one row per term, so that the topics of a term lie side by side.
-pub(super) fn transpose(f: &Matrix) -> Matrix {
+fn transpose(f: &Matrix) -> Matrix {
     let (k, terms) = f.shape();
     let values = (0..terms)
         .flat_map(|term| (0..k).map(move |topic| f.values()[topic * terms + term]))

@@ -146,6 +146,13 @@ impl Fit {
                     },
                 );
         }
+        if self.settings.solver.iterates() {
+            let done = self.history.len();
+            return card.note(match done < self.settings.epochs {
+                true => format!("Ended after {done} iterations: converged or stopped."),
+                false => format!("Ended after {done} iterations, all that were allowed."),
+            });
+        }
         if self.settings.device == Device::Auto && self.device.starts_with("CPU") {
             card = card.note(format!("Device::Auto chose: {}.", Device::Auto.describe()));
         }

@@ -6,12 +6,8 @@ mod reader;
 mod reading;
 mod source;
 
-// The one-pass solvers and the plan will use what is not used yet.
-#[allow(unused_imports)]
 pub(crate) use block::{Block, for_each_block, for_each_stored};
-pub(crate) use order::shuffled;
 pub use reading::Reading;
-#[allow(unused_imports)]
 pub(crate) use reading::{DEFAULT_BYTES, Shuffle, block_bytes};
 pub(crate) use source::{InPlace, Source, Streamed};
 

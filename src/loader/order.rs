@@ -7,13 +7,6 @@ use rand::seq::SliceRandom;
 
 use crate::random::{Purpose, stream};
 
-/// The documents of one epoch in a fully random order.
-pub(crate) fn shuffled(documents: usize, seed: u64, epoch: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..documents).collect();
-    order.shuffle(&mut stream(seed, Purpose::BatchOrder, epoch as u64));
-    order
-}
-
 /// Block shuffle: blocks of consecutive documents, in random order one behind the other, are cut into fillings of a
 /// buffer, and the documents of each filling are shuffled among themselves.
 ///

@@ -105,7 +105,6 @@ fn row_bytes(counts: &Counts) -> Result<u64> {
 
 /// Bytes of memory that the two buffers of [`for_each_block`](super::for_each_block) take when it streams, with the
 /// documents as they follow each other.
-#[allow(dead_code)]
 pub(crate) fn block_bytes(counts: &Counts, documents_per_block: usize) -> Result<u64> {
     let documents = documents_per_block.min(counts.documents());
     let held = if counts.better_sparse()? {

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
-use crate::device::{open_library, symbol};
+use crate::cuda::{function, open_library};
 
 /// Memory of a card, all processes together, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,21 +49,14 @@ pub(crate) fn card_memory(card: usize) -> Option<CardMemory> {
 }
 
 fn load() -> Option<Library> {
+    type Init = unsafe extern "C" fn() -> c_int;
     let library = open_library(&[c"libnvidia-ml.so.1", c"libnvidia-ml.so"])?;
-    // SAFETY: looked up by name in NVIDIA's library, where they have these signatures (nvml.h).
+    // SAFETY: the fields and `Init` are the signatures of these functions (nvml.h).
     unsafe {
-        let init: unsafe extern "C" fn() -> c_int =
-            std::mem::transmute(symbol(library, c"nvmlInit_v2")?);
         let found = Library {
-            device: std::mem::transmute::<*mut c_void, _>(symbol(
-                library,
-                c"nvmlDeviceGetHandleByIndex_v2",
-            )?),
-            memory: std::mem::transmute::<*mut c_void, _>(symbol(
-                library,
-                c"nvmlDeviceGetMemoryInfo",
-            )?),
+            device: function(library, c"nvmlDeviceGetHandleByIndex_v2")?,
+            memory: function(library, c"nvmlDeviceGetMemoryInfo")?,
         };
-        (init() == 0).then_some(found)
+        (function::<Init>(library, c"nvmlInit_v2")?() == 0).then_some(found)
     }
 }

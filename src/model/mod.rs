@@ -4,6 +4,7 @@ mod background;
 mod checkpoint;
 mod fused;
 mod history;
+mod iterate;
 mod network;
 mod observer;
 mod operation;
@@ -19,6 +20,7 @@ mod settings;
 mod start;
 mod step;
 mod tensor_memory;
+mod torch;
 mod train;
 mod watching;
 
@@ -34,7 +36,7 @@ pub use optimizer::Optimizer;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
-pub(crate) use fused::FusedStep;
+pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 pub(crate) use network::SMALLEST_RATE;
 pub(crate) use observer::Observer;
@@ -47,7 +49,6 @@ use crate::device::{Device, Resolved};
 use crate::display::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::loader::Source;
 use crate::matrix::Matrix;
 use crate::memory::Profile;
 use crate::plan::Placement;
@@ -153,7 +154,8 @@ impl TopicModel {
     }
 
     /// The seed of the starting point and of the order of the batches; 0 by default. On the CPU the same seed gives
-    /// the same fit, bit for bit.
+    /// the same fit, bit for bit, and starts where tinytopics with PyTorch on the CPU starts with it and meets the same
+    /// batches. Only its lower 32 bits matter, as there.
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
@@ -282,7 +284,6 @@ impl TopicModel {
             placement,
             beginning.state,
             beginning.position,
-            &mut *self.source(settings, counts)?,
             &mut observers,
         )?;
         drop(memory);
@@ -322,7 +323,7 @@ impl TopicModel {
             )
             .fix("pass one name for every column of the counts, in their order"));
         }
-        let device = self.settings.device.resolve()?;
+        let device = self.settings.place()?;
         if device != Resolved::Cpu && self.settings.optimizer != Optimizer::AdamW {
             return Err(Error::setting(format!(
                 "{} on {device}: row-wise optimizers run on the CPU",
@@ -349,27 +350,24 @@ impl TopicModel {
         placement: Placement,
         state: State,
         position: Position,
-        source: &mut dyn Source,
         observers: &mut [&mut dyn Observer],
     ) -> Result<(Matrix, Matrix)> {
-        let settings = &self.settings;
+        let settings = &self.settings_in_use(counts)?;
+        let name = device.to_string();
+        if settings.solver.iterates() {
+            return threads()?
+                .install(|| iterate::iterate(settings, counts, name, state, position, observers));
+        }
+        let mut source = self.source(settings, counts)?;
         let mut train = |step: &mut dyn Step| {
-            let device = device.to_string();
+            let (device, source) = (name.clone(), &mut *source);
             train::train(settings, counts, device, step, position, source, observers)?;
             step.topics()
         };
         match device {
-            // The loop runs inside the threads that share its work: none of them has to be woken at every step. They
-            // belong to this fit alone, so that fits side by side do not wait for each other.
-            Resolved::Cpu => rayon::ThreadPoolBuilder::new()
-                .num_threads(rayon::current_num_threads())
-                .build()
-                .map_err(|error| {
-                    Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
-                        .fix("free some memory, or raise the limit of threads of this process")
-                        .because(error)
-                })?
-                .install(|| train(&mut FusedStep::new(settings, placement, state)?)),
+            Resolved::Cpu => {
+                threads()?.install(|| train(&mut FusedStep::new(settings, placement, state)?))
+            }
             // The CUDA runtime reports exhausted memory and lost devices by panicking.
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 let device = CudaDevice::new(card);
@@ -394,8 +392,28 @@ impl TopicModel {
     }
 }
 
+/// The threads of one fit. The loop runs inside the threads that share its work: none of them has to be woken at every
+/// step. They belong to this fit alone, so that fits side by side do not wait for each other.
+fn threads() -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(rayon::current_num_threads())
+        .build()
+        .map_err(|error| {
+            Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
+                .fix("free some memory, or raise the limit of threads of this process")
+                .because(error)
+        })
+}
+
 /// A card with the settings of a model or a fit.
 pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
+    if settings.solver.iterates() {
+        return Card::new(title)
+            .row("solver", settings.solver.to_string())
+            .row("iterations", format!("at most {}", settings.epochs))
+            .row("tolerance", format!("{:e}", settings.tolerance))
+            .row("seed", settings.seed.to_string());
+    }
     Card::new(title)
         .row("epochs", settings.epochs.to_string())
         .row("batch size", format!("{} documents", settings.batch_size))

@@ -36,11 +36,27 @@ pub(crate) struct EpochReport {
     pub(crate) memory: u64,
 }
 
+/// What can be asked of the work between two batches.
+pub(crate) trait Snapshot {
+    fn take_losses(&mut self) -> Result<Vec<f64>>;
+    fn state(&self) -> Result<State>;
+}
+
+impl<S: Step + ?Sized> Snapshot for &mut S {
+    fn take_losses(&mut self) -> Result<Vec<f64>> {
+        (**self).take_losses()
+    }
+
+    fn state(&self) -> Result<State> {
+        (**self).state()
+    }
+}
+
 /// The time between two batches.
 pub(crate) struct Moment<'a> {
     /// Epochs done, with the part of the one at hand.
     pub(crate) done: f64,
-    pub(super) step: &'a mut dyn Step,
+    pub(super) step: &'a mut dyn Snapshot,
     pub(super) position: &'a mut Position,
     /// When this process took up the epoch at hand.
     pub(super) epoch_began: Instant,

@@ -2,9 +2,10 @@
 
 use super::TopicModel;
 use super::settings::Settings;
+use super::start::orders;
 use crate::counts::Counts;
 use crate::error::Result;
-use crate::loader::{InPlace, Reading, Source, Streamed, shuffled};
+use crate::loader::{InPlace, Reading, Source, Streamed};
 
 impl TopicModel {
     /// How the fit reads its counts; [`Reading::Auto`] by default. The batches, and so the fit, depend on it: they are
@@ -35,17 +36,18 @@ impl TopicModel {
         settings: &Settings,
         counts: &'a Counts,
     ) -> Result<Box<dyn Source + 'a>> {
-        let (documents, seed) = (counts.documents(), settings.seed);
         let batch_size = settings.batch_size;
         if let Some(shuffle) = settings.reading.shuffle()
             && let Some(stored) = counts.stored(counts.better_sparse()?)?
         {
-            let end = settings.epochs;
+            let (seed, end) = (settings.seed, settings.epochs);
             return Ok(Box::new(Streamed::new(
                 stored, shuffle, batch_size, seed, end,
             )?));
         }
-        let order = Box::new(move |epoch| shuffled(documents, seed, epoch));
+        let (documents, terms) = counts.shape();
+        let mut orders = orders(settings, documents, terms);
+        let order = Box::new(move |epoch| orders.of(epoch));
         Ok(Box::new(InPlace::new(counts, batch_size, order)))
     }
 }

@@ -11,7 +11,7 @@ use super::fused::FusedStep;
 use super::history::Recorder;
 use super::position::Position;
 use super::settings::Settings;
-use super::start::initial_tables;
+use super::start::{initial_tables, orders};
 use super::step::{State, Step, TensorStep};
 use super::train;
 use crate::counts::Counts;
@@ -78,6 +78,18 @@ pub enum Path {
     Fused,
 }
 
+/// The free tables L and F where a fit with these settings starts, and the order of the documents in every epoch.
+pub fn beginning(
+    settings: &Settings,
+    documents: usize,
+    terms: usize,
+) -> Result<(Matrix, Matrix, Vec<Vec<usize>>)> {
+    let (l, f) = initial_tables(settings, documents, terms)?;
+    let mut orders = orders(settings, documents, terms);
+    let orders = (0..settings.epochs).map(|epoch| orders.of(epoch)).collect();
+    Ok((l, f, orders))
+}
+
 fn begin(
     path: Path,
     settings: &Settings,
@@ -86,6 +98,7 @@ fn begin(
     start: State,
 ) -> Result<Box<dyn Step>> {
     let tensor = |start| -> Result<_> {
+        keep_freed_memory();
         let mut step = TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
         if placement.resident {
             step.hold(counts)?;
@@ -165,6 +178,17 @@ pub fn run_placed(
     })
 }
 
+/// Every operation on tensors takes its result's memory and frees its arguments'. From a size on, glibc gives freed memory
+/// back to the system each time, and a quarter of a step went into pages that came back empty.
+fn keep_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: sets two numbers of the allocator, which both accept any value.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 1 << 30);
+    }
+}
+
 /// The loss of a batch and its gradients with respect to the free tables.
 pub fn gradient(
     counts: &Counts,
@@ -191,7 +215,7 @@ pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize
     let start = State::new(l, f, &settings.table_place)?;
     let mut step = begin(path, settings, Placement::whole(settings), counts, start)?;
     let view = counts.view()?;
-    let mut random = stream(settings.seed, Purpose::BatchOrder, 0);
+    let mut random = stream(settings.seed, Purpose::BlockOrder, 0);
     let mut run = |steps: usize| -> Result<f64> {
         let began = Instant::now();
         for _ in 0..steps {

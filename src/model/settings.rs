@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::Device;
+use crate::device::{Device, Resolved};
 use crate::error::{Error, Result};
 use crate::loader::Reading;
 use crate::place::TablePlace;
+use crate::solver::Solver;
 
 use super::optimizer::Optimizer;
 use super::settings_card;
@@ -45,6 +46,16 @@ pub struct Settings {
     /// How the counts are read; `Reading::Auto`. In the settings of a fit, what was chosen.
     #[serde(default)]
     pub reading: Reading,
+    /// How the model is fitted; `Solver::AdamW`.
+    #[serde(default)]
+    pub solver: Solver,
+    /// Relative gain of the log-likelihood below which a solver other than AdamW ends; 1e-8.
+    #[serde(default = "tolerance", with = "crate::exact")]
+    pub tolerance: f64,
+}
+
+fn tolerance() -> f64 {
+    1e-8
 }
 
 impl Settings {
@@ -64,6 +75,8 @@ impl Settings {
             seed: 0,
             device: Device::Auto,
             reading: Reading::Auto,
+            solver: Solver::default(),
+            tolerance: tolerance(),
         }
     }
 
@@ -72,6 +85,14 @@ impl Settings {
         settings_card(&format!("Settings, k = {}", self.topics), self)
             .row("device", self.device.describe())
             .show();
+    }
+
+    /// Where this fit runs: solvers other than AdamW have no code for a card.
+    pub(crate) fn place(&self) -> Result<Resolved> {
+        match self.solver.iterates() {
+            true => Ok(Resolved::Cpu),
+            false => self.device.resolve(),
+        }
     }
 
     /// Checks every rule; the first broken one is the error.
@@ -107,6 +128,16 @@ impl Settings {
                     .fix("it is zero or a small positive number, 1e-5 by default"),
             );
         }
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            return Err(Error::setting(format!("tolerance is {}", self.tolerance))
+                .fix("it is zero or a small positive number, 1e-8 by default"));
+        }
+        if self.solver.iterates() && matches!(self.device, Device::Cuda(_)) {
+            return Err(
+                Error::setting(format!("{} on {:?}", self.solver, self.device))
+                    .fix("use Device::Cpu, or Solver::AdamW on the card"),
+            );
+        }
         self.reading.check()
     }
 }
@@ -118,7 +149,7 @@ mod tests {
     #[test]
     fn every_rule_refuses() {
         type Change = fn(&mut Settings);
-        let cases: [(Change, &str); 11] = [
+        let cases: [(Change, &str); 13] = [
             (|s| s.topics = 0, "number of topics, is 0"),
             (|s| s.epochs = 0, "epochs is 0"),
             (|s| s.batch_size = 0, "batch_size is 0"),
@@ -130,6 +161,11 @@ mod tests {
             (|s| s.max_lr = 0.001, "above max_lr"),
             (|s| s.weight_decay = f64::NAN, "weight_decay is NaN"),
             (|s| s.weight_decay = -1.0, "weight_decay is -1"),
+            (|s| s.tolerance = f64::NAN, "tolerance is NaN"),
+            (
+                |s| (s.solver, s.device) = (Solver::Em, Device::Cuda(0)),
+                "expectation-maximisation on Cuda(0)",
+            ),
         ];
         for (change, expected) in cases {
             let mut settings = Settings::new(10);

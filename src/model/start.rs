@@ -1,40 +1,37 @@
-//! Where a fit starts.
-
-use rand::RngExt;
-use rayon::prelude::*;
+//! Where a fit starts, and the order of its batches: tinytopics', seed by seed.
 
 use super::settings::Settings;
+use super::torch::{Orders, TorchRandom};
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::place::Values;
-use crate::random::{Purpose, stream};
+use crate::place::{TablePlace, Values};
 
-/// The free tables at the start: uniform on [0, 0.1), as in tinytopics.
+/// Tables start uniform on [0, 0.1).
+const UPPER: f32 = 0.1;
+
+/// The free tables at the start: L (documents x topics), then F (topics x terms).
 pub(super) fn initial_tables(
     settings: &Settings,
     documents: usize,
     terms: usize,
 ) -> Result<(Matrix, Matrix)> {
     let k = settings.topics;
-    let (l, f) = (
-        settings.table_place.zeros(documents * k)?,
-        vec![0.0; k * terms],
-    );
-    Ok((
-        uniform_table(k, l, settings.seed, Purpose::InitialL),
-        uniform_table(terms, Values::Memory(f), settings.seed, Purpose::InitialF),
-    ))
+    let mut random = TorchRandom::new(settings.seed);
+    random.skip_normals(documents * k);
+    let mut table = |place: &TablePlace, rows, columns| -> Result<Matrix> {
+        let mut values: Values = place.zeros(rows * columns)?;
+        random.fill_uniform(&mut values, UPPER);
+        Ok(Matrix::of(rows, columns, values))
+    };
+    let l = table(&settings.table_place, documents, k)?;
+    Ok((l, table(&TablePlace::Memory, k, terms)?))
 }
 
-fn uniform_table(columns: usize, mut values: Values, seed: u64, purpose: Purpose) -> Matrix {
-    values
-        .par_chunks_mut(columns)
-        .enumerate()
-        .for_each(|(row, values)| {
-            let mut rng = stream(seed, purpose, row as u64);
-            values
-                .iter_mut()
-                .for_each(|value| *value = rng.random::<f32>() * 0.1);
-        });
-    Matrix::of(values.len() / columns, columns, values)
+/// The order of the documents in every epoch of the same fit.
+pub(super) fn orders(settings: &Settings, documents: usize, terms: usize) -> Orders {
+    let k = settings.topics;
+    let mut random = TorchRandom::new(settings.seed);
+    random.skip_normals(documents * k);
+    random.skip(documents * k + k * terms);
+    Orders::new(random, documents)
 }

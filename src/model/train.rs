@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::observer::{EpochReport, Moment, Observer, Start};
+use super::observer::{EpochReport, Moment, Observer, Snapshot, Start};
 use super::position::Position;
 use super::schedule::WarmRestarts;
 use super::settings::Settings;
@@ -18,7 +18,7 @@ pub(crate) fn train(
     settings: &Settings,
     counts: &Counts,
     device: String,
-    step: &mut dyn Step,
+    mut step: &mut dyn Step,
     mut position: Position,
     source: &mut dyn Source,
     observers: &mut [&mut dyn Observer],
@@ -75,7 +75,7 @@ pub(crate) fn train(
         let mut stop = false;
         tell(
             observers,
-            step,
+            &mut step,
             (&mut position, batches),
             epoch_began,
             &mut |observer, moment| {
@@ -88,7 +88,7 @@ pub(crate) fn train(
     }
     tell(
         observers,
-        step,
+        &mut step,
         (&mut position, batches),
         epoch_began,
         &mut |observer, moment| observer.finished(moment),
@@ -97,9 +97,9 @@ pub(crate) fn train(
 }
 
 /// Tells every observer about a moment, then all of them what one of them has to say.
-fn tell(
+pub(super) fn tell(
     observers: &mut [&mut dyn Observer],
-    step: &mut dyn Step,
+    step: &mut dyn Snapshot,
     (position, batches): (&mut Position, usize),
     epoch_began: Instant,
     what: &mut dyn FnMut(&mut dyn Observer, &mut Moment),

@@ -16,6 +16,7 @@ use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
 use crate::memory::{Goal, card_memory, free_memory};
 use crate::model::{FusedStep, TensorStep, TopicModel};
 use crate::place::TablePlace;
+use crate::solver;
 
 /// The sizes that formulas need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(super) struct Case {
     pub(super) on_disk: u64,
     /// Bytes of a stream's buffers; `None` where counts are read in place.
     pub(super) stream: Option<u64>,
+    /// What a solver other than AdamW takes.
+    pub(super) solver: Option<Vec<Item>>,
     pub(super) summarised: bool,
     pub(super) checkpoint: bool,
     pub(super) resumed: bool,
@@ -75,15 +78,20 @@ impl Case {
             items.push(all("documents' lengths", 8 * shape.documents));
         }
         items.push(match self.stream {
+            Some(buffers) if self.solver.is_some() => {
+                let what = "X: two blocks, one in use and one being read";
+                Item::ram(what, When::Steps, buffers)
+            }
             Some(buffers) => {
                 let what = "X: shuffle buffer, one filling in use and one being read";
                 Item::ram(what, When::Steps, buffers)
             }
             None => all("the documents' order in an epoch", 8 * shape.documents),
         });
-        items.extend(match self.device {
-            Resolved::Cpu => FusedStep::memory(shape, self.resumed),
-            Resolved::Cuda(_) => {
+        items.extend(match (&self.solver, self.device) {
+            (Some(items), _) => items.clone(),
+            (None, Resolved::Cpu) => FusedStep::memory(shape, self.resumed),
+            (None, Resolved::Cuda(_)) => {
                 TensorStep::<Autodiff<Flex>>::host_memory(shape, self.resident, self.resumed)
             }
         });
@@ -153,6 +161,15 @@ pub(super) fn choose(
             _ => 0,
         },
         stream: None,
+        solver: match settings.solver.iterates() {
+            true => Some(solver::memory(
+                settings.solver,
+                counts,
+                settings.topics,
+                resumed,
+            )?),
+            false => None,
+        },
         summarised: counts.is_summarised(),
         checkpoint: model.keeps_checkpoints(),
         resumed,
@@ -188,6 +205,7 @@ pub(super) fn choose(
             given => given,
         };
         case.stream = match reading.shuffle() {
+            Some(_) if case.solver.is_some() => Some(solver::stream_bytes(counts)?),
             Some(shuffle) => Some(shuffle.bytes(counts, settings.batch_size)?),
             None => None,
         };
@@ -197,7 +215,7 @@ pub(super) fn choose(
     // Halves, down to single documents; and if that is not enough, all of it again with L in a file.
     let mut found = None;
     let places: &[bool] = match (device, case.shape.l_in_file) {
-        (Resolved::Cpu, false) => &[false, true],
+        (Resolved::Cpu, false) if case.solver.is_none() => &[false, true],
         (_, false) => &[false],
         (_, true) => &[true],
     };

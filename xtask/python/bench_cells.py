@@ -23,15 +23,28 @@ SECONDS = 300
 KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
 
 BARE = {
-    "first": ["let first = 5;"],
+    "first": "let first = 5;",
+    "print": 'println!("{}", first);',
     "bind": "let bound{} = 6;",
     "show": "first",
 }
 OURS = {
-    "first": ["use topicbook::prelude::*;", "let first = Matrix::new(1, 2, vec![1.0, 2.0])?;", "first"],
+    "use": "use topicbook::prelude::*;",
+    "first": "let first = Matrix::new(1, 2, vec![1.0, 2.0])?;",
+    "value": "first",
+    "print": 'println!("{}", first.rows());',
     "prepare": "let corpus = Synthetic::new(500, 100, 5).seed(1).generate()?;",
     "bind": "let bound{} = Matrix::new(1, 2, vec![1.0, 2.0])?;",
     "show": "corpus.plot_structure()",
+}
+
+
+# What must hold, given the bare kernel's figure. The others are told, for comparison.
+GOALS = {
+    "start to first value": lambda bare: 1.5 * bare,
+    "bind a value": lambda bare: bare + 0.5,
+    "show a value or chart": lambda bare: bare + 0.5,
+    "MiB on disk": lambda bare: 50.0,
 }
 
 
@@ -43,16 +56,21 @@ def run(client, code):
 
 
 def measure(manager, cells):
-    """Seconds from start to the first value, of a cell that binds, of a cell that shows, and bytes on disk."""
+    """Seconds of a kernel's start, of its first cells and of later ones that bind, show and print; MiB on disk."""
     begin = time.monotonic()
     manager.start_kernel()
     client = manager.client()
     client.start_channels()
     try:
         client.wait_for_ready(timeout=SECONDS)
-        for code in cells["first"]:
-            run(client, code)
-        figures = {"start to first value": time.monotonic() - begin}
+        figures = {"kernel start": time.monotonic() - begin}
+        if "use" in cells:
+            run(client, cells["use"])
+        figures["first cell with a let"] = run(client, cells["first"])
+        # Of a kernel without dependencies, to the value bound: there the goal was set.
+        if "use" in cells:
+            run(client, cells["value"])
+        figures["start to first value"] = time.monotonic() - begin
         if "prepare" in cells:
             run(client, cells["prepare"])
         figures["bind a value"] = statistics.median(
@@ -61,6 +79,7 @@ def measure(manager, cells):
         figures["show a value or chart"] = statistics.median(
             run(client, cells["show"]) for _ in range(ROUNDS)
         )
+        figures["print a value"] = statistics.median(run(client, cells["print"]) for _ in range(ROUNDS))
         folder = KERNELS / str(manager.provisioner.pid)
         figures["MiB on disk"] = (
             sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 2**20
@@ -110,23 +129,20 @@ def main(evcxr, record):
         bare.append(measure(bare_kernel(evcxr), BARE))
         ours.append(measure(KernelManager(kernel_name="topicbook"), OURS))
         print(f"round {number + 1} of {ROUNDS}", flush=True)
-    goals = {
-        "start to first value": lambda bare: 1.5 * bare,
-        "bind a value": lambda bare: bare + 0.5,
-        "show a value or chart": lambda bare: bare + 0.5,
-        "MiB on disk": lambda bare: 50.0,
-    }
     rows, missed = [], False
     print(f"\n{about['cpu']}, {about['cores']} cores, load {about['load']:.1f}, {about['rustc']}")
     print(f"medians of {ROUNDS} kernels, in seconds\n")
     print(f"{'':24}{'bare evcxr':>12}{'topicbook':>12}{'goal':>8}")
-    for name, goal in goals.items():
+    for name in ours[0]:
         base = statistics.median(figures[name] for figures in bare)
         own = statistics.median(figures[name] for figures in ours)
-        missed |= own > goal(base)
-        rows.append({"figure": name, "bare": base, "topicbook": own, "goal": goal(base)})
+        goal = GOALS[name](base) if name in GOALS else None
+        wrong = goal is not None and own > goal
+        missed |= wrong
+        rows.append({"figure": name, "bare": base, "topicbook": own, "goal": goal})
         shown = "" if name == "MiB on disk" else f"{base:.2f}"
-        print(f"{name:24}{shown:>12}{own:>12.2f}{goal(base):>8.2f}{'  MISSED' if own > goal(base) else ''}")
+        asked = "" if goal is None else f"{goal:.2f}"
+        print(f"{name:24}{shown:>12}{own:>12.2f}{asked:>8}{'  MISSED' if wrong else ''}")
     text = json.dumps({"machine": about, "rounds": ROUNDS, "figures": rows}, indent=1)
     pathlib.Path(record).write_text(text + "\n")
     return 1 if missed else 0

@@ -20,8 +20,20 @@ pub fn cells(places: &Places) -> Result<()> {
         .env("TOPICBOOK_KERNELS", places.kernels()))
 }
 
-/// Our fits and generator beside tinytopics, on the same work and in the same run.
-pub fn peers(places: &Places) -> Result<()> {
+/// What a plain evcxr pays for topicbook, without our kernel: everything is built inside it, once more.
+pub fn plain(places: &Places) -> Result<()> {
+    setup::all(places)?;
+    run(setup::jupyter(places, "python")
+        .arg(places.root.join("xtask/python/bench_plain.py"))
+        .arg(places.evcxr_exe())
+        .arg(places.root.join("notebooks"))
+        .arg(places.root.join("Cargo.lock"))
+        .arg(places.root.join("benches/plain.json"))
+        .env("TOPICBOOK_KERNELS", places.kernels()))
+}
+
+/// Our fits and generator beside the peers, on the same work and in the same run: every row of the table, or those named.
+pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     let shared = places.root.join("../shared");
     let (peers, nips) = (shared.join("peers/peers.py"), shared.join("data/nips.npz"));
     if !peers.is_file() || !nips.is_file() {
@@ -37,6 +49,7 @@ pub fn peers(places: &Places) -> Result<()> {
     run(command(places.python_exe())
         .arg(places.root.join("xtask/python/bench_peers.py"))
         .args([&peers, &python, &nips, &places.root.join("benches")])
+        .args(rows)
         // Cargo starts our side, because it knows where the shared libraries are.
         .env("CARGO_TARGET_DIR", &places.target)
         .current_dir(&places.root))

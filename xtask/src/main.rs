@@ -20,7 +20,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use places::Places;
-use task::Result;
+use task::{Result, command, run};
 
 const HELP: &str = "\
 cargo xtask <command>
@@ -30,9 +30,12 @@ cargo xtask <command>
   test             format, lints, tests, documentation tests, then kernel, notebooks and a browser
   setup            makes everything the other commands need: Python environment, evcxr, library, kernel
   bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
+  bench plain      builds everything inside a plain evcxr, without our kernel (half an hour); benches/plain.json
   bench memory     fits to counts larger than the memory they get; the record goes to benches/memory.json and memory.md
-  bench peers      fits and generates beside tinytopics; the record goes to benches/peers.json and peers.md
+  bench peers [row ...]
+                   fits and generates beside the peers; the record goes to benches/peers.json and peers.md
   bench fused      the fused step against the machine's peaks, optimizers against documents: fused.json and fused.md
+  doctor           looks for processor, memory, driver and cards, and fits a small model on each
   corpus           gathers the texts of notebook 05 into build/
 
 Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
@@ -62,9 +65,11 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["test"] => return test::all(&Places::of_xtask()?),
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
+        ["bench", "plain"] => bench::plain(&Places::of_xtask()?)?,
         ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
-        ["bench", "peers"] => bench::peers(&Places::of_xtask()?)?,
+        ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "fused"] => bench::fused(&Places::of_xtask()?)?,
+        ["doctor"] => doctor(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
@@ -73,4 +78,12 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The library looks: it alone knows what a fit needs.
+fn doctor(places: &Places) -> Result<()> {
+    run(command("cargo")
+        .args(["run", "--quiet", "--example", "doctor"])
+        .current_dir(&places.root)
+        .env("CARGO_TARGET_DIR", &places.target))
 }

@@ -72,16 +72,22 @@ simd_dispatch! {
         }
         let width = topics.next_multiple_of(LANES);
         for (turn, shares) in shares[..used].as_chunks::<TERMS>().0.iter().enumerate() {
-            // By reference each: the compiler must not take terms for lanes.
-            let shares: [&[f32; LANES]; TERMS] = std::array::from_fn(|term| &shares[term]);
             let rows = &mut table_gradient[turn * TERMS * width..][..TERMS * width];
             for block in (0..width).step_by(LANES) {
                 let mut sums = [[0.0f32; LANES]; TERMS];
                 for (document, weights) in tile.by_document.chunks_exact(width).enumerate().take(LANES) {
                     let weights = &weights[block..].as_chunks::<LANES>().0[0];
-                    for term in 0..TERMS {
-                        sums[term] = add(sums[term], weights, shares[term][document]);
-                    }
+                    // Written out: from a loop the compiler makes lanes of terms, and scatters them.
+                    sums = [
+                        add(sums[0], weights, shares[0][document]),
+                        add(sums[1], weights, shares[1][document]),
+                        add(sums[2], weights, shares[2][document]),
+                        add(sums[3], weights, shares[3][document]),
+                        add(sums[4], weights, shares[4][document]),
+                        add(sums[5], weights, shares[5][document]),
+                        add(sums[6], weights, shares[6][document]),
+                        add(sums[7], weights, shares[7][document]),
+                    ];
                 }
                 for (term, sums) in sums.iter().enumerate() {
                     let out = &mut rows[term * width + block..].as_chunks_mut::<LANES>().0[0];

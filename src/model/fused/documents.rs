@@ -54,6 +54,7 @@ impl Documents {
                 part.copy_from_slice(table.row(document));
             }
         }
+        rows.in_no_order();
         Ok(Self {
             topics,
             rows,
@@ -69,6 +70,14 @@ impl Documents {
     fn row(&mut self, document: usize) -> &mut [f32] {
         let length = self.topics * TABLES;
         &mut self.rows[document * length..(document + 1) * length]
+    }
+
+    /// These documents are the next batch.
+    pub(super) fn soon(&self, documents: &[usize]) {
+        let length = self.topics * TABLES;
+        for document in documents {
+            self.rows.soon(document * length..(document + 1) * length);
+        }
     }
 
     /// Writes the softmax of a document's row into `weights`.

@@ -13,7 +13,7 @@ mod once;
 mod rule;
 mod shard;
 mod sparse;
-mod vector;
+pub(crate) mod vector;
 
 use rayon::prelude::*;
 
@@ -145,6 +145,7 @@ impl FusedStep {
     fn gather(&mut self, batch: &Batch<'_>) -> (f64, Vec<f32>, Vec<f64>) {
         let topics = self.topics;
         let mut l = vec![0.0; batch.documents.len() * topics];
+        self.documents.soon(batch.documents);
         for (&document, l) in batch.documents.iter().zip(l.chunks_exact_mut(topics)) {
             self.documents.weights(document, l);
         }

@@ -16,9 +16,13 @@ pub(super) struct Shard {
     pub(super) largest: Vec<f32>,
 }
 
+/// Values in one turn of the update, at least: to begin one costs as well.
+const TURN: usize = 320;
+
 /// Terms in one turn of the update: their rows of `topics` values fill whole registers.
 fn terms_in_a_turn(topics: usize) -> usize {
-    LANES >> topics.trailing_zeros().min(LANES.trailing_zeros())
+    let terms = LANES >> topics.trailing_zeros().min(LANES.trailing_zeros());
+    terms * TURN.div_ceil(terms * topics)
 }
 
 /// Per-topic numbers of an update, repeated for the terms of one turn.

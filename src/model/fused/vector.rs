@@ -3,7 +3,7 @@
 //! Multiply-adds are fused by name (`mul_add`, which is exact everywhere), so every machine gives the same bits.
 
 /// Values worked on side by side: one AVX-512 register of `f32`, two of AVX2.
-pub(super) const LANES: usize = 16;
+pub(crate) const LANES: usize = 16;
 
 /// exp(x), for x clamped to [-87, 88]; relative error below 3e-7.
 ///
@@ -37,7 +37,7 @@ pub(super) fn exp(x: f32) -> f32 {
 ///
 /// x = 2^n m with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s), s = (m - 1) / (m + 1), by its series.
 #[inline(always)]
-pub(super) fn ln(x: f32) -> f32 {
+pub(crate) fn ln(x: f32) -> f32 {
     const SQRT_HALF: u32 = 0x3f35_04f3;
     let bits = x.to_bits();
     let n = (bits.wrapping_sub(SQRT_HALF) as i32) >> 23;

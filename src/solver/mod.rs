@@ -1,0 +1,165 @@
+//! Solvers other than gradient steps: expectation-maximisation and coordinate descent.
+//!
+//! Rates of a document sum to one, so minimising the Poisson loss is maximising the sum of x log (L F), and only nonzero
+//! counts matter. Both factors are kept as a Poisson factorisation on the way, L in tokens and F in probabilities: its
+//! best L and F are those of the multinomial model up to the scale of the rows (Carbonetto et al. 2021, arXiv
+//! 2105.13440), and no constraint ties the topics of a row together.
+
+mod descent;
+mod explore;
+mod fold_in;
+mod kernel;
+mod nonzeros;
+mod one_pass;
+mod statistics;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counts::{Counts, Location};
+use crate::error::Result;
+use crate::loader::{Reading, block_bytes};
+use crate::matrix::Matrix;
+use crate::plan::{Item, When};
+
+pub(crate) use fold_in::fold_in;
+
+use descent::Descent;
+use explore::Explorer;
+use one_pass::OnePass;
+
+/// How a model is fitted.
+///
+/// | Solver | One iteration | Memory besides L, F and the counts |
+/// |---|---|---|
+/// | `AdamW` | gradient steps over batches of documents | gradients and moments |
+/// | `Em` | one pass over the documents | 8 bytes x terms x k |
+/// | `CoordinateDescent`, counts in memory | one pass by documents, one by terms | 8 bytes a nonzero count (the counts by term), 12 bytes x k x (documents + terms) |
+/// | `CoordinateDescent`, counts in a file | one pass over the documents | 8 bytes x terms x k |
+///
+/// Iterations of all but `AdamW` cost O(nonzeros x k), and `epochs` is the most there are of them: they end when
+/// they no longer gain. They run on the CPU, and learning rates and batch size do not touch them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Solver {
+    /// Stochastic gradient steps with AdamW, as in tinytopics: the default.
+    #[default]
+    AdamW,
+    /// Expectation-maximisation (Hofmann 1999): multiplicative updates that never lower the likelihood.
+    Em,
+    /// Newton-like steps along one coordinate at a time (Lin and Boutros 2018), with extrapolation (Ang and Gillis
+    /// 2019), as in fastTopics (Carbonetto et al. 2021). Counts in a file are read once an iteration: rows of L by
+    /// coordinate descent, F by expectation-maximisation.
+    CoordinateDescent,
+    /// The one that reaches the best likelihood, by measurement: coordinate descent that leaves local maxima again, by
+    /// adding topics where documents are explained worst and merging those that are most alike (splits and merges, Ueda
+    /// et al. 2000), until twelve such trials in a row have brought nothing. Counts in a file: as `CoordinateDescent`.
+    Auto,
+}
+
+impl Solver {
+    /// Whether the fit is made by this module.
+    pub(crate) fn iterates(self) -> bool {
+        self != Self::AdamW
+    }
+
+    /// Shows the solver below a cell.
+    pub fn evcxr_display(&self) {
+        let name = self.to_string();
+        crate::display::show(&name, &name);
+    }
+}
+
+impl fmt::Display for Solver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AdamW => "AdamW",
+            Self::Em => "expectation-maximisation",
+            Self::CoordinateDescent => "coordinate descent",
+            Self::Auto => "automatic (coordinate descent with splits and merges)",
+        })
+    }
+}
+
+/// What one iteration came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gain {
+    /// The sum of x log rate, of a pair of tables that the iteration went through.
+    pub(crate) score: f64,
+    /// How far the point is from a stationary one (the conditions of Karush, Kuhn and Tucker): the share of all tokens
+    /// that a step of expectation-maximisation would give to another topic.
+    pub(crate) residual: f64,
+}
+
+impl Gain {
+    /// Whether nothing more is to be expected after the iteration before. Near an optimum the gain falls with the
+    /// square of the distance, hence the root.
+    pub(crate) fn converged(&self, before: f64, tolerance: f64) -> bool {
+        (self.score - before).abs() <= tolerance * self.score.abs()
+            && self.residual <= tolerance.sqrt()
+    }
+}
+
+/// Something that improves L and F, one iteration at a time.
+pub(crate) trait Iterate: Send {
+    fn iterate(&mut self, counts: &Counts, reading: Reading) -> Result<Gain>;
+
+    /// L (documents x topics) and F (topics x terms) with rows that sum to one.
+    fn topics(&self) -> (Matrix, Matrix);
+}
+
+/// The solver's work on these counts, from positive tables whose rows need not sum to one.
+pub(crate) fn begin(
+    solver: Solver,
+    counts: &Counts,
+    l: &Matrix,
+    f: &Matrix,
+    seed: u64,
+) -> Result<Box<dyn Iterate>> {
+    Ok(match solver {
+        Solver::CoordinateDescent if !in_file(counts) => Box::new(Descent::new(counts, l, f)?),
+        Solver::Auto if !in_file(counts) => Box::new(Explorer::new(counts, l, f, seed)?),
+        Solver::CoordinateDescent | Solver::Auto => Box::new(OnePass::by_descent(counts, l, f)?),
+        Solver::Em | Solver::AdamW => Box::new(OnePass::by_em(counts, l, f)?),
+    })
+}
+
+/// What a solver takes besides the counts. `resumed`: the tables it starts from are there already, and stay with whoever
+/// resumes.
+pub(crate) fn memory(
+    solver: Solver,
+    counts: &Counts,
+    topics: usize,
+    resumed: bool,
+) -> Result<Vec<Item>> {
+    let (documents, terms) = counts.shape();
+    let tables = 4 * topics as u64 * (documents + terms) as u64;
+    let work = match solver {
+        Solver::CoordinateDescent if !in_file(counts) => descent::bytes_needed(counts, topics)?,
+        Solver::Auto if !in_file(counts) => {
+            3 * tables + descent::bytes_needed(counts, topics + explore::ADDED)?
+        }
+        _ => one_pass::bytes_needed(counts, topics),
+    };
+    let mut items = vec![
+        Item::ram("the solver's tables", When::Fit, work),
+        Item::ram("L and F", When::End, tables),
+    ];
+    if !resumed {
+        items.push(Item::ram("the starting tables", When::Starting, tables));
+    }
+    Ok(items)
+}
+
+/// Bytes of the buffers of a solver that streams its counts.
+pub(crate) fn stream_bytes(counts: &Counts) -> Result<u64> {
+    block_bytes(counts, one_pass::documents_in_block(counts.terms()))
+}
+
+fn in_file(counts: &Counts) -> bool {
+    matches!(counts.location(), Location::File(_))
+}

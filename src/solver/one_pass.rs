@@ -1,0 +1,235 @@
+//! One pass over the documents an iteration, in their order: their rows of L given F, then what they give to F's
+//! statistics, sums of terms x k numbers. Counts are read once and may lie in a file; the statistics of parts of the
+//! documents simply add up.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::kernel::{Against, Scratch, improve};
+use super::nonzeros::{Room, row_of};
+use super::statistics::{explain, gather};
+use super::table::{CHUNK, Table, inverse};
+use super::{Gain, Iterate};
+use crate::counts::Counts;
+use crate::error::Result;
+use crate::loader::{Block, Reading, for_each_block};
+use crate::matrix::Matrix;
+use crate::model::vector::LANES;
+
+/// Counts of one block, and its documents: enough to share out, few enough that a block stays small.
+const BLOCK: usize = 1 << 23;
+const DOCUMENTS: std::ops::RangeInclusive<usize> = 16..=1024;
+/// Parts that F's statistics are cut into, by terms: each belongs to one task, so no sums have to be merged.
+const PARTS: usize = 16;
+/// Rounds over the coordinates of a row of L.
+const SWEEPS: usize = 2;
+/// No share of a document's tokens is smaller.
+const SMALLEST_SHARE: f32 = 1e-9;
+
+thread_local! {
+    static ROOM: RefCell<(Scratch, Room, Vec<f32>, Vec<f32>)> = RefCell::default();
+}
+
+/// Bytes besides the counts: L, F twice (once with padded rows), and F's statistics in double precision.
+pub(super) fn bytes_needed(counts: &Counts, topics: usize) -> u64 {
+    let (documents, terms) = counts.shape();
+    let width = topics.next_multiple_of(LANES);
+    4 * topics as u64 * (documents + terms) as u64 + 12 * (width * terms) as u64
+}
+
+/// Documents of one block. Depends on nothing else, so that counts give the same fit wherever they live.
+pub(super) fn documents_in_block(terms: usize) -> usize {
+    (BLOCK / terms).clamp(*DOCUMENTS.start(), *DOCUMENTS.end())
+}
+
+/// How a row of L is improved.
+#[derive(Clone, Copy, PartialEq)]
+enum Rows {
+    Em,
+    Descent,
+}
+
+pub(super) struct OnePass {
+    rows: Rows,
+    lengths: Vec<f64>,
+    tokens: f64,
+    /// In tokens.
+    l: Table,
+    /// In probabilities.
+    f: Table,
+}
+
+impl OnePass {
+    /// Expectation-maximisation for L and F.
+    pub(super) fn by_em(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+        Self::new(Rows::Em, counts, l, f)
+    }
+
+    /// Coordinate descent for L, expectation-maximisation for F.
+    pub(super) fn by_descent(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+        Self::new(Rows::Descent, counts, l, f)
+    }
+
+    fn new(rows: Rows, counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+        let summary = counts.summary()?;
+        let mut l = Table::of_documents(l);
+        let mut f = Table::of_terms(f);
+        l.scale_rows(summary.document_lengths());
+        f.scale(&inverse(&f.sums()));
+        Ok(Self {
+            rows,
+            lengths: summary.document_lengths().to_vec(),
+            tokens: summary.total(),
+            l,
+            f,
+        })
+    }
+
+    /// Rows of F padded to whole registers.
+    fn padded_f(&self) -> Vec<f32> {
+        let topics = self.f.topics;
+        let width = topics.next_multiple_of(LANES);
+        let mut padded = vec![0.0; self.f.values.len() / topics * width];
+        for (to, from) in padded.chunks_mut(width).zip(self.f.values.chunks(topics)) {
+            to[..topics].copy_from_slice(from);
+        }
+        padded
+    }
+
+    /// The rows of L of a block; gives the tokens that moved.
+    fn improve_documents(&mut self, block: &Block<'_>, padded: &[f32]) -> f64 {
+        let topics = self.l.topics;
+        let width = topics.next_multiple_of(LANES);
+        let terms = self.f.values.len() / topics;
+        let pulls = vec![1.0; topics];
+        let against = Against {
+            table: &self.f.values,
+            pulls: &pulls,
+            sweeps: SWEEPS,
+        };
+        let range = block.first * topics..(block.first + block.rows.len()) * topics;
+        let (way, lengths) = (self.rows, &self.lengths);
+        let parts: Vec<f64> = self.l.values[range]
+            .par_chunks_mut(CHUNK * topics)
+            .enumerate()
+            .map(|(chunk, rows)| {
+                ROOM.with_borrow_mut(|(scratch, room, wide, shares)| {
+                    let rows = rows.chunks_mut(topics).enumerate();
+                    rows.map(|(row, weights)| {
+                        let row = chunk * CHUNK + row;
+                        let (columns, counts) =
+                            row_of(&block.view, terms, block.rows.start + row, room);
+                        if way == Rows::Descent {
+                            let floor = SMALLEST_SHARE * lengths[block.first + row] as f32;
+                            return improve(columns, counts, &against, floor, weights, scratch)
+                                .moved;
+                        }
+                        widen(weights, width, wide);
+                        shares.clear();
+                        shares.resize(width, 0.0);
+                        explain(columns, counts, padded, wide, shares, &mut 0.0);
+                        let mut moved = 0.0;
+                        for (weight, share) in weights.iter_mut().zip(shares.iter()) {
+                            moved += f64::from(*weight) * f64::from((share - 1.0).abs());
+                            *weight *= share;
+                        }
+                        moved
+                    })
+                    .sum::<f64>()
+                })
+            })
+            .collect();
+        parts.into_iter().sum()
+    }
+
+    /// Adds a block's part to the statistics; gives the sum of x log rate.
+    fn add_statistics(&self, block: &Block<'_>, padded: &[f32], statistics: &mut [f64]) -> f64 {
+        let topics = self.l.topics;
+        let width = topics.next_multiple_of(LANES);
+        let terms = padded.len() / width;
+        let per_part = terms.div_ceil(PARTS);
+        let parts: Vec<f64> = statistics
+            .par_chunks_mut(per_part * width)
+            .enumerate()
+            .map(|(part, statistics)| {
+                let range = part * per_part..terms.min((part + 1) * per_part);
+                ROOM.with_borrow_mut(|(_, room, wide, _)| {
+                    let mut likelihood = 0.0;
+                    for row in 0..block.rows.len() {
+                        let (columns, counts) =
+                            row_of(&block.view, terms, block.rows.start + row, room);
+                        let within = within(columns, &range);
+                        widen(self.l.row(block.first + row), width, wide);
+                        gather(
+                            &columns[within.clone()],
+                            &counts[within],
+                            padded,
+                            wide,
+                            statistics,
+                            range.start,
+                            &mut likelihood,
+                        );
+                    }
+                    likelihood
+                })
+            })
+            .collect();
+        parts.into_iter().sum()
+    }
+}
+
+fn widen(row: &[f32], width: usize, wide: &mut Vec<f32>) {
+    wide.clear();
+    wide.extend_from_slice(row);
+    wide.resize(width, 0.0);
+}
+
+/// The places of the terms of a range among the rising columns of a row.
+fn within(columns: &[u32], terms: &Range<usize>) -> Range<usize> {
+    let place = |term: usize| columns.partition_point(|&column| (column as usize) < term);
+    place(terms.start)..place(terms.end)
+}
+
+impl Iterate for OnePass {
+    fn iterate(&mut self, counts: &Counts, reading: Reading) -> Result<Gain> {
+        let topics = self.f.topics;
+        let width = topics.next_multiple_of(LANES);
+        let padded = self.padded_f();
+        let mut statistics = vec![0.0; padded.len()];
+        let (mut likelihood, mut moved) = (0.0, 0.0);
+        let documents = documents_in_block(counts.terms());
+        for_each_block(counts, reading, documents, &mut |block| {
+            moved += self.improve_documents(&block, &padded);
+            likelihood += self.add_statistics(&block, &padded, &mut statistics);
+            Ok(())
+        })?;
+        // Rates count in tokens: those of a document sum to its length.
+        let entropy: f64 = self
+            .lengths
+            .iter()
+            .filter(|length| **length > 0.0)
+            .map(|length| length * length.ln())
+            .sum();
+        for (row, statistics) in self
+            .f
+            .values
+            .chunks_mut(topics)
+            .zip(statistics.chunks(width))
+        {
+            for (value, statistic) in row.iter_mut().zip(statistics) {
+                *value = (f64::from(*value) * statistic) as f32;
+            }
+        }
+        self.f.scale(&inverse(&self.f.sums()));
+        Ok(Gain {
+            score: likelihood - entropy,
+            residual: moved / self.tokens,
+        })
+    }
+
+    fn topics(&self) -> (Matrix, Matrix) {
+        (self.l.proportions(), self.f.probabilities())
+    }
+}
