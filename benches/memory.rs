@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! memory record FOLDER [PYTHON PEERS.py]   everything, into benches/memory.json and benches/memory.md
-//! memory fit PATH K EPOCHS BATCH READING   one fit; READING is auto, inplace or BLOCKxBLOCKS
+//! memory fit PATH SOLVER K EPOCHS BATCH READING   one fit; READING is auto, inplace or BLOCKxBLOCKS, SOLVER adamw or em
 //! memory read PATH BYTES                   only reading, so many bytes at a time
 //! memory generate FOLDER N M K LENGTH      X_f32.npy, X_narrow.npy and X.npz
 //! ```
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use cgroup::Cgroup;
 use serde_json::{Value, json};
-use topicbook::{Counts, Dtype, Reading, Result, Synthetic, TopicModel};
+use topicbook::{Counts, Dtype, Reading, Result, Solver, Synthetic, TopicModel};
 
 /// 8 GB as dense f32.
 const SHAPE: [&str; 4] = ["20000", "100000", "20", "1000"];
@@ -39,9 +39,12 @@ fn main() -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let line = match words.as_slice() {
         ["record", folder, peer @ ..] => return record(Path::new(folder), peer),
-        ["fit", path, k, epochs, batch, reading] => {
-            fit(path, [number(k), number(epochs), number(batch)], reading)?
-        }
+        ["fit", path, solver, k, epochs, batch, reading] => fit(
+            path,
+            solver,
+            [number(k), number(epochs), number(batch)],
+            reading,
+        )?,
         ["read", path, bytes] => read(path, number(bytes)),
         ["generate", folder, n, m, k, length] => generate(
             Path::new(folder),
@@ -104,7 +107,7 @@ fn advise(file: &File, advice: i32) {
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
 }
 
-fn fit(path: &str, [k, epochs, batch]: [usize; 3], reading: &str) -> Result<Value> {
+fn fit(path: &str, solver: &str, [k, epochs, batch]: [usize; 3], reading: &str) -> Result<Value> {
     let watch = Watch::start();
     let reading = match (reading, reading.split_once('x')) {
         ("auto", _) => Reading::Auto,
@@ -120,13 +123,21 @@ fn fit(path: &str, [k, epochs, batch]: [usize; 3], reading: &str) -> Result<Valu
     counts.summary()?;
     let summary = began.elapsed().as_secs_f64();
     let began = Instant::now();
-    let fit = TopicModel::new(k)
+    let solver = match solver {
+        "adamw" => Solver::AdamW,
+        "em" => Solver::Em,
+        _ => panic!("no such solver: {solver}"),
+    };
+    let plan = TopicModel::new(k)
+        .solver(solver)
         .epochs(epochs)
         .batch_size(batch)
         .seed(1)
         .reading(reading)
         .quiet()
-        .fit(&counts)?;
+        .plan(&counts)?;
+    let predicted = plan.peak_ram();
+    let fit = plan.fit()?;
     let seconds = began.elapsed().as_secs_f64();
     let history = fit.history();
     let column = history.column("seconds").unwrap().f64().unwrap();
@@ -136,6 +147,7 @@ fn fit(path: &str, [k, epochs, batch]: [usize; 3], reading: &str) -> Result<Valu
         "fit_seconds": seconds,
         "epoch_seconds": epoch_seconds,
         "loss": fit.loss(),
+        "predicted_anonymous": predicted,
         "peak_anonymous": watch.end(),
         "reading": format!("{:?}", fit.settings().reading),
         "cpu_seconds": cpu_seconds(),
@@ -243,13 +255,13 @@ fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         ) {
             return Ok(());
         }
-        for batch in ["16", "256"] {
-            let what = format!("AdamW, batch {batch}");
-            run(
-                &what,
-                file,
-                &mut ours(&["fit", path, TOPICS, "2", batch, STREAM]),
-            );
+        for (what, solver, batch) in [
+            ("EM, one pass", "em", "16"),
+            ("AdamW, batch 16", "adamw", "16"),
+            ("AdamW, batch 256", "adamw", "256"),
+        ] {
+            let words = ["fit", path, solver, TOPICS, "2", batch, STREAM];
+            run(what, file, &mut ours(&words));
         }
     }
     if let [python, peers] = peer {
@@ -295,8 +307,8 @@ fn table(record: &Value) -> String {
          `cargo xtask bench memory`: {} x {} counts in a cgroup limited to {} MiB, cold page cache. \
          Streamed in blocks of 20 documents, 124 blocks in the shuffle buffer; an epoch's seconds are those of the \
          second epoch (of tinytopics' only one).\n\n\
-         | What | File | Epoch, s | Times reading | First pass (checks), s | Peak anonymous, MB | Peak with page cache, MB |\n\
-         |---|---|---:|---:|---:|---:|---:|\n",
+         | What | File | Epoch, s | Times reading | First pass (checks), s | Predicted anonymous, MB | Peak anonymous, MB | Peak with page cache, MB |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|\n",
         SHAPE[0],
         SHAPE[1],
         LIMIT >> 20
@@ -317,12 +329,13 @@ fn table(record: &Value) -> String {
             value.map_or(String::new(), |value| format!("{:.digits$}", value / unit))
         };
         text += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
             row["what"].as_str().unwrap_or_default(),
             row["file"].as_str().unwrap_or_default(),
             show(seconds, 1.0, 1),
             show(seconds.map(|seconds| seconds / reading), 1.0, 2),
             show(result["summary_seconds"].as_f64(), 1.0, 1),
+            show(result["predicted_anonymous"].as_f64(), 1e6, 0),
             show(result["peak_anonymous"].as_f64(), 1e6, 0),
             show(result["cgroup_peak"].as_f64(), 1e6, 0),
         );

@@ -1,7 +1,13 @@
 //! Plans: what they predict is what is measured, what they refuse, and what does not change with them.
 
+#[path = "support/cgroup.rs"]
+mod support;
+
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+use support::Cgroup;
 
 use topicbook::polars::prelude::AnyValue;
 use topicbook::{
@@ -45,7 +51,7 @@ fn value(table: &Table, row: &str, column: &str) -> f64 {
 type Case = (&'static str, fn(&Path) -> Fit);
 
 /// What decides a fit's memory, one after the other.
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     ("dense counts in memory", |_| {
         let corpus = Synthetic::new(20_000, 4_000, 5).generate().unwrap();
         model(10).batch_size(256).fit(corpus.counts()).unwrap()
@@ -66,10 +72,10 @@ const CASES: [Case; 8] = [
             .unwrap()
     }),
     ("large batches in parts", |_| {
-        let budget = Budget::new().ram("24 MiB");
-        let model = model(20).batch_size(4_000).budget(budget);
-        let plan = model.plan(sparse(8_000, 20_000, 20)).unwrap();
-        assert!(plan.micro_batch() < 4_000);
+        let budget = Budget::new().ram("48 MiB");
+        let model = model(20).batch_size(16_000).budget(budget);
+        let plan = model.plan(sparse(32_000, 20_000, 20)).unwrap();
+        assert!(plan.micro_batch() < 16_000);
         plan.fit().unwrap()
     }),
     ("checkpoints", |folder| {
@@ -77,6 +83,16 @@ const CASES: [Case; 8] = [
             .batch_size(256)
             .checkpoint(folder.join("fit.checkpoint"));
         model.fit(sparse(100_000, 500, 3)).unwrap()
+    }),
+    ("L in a file", |_| {
+        let model = model(50)
+            .epochs(1)
+            .batch_size(1_000)
+            .budget(Budget::new().ram("60 MiB"));
+        let plan = model.plan(sparse(200_000, 500, 2)).unwrap();
+        let text = format!("{plan:?}");
+        assert!(text.contains("live in mapped files"), "{text}");
+        plan.fit().unwrap()
     }),
     ("a file", |folder| {
         let corpus = Synthetic::new(4_000, 20_000, 5);
@@ -186,7 +202,7 @@ fn the_smallest_budget_named_is_enough() {
     let counts = sparse(20_000, 5_000, 10);
     let model = model(30).batch_size(2_000);
     let with = |size: &str| model.clone().budget(Budget::new().ram(size));
-    let error = with("20 MiB").plan(&counts).unwrap_err();
+    let error = with("8 MiB").plan(&counts).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Space);
     let remedy = error.remedy().unwrap().to_string();
     let least = remedy.split("at least ").nth(1).unwrap();
@@ -196,13 +212,13 @@ fn the_smallest_budget_named_is_enough() {
     // A whole batch takes more.
     let roomy = with("1 GiB").plan(&counts).unwrap();
     assert!(roomy.micro_batch() == 2_000 && roomy.peak_ram() > plan.peak_ram());
-    assert!(error.place().unwrap().contains("L's moments"), "{error}");
+    assert!(error.place().unwrap().contains("F's moments"), "{error}");
     let fewer = remedy.split("use k = ").nth(1).unwrap();
     let fewer = fewer.split(' ').next().unwrap().parse::<usize>().unwrap();
     assert!((1..30).contains(&fewer));
     // And the other way to fit, spawn, asks the same.
     assert_eq!(
-        with("20 MiB").spawn(&counts).unwrap_err().kind(),
+        with("8 MiB").spawn(&counts).unwrap_err().kind(),
         ErrorKind::Space
     );
     let unreadable = with("much").fit(&counts).unwrap_err();
@@ -229,6 +245,70 @@ fn what_is_not_free_is_refused() {
     let error = plan.fit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Space);
     assert!(error.to_string().contains("are free now"), "{error}");
+}
+
+/// Takes memory and waits; run beside a fit, in its cgroup.
+#[test]
+#[ignore = "the neighbour of the test below"]
+fn neighbour() {
+    let taken = std::hint::black_box(vec![1u8; NEIGHBOUR]);
+    std::thread::sleep(Duration::from_secs(60));
+    assert_eq!(taken.len(), NEIGHBOUR);
+}
+
+const LIMIT: u64 = 512 << 20;
+const NEIGHBOUR: usize = 440 << 20;
+
+/// Fits in the background while the neighbour takes what was free.
+#[test]
+#[ignore = "the fit of the test below"]
+fn crowded() {
+    let training = model(5)
+        .epochs(1_000_000)
+        .spawn(sparse(2_000, 300, 10))
+        .unwrap();
+    let mut neighbour = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--ignored", "neighbour"])
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let mut said = String::new();
+    while !said.contains("memory is short") && began.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(100));
+        said = format!("{training:?}");
+    }
+    training.stop();
+    let fit = training.join().unwrap();
+    neighbour.kill().unwrap();
+    neighbour.wait().unwrap();
+    println!("{said}");
+    let ram = |column: &str| value(&fit.memory(), "RAM, anonymous", column);
+    assert!(ram("measured peak, MiB") < ram("predicted peak, MiB") + 4.0);
+}
+
+#[test]
+fn a_neighbour_that_takes_memory_is_named_and_the_fit_goes_on() {
+    let group = match Cgroup::new(LIMIT) {
+        Ok(group) => group,
+        Err(reason) => {
+            println!("SKIPPED: {reason}");
+            return;
+        }
+    };
+    let output = group
+        .run(Command::new(std::env::current_exe().unwrap()).args([
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "crowded",
+        ]))
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(
+        text.contains("memory is short") && text.contains("keeps within its plan"),
+        "{text}"
+    );
 }
 
 #[test]

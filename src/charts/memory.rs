@@ -355,16 +355,22 @@ fn merged(mut spans: Vec<(String, f64, f64)>) -> Vec<(String, f64, f64)> {
     spans.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (epochs, mut others): (Vec<_>, Vec<_>) = spans
         .into_iter()
-        .partition(|(name, ..)| name.starts_with("epoch "));
+        .partition(|(name, ..)| kind(name) == "epoch");
     let together = epochs.len().div_ceil(MOST).max(1);
     for group in epochs.chunks(together) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             continue;
         };
-        let number = |name: &str| name.trim_start_matches("epoch ").to_string();
-        let name = match group.len() {
-            1 => first.0.clone(),
-            _ => format!("epochs {}–{}", number(&first.0), number(&last.0)),
+        let number = |text: &str| {
+            text.trim_start_matches(char::is_alphabetic)
+                .trim()
+                .to_string()
+        };
+        let from = number(first.0.split('–').next().unwrap_or_default());
+        let to = number(last.0.rsplit('–').next().unwrap_or_default());
+        let name = match from == to {
+            true => first.0.clone(),
+            false => format!("epochs {from}–{to}"),
         };
         others.push((name, first.1, last.2));
     }
@@ -395,6 +401,11 @@ mod tests {
         let merged = merged(spans);
         assert!(merged.len() <= 13);
         assert_eq!(merged[1], ("epochs 1–9".to_string(), 0.0, 9.0));
+        let grouped = vec![
+            ("epochs 1–10".to_string(), 0.0, 1.0),
+            ("epochs 11–20".to_string(), 1.0, 2.0),
+        ];
+        assert_eq!(super::merged(grouped.clone()), grouped);
         assert_eq!(kind("epochs 1–9"), "epoch");
         assert_eq!(kind("epoch 3"), "epoch");
         assert_eq!(kind("checkpoint"), "checkpoint");

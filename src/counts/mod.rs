@@ -26,6 +26,7 @@ use self::dense::{DenseStore, Held};
 use self::npz::LazyCsr;
 use crate::display::{Card, bytes, count};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::phase;
 
 pub(crate) use self::dense::{DenseRows, as_bytes};
 pub use self::dtype::{CountValue, Dtype};
@@ -289,6 +290,7 @@ impl Counts {
         if let Some(summary) = self.inner.summary.get() {
             return Ok(summary.clone());
         }
+        let _phase = phase("check");
         let summary = summary::summarise(self)?;
         Ok(self.inner.summary.get_or_init(|| summary).clone())
     }

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use super::{Counts, npy, npz, safetensors, triplets};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::phase;
 
 pub(super) fn open(path: &Path) -> Result<Counts> {
+    let _phase = phase("open");
     let metadata = std::fs::metadata(path).map_err(|source| Error::io("open", path, source))?;
     if metadata.is_dir() {
         return Err(

@@ -11,6 +11,7 @@ use super::{Counts, View, npy, npz, values};
 use crate::beside::write_beside_sized;
 use crate::display::{bytes, counted};
 use crate::error::{Error, ErrorKind, Result};
+use crate::memory::phase;
 use crate::progress::{Progress, Throughput};
 
 /// Writes a `.npy` file whose rows `write` puts out one after the other, and opens it.
@@ -21,6 +22,7 @@ pub(crate) fn write_npy_file(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<Counts> {
     npy::check_ending(path, "npy")?;
+    let _phase = phase("write");
     let shape = [documents as u64, terms as u64];
     let needed = shape[0]
         .checked_mul(shape[1])

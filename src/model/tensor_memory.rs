@@ -8,7 +8,7 @@ use crate::plan::{Item, Shape, When};
 /// their gradients. These numbers were measured with the CPU backend (the test below).
 const BATCH_TABLES: u64 = 5;
 /// The same for tables of topics x terms, beside F itself, its moments and its gradient.
-const F_TABLES: u64 = 4;
+const F_TABLES: u64 = 3;
 
 impl<B: FusedLoss> TensorStep<B> {
     /// What lives on the device. `padded`: rows begin at the addresses that CUDA's runtime chooses.
@@ -25,24 +25,22 @@ impl<B: FusedLoss> TensorStep<B> {
             Item::card("F's moments (AdamW)", When::Fit, 2 * f),
             Item::card("gradients of L and F", When::Steps, l + f),
         ];
-        if parts > 1 {
-            let what = format!("gradients added up over {parts} parts of a batch");
-            items.push(Item::card(what, When::Steps, l + f));
-        }
         if resident {
             let counts = table(shape.documents, shape.terms);
             items.push(Item::card("X as f32", When::Fit, counts));
         }
-        // The workspace of gradients and that of AdamW take turns; AdamW works in a gradient and one more table.
-        let gradients = BATCH_TABLES * part + F_TABLES * f;
-        let update = l.max(f);
+        // They take turns: what gradients are made from, the gradients of a part before they are added to those before
+        // it, and AdamW, which works in a gradient and one more table.
+        let making = BATCH_TABLES * part + F_TABLES * f;
+        let adding = if parts > 1 { l + f } else { 0 };
+        let updating = l.max(f);
         items.push(Item::card(
             format!(
                 "workspace: batches of {} documents, their gradients, AdamW",
                 shape.micro_batch
             ),
             When::Steps,
-            gradients.max(update),
+            making.max(adding).max(updating),
         ));
         items
     }

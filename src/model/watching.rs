@@ -17,6 +17,8 @@ pub(crate) struct Watching {
     pub(crate) vram: Option<Goal>,
 }
 
+/// A chart shows no more phases than this.
+const PHASES: usize = 100;
 /// Less than this is little, whatever a plan still needs.
 const LITTLE: u64 = 64 << 20;
 
@@ -54,6 +56,19 @@ impl MemoryWatch {
         self.phase = Some(self.handle.phase(name));
     }
 
+    /// So many epochs share a phase.
+    fn together(&self) -> usize {
+        self.epochs.div_ceil(PHASES).max(1)
+    }
+
+    fn begin_epoch(&mut self, epoch: usize) {
+        let last = epoch.next_multiple_of(self.together()).min(self.epochs);
+        self.begin(match last == epoch {
+            true => format!("epoch {epoch}"),
+            false => format!("epochs {epoch}–{last}"),
+        });
+    }
+
     fn look_at_card(&mut self) {
         if let Some(card) = self.card
             && let Some((in_use, reserved)) = allocator(card)
@@ -66,14 +81,15 @@ impl MemoryWatch {
 impl Observer for MemoryWatch {
     fn started(&mut self, start: &Start) {
         self.epochs = start.epochs;
-        self.begin(format!("epoch {}", start.done.floor() + 1.0));
+        self.begin_epoch(start.done.floor() as usize + 1);
     }
 
     fn epoch_finished(&mut self, report: &EpochReport) {
         self.look_at_card();
         match report.epoch {
             last if last >= self.epochs => self.phase = None,
-            epoch => self.begin(format!("epoch {}", epoch + 1)),
+            epoch if epoch.is_multiple_of(self.together()) => self.begin_epoch(epoch + 1),
+            _ => {}
         }
     }
 

@@ -13,6 +13,7 @@ use crate::counts::{CountValue, Counts, Dtype};
 use crate::display::{Card, count, counted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::matrix::Matrix;
+use crate::memory::phase;
 use crate::progress::{Progress, Throughput};
 use crate::random::{Purpose, stream};
 
@@ -86,6 +87,7 @@ impl Synthetic {
     /// When a size is zero, or the counts do not fit into the memory that is free.
     pub fn generate(&self) -> Result<Corpus> {
         self.check()?;
+        let _phase = phase("generate");
         let truth = Truth::draw(self);
         let counts = truth.draw_counts(self)?;
         truth.into_corpus(self, counts)

@@ -51,6 +51,7 @@ impl Cgroup {
         program.output()
     }
 
+    #[allow(dead_code)] // not every test asks
     /// The most memory that was in use inside, with the page cache.
     pub fn largest_use(&self) -> Option<u64> {
         let text = fs::read_to_string(self.folder.join(self.names[1])).ok()?;
