@@ -80,6 +80,10 @@ impl Budget {
         self.ram.is_some()
     }
 
+    pub(crate) fn gives_vram(&self) -> bool {
+        self.vram.is_some()
+    }
+
     /// Bytes of VRAM, if given.
     pub(crate) fn vram_bytes(&self) -> Result<Option<u64>> {
         self.vram.as_deref().map(parse).transpose()

@@ -333,7 +333,10 @@ fn a_budget_stands_for_a_card() {
     assert!(parts.peak_vram().unwrap() <= 2 << 20);
     assert!(format!("{parts:?}").contains("added up over parts of"));
     let error = with("100 kB").plan(corpus.counts()).unwrap_err();
-    assert!(error.to_string().contains("of VRAM"), "{error}");
+    assert!(
+        error.to_string().contains("of VRAM") && error.to_string().contains("the budget is"),
+        "{error}"
+    );
     let (whole, learned) = (model.fit(corpus.counts()).unwrap(), parts.fit().unwrap());
     assert!((whole.loss() / learned.loss() - 1.0).abs() < 1e-6);
     let seen = learned.memory();

@@ -244,7 +244,7 @@ impl MemoryPanel {
 
     /// The size of a unit, and the ticks in bytes with their labels.
     fn ticks(&self) -> (Vec<f64>, Vec<String>) {
-        let high = 1.12 * self.highest();
+        let high = 1.2 * self.highest();
         let (unit, name) = match high {
             h if h >= 2.0 * GIB => (GIB, "GiB"),
             h if h >= 2.0 * MIB => (MIB, "MiB"),
@@ -263,7 +263,7 @@ impl MemoryPanel {
     }
 
     fn draw(&self, canvas: &dyn Canvas, plot: Area, x: &Scale, index: usize) -> Result<()> {
-        let high = 1.12 * self.highest();
+        let high = 1.2 * self.highest();
         let y = Scale::new(0.0, high, plot.bottom, plot.top);
         let above = plot.top - LABEL as i32 / 2 - 2;
         canvas.text(

@@ -253,7 +253,11 @@ pub(super) fn choose(
                 least: least.peak(),
             },
         };
-        return Err(refuse(&least, &refusal, budget.gives_ram()));
+        let given = match refusal.lives {
+            Lives::Card => budget.gives_vram(),
+            _ => budget.gives_ram(),
+        };
+        return Err(refuse(&least, &refusal, given));
     };
     if case.shape.micro_batch < batch {
         let (whole, part) = (case.with_part(batch), case.shape.micro_batch);

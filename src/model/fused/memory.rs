@@ -49,9 +49,14 @@ impl FusedStep {
         ];
         if !resumed {
             // The free tables; the moments' zeros are never written, and so take no memory.
-            let what = "the starting tables";
-            items.push(Item::new(what, of_l, When::Starting, 4 * k * n));
-            items.push(Item::ram(what, When::Starting, 4 * k * m));
+            let start =
+                |what: &str, lives, size| Item::new(what, lives, When::Starting, 4 * k * size);
+            items.push(start("the table behind L that it starts from", of_l, n));
+            items.push(start(
+                "the table behind F that it starts from",
+                Lives::Ram,
+                m,
+            ));
         }
         items.push(Item::new("L", of_l, When::End, 4 * k * n));
         items.push(Item::ram("F", When::End, 4 * k * m));
