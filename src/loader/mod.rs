@@ -6,9 +6,9 @@ mod reader;
 mod reading;
 mod source;
 
-pub(crate) use block::{Block, for_each_block};
+pub(crate) use block::{Block, for_each_block, for_each_stored};
 pub use reading::Reading;
-pub(crate) use reading::{DEFAULT_BYTES, Shuffle, block_bytes};
+pub(crate) use reading::{DEFAULT_BYTES, Shuffle};
 pub(crate) use source::{InPlace, Source, Streamed};
 
 use crate::counts::View;

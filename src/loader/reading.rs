@@ -103,26 +103,6 @@ fn row_bytes(counts: &Counts) -> Result<u64> {
     })
 }
 
-/// Bytes of memory that the two buffers of [`for_each_block`](super::for_each_block) take when it streams, with the
-/// documents as they follow each other.
-pub(crate) fn block_bytes(counts: &Counts, documents_per_block: usize) -> Result<u64> {
-    let documents = documents_per_block.min(counts.documents());
-    let held = if counts.better_sparse()? {
-        let summary = counts.summary()?;
-        let largest = summary
-            .document_lengths()
-            .chunks(documents.max(1))
-            .map(|lengths| lengths.iter().sum::<f64>())
-            .fold(0.0, f64::max);
-        // Long documents hold more different terms, though fewer than in proportion.
-        let share = largest / summary.total().max(1.0);
-        (share * (summary.nonzeros() * SPARSE_BYTES) as f64) as u64 + 8 * documents as u64
-    } else {
-        documents as u64 * row_bytes(counts)?
-    };
-    Ok(2 * held + STAGE as u64)
-}
-
 impl Reading {
     /// The same with nothing left open: in place, or a stream of known sizes.
     pub(crate) fn resolve(self, counts: &Counts, batch_size: usize) -> Result<Self> {

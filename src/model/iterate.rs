@@ -75,7 +75,7 @@ pub(super) fn iterate(
     drop(state);
     let mut before = f64::NEG_INFINITY;
     while position.epoch < settings.epochs {
-        let gain = work.iterate(counts, settings.reading)?;
+        let gain = work.iterate(counts)?;
         let report = report(
             &gain,
             position.epoch + 1,

@@ -10,7 +10,6 @@ use super::table::{CHUNK, Table, inverse};
 use super::{Gain, Iterate};
 use crate::counts::{Counts, View};
 use crate::error::Result;
-use crate::loader::Reading;
 use crate::matrix::Matrix;
 use crate::plan::Shape;
 
@@ -334,7 +333,7 @@ impl Descent {
 }
 
 impl Iterate for Descent {
-    fn iterate(&mut self, counts: &Counts, _reading: Reading) -> Result<Gain> {
+    fn iterate(&mut self, counts: &Counts) -> Result<Gain> {
         Ok(self.climb.step(&self.data, &counts.view()?, SWEEPS))
     }
 

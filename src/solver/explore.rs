@@ -16,7 +16,6 @@ use super::table::{CHUNK, Table, inverse};
 use super::{Gain, Iterate};
 use crate::counts::{Counts, View};
 use crate::error::Result;
-use crate::loader::Reading;
 use crate::matrix::Matrix;
 use crate::model::vector::ln;
 use crate::random::{Purpose, stream};
@@ -153,7 +152,7 @@ impl Explorer {
 }
 
 impl Iterate for Explorer {
-    fn iterate(&mut self, counts: &Counts, _reading: Reading) -> Result<Gain> {
+    fn iterate(&mut self, counts: &Counts) -> Result<Gain> {
         let view = counts.view()?;
         if let Some(trial) = self.trial.take() {
             self.trial = self.go_on(trial, &view);

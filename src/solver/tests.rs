@@ -238,7 +238,7 @@ proptest! {
         let mut fits = both.each_ref().map(|counts| OnePass::by_em(counts, Reading::InPlace, &l, &f).unwrap());
         for _ in 0..4 {
             let expected = reference_em(&x, &mut exact_l, &mut exact_f);
-            let [a, b] = [0, 1].map(|i| fits[i].iterate(&both[i], Reading::InPlace).unwrap());
+            let [a, b] = [0, 1].map(|i| fits[i].iterate(&both[i]).unwrap());
             prop_assert_eq!(a.score, b.score, "dense and sparse counts are the same counts");
             prop_assert!((a.score - expected).abs() <= 1e-5 * expected.abs() + 1e-9, "{} {}", a.score, expected);
         }
@@ -274,7 +274,7 @@ proptest! {
         for (make, says_its_own) in makes {
             let scores = both.each_ref().map(|counts| {
                 let mut fit = make(counts, &l, &f).unwrap();
-                let scores: Vec<f64> = (0..12).map(|_| fit.iterate(counts, Reading::InPlace).unwrap().score).collect();
+                let scores: Vec<f64> = (0..12).map(|_| fit.iterate(counts).unwrap().score).collect();
                 (scores, fit.topics())
             });
             prop_assert!(scores[0] == scores[1], "dense and sparse counts are the same counts");
@@ -308,7 +308,7 @@ fn an_ended_fit_is_stationary() {
     let mut fit = Descent::new(&counts, &l, &f).unwrap();
     let mut before = f64::NEG_INFINITY;
     let ended = (0..500).any(|_| {
-        let gain = fit.iterate(&counts, Reading::InPlace).unwrap();
+        let gain = fit.iterate(&counts).unwrap();
         let ended = gain.converged(before, 1e-8);
         before = gain.score;
         ended
@@ -337,7 +337,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
             pool.install(|| {
                 let mut fit = begin(&settings(solver), &counts, &l, &f).unwrap();
                 let scores: Vec<f64> = (0..5)
-                    .map(|_| fit.iterate(&counts, Reading::InPlace).unwrap().score)
+                    .map(|_| fit.iterate(&counts).unwrap().score)
                     .collect();
                 (scores, fit.topics())
             })
@@ -356,7 +356,7 @@ fn one_topic_is_the_frequency_of_terms() {
     for solver in [Solver::Em, Solver::CoordinateDescent] {
         let mut fit = begin(&settings(solver), &counts, &l, &f).unwrap();
         for _ in 0..3 {
-            fit.iterate(&counts, Reading::InPlace).unwrap();
+            fit.iterate(&counts).unwrap();
         }
         let (_, f) = fit.topics();
         for term in 0..12 {
