@@ -6,14 +6,16 @@ use crate::display::{Card, bytes};
 use crate::error::{Error, Result};
 use crate::memory::free_memory;
 
-/// What is left to others where no budget is given: a tenth of what is free, and at least this.
+/// What is left to others where no budget is given: a tenth of what is free, and at least this, or a quarter of what is
+/// free where that is less.
 const LEAST_MARGIN: u64 = 256 << 20;
 
 /// How much memory a fit may take: RAM, and VRAM of the card.
 ///
 /// RAM is the anonymous memory of the whole process, that of the kernel and its libraries included: what a container's
 /// limit counts, without the pages of files that the system can take back. Left out, it is what the process has and the
-/// machine (or its control group) has free now, less a margin of a tenth of the free memory and at least 256 MiB.
+/// machine (or its control group) has free now, less a margin: a tenth of what is free, and at least 256 MiB,
+/// or a quarter of what is free where that is less.
 ///
 /// VRAM is what this process takes of the card; left out, nine tenths of what is free there. On a machine without a
 /// card a budget of VRAM stands for one: the plan shows what would live there.
@@ -60,7 +62,7 @@ impl Budget {
             },
         };
         Card::new("Budget")
-            .row("RAM", size(&self.ram, "a tenth and at least 256 MiB"))
+            .row("RAM", size(&self.ram, "a margin"))
             .row("VRAM", size(&self.vram, "a tenth"))
             .show();
     }
@@ -71,7 +73,7 @@ impl Budget {
             Some(text) => parse(text),
             None => {
                 let free = free_memory();
-                Ok(held + free.saturating_sub(LEAST_MARGIN.max(free / 10)))
+                Ok(held + free - (free / 10).max(LEAST_MARGIN.min(free / 4)))
             }
         }
     }

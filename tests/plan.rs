@@ -213,6 +213,10 @@ fn the_smallest_budget_named_is_enough() {
     let roomy = with("1 GiB").plan(&counts).unwrap();
     assert!(roomy.micro_batch() == 2_000 && roomy.peak_ram() > plan.peak_ram());
     assert!(error.place().unwrap().contains("F's moments"), "{error}");
+    // Nearly enough: with fewer topics it would do.
+    let nearly: u64 = least.trim_end_matches(" MiB").parse().unwrap();
+    let nearly = with(&format!("{} MiB", nearly - 2)).plan(&counts);
+    let remedy = nearly.unwrap_err().remedy().unwrap().to_string();
     let fewer = remedy.split("use k = ").nth(1).unwrap();
     let fewer = fewer.split(' ').next().unwrap().parse::<usize>().unwrap();
     assert!((1..30).contains(&fewer));

@@ -8,7 +8,7 @@ use crate::plan::{Item, Shape, When};
 /// their gradients. These numbers were measured with the CPU backend (the test below).
 const BATCH_TABLES: u64 = 5;
 /// The same for tables of topics x terms, beside F itself, its moments and its gradient.
-const F_TABLES: u64 = 3;
+const F_TABLES: u64 = 2;
 
 impl<B: FusedLoss> TensorStep<B> {
     /// What lives on the device. `padded`: rows begin at the addresses that CUDA's runtime chooses.
