@@ -86,7 +86,6 @@ impl Shuffle {
     }
 
     /// Bytes of memory that the buffers take.
-    #[allow(dead_code)]
     pub(crate) fn bytes(&self, counts: &Counts, batch_size: usize) -> Result<u64> {
         let documents = self.documents(batch_size).min(counts.documents()) as u64;
         Ok(documents * (2 * row_bytes(counts)? + NUMBERS) + STAGE as u64)
