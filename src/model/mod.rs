@@ -288,8 +288,7 @@ impl TopicModel {
         } else {
             self.run(
                 counts,
-                device,
-                placement,
+                (device, placement),
                 beginning.state,
                 beginning.position,
                 &mut *self.source(settings, counts)?,
@@ -356,8 +355,7 @@ impl TopicModel {
     fn run(
         &self,
         counts: &Counts,
-        device: Resolved,
-        placement: Placement,
+        (device, placement): (Resolved, Placement),
         state: State,
         position: Position,
         source: &mut dyn Source,

@@ -123,7 +123,7 @@ simd_dispatch! {
         // From the weights: what the steps have added to the rates and taken away leaves rounding behind.
         let mut end = objective(weights, against.pulls, gathered, counts, rates);
         // Lost more than rounding explains.
-        if !(end >= start - 1e-6 * total) {
+        if end.is_nan() || end < start - 1e-6 * total {
             weights.copy_from_slice(&scratch.before);
             objective(weights, against.pulls, gathered, counts, rates);
             for (topic, column) in gathered.chunks_exact(stride).enumerate() {
