@@ -57,7 +57,8 @@ pub enum Solver {
     CoordinateDescent,
     /// The one that reaches the best likelihood, by measurement: coordinate descent that leaves local maxima again, by
     /// adding topics where documents are explained worst and merging those that are most alike (splits and merges, Ueda
-    /// et al. 2000), and that starts again elsewhere when such trials bring nothing, until eight starts in a row were no better. Streamed counts: as `CoordinateDescent`.
+    /// et al. 2000), and by further random starts, until eight starts in a row have brought nothing. Counts in a file
+    /// that is streamed: as `CoordinateDescent`.
     Auto,
 }
 
