@@ -60,8 +60,7 @@ pub(super) fn iterate(
     let documents = counts.documents();
     // Losses are a mean over batches, as tinytopics'.
     let batches = documents.div_ceil(settings.batch_size) as f64;
-    let began = Instant::now();
-    let mut epoch_began = began;
+    let mut epoch_began = Instant::now();
     let start = Start {
         epochs: settings.epochs,
         documents,
@@ -80,7 +79,6 @@ pub(super) fn iterate(
             &gain,
             position.epoch + 1,
             (documents, tokens, batches),
-            began,
             epoch_began,
         );
         epoch_began = Instant::now();
@@ -117,7 +115,6 @@ fn report(
     gain: &Gain,
     epoch: usize,
     (documents, tokens, batches): (usize, f64, f64),
-    began: Instant,
     epoch_began: Instant,
 ) -> EpochReport {
     EpochReport {
@@ -126,7 +123,6 @@ fn report(
         log_likelihood_per_token: gain.score / tokens,
         learning_rate: 0.0,
         seconds: epoch_began.elapsed().as_secs_f64(),
-        elapsed: began.elapsed().as_secs_f64(),
         memory: process_memory().anonymous,
     }
 }

@@ -251,7 +251,7 @@ impl TopicModel {
         watching: Watching,
         watch: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
-        let settings = &self.settings_in_use(counts)?;
+        let settings = &self.settings;
         let mut keeper = match &self.checkpoint {
             Some(path) => Some(Keeper::new(
                 path,

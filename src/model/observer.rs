@@ -30,8 +30,6 @@ pub(crate) struct EpochReport {
     pub(crate) learning_rate: f64,
     /// Wall time of the epoch.
     pub(crate) seconds: f64,
-    /// Wall time since this process took up the fit.
-    pub(crate) elapsed: f64,
     /// Anonymous memory of the process, in bytes.
     pub(crate) memory: u64,
 }

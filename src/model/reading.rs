@@ -24,13 +24,6 @@ impl TopicModel {
         self
     }
 
-    /// The settings with the way of reading that these counts get. A continued fit keeps that of its beginning.
-    pub(super) fn settings_in_use(&self, counts: &Counts) -> Result<Settings> {
-        let mut settings = self.settings.clone();
-        settings.reading = settings.reading.resolve(counts, settings.batch_size)?;
-        Ok(settings)
-    }
-
     pub(super) fn source<'a>(
         &self,
         settings: &Settings,

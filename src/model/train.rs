@@ -32,8 +32,7 @@ pub(crate) fn train(
     let tokens = counts.summary()?.total();
     let documents = counts.documents();
     let batches = documents.div_ceil(settings.batch_size);
-    let began = Instant::now();
-    let mut epoch_began = began;
+    let mut epoch_began = Instant::now();
     // tinytopics sets the rate after a step, from that step's own time: a step runs at the time of the one before.
     let mut time = position.last_step(batches);
     let start = Start {
@@ -60,7 +59,6 @@ pub(crate) fn train(
                 log_likelihood_per_token: (documents as f64 - position.loss) / tokens,
                 learning_rate,
                 seconds: position.seconds + epoch_began.elapsed().as_secs_f64(),
-                elapsed: began.elapsed().as_secs_f64(),
                 memory: process_memory().anonymous,
             };
             for observer in observers.iter_mut() {
