@@ -7,11 +7,8 @@
 //! (Newton's own step, that of Lin and Boutros 2018, only doubles a coordinate that starts near zero.) From the right
 //! it may, so a row that has lost is taken back and moved by a step of expectation-maximisation, which cannot lose.
 
-use crate::model::vector::{LANES, ln};
+use crate::model::vector::{LANES, larger, ln, reciprocal};
 use crate::simd::simd_dispatch;
-
-/// Values summed side by side: long enough that the loop over them is worth vector registers.
-const WIDE: usize = 4 * LANES;
 
 /// The smallest rate: keeps quotients finite.
 const TINY: f32 = 1e-30;
@@ -104,19 +101,22 @@ simd_dispatch! {
         scratch.before.extend_from_slice(weights);
         let start = objective(weights, against.pulls, gathered, counts, rates);
         outcome.moved = 0.0;
+        // A coordinate's step reaches the rates while the next coordinate's slope is summed: one pass for both.
+        let mut step = Step { column: &gathered[..stride], change: 0.0, weight: 0.0 };
         for sweep in 0..against.sweeps {
             for (topic, column) in gathered.chunks_exact(stride).enumerate() {
-                let (slope, bend) = derivatives(column, rates, counts);
+                let (slope, bend) = derivatives(column, rates, counts, &step);
+                step = Step { column, change: 0.0, weight: 0.0 };
                 let (old, pull) = (weights[topic], against.pulls[topic]);
                 if sweep == 0 {
                     outcome.moved += f64::from(old) * f64::from((slope - pull).abs());
                 }
-                let new = (old + (slope - pull) / bend * (slope / pull)).max(floor);
+                let new = (old + (slope - pull) * slope / (bend * pull)).max(floor);
                 let change = new - old;
                 // A topic that has nothing here, or nothing at all, stays.
                 if bend > 0.0 && pull > 0.0 && change != 0.0 && change.is_finite() {
                     weights[topic] = new;
-                    shift(change, new, column, rates);
+                    step = Step { column, change, weight: new };
                 }
             }
         }
@@ -126,8 +126,9 @@ simd_dispatch! {
         if end.is_nan() || end < start - 1e-6 * total {
             weights.copy_from_slice(&scratch.before);
             objective(weights, against.pulls, gathered, counts, rates);
+            let still = Step { column: &gathered[..stride], change: 0.0, weight: 0.0 };
             for (topic, column) in gathered.chunks_exact(stride).enumerate() {
-                let (slope, _) = derivatives(column, rates, counts);
+                let (slope, _) = derivatives(column, rates, counts, &still);
                 let moved = weights[topic] * slope / against.pulls[topic];
                 if moved.is_finite() {
                     weights[topic] = moved.max(floor);
@@ -178,16 +179,25 @@ fn objective(
     counts: &[f32],
     rates: &mut [f32],
 ) -> f64 {
-    rates.fill(0.0);
-    for (column, &weight) in gathered.chunks_exact(rates.len()).zip(weights) {
-        for (rate, value) in rates.iter_mut().zip(column) {
-            *rate += weight * value;
+    let stride = rates.len();
+    let blocks = rates.as_chunks_mut::<LANES>().0.iter_mut();
+    let mut total = 0.0;
+    for (block, (rates, counts)) in blocks.zip(registers(counts)).enumerate() {
+        let mut sums = [0.0f32; LANES];
+        for (column, &weight) in gathered.chunks_exact(stride).zip(weights) {
+            let values = &registers(column)[block];
+            for lane in 0..LANES {
+                sums[lane] = weight.mul_add(values[lane], sums[lane]);
+            }
         }
+        let mut logarithms = [0.0f32; LANES];
+        for lane in 0..LANES {
+            rates[lane] = larger(sums[lane], TINY);
+            logarithms[lane] = counts[lane] * ln(rates[lane]);
+        }
+        total += f64::from(sum(logarithms));
     }
-    for rate in rates.iter_mut() {
-        *rate = rate.max(TINY);
-    }
-    likelihood(rates, counts) - pulled(weights, pulls)
+    total - pulled(weights, pulls)
 }
 
 #[inline(always)]
@@ -198,55 +208,37 @@ fn pulled(weights: &[f32], pulls: &[f32]) -> f64 {
         .sum()
 }
 
-#[inline(always)]
-fn likelihood(rates: &[f32], counts: &[f32]) -> f64 {
-    let mut total = 0.0;
-    for (rates, counts) in rates.chunks(WIDE).zip(counts.chunks(WIDE)) {
-        let mut logarithms = [0.0f32; WIDE];
-        for ((logarithm, rate), count) in logarithms.iter_mut().zip(rates).zip(counts) {
-            *logarithm = count * ln(*rate);
-        }
-        total += f64::from(wide_sum(&logarithms));
-    }
-    total
+/// A coordinate on its way to a new value.
+struct Step<'a> {
+    column: &'a [f32],
+    change: f32,
+    weight: f32,
 }
 
-/// The slope G along a coordinate, and how fast it falls.
+/// Takes the step that is due, then the slope G along a coordinate, and how fast it falls. A rate is never smaller than
+/// what the moved coordinate gives, whatever cancels.
 #[inline(always)]
-fn derivatives(column: &[f32], rates: &[f32], counts: &[f32]) -> (f32, f32) {
-    let (mut slope, mut bend) = ([0.0f32; WIDE], [0.0f32; WIDE]);
-    let parts = column.chunks(WIDE).zip(rates.chunks(WIDE));
-    for ((column, rates), counts) in parts.zip(counts.chunks(WIDE)) {
-        let sums = slope.iter_mut().zip(&mut bend);
-        for (((value, rate), count), (slope, bend)) in
-            column.iter().zip(rates).zip(counts).zip(sums)
-        {
-            let ratio = value / rate;
-            let part = count * ratio;
-            *slope += part;
-            *bend += part * ratio;
-        }
-    }
-    (wide_sum(&slope), wide_sum(&bend))
-}
-
-/// Follows a coordinate to its new value. A rate is never smaller than what this coordinate gives, whatever cancels.
-#[inline(always)]
-fn shift(change: f32, new: f32, column: &[f32], rates: &mut [f32]) {
-    for (rate, value) in rates.iter_mut().zip(column) {
-        *rate = (*rate + change * value).max(new * value).max(TINY);
-    }
-}
-
-#[inline(always)]
-fn wide_sum(values: &[f32; WIDE]) -> f32 {
-    let mut total = [0.0f32; LANES];
-    for part in values.as_chunks::<LANES>().0 {
+fn derivatives(column: &[f32], rates: &mut [f32], counts: &[f32], step: &Step<'_>) -> (f32, f32) {
+    let (mut slope, mut bend) = ([0.0f32; LANES], [0.0f32; LANES]);
+    let rates = rates.as_chunks_mut::<LANES>().0.iter_mut();
+    let parts = rates.zip(registers(counts)).zip(registers(step.column));
+    for (((rates, counts), moved), column) in parts.zip(registers(column)) {
         for lane in 0..LANES {
-            total[lane] += part[lane];
+            let rate = step.change.mul_add(moved[lane], rates[lane]);
+            let rate = larger(larger(rate, step.weight * moved[lane]), TINY);
+            rates[lane] = rate;
+            let ratio = column[lane] * reciprocal(rate);
+            let part = counts[lane] * ratio;
+            slope[lane] += part;
+            bend[lane] = part.mul_add(ratio, bend[lane]);
         }
     }
-    sum(total)
+    (sum(slope), sum(bend))
+}
+
+#[inline(always)]
+fn registers(values: &[f32]) -> &[[f32; LANES]] {
+    values.as_chunks::<LANES>().0
 }
 
 /// The sum of an array, in halves: an order that vectors can follow.

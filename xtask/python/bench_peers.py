@@ -1,6 +1,6 @@
 """Runs our benchmark and the peers on the same work, in turns, and keeps benches/peers.json and benches/peers.md.
 
-usage: bench_peers.py PEERS.PY PEERS_PYTHON NIPS.npz FOLDER [ROW ...]     in the repository's root
+usage: bench_peers.py PEERS.PY PEERS_PYTHON NIPS.npz FOLDER [ROW ...]     in the repository's root, by Jupyter's Python
 
 Without names every row is measured; with names those rows alone, and the others stay as they were recorded.
 """
@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from jupyter_client.manager import start_new_kernel
+
 # Seeds mean the same on both sides: the same start and the same batches.
 SEEDS = [42, 1, 2, 3, 4]
 ROWS = {}
@@ -28,8 +30,9 @@ def row(function):
 class Bench:
     """Both sides, and a folder for counts that they share."""
 
-    def __init__(self, peers, python, nips, scratch):
-        self.peers, self.python, self.nips, self.scratch = peers, python, nips, pathlib.Path(scratch)
+    def __init__(self, peers, python, nips, records, scratch):
+        self.peers, self.python, self.nips = peers, python, nips
+        self.records, self.scratch = pathlib.Path(records).resolve(), pathlib.Path(scratch)
 
     def peer(self, *words):
         return self.run([self.python, self.peers, *map(str, words)])
@@ -62,6 +65,11 @@ def median(runs, key):
     return statistics.median(run[key] for run in runs)
 
 
+def needed(run, times=1):
+    """What our side's formulas need, for the part of the machine that it uses."""
+    return {"operations": run["operations"] * times, "bytes": run["bytes"] * times}
+
+
 @row
 def generator(bench):
     theirs = [bench.peer("synthetic", 5000, 20000, 10, 1, 65536) for _ in range(3)]
@@ -73,6 +81,7 @@ def generator(bench):
             "tinytopics": median(theirs, "generate_seconds"),
             "topicbook": median(ours, "generate_seconds"),
         },
+        "needed": needed(ours[0]),
         "must": 12,
     }
 
@@ -89,6 +98,7 @@ def synthetic(bench, n, m, k, epochs, length, must):
         "work": f"synthetic {n} x {m}, k {k}, length {length:,}, batch 16, {epochs} epochs",
         "unit": "s an epoch",
         "times": {name: median(run, "seconds_per_epoch") for name, run in runs.items()},
+        "needed": needed(runs["topicbook"][0]),
         "must": must,
         "quality": {
             "what": "final loss, lower is better",
@@ -122,6 +132,7 @@ def nips(bench):
         "work": f"NIPS, k 10, batch 16, 200 epochs (seeds {', '.join(map(str, SEEDS))})",
         "unit": "s",
         "times": times,
+        "needed": needed(ours[0], 200),
         "must": 6,
         "scores": {name: [run["score"] for run in run] for name, run in runs.items()},
         "quality": {
@@ -149,6 +160,8 @@ def nips_solver(bench):
         "work": f"NIPS, k 10, Solver::Auto: to a score of {target:,}; NMF by 200 rounds, LDA by 20",
         "unit": "s",
         "times": {"scikit-learn NMF": nmf["seconds"], "scikit-learn LDA": lda["seconds"], "topicbook": time},
+        # An iteration's, over the whole run.
+        "needed": needed(ours[0], ours[0]["iterations"] * time / ours[0]["seconds"]),
         "seconds_to_target": times,
         "scores": {"topicbook": scores},
         "quality": {
@@ -163,13 +176,61 @@ def nips_solver(bench):
 @row
 def growth(bench):
     """What an iteration of each solver costs: one size grown at a time."""
-    costs = bench.our("growth")["growth"]
-    middle = {cost["solver"]: cost["seconds_an_iteration"] for cost in costs if cost["grown"] == "all"}
+    told = bench.our("growth", bench.records)
+    middle = {}
+    for cost in told["costs"]:
+        middle.setdefault(cost["solver"], cost)
+    costs = list(middle.values())
     return {
-        "work": "one iteration on 2000 x 5000, k 10, length 200: expectation-maximisation beside coordinate descent",
+        "work": "one iteration on 2000 x 5000, k 10, length 200: an epoch of AdamW beside coordinate descent",
         "unit": "s",
-        "times": {"em": middle["em"], "topicbook": middle["descent"]},
-        "costs": costs,
+        "times": {costs[0]["solver"]: costs[0]["seconds"], "topicbook": costs[2]["seconds"]},
+        "needed": needed(costs[2]),
+        "growth": told,
+    }
+
+
+CELL = """
+let began = std::time::Instant::now();
+let fit = TopicModel::new(10).epochs(200).seed(42).quiet().fit(&counts)?;
+println!("{}", began.elapsed().as_secs_f64());
+"""
+
+
+@row
+def notebook(bench):
+    """The same fit in a cell of our kernel and in a program of its own."""
+    manager, client = start_new_kernel(kernel_name="topicbook", startup_timeout=600)
+    said = []
+
+    def listen(message):
+        if message["msg_type"] == "stream":
+            said.append(message["content"]["text"])
+
+    def run(code):
+        reply = client.execute_interactive(code, timeout=600, output_hook=listen)
+        if reply["content"]["status"] != "ok":
+            sys.exit(f"the cell failed: {reply['content']}")
+
+    try:
+        run("use topicbook::prelude::*;")
+        run(f'let counts = Counts::open("{pathlib.Path(bench.nips).resolve()}")?; counts.summary()?;')
+        cells, programs = [], []
+        for _ in range(3):
+            programs.append(bench.our("counts", bench.nips, 10, 200, 42, "fused"))
+            said.clear()
+            run(CELL)
+            cells.append(float("".join(said).split()[-1]))
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    times = {"in a program": median(programs, "seconds"), "topicbook": statistics.median(cells)}
+    return {
+        "work": "NIPS, k 10, batch 16, 200 epochs, in a cell of the kernel, beside a program of its own",
+        "unit": "s",
+        "times": times,
+        "needed": needed(programs[0], 200),
+        "must": 1 / 1.1,
     }
 
 
@@ -195,11 +256,12 @@ def main(peers, python, nips, folder, *names):
     path = folder / "peers.json"
     record = json.loads(path.read_text()) if names else {"rows": {}}
     record |= {"machine": machine(), "versions": versions(python)}
+    record["ceiling"] = Bench(peers, python, nips, folder, folder).our("ceiling")
     for name in names or ROWS:
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as scratch:
             when = {"date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
-            record["rows"][name] = when | ROWS[name](Bench(peers, python, nips, scratch))
+            record["rows"][name] = when | ROWS[name](Bench(peers, python, nips, folder, scratch))
         print(json.dumps(record["rows"][name]), flush=True)
     # Recorded rows keep the order in which they stand here.
     record["rows"] = {name: record["rows"][name] for name in ROWS if name in record["rows"]}
@@ -221,8 +283,15 @@ def table(record):
         " tensor path on NIPS (1). *topicbook* is what a fit on the CPU does; the *tensor path* is its reference, Burn's"
         " tensors with automatic differentiation.",
         "",
-        "| work | unit | peer | topicbook | times faster | asked | tensor path | day, load before |",
-        "|---|---|---|---|---|---|---|---|",
+        "The last columns but one say what part of the machine is used: floating-point operations and bytes that the"
+        " formulas need (`benches/peers/need.rs`) over time, of the peaks measured in the same run, which are"
+        f" {1e-9 * record['ceiling']['operations_per_second']:.0f} Gflop/s by multiply-adds and"
+        f" {1e-9 * record['ceiling']['bytes_per_second']:.1f} GB/s by reading and writing. What fits the caches moves"
+        " faster than that.",
+        "",
+        "| work | unit | peer | topicbook | times faster | asked | tensor path | of the operations | of the memory"
+        " | day, load before |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in record["rows"].values():
         times = dict(row["times"])
@@ -230,7 +299,8 @@ def table(record):
         tensor = f"{times['tensor path']:.3g}" if "tensor path" in times else "-"
         lines.append(
             f"| {row['work']} | {row['unit']} | {peer} {times[peer]:.3g} | {times['topicbook']:.3g}"
-            f" | {faster(row):.3g} | {row.get('must', '-')} | {tensor} | {row['date']}, {row['load_before']:.2f} |"
+            f" | {faster(row):.3g} | {asked(row)} | {tensor} | {parts(row, record['ceiling'])}"
+            f" | {row['date']}, {row['load_before']:.2f} |"
         )
     lines += ["", "Quality, from the same runs:", "", "| work | what | asked | seen |", "|---|---|---|---|"]
     for row in record["rows"].values():
@@ -241,26 +311,54 @@ def table(record):
     for row in record["rows"].values():
         for name, scores in row.get("scores", {}).items():
             lines += ["", f"{row['work']}: {name} {', '.join(f'{score:,.0f}' for score in scores)}."]
-    costs = record["rows"].get("growth", {}).get("costs", [])
-    if costs:
-        lines += growth_lines(costs)
+    told = record["rows"].get("growth", {}).get("growth")
+    if told:
+        lines += growth_lines(told)
     return "\n".join(lines) + "\n"
 
 
-def growth_lines(costs):
+def asked(row):
+    return f"{row['must']:.3g}" if "must" in row else "-"
+
+
+def parts(row, ceiling):
+    if "needed" not in row:
+        return "- | -"
+    time = row["times"]["topicbook"]
+    return " | ".join(
+        f"{100 * row['needed'][what] / time / ceiling[f'{what}_per_second']:.0f}%" for what in ("operations", "bytes")
+    )
+
+
+def growth_lines(told):
     lines = [
         "",
-        "One iteration of a solver, one size grown at a time. Work grows with nonzeros x k: nanoseconds by both should"
-        " stay as they are. Operations and bytes are those that the formulas need.",
+        "## What an iteration costs",
         "",
-        "| solver | grown | n | m | k | nonzeros | ms | ns a nonzero and topic | GFLOP/s | GB/s |",
+        "One size grown at a time, from 2,000 x 5,000 with k 10 and 200 tokens a document. Points are measured; lines are"
+        " what the sizes predict, with two costs fitted for each solver to all points at once:",
+        "",
+        "| | ns a nonzero count and topic | ns of | |",
+        "|---|---|---|---|",
+    ]
+    for law in told["laws"]:
+        lines.append(
+            f"| {law['solver']} | {law['nanoseconds_a_nonzero_and_topic']:.2f} | {law['rest']}"
+            f" | {law['nanoseconds_of_the_rest']:.2f} |"
+        )
+    lines += [
+        "",
+        "![Cost against documents, terms, topics and density](growth.svg)",
+        "",
+        "| solver | grown | n | m | k | nonzeros | ms | predicted | Gflop/s | GB/s |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for cost in sorted(costs, key=lambda cost: (cost["solver"], cost["grown"])):
+    for cost in told["costs"]:
+        seconds = cost["seconds"]
         lines.append(
-            f"| {cost['solver']} | {cost['grown']} | {cost['documents']:,} | {cost['terms']:,} | {cost['topics']}"
-            f" | {cost['nonzeros']:,.0f} | {1e3 * cost['seconds_an_iteration']:.1f}"
-            f" | {cost['nanoseconds_a_nonzero_and_topic']:.2f} | {cost['gigaflops']:.1f} | {cost['gigabytes_a_second']:.1f} |"
+            f"| {cost['solver']} | {cost['grown']} | {cost['documents']:,.0f} | {cost['terms']:,.0f}"
+            f" | {cost['topics']:.0f} | {cost['nonzeros']:,.0f} | {1e3 * seconds:.1f} | {1e3 * cost['predicted']:.1f}"
+            f" | {1e-9 * cost['operations'] / seconds:.1f} | {1e-9 * cost['bytes'] / seconds:.1f} |"
         )
     return lines
 

@@ -45,8 +45,9 @@ pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     }
     let python = peers_python(places, &shared)?;
     run(ours(places, "peers").arg("--no-run"))?;
-    setup::python(places)?;
-    run(command(places.python_exe())
+    // A fit in a cell is among the rows.
+    setup::all(places)?;
+    run(setup::jupyter(places, "python")
         .arg(places.root.join("xtask/python/bench_peers.py"))
         .args([&peers, &python, &nips, &places.root.join("benches")])
         .args(rows)
@@ -73,9 +74,9 @@ pub fn memory(places: &Places) -> Result<()> {
     done
 }
 
-/// The fused step against the machine's measured peaks, and how optimizers grow with the number of documents.
-pub fn fused(places: &Places) -> Result<()> {
-    run(ours(places, "fused")
+/// How optimizers grow with the number of documents.
+pub fn optimizers(places: &Places) -> Result<()> {
+    run(ours(places, "optimizers")
         .arg("--")
         .arg(places.root.join("benches")))
 }

@@ -34,7 +34,7 @@ cargo xtask <command>
   bench memory     fits to counts larger than the memory they get; the record goes to benches/memory.json and memory.md
   bench peers [row ...]
                    fits and generates beside the peers; the record goes to benches/peers.json and peers.md
-  bench fused      the fused step against the machine's peaks, optimizers against documents: fused.json and fused.md
+  bench optimizers optimizers against the number of documents; the record goes to benches/optimizers.json and .md
   doctor           looks for processor, memory, driver and cards, and fits a small model on each
   corpus           gathers the texts of notebook 05 into build/
 
@@ -68,7 +68,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "plain"] => bench::plain(&Places::of_xtask()?)?,
         ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
-        ["bench", "fused"] => bench::fused(&Places::of_xtask()?)?,
+        ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,
         ["doctor"] => doctor(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),

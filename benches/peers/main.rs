@@ -6,14 +6,24 @@
 //! peers synthetic X.npy K EPOCHS PATH     a fit to counts that a peer generated
 //! peers counts FILE.npz K EPOCHS SEED PATH
 //! peers solver FILE.npz K SEED SOLVER SECONDS TARGET   the time to a score, and the best score within a time
-//! peers growth                            what an iteration of each solver costs, against n, m, k and density
+//! peers growth FOLDER                     what an iteration costs against n, m, k and density, drawn into FOLDER
+//! peers ceiling                           what the machine can do at most
 //! ```
 //! PATH is `fused` (what a fit on the CPU does) or `tensor` (Burn's tensors and automatic differentiation).
 
+#[path = "../shared/ceiling.rs"]
+mod ceiling;
+mod drawing;
+mod growth;
+mod need;
+
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, replay};
+
+use need::{Need, Size};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args()
@@ -45,7 +55,8 @@ fn main() -> Result<()> {
             number(seconds) as f64,
             target.parse().unwrap_or(f64::NAN),
         )?,
-        ["growth"] => growth()?,
+        ["growth", folder] => growth::growth(Path::new(folder))?,
+        ["ceiling"] => ceiling::ceiling().record(),
         // `cargo test` and `cargo bench` without arguments have nothing to compare.
         _ => return Ok(()),
     };
@@ -65,7 +76,9 @@ fn generate(documents: usize, terms: usize, topics: usize, length: usize) -> Res
         (mean / length as f64 - 1.0).abs() < 0.01,
         "mean length {mean}"
     );
-    Ok(json!({ "generate_seconds": seconds }))
+    let mut line = json!({ "generate_seconds": seconds });
+    Need::of_generating(documents, terms, topics).tell(&mut line);
+    Ok(line)
 }
 
 fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> Result<Value> {
@@ -81,12 +94,16 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> 
         other => panic!("no such path: {other}"),
     };
     let seconds = began.elapsed().as_secs_f64();
-    Ok(json!({
+    let mut line = json!({
         "seconds": seconds,
         "seconds_per_epoch": seconds / epochs as f64,
         "last_loss": last_loss,
         "score": score(counts, &l, &f)?,
-    }))
+    });
+    // Of what was timed per epoch, and of the whole.
+    Need::of_adamw(&Size::of(counts, topics)?).tell(&mut line);
+    line["epochs"] = json!(epochs);
+    Ok(line)
 }
 
 /// A fit by a solver, ended after `seconds`; times begin with the fit, with the counts in memory.
@@ -131,89 +148,14 @@ fn solver(
             reached = Some(clock);
         }
     }
-    Ok(json!({
+    let mut line = json!({
         "seconds_to_target": reached,
         "seconds": clock,
         "iterations": per_token.len(),
         "score": score(counts, &fit.l(), &fit.f())?,
-    }))
-}
-
-/// One size at a time is changed. Work grows with nonzeros x k, so nanoseconds by both should stay as they are.
-fn growth() -> Result<Value> {
-    let middle = (2_000, 5_000, 10, 200);
-    let mut sizes = vec![("all", middle)];
-    for factor in [2, 4, 8] {
-        let (n, m, k, length) = middle;
-        sizes.push(("n", (n * factor, m, k, length)));
-        sizes.push(("m", (n, m * factor, k, length)));
-        sizes.push(("k", (n, m, k * factor, length)));
-        sizes.push(("density", (n, m, k, length * factor)));
-    }
-    let mut rows = Vec::new();
-    for (grown, (documents, terms, topics, length)) in sizes {
-        let corpus = Synthetic::new(documents, terms, 10)
-            .avg_doc_length(length)
-            .seed(42)
-            .generate()?;
-        let counts = sparse(&corpus.counts())?;
-        let nonzeros = counts.summary()?.nonzeros() as f64;
-        for (name, solver, flops, bytes) in [
-            // Of each side: rates twice (2), and four rounds of slopes (5) and updates (2); its rows of the other table.
-            (
-                "descent",
-                Solver::CoordinateDescent,
-                2.0 * (2.0 * 2.0 + 4.0 * 7.0),
-                2.0 * 4.0,
-            ),
-            // Rates twice (2), a document's shares and a term's statistics (2 each); F twice, statistics read and written.
-            ("em", Solver::Em, 2.0 * 2.0 + 4.0, 2.0 * 4.0 + 16.0),
-        ] {
-            let fit = TopicModel::new(topics)
-                .solver(solver)
-                .epochs(7)
-                .tolerance(0.0)
-                .seed(1)
-                .quiet()
-                .fit(&counts)?;
-            let history = fit.history().into_inner();
-            let seconds = history
-                .column("seconds")
-                .expect("seconds")
-                .f64()
-                .expect("numbers");
-            // The first has what has to be made once.
-            let mut seconds: Vec<f64> = seconds.into_no_null_iter().skip(1).collect();
-            seconds.sort_by(f64::total_cmp);
-            let seconds = seconds[seconds.len() / 2];
-            let work = nonzeros * topics as f64;
-            rows.push(json!({
-                "solver": name, "grown": grown, "documents": documents, "terms": terms, "topics": topics,
-                "nonzeros": nonzeros, "density": nonzeros / documents as f64 / terms as f64,
-                "seconds_an_iteration": seconds,
-                "nanoseconds_a_nonzero_and_topic": 1e9 * seconds / work,
-                "gigaflops": 1e-9 * flops * work / seconds,
-                "gigabytes_a_second": 1e-9 * (bytes * work + 16.0 * nonzeros) / seconds,
-            }));
-        }
-    }
-    Ok(json!({ "growth": rows }))
-}
-
-/// The same counts, by rows of nonzero counts.
-fn sparse(counts: &Counts) -> Result<Counts> {
-    let (documents, terms) = counts.shape();
-    let mut row = vec![0.0; terms];
-    let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-    for document in 0..documents {
-        counts.fill_rows(&[document], &mut row)?;
-        for (column, value) in row.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-            columns.push(column as u32);
-            values.push(*value);
-        }
-        starts.push(values.len() as u64);
-    }
-    Counts::csr(documents, terms, starts, columns, values)
+    });
+    Need::of_descent(&Size::of(counts, topics)?).tell(&mut line);
+    Ok(line)
 }
 
 /// The same fit through Burn's tensors.

@@ -1,0 +1,145 @@
+//! `cargo xtask bench optimizers`: how optimizers grow with the number of documents. Writes `optimizers.json` and
+//! `optimizers.md` into a folder.
+//!
+//! ```text
+//! optimizers FOLDER
+//! optimizers table DOCUMENTS K FOLDER    one epoch, the table behind L in a file in FOLDER: for a run inside a limit
+//! ```
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use topicbook::replay::{self, Path as Way};
+use topicbook::{Counts, Optimizer, Result, TablePlace, TopicModel};
+
+/// Largest table behind L with its moments that is tried, in bytes.
+const LARGEST: usize = 3 << 30;
+/// Terms of the counts that optimizers are compared on.
+const TERMS: usize = 200;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| argument != "--bench")
+        .collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let number = |word: &str| -> usize {
+        word.parse()
+            .unwrap_or_else(|_| panic!("{word} is not a number"))
+    };
+    match words.as_slice() {
+        [folder] => record(Path::new(folder)),
+        ["table", documents, topics, folder] => {
+            table(number(documents), number(topics), Path::new(folder))
+        }
+        // `cargo test` without arguments has nothing to measure.
+        _ => Ok(()),
+    }
+}
+
+/// One epoch with the table behind L in a file, by row-wise AdamW.
+fn table(documents: usize, topics: usize, folder: &Path) -> Result<()> {
+    let counts = few_terms(documents)?;
+    let began = Instant::now();
+    let fit = TopicModel::new(topics)
+        .epochs(1)
+        .optimizer(Optimizer::RowwiseAdamW)
+        .table_place(TablePlace::File(folder.into()))
+        .quiet()
+        .fit(&counts)?;
+    let steps = documents as f64 / fit.settings().batch_size as f64;
+    println!(
+        "{}",
+        json!({
+            "documents": documents,
+            "topics": topics,
+            "seconds": began.elapsed().as_secs_f64(),
+            "iterations_per_second": steps / fit.seconds(),
+            "log_likelihood_per_token": fit.log_likelihood_per_token(),
+        })
+    );
+    Ok(())
+}
+
+/// Counts of [`TERMS`] terms, five in each document.
+fn few_terms(documents: usize) -> Result<Counts> {
+    let columns =
+        (0..documents).flat_map(|row| (0..5).map(move |i| (row * 7 % 40 + i * 40) as u32));
+    Counts::csr(
+        documents,
+        TERMS,
+        (0..=documents as u64).map(|row| row * 5).collect(),
+        columns.collect(),
+        vec![3.0; documents * 5],
+    )
+}
+
+fn record(folder: &Path) -> Result<()> {
+    let record = json!({ "batch_size": 16, "terms": TERMS, "optimizers": optimizers()? });
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    };
+    write("optimizers.md", markdown(&record));
+    write("optimizers.json", format!("{record:#}\n"));
+    Ok(())
+}
+
+/// Iterations a second at batch 16 over counts of `documents` x 200 with five terms a document.
+fn optimizers() -> Result<Vec<Value>> {
+    let mut rows = Vec::new();
+    for topics in [20, 188] {
+        for documents in [10_000, 100_000, 1_000_000, 10_000_000] {
+            if documents * topics * 12 > LARGEST {
+                continue;
+            }
+            let counts = few_terms(documents)?;
+            let mut row = json!({ "documents": documents, "topics": topics });
+            for (name, way, optimizer) in [
+                ("rowwise_adamw", Way::Fused, Optimizer::RowwiseAdamW),
+                ("adamw", Way::Fused, Optimizer::AdamW),
+                ("burn_adamw", Way::Operation, Optimizer::AdamW),
+            ] {
+                // Burn keeps gradients, moments and copies of them.
+                if way == Way::Operation && documents * topics * 40 > LARGEST {
+                    continue;
+                }
+                let steps = match way {
+                    Way::Fused => 4000,
+                    _ => (20_000_000 / (documents * topics)).clamp(3, 300),
+                };
+                let settings = TopicModel::new(topics).optimizer(optimizer).settings();
+                row[name] = json!(replay::iterations(way, &settings, &counts, steps)?);
+            }
+            println!("{row}");
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+fn markdown(record: &Value) -> String {
+    let number = |value: &Value, scale: f64, decimals: usize| match value.as_f64() {
+        Some(value) => format!("{:.decimals$}", value / scale),
+        None => "-".into(),
+    };
+    let mut text = String::from(
+        "# Optimizers and the number of documents\n\n\
+         `cargo xtask bench optimizers`: iterations a second, batch 16, 200 terms, five of them in a document. Tables \
+         behind L above 3 GiB with their moments are left out.\n\n\
+         | documents | k | row-wise AdamW | dense AdamW, asleep rows by formula | dense AdamW, Burn's |\n\
+         |---|---|---|---|---|\n",
+    );
+    for row in record["optimizers"].as_array().into_iter().flatten() {
+        text += &format!(
+            "| {} | {} | {} | {} | {} |\n",
+            row["documents"],
+            row["topics"],
+            number(&row["rowwise_adamw"], 1.0, 0),
+            number(&row["adamw"], 1.0, 0),
+            number(&row["burn_adamw"], 1.0, 1),
+        );
+    }
+    text
+}

@@ -1,0 +1,92 @@
+//! Measured points and predicted lines over logarithmic axes, two plots a row.
+
+use std::path::Path;
+
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+pub struct Curve {
+    pub name: String,
+    pub measured: Vec<(f64, f64)>,
+    pub predicted: Vec<(f64, f64)>,
+}
+
+pub struct Plot {
+    /// What grows from left to right.
+    pub across: String,
+    pub curves: Vec<Curve>,
+}
+
+const COLOURS: [RGBColor; 3] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 130, 100),
+];
+
+/// Writes an SVG file. `unit` is that of the vertical axis, which all plots share.
+pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
+    // A font that was refused is reported by the text drawn with it.
+    let _ = register_font(
+        "sans-serif",
+        FontStyle::Normal,
+        epaint_default_fonts::UBUNTU_LIGHT,
+    );
+    let heights = plots
+        .iter()
+        .flat_map(|plot| &plot.curves)
+        .flat_map(|curve| curve.measured.iter().chain(&curve.predicted))
+        .map(|point| point.1);
+    let low = heights.clone().fold(f64::INFINITY, f64::min) / 1.5;
+    let high = heights.fold(0.0, f64::max) * 1.5;
+    let root = SVGBackend::new(path, (1100, 820)).into_drawing_area();
+    root.fill(&WHITE).expect("a white ground");
+    for (number, (plot, area)) in plots.iter().zip(root.split_evenly((2, 2))).enumerate() {
+        let across = plot.curves.iter().flat_map(|curve| &curve.measured);
+        let left = across
+            .clone()
+            .map(|point| point.0)
+            .fold(f64::INFINITY, f64::min)
+            / 1.15;
+        let right = across.map(|point| point.0).fold(0.0, f64::max) * 1.15;
+        let mut chart = ChartBuilder::on(&area)
+            .margin(14)
+            .x_label_area_size(44)
+            .y_label_area_size(56)
+            .build_cartesian_2d((left..right).log_scale(), (low..high).log_scale())
+            .expect("axes");
+        chart
+            .configure_mesh()
+            .x_desc(&plot.across)
+            .y_desc(unit)
+            .x_labels(8)
+            .label_style(("sans-serif", 15))
+            .axis_desc_style(("sans-serif", 17))
+            .light_line_style(WHITE)
+            .draw()
+            .expect("a mesh");
+        for (curve, colour) in plot.curves.iter().zip(COLOURS) {
+            chart
+                .draw_series(LineSeries::new(
+                    curve.predicted.clone(),
+                    colour.stroke_width(2),
+                ))
+                .expect("a line");
+            let points = curve.measured.iter();
+            chart
+                .draw_series(points.map(|&point| Circle::new(point, 4, colour.filled())))
+                .expect("points")
+                .label(&curve.name)
+                .legend(move |(x, y)| Circle::new((x + 10, y), 4, colour.filled()));
+        }
+        if number == 0 {
+            chart
+                .configure_series_labels()
+                .position(SeriesLabelPosition::UpperLeft)
+                .label_font(("sans-serif", 15))
+                .background_style(WHITE.mix(0.8))
+                .draw()
+                .expect("names");
+        }
+    }
+    root.present().expect("the picture in its file");
+}

@@ -1,0 +1,100 @@
+//! What the machine can do at most, measured: multiply-adds, and reading and writing memory.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+/// Threads of every benchmark.
+pub const THREADS: usize = 2;
+
+/// The machine's measured peaks, on [`THREADS`] threads.
+pub struct Ceiling {
+    /// Fused multiply-adds in f32, two operations each.
+    pub operations: f64,
+    /// Reading and writing tables of 256 MiB.
+    pub bytes: f64,
+}
+
+impl Ceiling {
+    pub fn record(&self) -> Value {
+        json!({ "operations_per_second": self.operations, "bytes_per_second": self.bytes })
+    }
+}
+
+/// The best of five, on all threads at once: the amount of work over its time.
+fn best(amount: f64, work: impl Fn(usize) + Sync) -> f64 {
+    let once = || {
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let work = &work;
+                scope.spawn(move || work(thread));
+            }
+        });
+        THREADS as f64 * amount / began.elapsed().as_secs_f64()
+    };
+    (0..5).map(|_| once()).fold(0.0, f64::max)
+}
+
+/// Takes about three seconds.
+pub fn ceiling() -> Ceiling {
+    const ROUNDS: usize = 20_000_000;
+    const LENGTH: usize = 1 << 25;
+    let operations = best((ROUNDS * CHAINS * LANES * 2) as f64, |_| {
+        black_box(multiply_adds(ROUNDS));
+    });
+    let tables: Vec<_> = (0..THREADS)
+        .map(|_| std::sync::Mutex::new(vec![1.0f32; LENGTH]))
+        .collect();
+    // Every value is read and written.
+    let bytes = best((LENGTH * 8) as f64, |thread| {
+        if let Ok(mut table) = tables[thread].lock() {
+            for value in table.iter_mut() {
+                *value = *value * 0.5 + 1.0;
+            }
+        }
+    });
+    Ceiling { operations, bytes }
+}
+
+const LANES: usize = 16;
+/// Independent sums: more than the processor keeps under way.
+const CHAINS: usize = 12;
+
+/// As many multiply-adds as the processor's widest registers take.
+fn multiply_adds(rounds: usize) -> f32 {
+    #[inline(always)]
+    fn body(rounds: usize) -> f32 {
+        let mut sums = [[0.0f32; LANES]; CHAINS];
+        let factor = black_box([1.000_000_1f32; LANES]);
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                for (sum, factor) in sum.iter_mut().zip(&factor) {
+                    *sum = sum.mul_add(*factor, *factor);
+                }
+            }
+        }
+        sums.iter().flatten().sum()
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx2,fma")]
+        fn avx512(rounds: usize) -> f32 {
+            body(rounds)
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(rounds: usize) -> f32 {
+            body(rounds)
+        }
+        if std::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has these instructions, as just detected.
+            return unsafe { avx512(rounds) };
+        }
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            // SAFETY: as above.
+            return unsafe { avx2(rounds) };
+        }
+    }
+    body(rounds)
+}
