@@ -7,7 +7,7 @@
 //! (Newton's own step, that of Lin and Boutros 2018, only doubles a coordinate that starts near zero.) From the right
 //! it may, so a row that has lost is taken back and moved by a step of expectation-maximisation, which cannot lose.
 
-use crate::model::vector::{LANES, larger, ln, reciprocal};
+use crate::model::vector::{LANES, each, larger, ln};
 use crate::simd::simd_dispatch;
 
 /// The smallest rate: keeps quotients finite.
@@ -89,12 +89,19 @@ simd_dispatch! {
         }
         let gathered = &mut scratch.gathered[..stride * topics];
         let rates = &mut scratch.rates[..stride];
-        let total: f64 = counts.iter().map(|count| f64::from(*count)).sum();
         // Counts of zero fill the last register up: they change nothing.
         let padded = &mut scratch.counts[..stride];
         padded[..counts.len()].copy_from_slice(counts);
         padded[counts.len()..].fill(0.0);
         let counts = &*padded;
+        // Side by side, and each exact as long as counts are whole numbers: their order does not show.
+        let mut totals = [0.0f64; LANES];
+        for counts in registers(counts) {
+            for lane in 0..LANES {
+                totals[lane] += f64::from(counts[lane]);
+            }
+        }
+        let total: f64 = totals.iter().sum();
         gather(indices, against.table, stride, gathered);
 
         scratch.before.clear();
@@ -186,16 +193,10 @@ fn objective(
         let mut sums = [0.0f32; LANES];
         for (column, &weight) in gathered.chunks_exact(stride).zip(weights) {
             let values = &registers(column)[block];
-            for lane in 0..LANES {
-                sums[lane] = weight.mul_add(values[lane], sums[lane]);
-            }
+            sums = each(|lane| weight.mul_add(values[lane], sums[lane]));
         }
-        let mut logarithms = [0.0f32; LANES];
-        for lane in 0..LANES {
-            rates[lane] = larger(sums[lane], TINY);
-            logarithms[lane] = counts[lane] * ln(rates[lane]);
-        }
-        total += f64::from(sum(logarithms));
+        *rates = each(|lane| larger(sums[lane], TINY));
+        total += f64::from(sum(each(|lane| counts[lane] * ln(rates[lane]))));
     }
     total - pulled(weights, pulls)
 }
@@ -223,15 +224,12 @@ fn derivatives(column: &[f32], rates: &mut [f32], counts: &[f32], step: &Step<'_
     let rates = rates.as_chunks_mut::<LANES>().0.iter_mut();
     let parts = rates.zip(registers(counts)).zip(registers(step.column));
     for (((rates, counts), moved), column) in parts.zip(registers(column)) {
-        for lane in 0..LANES {
-            let rate = step.change.mul_add(moved[lane], rates[lane]);
-            let rate = larger(larger(rate, step.weight * moved[lane]), TINY);
-            rates[lane] = rate;
-            let ratio = column[lane] * reciprocal(rate);
-            let part = counts[lane] * ratio;
-            slope[lane] += part;
-            bend[lane] = part.mul_add(ratio, bend[lane]);
-        }
+        let shifted = each(|lane| step.change.mul_add(moved[lane], rates[lane]));
+        *rates = each(|lane| larger(larger(shifted[lane], step.weight * moved[lane]), TINY));
+        let ratio = each(|lane| column[lane] / rates[lane]);
+        let part = each(|lane| counts[lane] * ratio[lane]);
+        slope = each(|lane| slope[lane] + part[lane]);
+        bend = each(|lane| part[lane].mul_add(ratio[lane], bend[lane]));
     }
     (sum(slope), sum(bend))
 }
