@@ -10,21 +10,19 @@
 //! ```
 //! PATH is `fused` (what a fit on the CPU does) or `tensor` (Burn's tensors and automatic differentiation).
 
+#[path = "support/words.rs"]
+mod words;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, replay};
 
+use words::number;
+
 fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |word: &str| -> usize {
-        word.parse()
-            .unwrap_or_else(|_| panic!("{word} is not a number"))
-    };
+    let words = words::words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let line = match words.as_slice() {
         ["generate", n, m, k, length] => generate(number(n), number(m), number(k), number(length))?,
         ["synthetic", path, k, epochs, step] => {

@@ -48,7 +48,11 @@ pub(super) fn memory(shape: &Shape) -> Vec<Item> {
     let (topics, more) = (shape.topics, shape.topics + ADDED as u64);
     let pair = 4 * topics * (shape.documents + shape.terms);
     let mut items = shared_memory(shape, more);
-    items.push(Item::ram("L and F of the best start before", When::Fit, pair));
+    items.push(Item::ram(
+        "L and F of the best start before",
+        When::Fit,
+        pair,
+    ));
     let best = climb_memory(shape, topics);
     // Best and trial take turns, so that only one of them is in an iteration.
     items.extend(best.into_iter().filter(|item| item.when != When::Pass));

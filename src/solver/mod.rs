@@ -142,7 +142,11 @@ pub(crate) fn memory(solver: Solver, shape: &Shape, streams: bool) -> Vec<Item> 
         _ => one_pass::memory(shape),
     };
     // Dropped once the solver has its own.
-    items.push(Item::ram("the tables that it starts from", When::Starting, both));
+    items.push(Item::ram(
+        "the tables that it starts from",
+        When::Starting,
+        both,
+    ));
     items.push(Item::ram("L and F, rows summing to one", When::End, both));
     items
 }
