@@ -3,76 +3,29 @@
 //!
 //! ```text
 //! optimizers FOLDER
-//! optimizers table DOCUMENTS K FOLDER    one epoch, the table behind L in a file in FOLDER: for a run inside a limit
 //! ```
 
+#[path = "support/few_terms.rs"]
+mod few_terms;
+#[path = "support/words.rs"]
+mod words;
+
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use topicbook::replay::{self, Path as Way};
-use topicbook::{Counts, Optimizer, Result, TablePlace, TopicModel};
+use topicbook::{Optimizer, Result, TopicModel};
+
+use few_terms::{TERMS, few_terms};
 
 /// Largest table behind L with its moments that is tried, in bytes.
 const LARGEST: usize = 3 << 30;
-/// Terms of the counts that optimizers are compared on.
-const TERMS: usize = 200;
-
 fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |word: &str| -> usize {
-        word.parse()
-            .unwrap_or_else(|_| panic!("{word} is not a number"))
-    };
-    match words.as_slice() {
+    match words::words().as_slice() {
         [folder] => record(Path::new(folder)),
-        ["table", documents, topics, folder] => {
-            table(number(documents), number(topics), Path::new(folder))
-        }
         // `cargo test` without arguments has nothing to measure.
         _ => Ok(()),
     }
-}
-
-/// One epoch with the table behind L in a file, by row-wise AdamW.
-fn table(documents: usize, topics: usize, folder: &Path) -> Result<()> {
-    let counts = few_terms(documents)?;
-    let began = Instant::now();
-    let fit = TopicModel::new(topics)
-        .epochs(1)
-        .optimizer(Optimizer::RowwiseAdamW)
-        .table_place(TablePlace::File(folder.into()))
-        .quiet()
-        .fit(&counts)?;
-    let steps = documents as f64 / fit.settings().batch_size as f64;
-    println!(
-        "{}",
-        json!({
-            "documents": documents,
-            "topics": topics,
-            "seconds": began.elapsed().as_secs_f64(),
-            "iterations_per_second": steps / fit.seconds(),
-            "log_likelihood_per_token": fit.log_likelihood_per_token(),
-        })
-    );
-    Ok(())
-}
-
-/// Counts of [`TERMS`] terms, five in each document.
-fn few_terms(documents: usize) -> Result<Counts> {
-    let columns =
-        (0..documents).flat_map(|row| (0..5).map(move |i| (row * 7 % 40 + i * 40) as u32));
-    Counts::csr(
-        documents,
-        TERMS,
-        (0..=documents as u64).map(|row| row * 5).collect(),
-        columns.collect(),
-        vec![3.0; documents * 5],
-    )
 }
 
 fn record(folder: &Path) -> Result<()> {

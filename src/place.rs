@@ -54,6 +54,14 @@ impl std::fmt::Display for TablePlace {
     }
 }
 
+/// Zeros in memory that only take it where they are used: pages come from the system when they are first written.
+pub(crate) fn untouched(length: usize) -> Values {
+    match MmapMut::map_anon(length * size_of::<f32>()) {
+        Ok(map) => Values::Mapped { map, length },
+        Err(_) => Values::Memory(vec![0.0; length]),
+    }
+}
+
 /// The values of a table, wherever they live.
 pub(crate) enum Values {
     Memory(Vec<f32>),

@@ -11,11 +11,13 @@
 //! ```
 //! PATH is `fused` (what a fit on the CPU does) or `tensor` (Burn's tensors and automatic differentiation).
 
-#[path = "../shared/ceiling.rs"]
+#[path = "../support/ceiling.rs"]
 mod ceiling;
 mod drawing;
 mod growth;
 mod need;
+#[path = "../support/words.rs"]
+mod words;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -24,17 +26,11 @@ use serde_json::{Value, json};
 use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, replay};
 
 use need::{Need, Size};
+use words::number;
 
 fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |word: &str| -> usize {
-        word.parse()
-            .unwrap_or_else(|_| panic!("{word} is not a number"))
-    };
+    let words = words::words();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let line = match words.as_slice() {
         ["generate", n, m, k, length] => generate(number(n), number(m), number(k), number(length))?,
         ["synthetic", path, k, epochs, step] => {

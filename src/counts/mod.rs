@@ -287,11 +287,16 @@ impl Counts {
     /// by positioned reads into 33 MB of buffers, so that one which is cut meanwhile is an error. A fit begins with
     /// this pass: for counts that are streamed, one more reading of the file than there are epochs.
     pub fn summary(&self) -> Result<Summary> {
+        self.summary_by(false)
+    }
+
+    /// The same; `streamed` when the counts will be streamed, and so must not be read into memory as a whole.
+    pub(crate) fn summary_by(&self, streamed: bool) -> Result<Summary> {
         if let Some(summary) = self.inner.summary.get() {
             return Ok(summary.clone());
         }
         let _phase = phase("check");
-        let summary = summary::summarise(self)?;
+        let summary = summary::summarise(self, streamed)?;
         Ok(self.inner.summary.get_or_init(|| summary).clone())
     }
 
@@ -388,12 +393,14 @@ impl Counts {
         }
     }
 
-    /// Nonzero counts of a document, on average, as far as the layout tells: all terms of dense counts.
-    pub(crate) fn nonzeros_of_a_document(&self) -> u64 {
-        match &self.inner.store {
-            Store::Dense(_) => self.terms() as u64,
-            Store::Csr(csr) => csr.stored().div_ceil(self.documents() as u64),
-        }
+    /// Nonzero counts of a document, on average, where that is known without a look at them.
+    pub(crate) fn mean_nonzeros(&self) -> Option<usize> {
+        let all = match (&self.inner.store, self.inner.summary.get()) {
+            (Store::Csr(csr), _) => csr.stored(),
+            (_, Some(summary)) => summary.nonzeros(),
+            _ => return None,
+        };
+        usize::try_from(all.div_ceil(self.documents() as u64)).ok()
     }
 
     /// Whether a summary has been made already.

@@ -25,6 +25,8 @@ pub(crate) struct Stored {
     arrangement: Arrangement,
     /// Whether dense rows are kept as their nonzero counts.
     sparse: bool,
+    /// Nonzero counts of a document, on average, where that is known.
+    nonzeros: Option<usize>,
 }
 
 enum Arrangement {
@@ -96,6 +98,7 @@ impl Counts {
             terms: self.terms(),
             arrangement,
             sparse,
+            nonzeros: self.mean_nonzeros(),
         }))
     }
 
@@ -144,14 +147,23 @@ impl Stored {
         }
     }
 
-    /// Makes room for so many rows, where it is known how much they take.
+    /// Makes room for so many rows, as far as it is known how much they take: a buffer that grows would be copied.
     pub(crate) fn reserve(&self, buffer: &mut RowBuffer, rows: usize) {
-        if let RowBuffer::Dense { values, .. } = buffer {
-            with_values!(DenseStore, values, held => {
+        match buffer {
+            RowBuffer::Dense { values, .. } => with_values!(DenseStore, values, held => {
                 if let Held::Memory(values) = held {
                     values.reserve_exact((rows * self.terms).saturating_sub(values.len()));
                 }
-            });
+            }),
+            RowBuffer::Csr(csr) => {
+                csr.indptr.reserve_exact(rows);
+                if let Some(mean) = self.nonzeros {
+                    // These rows may be longer than most; room that is not used takes no memory.
+                    let all = rows * mean + rows * mean / 8;
+                    csr.indices.reserve_exact(all);
+                    csr.values.reserve_exact(all);
+                }
+            }
         }
     }
 

@@ -229,8 +229,8 @@ impl Tally {
 }
 
 /// The counts as rows of a file, where a pass through the map would not be as safe or through memory not as small.
-fn stored(counts: &Counts) -> Result<Option<Stored>> {
-    let fits = || counts.bytes_stored() <= free_memory() / 4;
+fn stored(counts: &Counts, streamed: bool) -> Result<Option<Stored>> {
+    let fits = || !streamed && counts.bytes_stored() <= free_memory() / 4;
     match counts.layout() {
         Layout::Csr if !counts.waits() || fits() => Ok(None),
         _ => counts.stored(false),
@@ -278,7 +278,7 @@ fn tally_rows(part: &Block<'_>, terms: usize, stored: usize, lengths: &mut [f64]
         .reduce(|| Tally::new(terms), Tally::join)
 }
 
-pub(super) fn summarise(counts: &Counts) -> Result<Summary> {
+pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
     let (documents, terms) = counts.shape();
     let mut lengths = vec![0.0; documents];
     let mut tally = Tally::new(terms);
@@ -297,7 +297,7 @@ pub(super) fn summarise(counts: &Counts) -> Result<Summary> {
             false => Ok(()),
         }
     };
-    let passed = match stored(counts)? {
+    let passed = match stored(counts, streamed)? {
         // Dense rows as they are: what f32 would round is added up as well.
         Some(stored) => {
             let block = (READ_BYTES / stored.row_bytes()).max(1) as usize;

@@ -43,6 +43,7 @@ impl Reader {
             access,
             // What fits may stay for the next epoch; what does not would only push out other things, page by page.
             forget: stored.length() > free_memory() / 2,
+            asked: 0,
             piece: (STAGE as u64 / stored.row_bytes()).max(1) as usize,
             stored,
             stage: Stage::new(),
@@ -103,6 +104,8 @@ struct Work {
     forget: bool,
     /// Rows read at once.
     piece: usize,
+    /// In sequential reading, the row up to which the system was asked to read.
+    asked: usize,
     stage: Stage,
     stop: Arc<AtomicBool>,
 }
@@ -131,7 +134,7 @@ impl Work {
                 .map(move |first| first..end.min(first + piece))
         };
         let row = self.stored.row_bytes() as usize;
-        let mut ahead = runs.iter().flat_map(pieces).peekable();
+        let mut ahead = runs.iter().flat_map(pieces);
         let mut ahead_rows = 0;
         for run in runs {
             let mut kept = run.start;
@@ -139,14 +142,25 @@ impl Work {
                 if self.stop.load(Ordering::Relaxed) {
                     return Err(Error::new(ErrorKind::Io, "reading was stopped"));
                 }
-                if self.access == Access::Scattered {
-                    while ahead_rows * row < AHEAD
-                        && let Some(next) = ahead.next()
-                    {
-                        ahead_rows += next.len();
-                        self.stored.prefetch(next)?;
+                match self.access {
+                    Access::Scattered => {
+                        while ahead_rows * row < AHEAD
+                            && let Some(next) = ahead.next()
+                        {
+                            ahead_rows += next.len();
+                            self.stored.prefetch(next)?;
+                        }
+                        ahead_rows -= piece.len();
                     }
-                    ahead_rows -= piece.len();
+                    // What follows is known, also past the end of what was asked for up to now.
+                    Access::Sequential => {
+                        let wanted = (piece.end + AHEAD / row).min(self.stored.documents());
+                        while self.asked < wanted {
+                            let next = self.asked..wanted.min(self.asked + self.piece);
+                            self.asked = next.end;
+                            self.stored.prefetch(next)?;
+                        }
+                    }
                 }
                 self.stored.append(piece.clone(), buffer, &mut self.stage)?;
                 if self.forget && ((piece.end - kept) * row >= BEHIND || piece.end == run.end) {

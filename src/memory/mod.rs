@@ -1,5 +1,6 @@
 //! What this process uses and what the machine has left.
 
+mod allocator;
 mod card;
 mod cgroup;
 mod monitor;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::display::bytes;
 use crate::error::{Error, ErrorKind, Result};
 
+pub(crate) use allocator::release_freed;
 pub(crate) use card::card_memory;
 pub(crate) use monitor::{Handle, Monitor, Phase, phase};
 pub(crate) use profile::{Goal, Profile};
@@ -54,15 +56,6 @@ pub(crate) fn free_memory() -> u64 {
     system.refresh_memory();
     let available = system.available_memory();
     cgroup::tightest().map_or(available, |limit| available.min(limit.free()))
-}
-
-/// Gives back to the system what earlier work has freed, so that the process's memory is what it still holds.
-pub(crate) fn release_freed() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: malloc_trim has no preconditions; it walks the allocator's free lists under its own locks.
-    unsafe {
-        libc::malloc_trim(0);
-    }
 }
 
 /// Refuses `needed` bytes of memory for `what` when fewer are free.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::allocator::keep_nothing_unused;
 use super::{ProcessMemory, field, free_memory, process_memory};
 
 /// Between two samples at first.
@@ -147,6 +148,11 @@ impl Handle {
         }
     }
 
+    /// A look at once, where the most is held only for a moment.
+    pub(crate) fn look(&self) {
+        self.0.look();
+    }
+
     /// What the card's allocator says, from the thread that uses it.
     pub(crate) fn set_vram(&self, in_use: u64, reserved: u64) {
         self.0.vram.store(in_use, Ordering::Relaxed);
@@ -186,6 +192,8 @@ static LISTENING: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
 /// A phase of the library's work, for every scope that is open.
 pub(crate) fn phase(name: &str) -> Phase {
+    // What marks itself as a phase may make large tables.
+    keep_nothing_unused();
     let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
     listening.retain(|shared| shared.strong_count() > 0);
     let open: Vec<Arc<Shared>> = listening.iter().filter_map(Weak::upgrade).collect();
@@ -215,6 +223,7 @@ pub(crate) struct Monitor {
 impl Monitor {
     /// Begins to watch. Where no thread can be started, only the phases' ends are seen.
     pub(crate) fn start() -> Self {
+        keep_nothing_unused();
         let shared = Arc::new(Shared {
             began: Instant::now(),
             log: Mutex::default(),

@@ -12,7 +12,7 @@ use super::train::tell;
 use crate::counts::Counts;
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::memory::process_memory;
+use crate::memory::{Handle, process_memory};
 use crate::place::TablePlace;
 use crate::solver::{self, Gain, Iterate, Solver};
 
@@ -55,6 +55,7 @@ pub(super) fn iterate(
     state: State,
     mut position: Position,
     observers: &mut [&mut dyn Observer],
+    monitor: &Handle,
 ) -> Result<(Matrix, Matrix)> {
     let tokens = counts.summary()?.total();
     let documents = counts.documents();
@@ -108,7 +109,9 @@ pub(super) fn iterate(
         epoch_began,
         &mut |observer, moment| observer.finished(moment),
     );
-    Ok(work.topics())
+    let topics = work.topics();
+    monitor.look();
+    Ok(topics)
 }
 
 fn report(

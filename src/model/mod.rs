@@ -49,9 +49,8 @@ use crate::device::{Device, Resolved};
 use crate::display::Card;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::loader::Source;
 use crate::matrix::Matrix;
-use crate::memory::Profile;
+use crate::memory::{Handle, Profile};
 use crate::plan::Placement;
 use crate::terms::Terms;
 
@@ -283,7 +282,16 @@ impl TopicModel {
             let name = device.to_string();
             let (state, position) = (beginning.state, beginning.position);
             threads()?.install(|| {
-                iterate::iterate(settings, counts, name, state, position, &mut observers)
+                let monitor = watching.monitor.handle();
+                iterate::iterate(
+                    settings,
+                    counts,
+                    name,
+                    state,
+                    position,
+                    &mut observers,
+                    &monitor,
+                )
             })?
         } else {
             self.run(
@@ -291,8 +299,8 @@ impl TopicModel {
                 (device, placement),
                 beginning.state,
                 beginning.position,
-                &mut *self.source(settings, counts)?,
                 &mut observers,
+                &watching.monitor.handle(),
             )?
         };
         drop(memory);
@@ -344,8 +352,8 @@ impl TopicModel {
     }
 
     /// Reads and checks all counts, unless that has been done.
-    pub(crate) fn check_counts(&self, counts: &Counts) -> Result<()> {
-        if counts.summary()?.total() == 0.0 {
+    pub(crate) fn check_counts(&self, counts: &Counts, streamed: bool) -> Result<()> {
+        if counts.summary_by(streamed)?.total() == 0.0 {
             return Err(Error::new(ErrorKind::Value, "all counts are zero")
                 .fix("check that the file holds counts of terms in documents"));
         }
@@ -358,14 +366,22 @@ impl TopicModel {
         (device, placement): (Resolved, Placement),
         state: State,
         position: Position,
-        source: &mut dyn Source,
         observers: &mut [&mut dyn Observer],
+        monitor: &Handle,
     ) -> Result<(Matrix, Matrix)> {
         let settings = &self.settings;
-        let mut train = |step: &mut dyn Step| {
+        let mut source = self.source(settings, counts)?;
+        let train = |step: &mut dyn Step| {
             let device = device.to_string();
-            train::train(settings, counts, device, step, position, source, observers)?;
-            step.topics()
+            let source_now = &mut *source;
+            train::train(
+                settings, counts, device, step, position, source_now, observers,
+            )?;
+            // A stream's buffers go before L and F come.
+            drop(source);
+            let topics = step.topics();
+            monitor.look();
+            topics
         };
         match device {
             Resolved::Cpu => {

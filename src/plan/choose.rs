@@ -27,7 +27,7 @@ pub(crate) struct Shape {
     pub(crate) batch: u64,
     /// Documents whose gradients are taken at once.
     pub(crate) micro_batch: u64,
-    /// Nonzero counts of a document, on average; all terms where the counts are dense.
+    /// Nonzero counts of a document, on average; all terms of dense counts that nobody has looked at.
     pub(crate) nonzeros: u64,
     /// Whether the table behind L lives in a file.
     pub(crate) l_in_file: bool,
@@ -78,11 +78,18 @@ impl Case {
         }
         if self.solver.iterates() {
             items.extend(solver::memory(self.solver, shape, self.stream.is_some()));
+            if let Some(buffers) = self.stream {
+                let what = "X: a block of documents in use and one being read";
+                items.push(Item::ram(what, When::Pass, buffers));
+            }
+            if self.checkpoint {
+                items.push(solver::state(shape));
+            }
         } else {
             items.extend(self.steps());
-        }
-        if self.checkpoint {
-            items.extend(FusedStep::state(shape));
+            if self.checkpoint {
+                items.extend(FusedStep::state(shape));
+            }
         }
         items.push(all("threads and small things", SMALL));
         items.retain(|item| item.bytes > 0);
@@ -95,11 +102,11 @@ impl Case {
         let mut items = vec![match self.stream {
             Some(buffers) => {
                 let what = "X: shuffle buffer, one filling in use and one being read";
-                Item::ram(what, When::Steps, buffers)
+                Item::ram(what, When::Reading, buffers)
             }
             None => {
                 let what = "the documents' order in an epoch";
-                Item::ram(what, When::Throughout, 8 * shape.documents)
+                Item::ram(what, When::Reading, 8 * shape.documents)
             }
         }];
         items.extend(match self.device {
@@ -156,7 +163,7 @@ pub(super) fn choose(
             topics: settings.topics as u64,
             batch,
             micro_batch: batch,
-            nonzeros: counts.nonzeros_of_a_document(),
+            nonzeros: counts.mean_nonzeros().unwrap_or(terms) as u64,
             l_in_file: settings.table_place != TablePlace::Memory,
         },
         counts: match streams {
@@ -191,23 +198,30 @@ pub(super) fn choose(
             case.resident = false;
         }
     }
-    // The shuffle buffer takes what the rest leaves, within reason; sizes that were asked for stay.
+    // A solver that passes over the documents has blocks of its own. A shuffle buffer takes what the rest leaves, within
+    // reason; sizes that were asked for stay.
+    let passes = settings.solver.iterates().then(|| Shuffle {
+        block: solver::documents_in_block(terms),
+        blocks: 1,
+    });
+    let buffers = |shuffle: Shuffle| match passes {
+        Some(pass) => pass.bytes(counts, 1),
+        None => shuffle.bytes(counts, settings.batch_size),
+    };
     let reading = |case: &mut Case| -> Result<Option<Reading>> {
-        let reading = match settings.reading {
+        let reading = match (settings.reading, passes) {
             _ if !streams => Reading::InPlace,
-            Reading::Auto => {
+            (Reading::Auto, Some(Shuffle { block, blocks })) => Reading::Stream { block, blocks },
+            (Reading::Auto, None) => {
                 let left = ram.saturating_sub(case.peak()).min(DEFAULT_BYTES);
                 match Shuffle::for_budget(counts, settings.batch_size, left)? {
                     Some(Shuffle { block, blocks }) => Reading::Stream { block, blocks },
                     None => return Ok(None),
                 }
             }
-            given => given,
+            (given, _) => given,
         };
-        case.stream = match reading.shuffle() {
-            Some(shuffle) => Some(shuffle.bytes(counts, settings.batch_size)?),
-            None => None,
-        };
+        case.stream = reading.shuffle().map(buffers).transpose()?;
         let fits = case.peak() <= ram && vram.is_none_or(|vram| case.peak_vram() <= vram);
         Ok(fits.then_some(reading))
     };
@@ -237,7 +251,7 @@ pub(super) fn choose(
                 block: 1,
                 blocks: batch as usize,
             };
-            least.stream = Some(one_batch.bytes(counts, settings.batch_size)?);
+            least.stream = Some(buffers(one_batch)?);
         }
         let refusal = match vram {
             Some(vram) if least.peak_vram() > vram => Refusal {

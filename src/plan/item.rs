@@ -35,6 +35,10 @@ pub(crate) enum When {
     Starting,
     /// From the first step to the end.
     Steps,
+    /// From the first step to the last: what batches are read into.
+    Reading,
+    /// Within each pass over the documents, not between them.
+    Pass,
     /// While a checkpoint is written.
     Checkpoint,
     /// While L and F are handed over.
@@ -70,10 +74,10 @@ pub(crate) fn peak(items: &[Item], lives: Lives) -> (u64, When) {
     };
     use When::*;
     let times: [(&[When], When); 5] = [
-        (&[Throughout, Fit, Steps], Steps),
+        (&[Throughout, Fit, Steps, Reading, Pass], Steps),
         (&[Throughout, Checking], Checking),
         (&[Throughout, Fit, Starting], Starting),
-        (&[Throughout, Fit, Steps, Checkpoint], Checkpoint),
+        (&[Throughout, Fit, Steps, Reading, Checkpoint], Checkpoint),
         (&[Throughout, Fit, Steps, End], End),
     ];
     // The first of equals: what lasts longest.
@@ -104,6 +108,8 @@ impl fmt::Display for When {
             When::Checking => "while the counts are checked",
             When::Starting => "while the tables are made",
             When::Steps => "during the steps",
+            When::Reading => "while batches are read",
+            When::Pass => "during a pass over the documents",
             When::Checkpoint => "while a checkpoint is written",
             When::End => "when L and F are handed over",
         })
@@ -134,6 +140,12 @@ mod tests {
         ];
         assert_eq!(peak(&tables, Lives::Ram), (25, When::Checking));
         assert_eq!(peak(&items, Lives::Card), (7, When::Steps));
+        // What a pass takes is gone when L and F are handed over.
+        let passes = [
+            Item::ram("statistics", When::Pass, 10),
+            Item::ram("L and F", When::End, 9),
+        ];
+        assert_eq!(peak(&passes, Lives::Ram), (10, When::Steps));
         let huge = [
             Item::ram("a", When::Throughout, u64::MAX),
             Item::ram("b", When::Steps, 5),

@@ -100,7 +100,7 @@ impl TopicModel {
     pub(crate) fn plan_from(&self, counts: &Counts, resumed: bool) -> Result<Plan> {
         let device = self.check(counts)?;
         if choose::streams(self, counts)? {
-            self.check_counts(counts)?;
+            self.check_counts(counts, true)?;
         }
         release_freed();
         let taken = process_memory().anonymous;

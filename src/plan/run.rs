@@ -43,7 +43,8 @@ impl Plan {
         }
         let monitor = Monitor::start();
         let checking = monitor.handle().phase("check");
-        self.model.check_counts(&self.counts)?;
+        let streamed = self.model.settings().reading.shuffle().is_some();
+        self.model.check_counts(&self.counts, streamed)?;
         drop(checking);
         release_freed();
         Ok(monitor)

@@ -10,6 +10,7 @@ use crate::counts::Location;
 use crate::device::Device;
 use crate::display::{Card, bytes, count, percent};
 use crate::memory::Goal;
+use crate::solver::documents_in_block;
 use crate::table::Table;
 
 impl Plan {
@@ -85,6 +86,10 @@ impl Plan {
     fn reading(&self) -> String {
         let way = self.model.settings().reading;
         match self.counts.location() {
+            _ if way.shuffle().is_some() && self.model.settings().solver.iterates() => format!(
+                "streamed in their order, {} documents at a time",
+                count(documents_in_block(self.counts.terms()) as u64)
+            ),
             _ if way.shuffle().is_some() => way.describe(),
             Location::Memory => "in memory".into(),
             Location::File(_) => {

@@ -11,7 +11,7 @@ use super::{Gain, Iterate};
 use crate::counts::{Counts, View};
 use crate::error::Result;
 use crate::matrix::Matrix;
-use crate::plan::Shape;
+use crate::plan::{Item, Shape, When};
 
 /// Rounds over the coordinates of a row. Reading a row's counts and rates costs as much as one of them.
 pub(super) const SWEEPS: usize = 4;
@@ -27,18 +27,40 @@ thread_local! {
     static ROOM: RefCell<(Scratch, Room)> = RefCell::default();
 }
 
-/// Bytes besides the counts: the counts by term; of both tables the best, the last and the extrapolated, and while an
-/// iteration runs a fourth.
-pub(super) fn bytes_needed(shape: &Shape, topics: u64) -> u64 {
-    let tables = 16 * topics * (shape.documents + shape.terms);
+/// What a fit takes besides the counts.
+pub(super) fn memory(shape: &Shape) -> Vec<Item> {
+    let mut items = shared_memory(shape, shape.topics);
+    items.extend(climb_memory(shape, shape.topics));
+    items
+}
+
+/// What all climbs share.
+pub(super) fn shared_memory(shape: &Shape, topics: u64) -> Vec<Item> {
     // The longest row of either side is a document with every term, or a term in every document.
     let longest = shape.documents.max(shape.terms);
     let scratch = 4 * (topics + 2) * longest * rayon::current_num_threads() as u64;
-    8 * shape.nonzeros * shape.documents + 16 * shape.terms + tables + scratch
+    vec![
+        Item::ram(
+            "the counts by term",
+            When::Fit,
+            8 * shape.nonzeros * shape.documents + 16 * shape.terms,
+        ),
+        Item::ram("documents' lengths", When::Fit, 8 * shape.documents),
+        Item::ram("rows at hand, one a thread", When::Steps, scratch),
+    ]
+}
+
+/// What a climb takes: of both tables the best, the last and the extrapolated, and a fourth while an iteration runs.
+pub(super) fn climb_memory(shape: &Shape, topics: u64) -> Vec<Item> {
+    let pair = 4 * topics * (shape.documents + shape.terms);
+    vec![
+        Item::ram("L and F: the best, the last, the next", When::Fit, 3 * pair),
+        Item::ram("L and F of the iteration at hand", When::Pass, pair),
+    ]
 }
 
 /// A pair of tables: L in tokens, F in probabilities.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Pair {
     pub(super) l: Table,
     pub(super) f: Table,
@@ -48,6 +70,12 @@ impl Pair {
     /// L and F with rows that sum to one.
     pub(super) fn topics(&self) -> (Matrix, Matrix) {
         (self.l.proportions(), self.f.probabilities())
+    }
+
+    /// Becomes a pair of the same shape, in the memory that it has.
+    fn copy_from(&mut self, other: &Self) {
+        self.l.values.copy_from_slice(&other.l.values);
+        self.f.values.copy_from_slice(&other.f.values);
     }
 
     /// Makes the columns of F sum to one, without a change of any rate.
@@ -271,20 +299,21 @@ impl Climb {
     /// One iteration: L by documents, F by terms, each by so many rounds over the coordinates of its rows.
     pub(super) fn step(&mut self, data: &Data, view: &View<'_>, sweeps: usize) -> Gain {
         let factor = self.pace.now();
-        let mut l = self.ahead.l.clone();
-        let moved_l = data.documents(view, sweeps, &mut l, &self.ahead.f);
+        // Worked on where they are: nobody needs them as they were.
+        let Pair { mut l, mut f } = std::mem::take(&mut self.ahead);
+        let moved_l = data.documents(view, sweeps, &mut l, &f);
         let l_ahead = beyond(&l, &self.last.l, factor, |document| {
             SMALLEST_SHARE * data.lengths[document] as f32
         });
-        let mut f = self.ahead.f.clone();
         let outcome = data.terms(sweeps, &mut f, &l_ahead);
         let sums = f.sums();
         let score = data.score(&l_ahead, &sums, outcome.likelihood);
         let residual = (moved_l + outcome.moved) / data.tokens;
         if score < self.score {
             self.pace.lost();
-            self.last = self.best.clone();
-            self.ahead = self.best.clone();
+            self.last.copy_from(&self.best);
+            self.ahead = Pair { l, f };
+            self.ahead.copy_from(&self.best);
             // A step too far is not the end; one that only rounding tells from the best may be.
             let rounding = self.score - score <= ROUNDING * score.abs();
             return Gain {
@@ -301,10 +330,8 @@ impl Climb {
                 false => SMALLEST_PROBABILITY,
             }
         });
-        self.best = Pair {
-            l: l_ahead.clone(),
-            f: f.clone(),
-        };
+        self.best.l.values.copy_from_slice(&l_ahead.values);
+        self.best.f.values.copy_from_slice(&f.values);
         self.last = Pair { l, f };
         self.ahead = Pair {
             l: l_ahead,

@@ -10,7 +10,7 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::descent::{Climb, Data, Pair, SWEEPS};
+use super::descent::{Climb, Data, Pair, SWEEPS, climb_memory, shared_memory};
 use super::nonzeros::{Room, row_of};
 use super::table::{CHUNK, Table, inverse};
 use super::{Gain, Iterate};
@@ -18,6 +18,7 @@ use crate::counts::{Counts, View};
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::model::vector::ln;
+use crate::plan::{Item, Shape, When};
 use crate::random::{Purpose, stream};
 
 /// Iterations before the first trial.
@@ -41,6 +42,27 @@ const SETTLED: f64 = 1e-6;
 const PATIENCE: usize = 1;
 /// Starts without a gain, one after the other, that end it all.
 const STARTS: usize = 8;
+
+/// What a fit takes besides the counts.
+pub(super) fn memory(shape: &Shape) -> Vec<Item> {
+    let (topics, more) = (shape.topics, shape.topics + ADDED as u64);
+    let pair = 4 * topics * (shape.documents + shape.terms);
+    let mut items = shared_memory(shape, more);
+    items.push(Item::ram(
+        "L and F of the best start before",
+        When::Fit,
+        pair,
+    ));
+    let best = climb_memory(shape, topics);
+    // Best and trial take turns, so that only one of them is in an iteration.
+    items.extend(best.into_iter().filter(|item| item.when != When::Pass));
+    let trial = climb_memory(shape, more).into_iter().map(|item| Item {
+        what: format!("{}, with topics on trial", item.what),
+        ..item
+    });
+    items.extend(trial);
+    items
+}
 
 pub(super) struct Explorer {
     data: Data,

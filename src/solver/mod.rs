@@ -27,6 +27,7 @@ use crate::model::Settings;
 use crate::plan::{Item, Shape, When};
 
 pub(crate) use fold_in::fold_in;
+pub(crate) use one_pass::documents_in_block;
 
 use descent::Descent;
 use explore::Explorer;
@@ -134,23 +135,24 @@ pub(crate) fn begin(
 
 /// What a solver takes besides the counts.
 pub(crate) fn memory(solver: Solver, shape: &Shape, streams: bool) -> Vec<Item> {
-    let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
-    let start = 8 * topics * (documents + terms);
-    let work = match solver {
-        Solver::CoordinateDescent if !streams => descent::bytes_needed(shape, topics),
-        Solver::Auto if !streams => {
-            let best = 20 * topics * (documents + terms);
-            best + descent::bytes_needed(shape, topics + explore::ADDED as u64)
-        }
-        _ => one_pass::bytes_needed(shape),
+    let both = 4 * shape.topics * (shape.documents + shape.terms);
+    let mut items = match solver {
+        Solver::CoordinateDescent if !streams => descent::memory(shape),
+        Solver::Auto if !streams => explore::memory(shape),
+        _ => one_pass::memory(shape),
     };
-    vec![
-        Item::ram("tables at the start", When::Throughout, start),
-        Item::ram(
-            format!("tables of the solver ({solver})"),
-            When::Steps,
-            work,
-        ),
-        Item::ram("L and F", When::End, start),
-    ]
+    // Dropped once the solver has its own.
+    items.push(Item::ram(
+        "the tables that it starts from",
+        When::Starting,
+        both,
+    ));
+    items.push(Item::ram("L and F, rows summing to one", When::End, both));
+    items
+}
+
+/// What a copy of the state takes: L and F, without moments.
+pub(crate) fn state(shape: &Shape) -> Item {
+    let both = 4 * shape.topics * (shape.documents + shape.terms);
+    Item::ram("a copy of L and F", When::Checkpoint, both)
 }

@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::loader::{Block, Reading, for_each_block};
 use crate::matrix::Matrix;
 use crate::model::vector::LANES;
-use crate::plan::Shape;
+use crate::plan::{Item, Shape, When};
 
 /// Counts of one block, and its documents: enough to share out, few enough that a block stays small.
 const BLOCK: usize = 1 << 23;
@@ -33,17 +33,27 @@ thread_local! {
     static ROOM: RefCell<(Scratch, Room, Vec<f32>, Vec<f32>)> = RefCell::default();
 }
 
-/// Bytes besides the counts: L, F twice (once with padded rows), and F's statistics in double precision.
-pub(super) fn bytes_needed(shape: &Shape) -> u64 {
-    let width = shape.topics.next_multiple_of(LANES as u64);
-    // A stream's two blocks as well.
-    let documents = documents_in_block(shape.terms as usize) as u64;
-    let blocks = 16 * documents.min(shape.documents) * shape.nonzeros;
-    4 * shape.topics * (shape.documents + shape.terms) + 12 * width * shape.terms + blocks
+/// What a fit takes besides the counts.
+pub(super) fn memory(shape: &Shape) -> Vec<Item> {
+    let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
+    let width = topics.next_multiple_of(LANES as u64);
+    // A dense row's nonzero counts and their columns, on each thread; the longest row may hold all terms.
+    let room = 8 * shape.nonzeros * rayon::current_num_threads() as u64;
+    vec![
+        Item::ram("L and F", When::Fit, 4 * topics * (documents + terms)),
+        Item::ram("documents' lengths", When::Fit, 8 * documents),
+        Item::ram("F in whole registers", When::Pass, 4 * width * terms),
+        Item::ram(
+            "F's statistics, in double precision",
+            When::Pass,
+            8 * width * terms,
+        ),
+        Item::ram("rows at hand, one a thread", When::Steps, room),
+    ]
 }
 
 /// Documents of one block. Depends on nothing else, so that counts give the same fit wherever they live.
-pub(super) fn documents_in_block(terms: usize) -> usize {
+pub(crate) fn documents_in_block(terms: usize) -> usize {
     (BLOCK / terms).clamp(*DOCUMENTS.start(), *DOCUMENTS.end())
 }
 

@@ -8,7 +8,7 @@ use crate::matrix::Matrix;
 pub(super) const CHUNK: usize = 32;
 
 /// A row per document or term, topics side by side.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Table {
     pub(super) topics: usize,
     pub(super) values: Vec<f32>,

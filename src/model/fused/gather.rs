@@ -6,6 +6,7 @@ use super::dense::{TERMS, TILE, Tile, gather_tile};
 use super::sparse::{Place, WIDEST, gather_document};
 use super::vector::{LANES, exp};
 use crate::counts::{DenseRows, Element, View, with_values};
+use crate::place::{Values, untouched};
 use crate::simd::simd_dispatch;
 
 /// Lanes for one nonzero count: with more counts than one in so many, whole registers of documents are quicker.
@@ -24,7 +25,7 @@ pub(super) struct Gather {
     pub(super) sums: Vec<f64>,
     /// Gathered over a batch: rows of the terms that it touches. Rows are filled up to whole registers: a row that is
     /// stored must not overlap the next one that is loaded, or the processor waits for the store.
-    gradient: Vec<f32>,
+    gradient: Values,
     /// Each term's row of `gradient`.
     slots: Vec<u32>,
     touched: u32,
@@ -85,7 +86,7 @@ impl Gather {
             topics,
             exp: vec![0.0; (terms + TERMS) * topics + WIDEST],
             sums: vec![0.0; topics],
-            gradient: vec![0.0; terms.next_multiple_of(TERMS) * width],
+            gradient: untouched(terms.next_multiple_of(TERMS) * width),
             slots: vec![UNTOUCHED; terms],
             touched: 0,
             weight_gradients: Vec::new(),
@@ -241,8 +242,8 @@ impl Gather {
         if self.touched == 0 {
             self.gradient.fill(0.0);
         } else {
-            let gathered = std::mem::take(&mut self.gradient);
-            self.gradient = vec![0.0; gathered.len()];
+            let fresh = untouched(self.gradient.len());
+            let gathered = std::mem::replace(&mut self.gradient, fresh);
             let rows = self.gradient.chunks_exact_mut(width);
             for (row, &slot) in rows.zip(&self.slots) {
                 if slot != UNTOUCHED {

@@ -20,7 +20,7 @@ impl FusedStep {
             false => Lives::Ram,
         };
         let spare = shards * (TERMS as u64 * k + WIDEST as u64);
-        // Rows of the gradient, in the order in which a batch touches its terms.
+        // Rows of the gradient, in the order in which a batch touches its terms; what is not touched takes no memory.
         let touched = m.min(batch.saturating_mul(shape.nonzeros));
         let padded = part.next_multiple_of(lanes);
         let mut items = vec![

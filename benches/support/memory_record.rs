@@ -1,0 +1,258 @@
+//! All rows of the record of memory, each in a process and a cgroup of its own.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use topicbook::Result;
+
+use crate::cgroup::Cgroup;
+
+/// 8 GB as dense f32.
+const SHAPE: [&str; 4] = ["20000", "100000", "20", "1000"];
+const TOPICS: &str = "20";
+const LIMIT: u64 = 1 << 30;
+/// The same for every file, so that all fits meet the same batches and must end at the same loss.
+const STREAM: &str = "20x124";
+/// What is read at a time where nothing is computed: the same as the one-pass solver has in a block, to a factor of two.
+const BLOCK: usize = 16 << 20;
+/// Documents and topics of the table behind L that lies in a file, and the blocks of its counts where they are streamed.
+const TABLE: [&str; 2] = ["5000000", "64"];
+const TABLE_STREAM: &str = "1000x100";
+
+/// Tells the system how a file will be read.
+pub fn advise(file: &File, advice: i32) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is open; the call touches no memory.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
+}
+
+/// This program again, to do one piece of work.
+fn ours(words: &[&str]) -> Command {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(words);
+    program
+}
+
+/// Runs all rows, and writes them down. `peer` names a Python with tinytopics and the script that runs it.
+pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
+    let mut rows = Vec::new();
+    fs::create_dir_all(folder).unwrap();
+    let place = folder.to_str().unwrap();
+    // Written once and used again, where nobody removes it.
+    if !folder.join("X_small.npy").is_file() {
+        eprintln!("generating {place}");
+        let words = [&["generate", place], &SHAPE[..]].concat();
+        eprintln!("  {}", json_of(ours(&words).output().unwrap()));
+    }
+    let mut run = |what: &str, file: &str, program: &mut Command| {
+        if let Ok(handle) = File::open(folder.join(file)) {
+            handle.sync_all().unwrap();
+            // Cold: nothing of it in the page cache.
+            advise(&handle, libc::POSIX_FADV_DONTNEED);
+        }
+        let group = match Cgroup::new(LIMIT) {
+            Ok(group) => group,
+            Err(reason) => {
+                eprintln!("skipped: {reason}");
+                return false;
+            }
+        };
+        eprintln!("{what}, {file}");
+        let mut result = json_of(group.run(program).unwrap());
+        result["cgroup_peak"] = json!(group.largest_use());
+        eprintln!("  {result}");
+        rows.push(json!({ "what": what, "file": file, "result": result }));
+        true
+    };
+    let path = |file: &str| folder.join(file).to_str().unwrap().to_string();
+    for file in ["X_f32.npy", "X_u16.npy", "X_u8.npy", "X.npz"] {
+        let path = path(file);
+        if !run(
+            "only reading",
+            file,
+            &mut ours(&["read", &path, &BLOCK.to_string()]),
+        ) {
+            return Ok(());
+        }
+        for (what, solver, batch) in [
+            ("EM, one pass", "em", "16"),
+            ("AdamW, batch 16", "adamw", "16"),
+            ("AdamW, batch 256", "adamw", "256"),
+        ] {
+            let words = ["fit", &path, solver, TOPICS, "2", batch, STREAM];
+            run(what, file, &mut ours(&words));
+        }
+    }
+    let (dense, small) = (path("X_f32.npy"), path("X_small.npy"));
+    let words = ["fit", &dense, "adamw", TOPICS, "2", "16", "auto"];
+    run(
+        "AdamW, batch 16, sizes by plan",
+        "X_f32.npy",
+        &mut ours(&words),
+    );
+    if let [python, peers] = peer {
+        let mut program = Command::new(python);
+        program.args([peers, "npy", &dense, TOPICS, "1"]);
+        run("tinytopics, batch 16", "X_f32.npy", &mut program);
+    }
+    for (what, reading) in [
+        ("L mapped, documents in random order", "inplace"),
+        ("L mapped, documents in blocks", TABLE_STREAM),
+    ] {
+        let words = ["table", TABLE[0], TABLE[1], place, reading];
+        run(what, "X_table.npz", &mut ours(&words));
+    }
+    let words = ["flat", &small, "10", "50"];
+    run("10 fits of 50 epochs", "X_small.npy", &mut ours(&words));
+    let record = json!({ "machine": machine(), "limit": LIMIT, "shape": SHAPE, "rows": rows });
+    let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
+    fs::write(benches.join("memory.json"), format!("{record:#}\n")).unwrap();
+    fs::write(benches.join("memory.md"), markdown(&record)).unwrap();
+    Ok(())
+}
+
+fn machine() -> Value {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let field = |path: &str, name: &str| {
+        let text = read(path);
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.and_then(|line| line.split_once(':'));
+        value.map_or(String::new(), |(_, value)| value.trim().to_string())
+    };
+    let version = match Path::new("/sys/fs/cgroup/memory").is_dir() {
+        true => 1,
+        false => 2,
+    };
+    json!({
+        "processor": field("/proc/cpuinfo", "model name"),
+        "threads": std::thread::available_parallelism().map_or(0, usize::from),
+        "memory": field("/proc/meminfo", "MemTotal"),
+        "kernel": read("/proc/sys/kernel/osrelease").trim(),
+        "cgroup": version,
+        "topicbook": env!("CARGO_PKG_VERSION"),
+    })
+}
+
+fn json_of(output: Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().last();
+    match line.and_then(|line| serde_json::from_str(line).ok()) {
+        Some(json) if output.status.success() => json,
+        _ => json!({
+            "failed": output.status.to_string(),
+            "says": String::from_utf8_lossy(&output.stderr),
+        }),
+    }
+}
+
+fn show(value: Option<f64>, unit: f64, digits: usize) -> String {
+    value.map_or(String::new(), |value| format!("{:.digits$}", value / unit))
+}
+
+fn markdown(record: &Value) -> String {
+    let machine = &record["machine"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let mut page = format!(
+        "# Counts larger than memory\n\n\
+         `cargo xtask bench memory`, topicbook {} on {}, {} threads, {} of memory, Linux {}, control groups of version {}.\n\n\
+         {} x {} counts, k = {TOPICS}, in a control group limited to {} MiB. Every run begins with a cold page cache. \
+         Streamed in blocks of 20 documents, 124 blocks in the shuffle buffer, except where the plan chose; an epoch's \
+         seconds are those of the second epoch (of tinytopics' only one). *Times reading* is against reading the same file \
+         in order, {} MB at a time, with nothing computed. Anonymous memory is the whole process's.\n\n\
+         | What | File | Epoch, s | Times reading | First pass (checks), s | Predicted anonymous, MB | Peak anonymous, MB | Error, % | Peak with page cache, MB |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|\n",
+        text(&machine["topicbook"]),
+        text(&machine["processor"]),
+        machine["threads"],
+        text(&machine["memory"]),
+        text(&machine["kernel"]),
+        machine["cgroup"],
+        SHAPE[0],
+        SHAPE[1],
+        LIMIT >> 20,
+        BLOCK >> 20,
+    );
+    let rows = record["rows"].as_array().cloned().unwrap_or_default();
+    let reading = |file: &Value| {
+        let row = rows
+            .iter()
+            .find(|row| row["what"] == "only reading" && row["file"] == *file)?;
+        row["result"]["seconds"].as_f64()
+    };
+    for row in &rows {
+        let result = &row["result"];
+        let Some(reading) = reading(&row["file"]) else {
+            continue;
+        };
+        let epoch = match &result["epoch_seconds"] {
+            Value::Array(seconds) => seconds.last().and_then(Value::as_f64),
+            _ => result["seconds_per_epoch"].as_f64(),
+        };
+        let seconds = epoch.or(result["seconds"].as_f64());
+        let error = || {
+            let predicted = result["predicted_anonymous"].as_f64()?;
+            Some(100.0 * (predicted / result["peak_anonymous"].as_f64()? - 1.0))
+        };
+        page += &format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            text(&row["what"]),
+            text(&row["file"]),
+            show(seconds, 1.0, 2),
+            show(seconds.map(|seconds| seconds / reading), 1.0, 2),
+            show(result["check_seconds"].as_f64(), 1.0, 1),
+            show(result["predicted_anonymous"].as_f64(), 1e6, 0),
+            show(result["peak_anonymous"].as_f64(), 1e6, 0),
+            show(error(), 1.0, 1),
+            show(result["cgroup_peak"].as_f64(), 1e6, 0),
+        );
+    }
+    page += &format!(
+        "\nThe table behind L and its moments in a mapped file, {} documents x {} topics, one epoch at batch 16 by row-wise \
+         AdamW in the same limit (documents of five terms each):\n\n\
+         | What | Table and moments, MB | Iterations a second | Epoch, s | Predicted anonymous, MB | Peak anonymous, MB |\n\
+         |---|---:|---:|---:|---:|---:|\n",
+        TABLE[0], TABLE[1]
+    );
+    for row in &rows {
+        let result = &row["result"];
+        if result["iterations_per_second"].is_null() {
+            continue;
+        }
+        page += &format!(
+            "| {} | {} | {} | {} | {} | {} |\n",
+            text(&row["what"]),
+            show(result["table_bytes"].as_f64(), 1e6, 0),
+            show(result["iterations_per_second"].as_f64(), 1.0, 0),
+            show(result["epoch_seconds"][0].as_f64(), 1.0, 1),
+            show(result["predicted_anonymous"].as_f64(), 1e6, 0),
+            show(result["peak_anonymous"].as_f64(), 1e6, 0),
+        );
+    }
+    if let Some(flat) = rows.iter().find(|row| !row["result"]["fits"].is_null()) {
+        let flat = &flat["result"];
+        let kib = |name: &str| show(flat[name].as_f64(), 1024.0, 2);
+        page += &format!(
+            "\n{} streamed fits of {} epochs in one process: anonymous memory changes by {} KiB an epoch (standard error {}) \
+             and by {} KiB a fit (standard error {}), at {} MB.\n",
+            flat["fits"],
+            flat["epochs"],
+            kib("bytes_an_epoch"),
+            kib("bytes_an_epoch_standard_error"),
+            kib("bytes_a_fit"),
+            kib("bytes_a_fit_standard_error"),
+            show(flat["anonymous"].as_f64(), 1e6, 1),
+        );
+    }
+    let share = rows.iter().filter_map(|row| {
+        let result = &row["result"];
+        // Of the fit itself: the checks before it are not watched.
+        Some(result["monitor_cpu_seconds"].as_f64()? / result["fit_seconds"].as_f64()?)
+    });
+    page += &format!(
+        "\nThe thread that samples memory ran for at most {:.2}% of a fit's time.\n",
+        100.0 * share.fold(0.0, f64::max)
+    );
+    page
+}
