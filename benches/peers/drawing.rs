@@ -52,13 +52,19 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
             .margin(14)
             .x_label_area_size(44)
             .y_label_area_size(56)
-            .build_cartesian_2d((left..right).log_scale(), (low..high).log_scale())
+            .build_cartesian_2d(
+                (left..right)
+                    .log_scale()
+                    .with_key_points(steps(left, right)),
+                (low..high).log_scale().with_key_points(steps(low, high)),
+            )
             .expect("axes");
         chart
             .configure_mesh()
             .x_desc(&plot.across)
             .y_desc(unit)
-            .x_labels(8)
+            .x_label_formatter(&|value| format!("{value:.0}"))
+            .y_label_formatter(&|value| format!("{value:.0}"))
             .label_style(("sans-serif", 15))
             .axis_desc_style(("sans-serif", 17))
             .light_line_style(WHITE)
@@ -89,4 +95,11 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
         }
     }
     root.present().expect("the picture in its file");
+}
+
+/// 1, 2 and 5 of every power of ten between two numbers.
+fn steps(low: f64, high: f64) -> Vec<f64> {
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let steps = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power)));
+    steps.filter(|step| (low..=high).contains(step)).collect()
 }

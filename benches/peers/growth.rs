@@ -19,7 +19,7 @@ const GROWN: [(usize, &str); 4] = [
     (3, "tokens a document (density)"),
 ];
 
-/// What an iteration costs, besides a share of its nonzero counts x topics.
+/// What an iteration's cost grows with, besides nonzero counts x topics and nonzero counts.
 struct Law {
     name: &'static str,
     solver: Solver,
@@ -83,13 +83,14 @@ pub fn growth(folder: &Path) -> Result<Value> {
             }
         }
     }
-    let laws: Vec<[f64; 2]> = LAWS
+    let laws: Vec<[f64; 3]> = LAWS
         .iter()
         .zip(&all)
         .map(|(law, costs)| fitted(law, costs))
         .collect();
     let predicted = |law: usize, size: &Size| {
-        laws[law][0] * size.nonzeros * size.topics + laws[law][1] * (LAWS[law].rest)(size)
+        let shares = parts(&LAWS[law], size).into_iter().zip(laws[law]);
+        shares.map(|(part, cost)| part * cost).sum::<f64>()
     };
     let plots: Vec<Plot> = GROWN
         .iter()
@@ -137,7 +138,8 @@ pub fn growth(folder: &Path) -> Result<Value> {
             json!({
                 "solver": law.name,
                 "nanoseconds_a_nonzero_and_topic": 1e9 * costs[0],
-                "nanoseconds_of_the_rest": 1e9 * costs[1],
+                "nanoseconds_a_nonzero": 1e9 * costs[1],
+                "nanoseconds_of_the_rest": 1e9 * costs[2],
                 "rest": law.rest_name,
             })
         })
@@ -165,26 +167,32 @@ fn seconds_an_iteration(solver: Solver, topics: usize, counts: &Counts) -> Resul
     Ok(seconds[seconds.len() / 2])
 }
 
-/// Seconds a nonzero count and topic, and seconds a unit of the rest: the least squares of the relative errors.
-fn fitted(law: &Law, costs: &[Cost]) -> [f64; 2] {
-    let (mut aa, mut ab, mut bb, mut a1, mut b1) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for Cost { size, seconds, .. } in costs {
-        let a = size.nonzeros * size.topics / seconds;
-        let b = (law.rest)(size) / seconds;
-        (aa, ab, bb) = (aa + a * a, ab + a * b, bb + b * b);
-        (a1, b1) = (a1 + a, b1 + b);
+fn parts(law: &Law, size: &Size) -> [f64; 3] {
+    [size.nonzeros * size.topics, size.nonzeros, (law.rest)(size)]
+}
+
+/// Seconds that one of each part takes: the least squares of the relative errors, none below zero (time is not gained by
+/// more work), by turns over the three.
+fn fitted(law: &Law, costs: &[Cost]) -> [f64; 3] {
+    let rows: Vec<[f64; 3]> = costs
+        .iter()
+        .map(|cost| parts(law, &cost.size).map(|part| part / cost.seconds))
+        .collect();
+    let mut seconds = [0.0; 3];
+    for turn in 0..30_000 {
+        let part = turn % 3;
+        let (mut missing, mut square) = (0.0, 0.0);
+        for row in &rows {
+            let others: f64 = (0..3)
+                .filter(|o| *o != part)
+                .map(|o| row[o] * seconds[o])
+                .sum();
+            missing += row[part] * (1.0 - others);
+            square += row[part] * row[part];
+        }
+        seconds[part] = (missing / square).max(0.0);
     }
-    let determinant = aa * bb - ab * ab;
-    let both = [
-        (a1 * bb - b1 * ab) / determinant,
-        (b1 * aa - a1 * ab) / determinant,
-    ];
-    // Time is not gained by more work.
-    match both {
-        [_, b] if b < 0.0 => [a1 / aa, 0.0],
-        [a, _] if a < 0.0 => [0.0, b1 / bb],
-        both => both,
-    }
+    seconds
 }
 
 /// The same counts, by rows of nonzero counts.
