@@ -644,3 +644,24 @@ fn a_file_changed_after_opening_is_an_error() {
     let error = counts.summary().unwrap_err();
     assert!(error.to_string().contains("open it again"), "{error}");
 }
+
+#[test]
+fn a_parquet_file_with_a_damaged_footer_is_read_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let good = good_parquet();
+    let footer = u32::from_le_bytes(good[good.len() - 8..good.len() - 4].try_into().unwrap());
+    for at in good.len() - 8 - footer as usize..good.len() {
+        for damage in [0x7f, 0xff] {
+            let mut bytes = good.clone();
+            bytes[at] ^= damage;
+            std::fs::write(&path, &bytes).unwrap();
+            if let Err(error) = Counts::open(&path) {
+                assert!(
+                    error.to_string().contains("a.parquet") || error.kind() == ErrorKind::Space,
+                    "{at}: {error}"
+                );
+            }
+        }
+    }
+}

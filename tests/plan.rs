@@ -1,5 +1,7 @@
 //! Plans: what they predict is what is measured, what they refuse, and what does not change with them.
 
+#[path = "support/measured.rs"]
+mod measured;
 #[path = "support/cgroup.rs"]
 mod support;
 
@@ -7,11 +9,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use measured::value;
 use support::Cgroup;
-
-use topicbook::polars::prelude::AnyValue;
 use topicbook::{
-    Budget, Counts, Device, ErrorKind, Fit, Synthetic, Table, TopicModel, memory_scope, replay,
+    Budget, Counts, Device, ErrorKind, Fit, Reading, Solver, Synthetic, TopicModel, memory_scope,
+    replay,
 };
 
 /// `each` nonzero counts in every document.
@@ -36,22 +38,10 @@ fn model(k: usize) -> TopicModel {
         .quiet()
 }
 
-/// A value of a row that the table names in its first column.
-fn value(table: &Table, row: &str, column: &str) -> f64 {
-    let names = table.column("memory").unwrap();
-    let at = (0..table.height())
-        .find(|&at| names.get(at).unwrap().get_str() == Some(row))
-        .unwrap();
-    match table.column(column).unwrap().get(at).unwrap() {
-        AnyValue::Null => f64::NAN,
-        value => value.extract().unwrap(),
-    }
-}
-
 type Case = (&'static str, fn(&Path) -> Fit);
 
 /// What decides a fit's memory, one after the other.
-const CASES: [Case; 9] = [
+const CASES: [Case; 15] = [
     ("dense counts in memory", |_| {
         let corpus = Synthetic::new(20_000, 4_000, 5).generate().unwrap();
         model(10).batch_size(256).fit(corpus.counts()).unwrap()
@@ -107,7 +97,55 @@ const CASES: [Case; 9] = [
             .fit(Counts::open(path).unwrap())
             .unwrap()
     }),
+    ("a streamed file", |folder| streamed(folder, Solver::AdamW)),
+    ("a streamed file, EM", |folder| streamed(folder, Solver::Em)),
+    ("a streamed file, coordinate descent", |folder| {
+        streamed(folder, Solver::CoordinateDescent)
+    }),
+    ("counts in memory, EM", |_| in_memory(Solver::Em)),
+    ("counts in memory, coordinate descent", |_| {
+        in_memory(Solver::CoordinateDescent)
+    }),
+    ("counts in memory, splits and merges", |_| {
+        in_memory(Solver::Auto)
+    }),
 ];
+
+fn streamed(folder: &Path, solver: Solver) -> Fit {
+    let corpus = Synthetic::new(4_000, 30_000, 5).avg_doc_length(500);
+    let corpus = corpus.write_npy(folder.join("X.npy")).unwrap();
+    model(40)
+        .solver(solver)
+        .batch_size(64)
+        .reading(Reading::Stream {
+            block: 20,
+            blocks: 50,
+        })
+        .fit(corpus.counts())
+        .unwrap()
+}
+
+/// `each` nonzero counts in every document, the first of them of a term that all documents have.
+fn common_term(documents: usize, terms: usize, each: usize) -> Counts {
+    let columns = (0..documents).flat_map(|row| {
+        let first = 1 + row * 7 % (terms - each);
+        std::iter::once(0).chain(first as u32..(first + each - 1) as u32)
+    });
+    let columns: Vec<u32> = columns.collect();
+    let values = vec![2.0; columns.len()];
+    let starts = (0..=documents).map(|row| (row * each) as u64).collect();
+    Counts::csr(documents, terms, starts, columns, values).unwrap()
+}
+
+/// Far enough for every way of the solver to have been gone.
+fn in_memory(solver: Solver) -> Fit {
+    model(20)
+        .solver(solver)
+        .epochs(60)
+        .tolerance(0.0)
+        .fit(common_term(20_000, 20_000, 20))
+        .unwrap()
+}
 
 /// Run by the test below in a process of its own.
 #[test]

@@ -13,7 +13,9 @@ use super::csr::{Csr, Problem};
 use super::dtype::Element;
 use super::file::KeptFile;
 use super::{Counts, Location, values};
+use crate::display::count;
 use crate::error::{Error, Result};
+use crate::memory::check_free;
 
 /// The columns of a table of counts: rows and columns of the matrix, from 0, and the counts.
 const COLUMNS: [&str; 3] = ["doc", "term", "count"];
@@ -43,12 +45,23 @@ pub(super) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts>
             Error::format(path, "has no rows").fix("write one row for each count that is not zero")
         );
     }
+    // Polars does not compare what single columns of a damaged file came to.
+    for name in COLUMNS {
+        let length = column(path, &table, name)?.len();
+        if length != table.height() {
+            let what = format!("column {name} has {length} of {} rows", table.height());
+            return Err(Error::format(path, what).fix(NO_PARQUET));
+        }
+    }
     let documents = ids(path, &table, COLUMNS[0], shape.map(|shape| shape.0))?;
     let terms = ids(path, &table, COLUMNS[1], shape.map(|shape| shape.1))?;
     let counts = counts(path, &table, &documents, &terms)?;
     drop(table);
     let size = |ids: &[u32]| ids.iter().max().map_or(0, |&id| id as usize + 1);
     let (n, m) = shape.unwrap_or_else(|| (size(&documents), size(&terms)));
+    // One wrong id makes a matrix of any size.
+    let starts = (n as u64).saturating_mul(size_of::<u64>() as u64);
+    check_free(starts, &format!("{} documents", count(n as u64)))?;
     let csr = Csr::from_triplets(n, &documents, &terms, &counts, data_row)
         .map_err(|problem: Problem| problem.in_file(path))?;
     Counts::from_csr(n, m, csr, Location::Loaded(path.to_path_buf()))
@@ -68,7 +81,27 @@ fn read_parquet(path: &Path, kept: KeptFile) -> Result<DataFrame> {
             .fix(NO_PARQUET)
             .because(source)
     };
+    let length = kept.length;
     let mut reader = ParquetReader::new(kept.file);
+    // What the footer says is asked for before anything is read: a damaged one may promise any size.
+    let metadata = reader.get_metadata().map_err(broken)?.clone();
+    let stored: u64 = metadata
+        .row_groups
+        .iter()
+        .map(|group| group.compressed_size() as u64)
+        .fold(0, u64::saturating_add);
+    if stored > length {
+        return Err(Error::format(
+            path,
+            format!("its footer names {stored} bytes of columns, and the file has {length}"),
+        )
+        .fix(NO_PARQUET));
+    }
+    // Three columns of at most 8 bytes.
+    check_free(
+        (metadata.num_rows as u64).saturating_mul(24),
+        "the table of counts",
+    )?;
     let schema = reader.schema().map_err(broken)?;
     check_columns(path, schema.iter_names().map(|name| name.as_str()))?;
     // Checked before Polars sees the values: on types it was built without, it panics.

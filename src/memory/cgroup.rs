@@ -24,12 +24,37 @@ const UNLIMITED: u64 = 1 << 60;
 
 /// The limit that leaves the least, of this process's group and those around it.
 pub(crate) fn tightest() -> Option<Limit> {
+    Some(tightest_of_process()?.0)
+}
+
+fn tightest_of_process() -> Option<(Limit, Group)> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     tightest_of(&groups, &mounts)
 }
 
-fn tightest_of(groups: &str, mounts: &str) -> Option<Limit> {
+/// The control group whose limit leaves the least, to be asked again and again.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) limit: u64,
+    /// The file that says what is in use.
+    used: PathBuf,
+}
+
+impl Group {
+    /// The one that this process runs in now; `None` without a limit.
+    pub(super) fn of_process() -> Option<Self> {
+        Some(tightest_of_process()?.1)
+    }
+
+    /// Bytes in use, page cache included.
+    pub(super) fn used(&self) -> u64 {
+        let text = fs::read_to_string(&self.used).unwrap_or_default();
+        text.trim().parse().unwrap_or(0)
+    }
+}
+
+fn tightest_of(groups: &str, mounts: &str) -> Option<(Limit, Group)> {
     let of_version = |files: &Files| {
         let path = groups.lines().find_map(|line| {
             let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -41,13 +66,20 @@ fn tightest_of(groups: &str, mounts: &str) -> Option<Limit> {
         let leaf = mount.join(below.trim_start_matches('/'));
         leaf.ancestors()
             .take_while(|folder| folder.starts_with(&mount))
-            .filter_map(|folder| files.limit(folder))
-            .min_by_key(|limit| limit.free())
+            .filter_map(|folder| {
+                let limit = files.limit(folder)?;
+                let group = Group {
+                    limit: limit.limit,
+                    used: folder.join(files.used),
+                };
+                Some((limit, group))
+            })
+            .min_by_key(|(limit, _)| limit.free())
     };
     [&VERSION_1, &VERSION_2]
         .into_iter()
         .filter_map(of_version)
-        .min_by_key(|limit| limit.free())
+        .min_by_key(|(limit, _)| limit.free())
 }
 
 /// What one version calls things.
@@ -134,7 +166,9 @@ mod tests {
         group(&two.join("a"), &VERSION_2, "1000", 700, 299);
         group(&two.join("a/b"), &VERSION_2, "5000", 700, 299);
         let mounts = format!("41 31 0:38 / {at}/two rw - cgroup2 cgroup2 rw\n");
-        let found = tightest_of("0::/a/b\n", &mounts).unwrap();
+        let (found, group_found) = tightest_of("0::/a/b\n", &mounts).unwrap();
+        // What is in use is said with the page cache: it counts against the limit.
+        assert_eq!((group_found.limit, group_found.used()), (1000, 700));
         assert_eq!(
             found,
             Limit {
@@ -145,7 +179,7 @@ mod tests {
         assert_eq!(found.free(), 600);
         // A container that sees its own group as the root.
         let mounts = format!("41 31 0:38 /x/a {at}/two/a rw - cgroup2 cgroup2 rw\n");
-        assert_eq!(tightest_of("0::/x/a\n", &mounts).unwrap().limit, 1000);
+        assert_eq!(tightest_of("0::/x/a\n", &mounts).unwrap().0.limit, 1000);
 
         let one = folder.path().join("one");
         group(&one, &VERSION_1, "9223372036854771712", 5, 0);
@@ -153,8 +187,8 @@ mod tests {
         let mounts = format!(
             "32 31 0:29 / {at}/cpu rw - cgroup cgroup rw,cpu\n35 31 0:32 / {at}/one rw - cgroup cgroup rw,memory\n"
         );
-        let found = tightest_of("5:cpu:/\n4:memory:/c\n0::/\n", &mounts).unwrap();
+        let (found, _) = tightest_of("5:cpu:/\n4:memory:/c\n0::/\n", &mounts).unwrap();
         assert_eq!((found.limit, found.free()), (300, 0));
-        assert_eq!(tightest_of("4:memory:/\n", &mounts), None);
+        assert!(tightest_of("4:memory:/\n", &mounts).is_none());
     }
 }

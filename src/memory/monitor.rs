@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::allocator::keep_nothing_unused;
+use super::cgroup::Group;
 use super::{ProcessMemory, field, free_memory, process_memory};
 
 /// Between two samples at first.
@@ -36,6 +37,9 @@ pub(crate) struct Sample {
     /// On the card: in use, and held by the allocator; 0 without one.
     pub(crate) vram: u64,
     pub(crate) vram_reserved: u64,
+    /// In use in the control group, page cache included; 0 without a limit.
+    #[serde(default)]
+    pub(crate) group: u64,
 }
 
 /// Something that happened between two moments.
@@ -53,6 +57,9 @@ pub(crate) struct Log {
     pub(crate) spans: Vec<Span>,
     /// The highest of all samples, also of those that were not kept.
     pub(crate) peak: Peak,
+    /// The limit of the control group that the process ran in, in bytes; 0 without one.
+    #[serde(default)]
+    pub(crate) limit: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -61,6 +68,8 @@ pub(crate) struct Peak {
     pub(crate) file_backed: u64,
     pub(crate) vram: u64,
     pub(crate) vram_reserved: u64,
+    #[serde(default)]
+    pub(crate) group: u64,
 }
 
 impl Log {
@@ -70,6 +79,7 @@ impl Log {
         peak.file_backed = peak.file_backed.max(sample.process.file_backed);
         peak.vram = peak.vram.max(sample.vram);
         peak.vram_reserved = peak.vram_reserved.max(sample.vram_reserved);
+        peak.group = peak.group.max(sample.group);
         self.samples.push(sample);
     }
 
@@ -101,6 +111,8 @@ struct Shared {
     vram_reserved: AtomicU64,
     /// What the machine, or the control group, had free at the last look around.
     free: AtomicU64,
+    /// The control group whose limit is the tightest.
+    group: Option<Group>,
 }
 
 impl Shared {
@@ -121,6 +133,7 @@ impl Shared {
             waits,
             vram: self.vram.load(Ordering::Relaxed),
             vram_reserved: self.vram_reserved.load(Ordering::Relaxed),
+            group: self.group.as_ref().map_or(0, Group::used),
         };
         self.log().take(sample);
     }
@@ -224,12 +237,18 @@ impl Monitor {
     /// Begins to watch. Where no thread can be started, only the phases' ends are seen.
     pub(crate) fn start() -> Self {
         keep_nothing_unused();
+        let group = Group::of_process();
+        let log = Log {
+            limit: group.as_ref().map_or(0, |group| group.limit),
+            ..Log::default()
+        };
         let shared = Arc::new(Shared {
             began: Instant::now(),
-            log: Mutex::default(),
+            log: Mutex::new(log),
             vram: AtomicU64::new(0),
             vram_reserved: AtomicU64::new(0),
             free: AtomicU64::new(u64::MAX),
+            group,
         });
         shared.look();
         let (end, ended) = mpsc::channel();

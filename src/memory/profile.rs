@@ -54,12 +54,16 @@ impl Profile {
 
     /// One row per kind of memory.
     pub(crate) fn table(&self) -> Table {
+        let group = format!("control group of {}, page cache too", bytes(self.log.limit));
         let mut rows = vec![(
             "RAM, anonymous",
             Some(self.ram),
             Some(self.log.peak.anonymous),
         )];
         rows.push(("RAM, pages of files", None, Some(self.log.peak.file_backed)));
+        if self.log.limit > 0 {
+            rows.push((&group, None, Some(self.log.peak.group)));
+        }
         if let Some(goal) = self.vram {
             let seen = self.log.peak.vram;
             rows.push(("VRAM in use", Some(goal), (seen > 0).then_some(seen)));
@@ -101,6 +105,7 @@ impl Profile {
             lines: lines(self.ram),
         };
         let mut panels = vec![anonymous, files(&self.log)];
+        panels.extend(group(&self.log));
         if let Some(goal) = self.vram {
             let panel = match self.log.peak.vram {
                 0 => MemoryPanel {
@@ -130,6 +135,21 @@ pub(super) fn files(log: &Log) -> MemoryPanel {
         curves: vec![curve(log, "", |s| s.process.file_backed)],
         lines: Vec::new(),
     }
+}
+
+/// The panel of the control group, where there is one with a limit.
+pub(super) fn group(log: &Log) -> Option<MemoryPanel> {
+    (log.limit > 0).then(|| MemoryPanel {
+        label:
+            "all that the control group holds, page cache too (the system gives it up at the limit)"
+                .into(),
+        curves: vec![curve(log, "", |s| s.group)],
+        lines: vec![MemoryLine {
+            label: "limit".into(),
+            bytes: log.limit,
+            dashed: false,
+        }],
+    })
 }
 
 pub(super) fn curve(log: &Log, label: &str, of: fn(&Sample) -> u64) -> MemoryCurve {

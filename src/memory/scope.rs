@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::monitor::{Log, Monitor};
-use super::profile::{curve, end, files, spans};
+use super::profile::{curve, end, files, group, spans};
 use crate::charts::{Chart, MemoryPanel};
 use crate::display::{Card, bytes, count, seconds};
 
@@ -71,7 +71,8 @@ impl MemoryScope {
             curves: vec![curve(&log, "", |s| s.process.anonymous)],
             lines: Vec::new(),
         };
-        let panels = vec![anonymous, files(&log)];
+        let mut panels = vec![anonymous, files(&log)];
+        panels.extend(group(&log));
         Chart::memory(panels, spans(&log), end(&log)).title(format!("Memory: {}", self.name))
     }
 
@@ -100,7 +101,7 @@ impl MemoryScope {
             0.. => format!("+{}", bytes(change as u64)),
             _ => format!("-{}", bytes(change.unsigned_abs())),
         };
-        Card::new(format!("Memory: {} ({state})", self.name))
+        let mut card = Card::new(format!("Memory: {} ({state})", self.name))
             .row("time", seconds(last.seconds))
             .row("at the start", bytes(first.process.anonymous))
             .row("peak", bytes(log.peak.anonymous))
@@ -110,8 +111,16 @@ impl MemoryScope {
             )
             .row("pages of files, peak", bytes(log.peak.file_backed))
             .row("read from the disk", bytes(last.read - first.read))
-            .row("page faults that waited", count(last.waits - first.waits))
-            .note("Anonymous memory of the process: what a memory limit counts. Pages of files come on top; the system takes them back when it needs them.")
+            .row("page faults that waited", count(last.waits - first.waits));
+        if log.limit > 0 {
+            let held = format!(
+                "{} of {}, page cache too",
+                bytes(log.peak.group),
+                bytes(log.limit)
+            );
+            card = card.row("control group, peak", held);
+        }
+        card.note("Anonymous memory of the process: what a memory limit counts. Pages of files come on top; the system takes them back when it needs them.")
     }
 }
 

@@ -86,8 +86,8 @@ impl TopicModel {
     }
 
     /// What a fit to these counts would take, and how it would go about it: every item with its place and bytes, the
-    /// peaks against the budget. Takes no memory, and reads no counts unless they will be streamed: the sizes of a stream
-    /// need to know how many of them are zero, so the pass that checks all counts comes first then (and is not repeated).
+    /// peaks against the budget. The sizes of a stream, and those of a solver other than AdamW, depend on how many counts
+    /// are zero: the pass that checks all counts comes first then, and is not repeated. Otherwise no counts are read.
     ///
     /// # Errors
     /// When a setting is out of its range, the counts are too small for the topics, the device cannot be used, or no way of
@@ -99,8 +99,9 @@ impl TopicModel {
     /// The same for a new fit, or for one whose state is in memory already.
     pub(crate) fn plan_from(&self, counts: &Counts, resumed: bool) -> Result<Plan> {
         let device = self.check(counts)?;
-        if choose::streams(self, counts)? {
-            self.check_counts(counts, true)?;
+        let streams = choose::streams(self, counts)?;
+        if streams || self.settings().solver.iterates() {
+            self.check_counts(counts, streams)?;
         }
         release_freed();
         let taken = process_memory().anonymous;

@@ -36,8 +36,8 @@ pub(super) fn memory(shape: &Shape) -> Vec<Item> {
 
 /// What all climbs share.
 pub(super) fn shared_memory(shape: &Shape, topics: u64) -> Vec<Item> {
-    // The longest row of either side is a document with every term, or a term in every document.
-    let longest = shape.documents.max(shape.terms);
+    // The longest row of either side is that of a term that every document has.
+    let longest = shape.documents.max(shape.nonzeros);
     let scratch = 4 * (topics + 2) * longest * rayon::current_num_threads() as u64;
     vec![
         Item::ram(

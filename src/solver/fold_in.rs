@@ -26,6 +26,13 @@ thread_local! {
     static ROOM: RefCell<(Scratch, Room)> = RefCell::default();
 }
 
+/// Bytes that [`fold_in`] takes besides the counts: L in tokens and in proportions, and F term by term.
+pub(crate) fn fold_in_bytes(counts: &Counts, topics: usize) -> u64 {
+    let (documents, terms) = counts.shape();
+    let rows = 2 * documents as u64 + terms as u64;
+    rows.saturating_mul(4 * topics as u64)
+}
+
 /// L (documents x topics, rows summing to one) of the highest likelihood under F (topics x terms, rows summing to one).
 /// Documents without counts have equal proportions.
 pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {

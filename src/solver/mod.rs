@@ -26,7 +26,7 @@ use crate::matrix::Matrix;
 use crate::model::Settings;
 use crate::plan::{Item, Shape, When};
 
-pub(crate) use fold_in::fold_in;
+pub(crate) use fold_in::{fold_in, fold_in_bytes};
 pub(crate) use one_pass::documents_in_block;
 
 use descent::Descent;

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A cgroup that is removed when dropped.
 pub struct Cgroup {
@@ -30,7 +31,10 @@ impl Cgroup {
             let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
             ("/sys/fs/cgroup", &TWO)
         };
-        let name = format!("topicbook-{}-{limit}", std::process::id());
+        // Tests of one process run side by side.
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("topicbook-{}-{number}", std::process::id());
         let group = Self {
             folder: Path::new(parent).join(name),
             names,
