@@ -5,6 +5,7 @@ mod checkpoint;
 mod fused;
 mod history;
 mod iterate;
+mod kernels;
 mod network;
 mod observer;
 mod operation;
@@ -17,6 +18,7 @@ pub mod replay;
 mod resume;
 mod schedule;
 mod settings;
+mod slopes;
 mod start;
 mod step;
 mod tensor_memory;
@@ -375,7 +377,8 @@ impl TopicModel {
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 let device = CudaDevice::new(card);
                 let mut step =
-                    TensorStep::<Autodiff<Cuda>>::new(settings, placement, state, device);
+                    TensorStep::<Autodiff<Cuda>>::new(settings, placement, state, device)
+                        .with_fused_loss();
                 if placement.resident {
                     step.hold(counts)?;
                 }

@@ -7,12 +7,13 @@ use burn::optim::{
     AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsAccumulator, GradientsParams,
     Optimizer,
 };
-use burn::tensor::backend::{AutodiffBackend, Backend};
-use burn::tensor::{Int, Tensor, TensorData, TensorPrimitive};
+use burn::tensor::backend::Backend;
+use burn::tensor::{Int, Tensor, TensorData};
 
 use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
 use super::operation::FusedLoss;
 use super::settings::Settings;
+use super::slopes::{Slopes, tensor};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
@@ -75,17 +76,22 @@ impl State {
 }
 
 /// The reference: Burn's tensors, automatic differentiation and AdamW, on any backend.
-pub(crate) struct TensorStep<B: AutodiffBackend> {
+pub(crate) struct TensorStep<B: FusedLoss> {
     /// Taken only while the optimiser, which consumes it, makes the next one.
     model: Option<NeuralPoissonNmf<B>>,
     optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
     losses: Vec<Tensor<B::InnerBackend, 1>>,
     device: B::Device,
     micro_batch: usize,
-    /// All counts, where the plan says that they fit: documents x terms.
-    resident: Option<Tensor<B, 2>>,
-    /// The loss as one operation, in the place of automatic differentiation through all of its parts.
-    fused_loss: bool,
+    loss: Loss<B>,
+}
+
+/// How the loss is made, and all counts where the plan says that they fit on the device.
+enum Loss<B: FusedLoss> {
+    /// By automatic differentiation through all of its parts; counts as a tensor of documents x terms.
+    Parts(Option<Tensor<B, 2>>),
+    /// As one operation; counts as they are stored.
+    Fused(Option<<B::Inner as Slopes>::Held>),
 }
 
 impl<B: FusedLoss> TensorStep<B> {
@@ -125,19 +131,27 @@ impl<B: FusedLoss> TensorStep<B> {
             losses: Vec::new(),
             device,
             micro_batch: placement.micro_batch.max(1),
-            resident: None,
-            fused_loss: false,
+            loss: Loss::Parts(None),
         }
     }
 
     /// The same with the loss as one operation.
     pub(crate) fn with_fused_loss(mut self) -> Self {
-        self.fused_loss = true;
+        self.loss = Loss::Fused(None);
         self
     }
 
-    /// Brings all counts to the device, some documents at a time, so that batches need not be sent.
+    /// Brings all counts to the device, so that batches need not be sent.
     pub(crate) fn hold(&mut self, counts: &Counts) -> Result<()> {
+        self.loss = match &self.loss {
+            Loss::Fused(_) => Loss::Fused(Some(B::Inner::hold(counts, &self.device)?)),
+            Loss::Parts(_) => Loss::Parts(Some(self.all(counts)?)),
+        };
+        Ok(())
+    }
+
+    /// All counts as a tensor, sent some documents at a time.
+    fn all(&self, counts: &Counts) -> Result<Tensor<B, 2>> {
         let (documents, terms) = counts.shape();
         let all: Vec<usize> = (0..documents).collect();
         let mut held = Tensor::<B, 2>::empty([documents, terms], &self.device);
@@ -151,8 +165,7 @@ impl<B: FusedLoss> TensorStep<B> {
             let range = rows[0]..rows[0] + rows.len();
             held = held.slice_assign([range, 0..terms], part);
         }
-        self.resident = Some(held);
-        Ok(())
+        Ok(held)
     }
 
     /// A batch's counts on their way to the device: batch x terms.
@@ -178,15 +191,15 @@ impl<B: FusedLoss> TensorStep<B> {
             .collect();
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
-        if self.fused_loss {
-            let l = model.l.val().select(0, documents).into_primitive();
-            let f = model.f.val().into_primitive();
-            let loss = B::fused_loss(l.tensor(), f.tensor(), batch)?;
-            return Ok(Tensor::from_primitive(TensorPrimitive::Float(loss)));
-        }
-        let counts = match &self.resident {
-            Some(all) => all.clone().select(0, documents.clone()),
-            None => self.sent(batch, terms),
+        let counts = match &self.loss {
+            Loss::Fused(held) => {
+                let l = model.l.val().select(0, documents).into_primitive();
+                let f = model.f.val().into_primitive();
+                let loss = B::fused_loss(l.tensor(), f.tensor(), batch, held.as_ref())?;
+                return Ok(tensor(loss));
+            }
+            Loss::Parts(Some(all)) => all.clone().select(0, documents.clone()),
+            Loss::Parts(None) => self.sent(batch, terms),
         };
         Ok(poisson_nmf_loss(counts, model.forward(documents)))
     }
