@@ -6,6 +6,7 @@ mod fused;
 mod history;
 mod iterate;
 mod kernels;
+mod loss;
 mod network;
 mod observer;
 mod operation;
@@ -21,7 +22,7 @@ mod settings;
 mod slopes;
 mod start;
 mod step;
-mod tensor_memory;
+pub(crate) mod tensor_memory;
 mod torch;
 mod train;
 mod watching;
@@ -42,7 +43,6 @@ pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 pub(crate) use network::SMALLEST_RATE;
 pub(crate) use observer::Observer;
-pub(crate) use step::TensorStep;
 pub(crate) use watching::Watching;
 
 use crate::budget::Budget;
@@ -60,9 +60,11 @@ use crate::terms::Terms;
 use background::panic_text;
 use checkpoint::{Earlier, Fingerprint, Keeper};
 use history::Recorder;
+use loss::Fused;
 use position::Position;
 use progress::Progress;
 use start::initial_tables;
+use step::TensorStep;
 use step::{State, Step};
 use watching::MemoryWatch;
 
@@ -377,8 +379,7 @@ impl TopicModel {
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 let device = CudaDevice::new(card);
                 let mut step =
-                    TensorStep::<Autodiff<Cuda>>::new(settings, placement, state, device)
-                        .with_fused_loss();
+                    TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, device);
                 if placement.resident {
                     step.hold(counts)?;
                 }

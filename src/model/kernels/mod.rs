@@ -7,6 +7,7 @@
 
 mod dense;
 mod held;
+mod memory;
 mod send;
 #[cfg(test)]
 pub(crate) mod software;
@@ -36,6 +37,7 @@ use crate::error::Result;
 use crate::loader::Batch;
 
 pub(crate) use held::Held;
+pub(crate) use memory::{bytes_of_counts, bytes_of_staging, workspace};
 
 /// Cubes that fill a large card: sums are cut into slices until there are about as many.
 const CUBES: usize = 512;

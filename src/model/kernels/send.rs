@@ -18,7 +18,7 @@ use crate::loader::Batch;
 
 /// Bytes that are filled, and then copied while the next are filled. Small: the runtime takes pinned memory in pages
 /// that are a few times larger.
-const STAGE: usize = 8 << 20;
+pub(super) const STAGE: usize = 8 << 20;
 
 /// A batch's counts on the card.
 pub(super) enum Sent {

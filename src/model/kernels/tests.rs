@@ -10,6 +10,7 @@ use super::*;
 use crate::counts::CountValue;
 use crate::cuda;
 use crate::matrix::Matrix;
+use crate::model::loss::Fused;
 use crate::model::step::{State, Step, TensorStep, to_matrix};
 use crate::model::{SMALLEST_RATE, Settings};
 use crate::place::TablePlace;
@@ -350,8 +351,8 @@ fn fit<B: Slopes>(
     let mut random = Random(4);
     let (l, f) = (random.table(documents, k, 0.1), random.table(k, terms, 0.1));
     let state = State::new(l, f, &TablePlace::Memory).unwrap();
-    let step = TensorStep::<Autodiff<B>>::new(&settings, placement, state, device.clone());
-    let mut step = step.with_fused_loss();
+    let device = device.clone();
+    let mut step = TensorStep::<_, Fused<Autodiff<B>>>::new(&settings, placement, state, device);
     if hold {
         step.hold(counts).unwrap();
     }
