@@ -21,7 +21,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use self::csr::Csr;
+pub(crate) use self::csr::Csr;
 use self::dense::{DenseStore, Held};
 use self::npz::LazyCsr;
 use crate::display::{Card, bytes, count};

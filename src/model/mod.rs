@@ -5,6 +5,8 @@ mod checkpoint;
 mod fused;
 mod history;
 mod iterate;
+mod kernels;
+mod loss;
 mod network;
 mod observer;
 mod operation;
@@ -17,9 +19,10 @@ pub mod replay;
 mod resume;
 mod schedule;
 mod settings;
+mod slopes;
 mod start;
 mod step;
-mod tensor_memory;
+pub(crate) mod tensor_memory;
 mod torch;
 mod train;
 mod watching;
@@ -40,7 +43,6 @@ pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 pub(crate) use network::SMALLEST_RATE;
 pub(crate) use observer::Observer;
-pub(crate) use step::TensorStep;
 pub(crate) use watching::Watching;
 
 use crate::budget::Budget;
@@ -57,9 +59,11 @@ use crate::terms::Terms;
 use background::panic_text;
 use checkpoint::{Earlier, Fingerprint, Keeper};
 use history::Recorder;
+use loss::Fused;
 use position::Position;
 use progress::Progress;
 use start::initial_tables;
+use step::TensorStep;
 use step::{State, Step};
 use watching::MemoryWatch;
 
@@ -391,7 +395,7 @@ impl TopicModel {
             Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
                 let device = CudaDevice::new(card);
                 let mut step =
-                    TensorStep::<Autodiff<Cuda>>::new(settings, placement, state, device);
+                    TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, device);
                 if placement.resident {
                     step.hold(counts)?;
                 }

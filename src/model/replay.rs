@@ -9,6 +9,7 @@ use rand::RngExt;
 
 use super::fused::FusedStep;
 use super::history::Recorder;
+use super::loss::{Fused, Loss, Parts};
 use super::position::Position;
 use super::settings::Settings;
 use super::start::{initial_tables, orders};
@@ -97,19 +98,25 @@ fn begin(
     counts: &Counts,
     start: State,
 ) -> Result<Box<dyn Step>> {
-    let tensor = |start| -> Result<_> {
-        keep_freed_memory();
-        let mut step = TensorStep::<Autodiff<Flex>>::new(settings, placement, start, FlexDevice);
-        if placement.resident {
-            step.hold(counts)?;
-        }
-        Ok(step)
-    };
     Ok(match path {
-        Path::Tensor => Box::new(tensor(start)?),
-        Path::Operation => Box::new(tensor(start)?.with_fused_loss()),
+        Path::Tensor => tensors::<Parts<_>>(settings, placement, counts, start)?,
+        Path::Operation => tensors::<Fused<_>>(settings, placement, counts, start)?,
         Path::Fused => Box::new(FusedStep::new(settings, placement, start)?),
     })
+}
+
+fn tensors<L: Loss<Autodiff<Flex>> + 'static>(
+    settings: &Settings,
+    placement: Placement,
+    counts: &Counts,
+    start: State,
+) -> Result<Box<dyn Step>> {
+    keep_freed_memory();
+    let mut step = TensorStep::<Autodiff<Flex>, L>::new(settings, placement, start, FlexDevice);
+    if placement.resident {
+        step.hold(counts)?;
+    }
+    Ok(Box::new(step))
 }
 
 /// Trains on the CPU from the free tables `l` and `f`, with the documents of each epoch in the given order.
@@ -199,7 +206,7 @@ pub fn gradient(
     let settings = Settings::new(f.rows());
     let start = State::new(l.clone(), f.clone(), &settings.table_place)?;
     let whole = Placement::whole(&settings);
-    TensorStep::<Autodiff<Flex>>::new(&settings, whole, start, FlexDevice).gradient(
+    TensorStep::<_, Parts<Autodiff<Flex>>>::new(&settings, whole, start, FlexDevice).gradient(
         &loader::Batch {
             view: counts.view()?,
             rows: documents,

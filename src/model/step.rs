@@ -8,10 +8,10 @@ use burn::optim::{
     Optimizer,
 };
 use burn::tensor::backend::{AutodiffBackend, Backend};
-use burn::tensor::{Int, Tensor, TensorData, TensorPrimitive};
+use burn::tensor::{Int, Tensor, TensorData};
 
-use super::network::{NeuralPoissonNmf, poisson_nmf_loss, to_tensor};
-use super::operation::FusedLoss;
+use super::loss::Loss;
+use super::network::{NeuralPoissonNmf, to_tensor};
 use super::settings::Settings;
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
@@ -74,21 +74,19 @@ impl State {
     }
 }
 
-/// The reference: Burn's tensors, automatic differentiation and AdamW, on any backend.
-pub(crate) struct TensorStep<B: AutodiffBackend> {
+/// Burn's tensors, automatic differentiation and AdamW, on any backend. With [`Parts`](super::loss::Parts) as its loss,
+/// the reference.
+pub(crate) struct TensorStep<B: AutodiffBackend, L> {
     /// Taken only while the optimiser, which consumes it, makes the next one.
     model: Option<NeuralPoissonNmf<B>>,
     optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
     losses: Vec<Tensor<B::InnerBackend, 1>>,
     device: B::Device,
     micro_batch: usize,
-    /// All counts, where the plan says that they fit: documents x terms.
-    resident: Option<Tensor<B, 2>>,
-    /// The loss as one operation, in the place of automatic differentiation through all of its parts.
-    fused_loss: bool,
+    loss: L,
 }
 
-impl<B: FusedLoss> TensorStep<B> {
+impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
     /// Goes on from a state.
     pub(crate) fn new(
         settings: &Settings,
@@ -125,40 +123,13 @@ impl<B: FusedLoss> TensorStep<B> {
             losses: Vec::new(),
             device,
             micro_batch: placement.micro_batch.max(1),
-            resident: None,
-            fused_loss: false,
+            loss: L::default(),
         }
     }
 
-    /// The same with the loss as one operation.
-    pub(crate) fn with_fused_loss(mut self) -> Self {
-        self.fused_loss = true;
-        self
-    }
-
-    /// Brings all counts to the device, some documents at a time, so that batches need not be sent.
+    /// Brings all counts to the device, so that batches need not be sent.
     pub(crate) fn hold(&mut self, counts: &Counts) -> Result<()> {
-        let (documents, terms) = counts.shape();
-        let all: Vec<usize> = (0..documents).collect();
-        let mut held = Tensor::<B, 2>::empty([documents, terms], &self.device);
-        for rows in all.chunks(self.micro_batch) {
-            let part = Batch {
-                view: counts.view()?,
-                rows,
-                documents: rows,
-            };
-            let part = self.sent(&part, terms);
-            let range = rows[0]..rows[0] + rows.len();
-            held = held.slice_assign([range, 0..terms], part);
-        }
-        self.resident = Some(held);
-        Ok(())
-    }
-
-    /// A batch's counts on their way to the device: batch x terms.
-    fn sent(&self, batch: &Batch<'_>, terms: usize) -> Tensor<B, 2> {
-        let data = TensorData::new(batch.dense(terms), [batch.rows.len(), terms]);
-        Tensor::from_data(data, &self.device)
+        self.loss.hold(counts, self.micro_batch, &self.device)
     }
 
     fn model(&self) -> Result<&NeuralPoissonNmf<B>> {
@@ -170,7 +141,6 @@ impl<B: FusedLoss> TensorStep<B> {
     fn loss(&self, batch: &Batch<'_>) -> Result<Tensor<B, 1>> {
         let model = self.model()?;
         let rows = batch.documents.len();
-        let terms = model.f.val().dims()[1];
         let documents: Vec<i32> = batch
             .documents
             .iter()
@@ -178,17 +148,7 @@ impl<B: FusedLoss> TensorStep<B> {
             .collect();
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
-        if self.fused_loss {
-            let l = model.l.val().select(0, documents).into_primitive();
-            let f = model.f.val().into_primitive();
-            let loss = B::fused_loss(l.tensor(), f.tensor(), batch)?;
-            return Ok(Tensor::from_primitive(TensorPrimitive::Float(loss)));
-        }
-        let counts = match &self.resident {
-            Some(all) => all.clone().select(0, documents.clone()),
-            None => self.sent(batch, terms),
-        };
-        Ok(poisson_nmf_loss(counts, model.forward(documents)))
+        self.loss.loss(model, batch, documents)
     }
 
     /// The loss of a batch and its gradients with respect to the free tables, without a step.
@@ -208,7 +168,7 @@ impl<B: FusedLoss> TensorStep<B> {
     }
 }
 
-impl<B: FusedLoss> Step for TensorStep<B> {
+impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
         let mut sum = GradientsAccumulator::new();
         let mut total: Option<Tensor<B::InnerBackend, 1>> = None;
@@ -302,6 +262,7 @@ mod tests {
     use burn::backend::{Autodiff, Flex};
 
     use super::super::fused::FusedStep;
+    use super::super::loss::Parts;
     use super::*;
     use crate::counts::Counts;
 
@@ -318,7 +279,8 @@ mod tests {
         let fused =
             |state| Box::new(FusedStep::new(&settings, whole, state).unwrap()) as Box<dyn Step>;
         let tensor = |state| {
-            let step = TensorStep::<Autodiff<Flex>>::new(&settings, whole, state, FlexDevice);
+            let step =
+                TensorStep::<_, Parts<Autodiff<Flex>>>::new(&settings, whole, state, FlexDevice);
             Box::new(step) as Box<dyn Step>
         };
         let run = |step: &mut Box<dyn Step>, batches: &[&[usize]]| {

@@ -2,19 +2,16 @@
 
 use std::path::PathBuf;
 
-use burn::backend::{Autodiff, Flex};
-use burn_cuda::Cuda;
-
 use super::item::peak;
 use super::refuse::{Refusal, refuse};
 use super::{Item, Lives, Placement, Plan, Vram, When};
-use crate::counts::{Counts, InMemory, Location};
+use crate::counts::{Counts, InMemory, Layout, Location};
 use crate::device::Resolved;
 use crate::display::bytes;
 use crate::error::Result;
 use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
 use crate::memory::{Goal, card_memory, free_memory};
-use crate::model::{FusedStep, TensorStep, TopicModel};
+use crate::model::{FusedStep, TopicModel, tensor_memory};
 use crate::place::TablePlace;
 use crate::solver::{self, Solver};
 
@@ -29,6 +26,8 @@ pub(crate) struct Shape {
     pub(crate) micro_batch: u64,
     /// Nonzero counts of a document, on average; all terms of dense counts that nobody has looked at.
     pub(crate) nonzeros: u64,
+    /// Bytes of a dense count as it is sent to a card; `None` where counts are sparse.
+    pub(crate) bytes_of_count: Option<u64>,
     /// Whether the table behind L lives in a file.
     pub(crate) l_in_file: bool,
 }
@@ -111,16 +110,14 @@ impl Case {
         }];
         items.extend(match self.device {
             Resolved::Cpu => FusedStep::memory(shape, self.resumed),
-            Resolved::Cuda(_) => {
-                TensorStep::<Autodiff<Flex>>::host_memory(shape, self.resident, self.resumed)
-            }
+            Resolved::Cuda(_) => tensor_memory::beside_card(shape, self.resident, self.resumed),
         });
         items
     }
 
     /// Everything that takes VRAM.
     fn vram(&self) -> Vec<Item> {
-        TensorStep::<Autodiff<Cuda>>::memory(&self.shape, self.resident, true)
+        tensor_memory::on_card(&self.shape, self.resident, true)
     }
 
     pub(super) fn peak(&self) -> u64 {
@@ -164,6 +161,8 @@ pub(super) fn choose(
             batch,
             micro_batch: batch,
             nonzeros: counts.mean_nonzeros().unwrap_or(terms) as u64,
+            bytes_of_count: (counts.layout() == Layout::Dense)
+                .then(|| counts.dtype().bytes().min(4) as u64),
             l_in_file: settings.table_place != TablePlace::Memory,
         },
         counts: match streams {
@@ -186,7 +185,10 @@ pub(super) fn choose(
     };
     let on_card = matches!(device, Resolved::Cuda(_));
     let mut refused = Vec::new();
-    if let Some(vram) = vram {
+    // Sparse batches are sent: they come with an order by term, which is made for each.
+    if let Some(vram) = vram
+        && case.shape.bytes_of_count.is_some()
+    {
         case.resident = true;
         let all = case.peak_vram();
         if all > vram {

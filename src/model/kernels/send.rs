@@ -1,0 +1,210 @@
+//! Counts on their way to the card, as they are stored.
+
+use std::ops::Range;
+
+use cubecl::bytes::Bytes;
+use cubecl::client::ComputeClient;
+use cubecl::device::Device;
+use cubecl::device_handle::DeviceHandle;
+use cubecl::prelude::Runtime;
+use cubecl::server::{ComputeServer, CopyDescriptor, Handle};
+use cubecl::stream_id::StreamId;
+use rayon::prelude::*;
+
+use super::Kind;
+use crate::counts::{CountValue, Csr, DenseRows, Dtype, Element, View, as_bytes, with_values};
+use crate::error::{Error, ErrorKind, Result};
+use crate::loader::Batch;
+
+/// Bytes that are filled, and then copied while the next are filled. Small: the runtime takes pinned memory in pages
+/// that are a few times larger.
+pub(super) const STAGE: usize = 8 << 20;
+
+/// A batch's counts on the card.
+pub(super) enum Sent {
+    Dense {
+        /// Documents x stride, in words of 32 bits.
+        words: Handle,
+        stride: usize,
+        kind: Kind,
+    },
+    Sparse(Sparse),
+}
+
+/// Sparse counts by document, and the order that makes them counts by term.
+pub(super) struct Sparse {
+    pub(super) nonzeros: usize,
+    pub(super) starts: Handle,
+    pub(super) columns: Handle,
+    pub(super) counts: Handle,
+    pub(super) starts_of_terms: Handle,
+    pub(super) order: Handle,
+}
+
+/// Fills memory on the card with rows of bytes. `fill` writes some of them; the memory that it writes to is pinned where
+/// the runtime has such, and used again and again: two stages, one of which is copied while the other is filled.
+///
+/// The runtime's own `create` copies the data once more, into memory that is not pinned; hence its server is asked here.
+pub(super) fn upload<R: Runtime>(
+    (client, device): (&ComputeClient<R>, &R::Device),
+    (rows, row_bytes): (usize, usize),
+    fill: impl Fn(Range<usize>, &mut [u8]),
+) -> Result<Handle> {
+    let length = rows * row_bytes;
+    // There is no memory of no bytes.
+    let handle = client.empty(length.max(4));
+    let server = DeviceHandle::<R::Server>::new(device.to_id());
+    let stream = StreamId::current();
+    let at_once = (STAGE / row_bytes.max(1)).max(1);
+    for first in (0..rows).step_by(at_once) {
+        let part = first..rows.min(first + at_once);
+        let size = part.len() * row_bytes;
+        let staged = server
+            .submit_blocking(move |server| server.staging(&[size], stream))
+            .map_err(stopped)?;
+        let mut bytes = match staged {
+            Ok(mut pinned) if pinned.len() == 1 => pinned.swap_remove(0),
+            _ => Bytes::from_bytes_vec(vec![0; size]),
+        };
+        let (begin, end) = (part.start * row_bytes, part.end * row_bytes);
+        fill(part, &mut bytes);
+        let place = handle
+            .clone()
+            .offset_start(begin as u64)
+            .offset_end((length.max(4) - end) as u64);
+        let place = CopyDescriptor::new(place.binding(), [size].into(), [1].into(), 1);
+        server.submit(move |server| server.write(vec![(place, bytes)], stream));
+        if size >= STAGE / 2 {
+            // Waits until the stage before this one has been copied, and gives its memory back.
+            server
+                .submit_blocking(move |server| server.flush(stream))
+                .map_err(stopped)?
+                .map_err(stopped)?;
+        }
+    }
+    Ok(handle)
+}
+
+fn stopped(error: impl std::fmt::Debug) -> Error {
+    Error::new(
+        ErrorKind::Device,
+        format!("the device did not take the counts: {error:?}"),
+    )
+    .fix("use a smaller batch size, or Device::Cpu")
+}
+
+/// A slice of numbers on the card.
+pub(super) fn upload_slice<R: Runtime, T: Element>(
+    to: (&ComputeClient<R>, &R::Device),
+    values: &[T],
+) -> Result<Handle> {
+    upload(to, (values.len(), size_of::<T>()), |part, out| {
+        out.copy_from_slice(as_bytes(&values[part]));
+    })
+}
+
+/// Words that a row of dense counts takes on the card.
+pub(super) fn stride(terms: usize, kind: Kind) -> usize {
+    terms.div_ceil(kind.in_word())
+}
+
+/// Dense rows on the card: those of the numbers given by `row`, `rows` of them.
+pub(super) fn upload_rows<R: Runtime>(
+    to: (&ComputeClient<R>, &R::Device),
+    counts: &DenseRows<'_>,
+    terms: usize,
+    rows: usize,
+    row: impl Fn(usize) -> usize + Sync,
+) -> Result<Handle> {
+    let row_bytes = 4 * stride(terms, Kind::of(counts));
+    upload(to, (rows, row_bytes), |part, out| {
+        out.par_chunks_exact_mut(row_bytes)
+            .zip(part)
+            .for_each(|(out, number)| {
+                let row = row(number);
+                with_values!(DenseRows, counts, all => {
+                    pack(&all[row * terms..(row + 1) * terms], out)
+                });
+            });
+    })
+}
+
+/// A row as the kernels read it: its own bytes, or `f32` where the kernels do not know its dtype, and zeros up to a word.
+fn pack<T: Element + CountValue>(row: &[T], out: &mut [u8]) {
+    if matches!(T::DTYPE, Dtype::I64 | Dtype::F64) {
+        for (out, value) in out.as_chunks_mut::<4>().0.iter_mut().zip(row) {
+            *out = value.to_f32().to_ne_bytes();
+        }
+        return;
+    }
+    let (bytes, rest) = out.split_at_mut(size_of_val(row));
+    bytes.copy_from_slice(as_bytes(row));
+    rest.fill(0);
+}
+
+/// A batch on the card.
+pub(super) fn upload_batch<R: Runtime>(
+    to: (&ComputeClient<R>, &R::Device),
+    batch: &Batch<'_>,
+    terms: usize,
+) -> Result<Sent> {
+    Ok(match &batch.view {
+        View::Dense(counts) => {
+            let kind = Kind::of(counts);
+            let row = |number: usize| batch.rows[number];
+            Sent::Dense {
+                words: upload_rows(to, counts, terms, batch.rows.len(), row)?,
+                stride: stride(terms, kind),
+                kind,
+            }
+        }
+        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, terms, batch.rows)?),
+    })
+}
+
+/// Rows of sparse counts on the card.
+fn upload_csr<R: Runtime>(
+    to: (&ComputeClient<R>, &R::Device),
+    csr: &Csr,
+    terms: usize,
+    rows: &[usize],
+) -> Result<Sparse> {
+    let mut starts = vec![0u32; rows.len() + 1];
+    let mut starts_of_terms = vec![0u32; terms + 1];
+    let (mut columns, mut counts) = (Vec::new(), Vec::new());
+    for (number, &row) in rows.iter().enumerate() {
+        let (row_columns, row_counts) = csr.row(row);
+        columns.extend_from_slice(row_columns);
+        counts.extend_from_slice(row_counts);
+        starts[number + 1] = columns.len() as u32;
+        for &column in row_columns {
+            starts_of_terms[column as usize + 1] += 1;
+        }
+    }
+    if u32::try_from(columns.len()).is_err() {
+        return Err(Error::new(
+            ErrorKind::Device,
+            format!("a batch with {} nonzero counts on a card", columns.len()),
+        )
+        .fix("use a smaller batch size"));
+    }
+    for term in 0..terms {
+        starts_of_terms[term + 1] += starts_of_terms[term];
+    }
+    // Counting sort: the order of documents within a term stays.
+    let mut next = starts_of_terms.clone();
+    let mut order = vec![0u32; columns.len()];
+    for (at, &column) in columns.iter().enumerate() {
+        let place = &mut next[column as usize];
+        order[*place as usize] = at as u32;
+        *place += 1;
+    }
+    Ok(Sparse {
+        nonzeros: columns.len(),
+        starts: upload_slice(to, &starts)?,
+        columns: upload_slice(to, &columns)?,
+        counts: upload_slice(to, &counts)?,
+        starts_of_terms: upload_slice(to, &starts_of_terms)?,
+        order: upload_slice(to, &order)?,
+    })
+}
