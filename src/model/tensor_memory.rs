@@ -182,7 +182,7 @@ mod tests {
                     topics: k as u64,
                     batch: batch as u64,
                     micro_batch: part as u64,
-                    nonzeros: counts.nonzeros_of_a_document(),
+                    nonzeros: counts.mean_nonzeros().unwrap_or(m) as u64,
                     bytes_of_count: (!sparse).then_some(1),
                     l_in_file: false,
                 };
