@@ -42,10 +42,10 @@ pub(super) fn memory(shape: &Shape) -> Vec<Item> {
     vec![
         Item::ram("L and F", When::Fit, 4 * topics * (documents + terms)),
         Item::ram("documents' lengths", When::Fit, 8 * documents),
-        Item::ram("F in whole registers", When::Pass, 4 * width * terms),
+        Item::ram("F in whole registers", When::Fit, 4 * width * terms),
         Item::ram(
             "F's statistics, in double precision",
-            When::Pass,
+            When::Fit,
             8 * width * terms,
         ),
         Item::ram("rows at hand, one a thread", When::Steps, room),
@@ -73,6 +73,10 @@ pub(super) struct OnePass {
     l: Table,
     /// In probabilities.
     f: Table,
+    /// Rows of F padded to whole registers, made anew for each pass. Like the statistics it keeps its memory: the
+    /// system's pages cost as much to get as a pass over few documents.
+    padded: Vec<f32>,
+    statistics: Vec<f64>,
 }
 
 impl OnePass {
@@ -97,7 +101,10 @@ impl OnePass {
         let mut f = Table::of_terms(f);
         l.scale_rows(summary.document_lengths());
         f.scale(&inverse(&f.sums()));
+        let padded = f.values.len() / f.topics * f.topics.next_multiple_of(LANES);
         Ok(Self {
+            padded: vec![0.0; padded],
+            statistics: vec![0.0; padded],
             rows,
             reading,
             lengths: summary.document_lengths().to_vec(),
@@ -107,19 +114,18 @@ impl OnePass {
         })
     }
 
-    /// Rows of F padded to whole registers.
-    fn padded_f(&self) -> Vec<f32> {
+    /// Pads F and clears the statistics.
+    fn begin_pass(&mut self) {
         let topics = self.f.topics;
-        let width = topics.next_multiple_of(LANES);
-        let mut padded = vec![0.0; self.f.values.len() / topics * width];
-        for (to, from) in padded.chunks_mut(width).zip(self.f.values.chunks(topics)) {
+        let rows = self.padded.chunks_mut(topics.next_multiple_of(LANES));
+        for (to, from) in rows.zip(self.f.values.chunks(topics)) {
             to[..topics].copy_from_slice(from);
         }
-        padded
+        self.statistics.fill(0.0);
     }
 
     /// The rows of L of a block; gives the tokens that moved.
-    fn improve_documents(&mut self, block: &Block<'_>, padded: &[f32]) -> f64 {
+    fn improve_documents(&mut self, block: &Block<'_>) -> f64 {
         let topics = self.l.topics;
         let width = topics.next_multiple_of(LANES);
         let terms = self.f.values.len() / topics;
@@ -130,7 +136,7 @@ impl OnePass {
             sweeps: SWEEPS,
         };
         let range = block.first * topics..(block.first + block.rows.len()) * topics;
-        let (way, lengths) = (self.rows, &self.lengths);
+        let (way, lengths, padded) = (self.rows, &self.lengths, &self.padded);
         let parts: Vec<f64> = self.l.values[range]
             .par_chunks_mut(CHUNK * topics)
             .enumerate()
@@ -165,12 +171,14 @@ impl OnePass {
     }
 
     /// Adds a block's part to the statistics; gives the sum of x log rate.
-    fn add_statistics(&self, block: &Block<'_>, padded: &[f32], statistics: &mut [f64]) -> f64 {
+    fn add_statistics(&mut self, block: &Block<'_>) -> f64 {
         let topics = self.l.topics;
         let width = topics.next_multiple_of(LANES);
+        let (l, padded) = (&self.l, &self.padded);
         let terms = padded.len() / width;
         let per_part = terms.div_ceil(PARTS);
-        let parts: Vec<f64> = statistics
+        let parts: Vec<f64> = self
+            .statistics
             .par_chunks_mut(per_part * width)
             .enumerate()
             .map(|(part, statistics)| {
@@ -181,7 +189,7 @@ impl OnePass {
                         let (columns, counts) =
                             row_of(&block.view, terms, block.rows.start + row, room);
                         let within = within(columns, &range);
-                        widen(self.l.row(block.first + row), width, wide);
+                        widen(l.row(block.first + row), width, wide);
                         gather(
                             &columns[within.clone()],
                             &counts[within],
@@ -216,13 +224,12 @@ impl Iterate for OnePass {
     fn iterate(&mut self, counts: &Counts) -> Result<Gain> {
         let topics = self.f.topics;
         let width = topics.next_multiple_of(LANES);
-        let padded = self.padded_f();
-        let mut statistics = vec![0.0; padded.len()];
+        self.begin_pass();
         let (mut likelihood, mut moved) = (0.0, 0.0);
         let documents = documents_in_block(counts.terms());
         for_each_block(counts, self.reading, documents, &mut |block| {
-            moved += self.improve_documents(&block, &padded);
-            likelihood += self.add_statistics(&block, &padded, &mut statistics);
+            moved += self.improve_documents(&block);
+            likelihood += self.add_statistics(&block);
             Ok(())
         })?;
         // Rates count in tokens: those of a document sum to its length.
@@ -236,7 +243,7 @@ impl Iterate for OnePass {
             .f
             .values
             .chunks_mut(topics)
-            .zip(statistics.chunks(width))
+            .zip(self.statistics.chunks(width))
         {
             for (value, statistic) in row.iter_mut().zip(statistics) {
                 *value = (f64::from(*value) * statistic) as f32;
