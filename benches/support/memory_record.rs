@@ -99,15 +99,15 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         program.args([peers, "npy", &dense, TOPICS, "1"]);
         run("tinytopics, batch 16", "X_f32.npy", &mut program);
     }
+    let words = ["flat", &small, "10", "50"];
+    run("10 fits of 50 epochs", "X_small.npy", &mut ours(&words));
     for (what, reading) in [
-        ("L mapped, documents in random order", "inplace"),
         ("L mapped, documents in blocks", TABLE_STREAM),
+        ("L mapped, documents in random order", "inplace"),
     ] {
         let words = ["table", TABLE[0], TABLE[1], place, reading];
         run(what, "X_table.npz", &mut ours(&words));
     }
-    let words = ["flat", &small, "10", "50"];
-    run("10 fits of 50 epochs", "X_small.npy", &mut ours(&words));
     Ok(())
 }
 
