@@ -76,7 +76,8 @@ fn check_memory(what: &str, fit: &Fit) {
         "{what}: {predicted} MiB predicted, {measured} MiB measured"
     );
     let group = value(&memory, "control group of 256 MiB", "measured peak, MiB");
-    assert!(group >= 0.9 * measured && group <= 256.0, "{what}: {group}");
+    // The system counts in portions of some pages.
+    assert!(group >= 0.9 * measured && group <= 257.0, "{what}: {group}");
 }
 
 fn fits(folder: &Path) {
@@ -87,7 +88,7 @@ fn fits(folder: &Path) {
         ("AdamW, batch 256", Solver::AdamW, 256),
         ("EM, one pass", Solver::Em, 16),
     ] {
-        let model = model(5).epochs(2).solver(solver).batch_size(batch);
+        let model = model(20).epochs(2).solver(solver).batch_size(batch);
         let fit = model
             .reading(Reading::Stream {
                 block: 8,

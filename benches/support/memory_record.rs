@@ -67,6 +67,8 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         result["cgroup_peak"] = json!(group.largest_use());
         eprintln!("  {result}");
         rows.push(json!({ "what": what, "file": file, "result": result }));
+        // After every row: what was measured is kept when something ends the rest.
+        save(&rows);
         true
     };
     let path = |file: &str| folder.join(file).to_str().unwrap().to_string();
@@ -97,20 +99,23 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         program.args([peers, "npy", &dense, TOPICS, "1"]);
         run("tinytopics, batch 16", "X_f32.npy", &mut program);
     }
+    let words = ["flat", &small, "10", "50"];
+    run("10 fits of 50 epochs", "X_small.npy", &mut ours(&words));
     for (what, reading) in [
-        ("L mapped, documents in random order", "inplace"),
         ("L mapped, documents in blocks", TABLE_STREAM),
+        ("L mapped, documents in random order", "inplace"),
     ] {
         let words = ["table", TABLE[0], TABLE[1], place, reading];
         run(what, "X_table.npz", &mut ours(&words));
     }
-    let words = ["flat", &small, "10", "50"];
-    run("10 fits of 50 epochs", "X_small.npy", &mut ours(&words));
+    Ok(())
+}
+
+fn save(rows: &[Value]) {
     let record = json!({ "machine": machine(), "limit": LIMIT, "shape": SHAPE, "rows": rows });
     let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
     fs::write(benches.join("memory.json"), format!("{record:#}\n")).unwrap();
     fs::write(benches.join("memory.md"), markdown(&record)).unwrap();
-    Ok(())
 }
 
 fn machine() -> Value {

@@ -300,7 +300,9 @@ pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
     let passed = match stored(counts, streamed)? {
         // Dense rows as they are: what f32 would round is added up as well.
         Some(stored) => {
-            let block = (READ_BYTES / stored.row_bytes()).max(1) as usize;
+            // As they will lie in memory: sparse rows may be narrower in the file.
+            let row = (counts.bytes_stored() / documents as u64).max(1);
+            let block = (READ_BYTES / row).max(1) as usize;
             for_each_stored(stored, block, &mut take)
         }
         None => take(Block {

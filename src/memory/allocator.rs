@@ -15,11 +15,14 @@ pub(crate) fn keep_nothing_unused() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        // SAFETY: mallopt only sets numbers, under the allocator's own lock.
-        unsafe {
-            libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
-            // What is free at the end of the heap, at most: without it, the default of 128 KiB.
-            libc::mallopt(libc::M_TRIM_THRESHOLD, LARGE);
+        {
+            // By itself, glibc makes a heap for every thread, up to eight for each processor; every one keeps a little.
+            let heaps = rayon::current_num_threads().try_into().unwrap_or(1);
+            // SAFETY: mallopt only sets numbers, under the allocator's own lock.
+            unsafe {
+                libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+                libc::mallopt(libc::M_ARENA_MAX, heaps);
+            }
         }
     });
 }

@@ -88,7 +88,7 @@ impl Log {
         let Some((&last, rest)) = self.samples.split_last() else {
             return;
         };
-        let mut kept: Vec<Sample> = Vec::with_capacity(KEPT);
+        let mut kept: Vec<Sample> = Vec::with_capacity(self.samples.len() / 2 + 2);
         kept.extend(self.samples.first());
         for pair in rest.get(1..).unwrap_or_default().chunks(2) {
             kept.extend(
@@ -98,7 +98,8 @@ impl Log {
             );
         }
         kept.push(last);
-        self.samples = kept;
+        self.samples.clear();
+        self.samples.extend(kept);
     }
 }
 
@@ -238,7 +239,11 @@ impl Monitor {
     pub(crate) fn start() -> Self {
         keep_nothing_unused();
         let group = Group::of_process();
+        // Written once, so that what is held does not grow with what is seen.
+        let mut samples = vec![Sample::default(); KEPT];
+        samples.clear();
         let log = Log {
+            samples,
             limit: group.as_ref().map_or(0, |group| group.limit),
             ..Log::default()
         };

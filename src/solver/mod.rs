@@ -38,9 +38,9 @@ use one_pass::OnePass;
 /// | Solver | One iteration | Memory besides L, F and the counts |
 /// |---|---|---|
 /// | `AdamW` | gradient steps over batches of documents | gradients and moments |
-/// | `Em` | one pass over the documents | 8 bytes x terms x k |
+/// | `Em` | one pass over the documents | 12 bytes x terms x k |
 /// | `CoordinateDescent` | one pass by documents, one by terms | 8 bytes a nonzero count (the counts by term), 12 bytes x k x (documents + terms) |
-/// | `CoordinateDescent`, streamed | one pass over the documents | 8 bytes x terms x k |
+/// | `CoordinateDescent`, streamed | one pass over the documents | 12 bytes x terms x k |
 ///
 /// Iterations of all but `AdamW` cost O(nonzeros x k), and `epochs` is the most there are of them: they end when
 /// they no longer gain. They run on the CPU, and learning rates and batch size do not touch them.
