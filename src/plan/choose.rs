@@ -117,7 +117,10 @@ impl Case {
 
     /// Everything that takes VRAM.
     fn vram(&self) -> Vec<Item> {
-        tensor_memory::on_card(&self.shape, self.resident, true)
+        match self.solver.iterates() {
+            true => solver::memory_on_card(self.solver, &self.shape),
+            false => tensor_memory::on_card(&self.shape, self.resident, true),
+        }
     }
 
     pub(super) fn peak(&self) -> u64 {
@@ -188,6 +191,7 @@ pub(super) fn choose(
     // Sparse batches are sent: they come with an order by term, which is made for each.
     if let Some(vram) = vram
         && case.shape.bytes_of_count.is_some()
+        && !case.solver.iterates()
     {
         case.resident = true;
         let all = case.peak_vram();

@@ -6,7 +6,7 @@ use cubecl::server::Handle;
 
 use super::Kind;
 use super::dense::UNITS;
-use super::send::{self, Sent};
+use super::send::{self, Dense, Sent};
 use crate::counts::{Counts, View};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -97,11 +97,11 @@ impl Held {
                 );
             }
         }
-        Ok(Sent::Dense {
+        Ok(Sent::Dense(Dense {
             words,
             stride: self.stride,
             kind: self.kind,
-        })
+        }))
     }
 }
 

@@ -5,8 +5,8 @@ use super::send::STAGE;
 use super::{Kind, slices};
 use crate::plan::Shape;
 
-/// Bytes of a nonzero count: its column, itself, its document, and its place in the order by term.
-const SPARSE: u64 = 16;
+/// Bytes of a nonzero count: its column, itself, its share, its document, and its place in the order by term.
+const SPARSE: u64 = 20;
 
 /// Bytes of the counts of so many documents on the card.
 pub(crate) fn bytes_of_counts(shape: &Shape, documents: u64) -> u64 {
