@@ -26,7 +26,7 @@ pub(super) const STAGE: usize = 8 << 20;
 /// A batch's counts on the card.
 pub(crate) enum Sent {
     Dense(Dense),
-    Sparse(Sparse),
+    Sparse(Box<Sparse>),
 }
 
 /// Documents x stride, in words of 32 bits.
@@ -190,7 +190,7 @@ pub(super) fn upload_batch<R: Runtime>(
                 kind,
             })
         }
-        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, terms, batch.rows)?),
+        View::Csr(csr) => Sent::Sparse(Box::new(upload_csr(to, csr, terms, batch.rows)?)),
     })
 }
 
