@@ -227,7 +227,7 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     }
 }
 
-fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
+pub(super) fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
     Ok(values(tensor.try_into_data().map_err(device_error)?)?
         .into_iter()
         .map(f64::from)
