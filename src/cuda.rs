@@ -43,6 +43,12 @@ pub(crate) fn find() -> Found<Cuda> {
     }
     let (driver, nvrtc) = (driver.version()?, nvrtc_version()?);
     check_versions(driver, nvrtc)?;
+    // The runtime looks for headers there, and ends the program where it does not know where to look.
+    if cubecl::cuda::install::cuda_path().is_none() {
+        return Err(
+            "NVIDIA's CUDA toolkit was not found: install it, or set CUDA_PATH to the folder with its `include`".into(),
+        );
+    }
     Ok(Cuda {
         driver,
         nvrtc,

@@ -323,18 +323,18 @@ fn a_budget_stands_for_a_card() {
     let all = with("1 GiB").plan(corpus.counts()).unwrap();
     let text = format!("{all:?}");
     assert!(
-        text.contains("X as f32") && text.contains("stands for one"),
+        text.contains("X, as stored") && text.contains("stands for one"),
         "{text}"
     );
-    let sent = with("8 MiB").plan(corpus.counts()).unwrap();
+    let sent = with("2 MiB").plan(corpus.counts()).unwrap();
     let text = format!("{sent:?}");
     assert!(
-        !text.contains("X as f32") && text.contains("each batch is sent"),
+        !text.contains("X, as stored") && text.contains("each batch is sent"),
         "{text}"
     );
-    let parts = with("2 MiB").plan(corpus.counts()).unwrap();
+    let parts = with("1 MiB").plan(corpus.counts()).unwrap();
     assert!(parts.micro_batch() < 100);
-    assert!(parts.peak_vram().unwrap() <= 2 << 20);
+    assert!(parts.peak_vram().unwrap() <= 1 << 20);
     assert!(format!("{parts:?}").contains("added up over parts of"));
     let error = with("100 kB").plan(corpus.counts()).unwrap_err();
     assert!(
@@ -344,7 +344,7 @@ fn a_budget_stands_for_a_card() {
     let (whole, learned) = (model.fit(corpus.counts()).unwrap(), parts.fit().unwrap());
     assert!((whole.loss() / learned.loss() - 1.0).abs() < 1e-6);
     let seen = learned.memory();
-    assert!(value(&seen, "VRAM in use", "budget, MiB") == 2.0);
+    assert!(value(&seen, "VRAM in use", "budget, MiB") == 1.0);
     assert!(value(&seen, "VRAM in use", "measured peak, MiB").is_nan());
     assert!(learned.plot_memory().to_png().unwrap().len() > 1_000);
     assert_eq!(

@@ -4,10 +4,7 @@ use super::fused::{Documents, place_of_l};
 use super::kernels;
 use crate::plan::{Item, Lives, Shape, When};
 
-/// Tables of topics x terms that live at once while gradients are made, beside F itself, its moments and its gradient:
-/// softmax, sums, and what becomes of them. Measured on a driver that needs no card (the test below).
-const F_TABLES: u64 = 3;
-/// The same for tables of batch x topics.
+/// Tables of batch x topics that live at once while gradients are made.
 const BATCH_TABLES: u64 = 5;
 
 /// What lives on the card. `padded`: rows begin at the addresses that CUDA's runtime chooses.
@@ -44,11 +41,15 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
         items.push(Item::card("X, as stored", When::Fit, counts));
     }
     // They take turns: what gradients are made from, the gradients of a part before they are added to those before it,
-    // and AdamW, which works in a gradient and one more table.
-    let making = F_TABLES * f
-        + BATCH_TABLES * table(shape.micro_batch, shape.topics)
-        + kernels::workspace(shape);
-    let adding = if parts > 1 { l + f } else { 0 };
+    // and AdamW, which works in a gradient and one more table. Softmax and sums of F live beside the sums of slices; then
+    // beside what becomes of them.
+    let making = (2 * f + kernels::workspace(shape)).max(3 * f)
+        + BATCH_TABLES * table(shape.micro_batch, shape.topics);
+    let (making, adding) = match parts {
+        // They are not there yet.
+        1 => (making.saturating_sub(l + f), 0),
+        _ => (making, l + f),
+    };
     let updating = l.max(f);
     items.push(Item::card(
         "workspace: sums, gradients, AdamW",
@@ -138,16 +139,17 @@ mod tests {
     /// Documents, terms, topics, batch, part; dense counts or sparse ones.
     const CASES: [([usize; 5], bool); 6] = [
         // The batch, F and L are the largest; then a batch in parts.
-        ([600, 20_000, 4, 300, 300], false),
-        ([100, 100_000, 30, 16, 16], false),
-        ([300_000, 100, 20, 64, 64], false),
-        ([600, 20_000, 4, 400, 100], false),
-        ([50_000, 10_000, 30, 300, 100], true),
+        ([300, 20_000, 4, 150, 150], false),
+        ([40, 50_000, 30, 16, 16], false),
+        ([60_000, 100, 20, 64, 64], false),
+        ([300, 20_000, 4, 200, 50], false),
+        ([10_000, 10_000, 30, 300, 100], true),
         ([300, 60_000, 10, 16, 16], true),
     ];
 
-    /// The most memory in use on the driver that needs no card, while three steps are made.
-    fn measured([n, m, k, batch, part]: [usize; 5], counts: &Counts, resident: bool) -> u64 {
+    /// Memory in use on the driver that needs no card: the most that was seen while a few steps were made, and after
+    /// them.
+    fn measured([n, m, k, batch, part]: [usize; 5], counts: &Counts, resident: bool) -> [u64; 2] {
         let settings = Settings {
             batch_size: batch,
             ..Settings::new(k)
@@ -163,7 +165,7 @@ mod tests {
         // Memory is counted by stream, and every thread has one of its own.
         let stream = StreamId::current();
         let done = AtomicBool::new(false);
-        let largest = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let watch = scope.spawn(|| {
                 let mut client = Software::client(&Processor);
                 // SAFETY: only asks.
@@ -190,9 +192,9 @@ mod tests {
                 step.take_losses().unwrap();
             }
             done.store(true, Ordering::Relaxed);
-            watch.join().unwrap()
-        });
-        largest
+            let after = Software::client(&Processor).memory_usage().unwrap();
+            [watch.join().unwrap(), after.bytes_in_use]
+        })
     }
 
     #[test]
@@ -226,16 +228,17 @@ mod tests {
                     l_in_file: false,
                     l_on_host: false,
                 };
-                let predicted = peak(&on_card(&shape, resident, false), Lives::Card).0 as f64;
-                let measured = measured(sizes, &counts, resident) as f64;
-                let mib = |bytes: f64| bytes / f64::from(1 << 20);
+                let items = on_card(&shape, resident, false);
+                let predicted = peak(&items, Lives::Card).0 as f64;
+                let stays = items.iter().filter(|item| item.when == When::Fit);
+                let stays = stays.map(|item| item.bytes).sum::<u64>() as f64;
+                let [most, after] = measured(sizes, &counts, resident).map(|bytes| bytes as f64);
                 let line = format!(
-                    "{sizes:?} {sparse} {resident}: {:.1} MiB predicted, {:.1} measured",
-                    mib(predicted),
-                    mib(measured)
+                    "{sizes:?} {sparse} {resident}: {predicted} predicted, {most} seen; {stays} stay, {after} left"
                 );
                 println!("{line}");
-                if (predicted / measured - 1.0).abs() > 0.1 {
+                // What is seen from outside is rarely the most there was.
+                if most > 1.01 * predicted || (after / stays - 1.0).abs() > 0.01 {
                     wrong.push(line);
                 }
             }
