@@ -1,7 +1,9 @@
 //! The benchmark for a machine with a card: one program, and what runs it there.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use serde_json::Value;
 
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output, run, step};
@@ -18,16 +20,15 @@ cd \"$(dirname \"$0\")\" || exit 1
 exec ./gpu record . \"$@\" \"${PYTHON:-python3}\" gpu_peers.py
 ";
 
-/// Builds the program, packs it, and tries the pack: unpacked in a folder of its own, without Rust's libraries.
+/// Builds the program, sees that it needs none of Rust's libraries, and packs it with what runs it.
 pub fn pack(places: &Places) -> Result<()> {
     let folder = places.build().join("gpu");
     if folder.is_dir() {
         fs::remove_dir_all(&folder).at(&folder)?;
     }
     fs::create_dir_all(&folder).at(&folder)?;
-    let program = step("building the benchmark", || build(places))?;
     let ours = folder.join("gpu");
-    fs::copy(&program, &ours).at(&program)?;
+    step("building the benchmark", || build(places, &ours))?;
     let needed = output(command("ldd").arg(&ours))?;
     if let Some(line) = needed
         .lines()
@@ -64,20 +65,65 @@ pub fn pack(places: &Places) -> Result<()> {
     Ok(())
 }
 
-/// The same crates as everything else; only the last link takes them in, and Rust's own library too.
-fn build(places: &Places) -> Result<PathBuf> {
+/// The same crates as everything else, as static libraries, and Rust's own. The last link is rustc's alone: Cargo puts the
+/// flag `-Cprefer-dynamic` of this repository behind all others.
+fn build(places: &Places, program: &Path) -> Result<()> {
     let messages = output(
         command("cargo")
-            .args(["rustc", "--bench", "gpu", "--profile", "dev"])
-            .args(["--message-format", "json-render-diagnostics", "--"])
-            .args(["-C", "prefer-dynamic=no", "-C", "strip=symbols"])
+            .args(["build", "--bench", "gpu"])
+            .args(["--message-format", "json-render-diagnostics"])
             .current_dir(&places.root)
             .env("CARGO_TARGET_DIR", &places.target),
     )?;
-    let program = messages.lines().rev().find_map(|line| {
-        let (_, rest) = line.split_once("\"executable\":\"")?;
-        rest.split('"').next()
-    });
-    let program = program.ok_or_else(|| Fail::new("cargo names no program"))?;
-    Ok(Path::new(program).to_path_buf())
+    let messages: Vec<Value> = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let mut rustc = command("rustc");
+    rustc
+        .args([
+            "--edition",
+            "2024",
+            "--crate-name",
+            "gpu",
+            "--crate-type",
+            "bin",
+        ])
+        .args(["-C", "opt-level=3", "-C", "strip=symbols"])
+        .arg("-L")
+        .arg(format!(
+            "dependency={}",
+            places.target.join("debug/deps").display()
+        ));
+    for path in messages
+        .iter()
+        .filter_map(|message| message["linked_paths"].as_array())
+    {
+        for path in path.iter().filter_map(Value::as_str) {
+            rustc.args(["-L", path]);
+        }
+    }
+    for name in ["topicbook", "serde_json"] {
+        rustc
+            .arg("--extern")
+            .arg(format!("{name}={}", library(&messages, name)?));
+    }
+    run(rustc
+        .arg(places.root.join("benches/gpu/main.rs"))
+        .arg("-o")
+        .arg(program)
+        .current_dir(&places.root)
+        .env("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION")))
+}
+
+/// Where Cargo has put a crate's static library.
+fn library<'a>(messages: &'a [Value], name: &str) -> Result<&'a str> {
+    messages
+        .iter()
+        .filter(|message| message["target"]["name"] == name)
+        .filter_map(|message| message["filenames"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .find(|file| file.ends_with(".rlib"))
+        .ok_or_else(|| Fail::new(format!("cargo names no static library of {name}")))
 }
