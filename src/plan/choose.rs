@@ -223,10 +223,13 @@ pub(super) fn choose(
         (true, false, 1),
         (true, true, 1),
     ];
-    let ways = ways.into_iter().filter(|&(l_on_host, l_in_file, _)| {
-        let beside = l_on_host || !by_request;
-        (l_in_file || !in_file) && (l_in_file || if card { beside } else { !l_on_host })
-    });
+    let ways = ways
+        .into_iter()
+        .filter(|&(l_on_host, l_in_file, _)| match (l_in_file, card) {
+            (true, _) => true,
+            (false, true) => !in_file && (l_on_host || !by_request),
+            (false, false) => !in_file && !l_on_host,
+        });
     let halves = |part: &u64| (*part > 1).then(|| part.div_ceil(2));
     let mut found = None;
     'found: for (l_on_host, l_in_file, least) in ways {

@@ -62,8 +62,10 @@ pub fn iterations(
         ..Placement::whole(settings)
     };
     on!(on, B, device => {
-        let done = || wait::<B>(&device);
-        let device = device.clone();
+        // Of the two devices one is `Copy`.
+        #[allow(clippy::clone_on_copy)]
+        let here = device.clone();
+        let done = || wait::<B>(&here);
         if l_on_host {
             let mut step = HostedStep::<B>::new(settings, placement, start, device)?;
             iterations_of(&mut step, settings, counts, steps, &done)
