@@ -17,10 +17,10 @@ use crate::error::{Error, Result};
 /// take 20 bytes x k x documents during a fit. They have no name: they vanish with their last user, also after a crash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum TablePlace {
-    /// In memory; the default.
+    /// In memory, which is that of the card where the fit has one and its budget allows; the default.
     #[default]
     Memory,
-    /// In mapped files in this folder: on a disk, with 20 bytes x k x documents free.
+    /// In mapped files in this folder, beside a card if there is one: on a disk, with 20 bytes x k x documents free.
     File(PathBuf),
 }
 

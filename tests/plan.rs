@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use measured::value;
 use support::Cgroup;
 use topicbook::{
-    Budget, Counts, Device, ErrorKind, Fit, Reading, Solver, Synthetic, TopicModel, memory_scope,
-    replay,
+    Budget, Counts, Device, ErrorKind, Fit, Optimizer, Reading, Solver, Synthetic, TablePlace,
+    TopicModel, memory_scope, replay,
 };
 
 /// `each` nonzero counts in every document.
@@ -389,6 +389,57 @@ fn a_budget_stands_for_a_card() {
         parts.table().get_column_names(),
         ["what", "lives in", "when", "bytes"]
     );
+}
+
+/// L leaves the card before batches are cut small, and goes into a file only where RAM is short, too.
+#[test]
+fn l_stays_beside_a_card_that_is_too_small_for_it() {
+    let counts = sparse(200_000, 500, 3);
+    let with = |budget: Budget| model(50).batch_size(1_024).budget(budget);
+    let text = |plan: &topicbook::Plan| format!("{plan:?}");
+    let card = with(Budget::new().vram("1 GiB")).plan(&counts).unwrap();
+    assert!(!text(&card).contains("stay beside it"), "{card}");
+    let beside = with(Budget::new().vram("16 MiB")).plan(&counts).unwrap();
+    assert!(text(&beside).contains("stay beside it"), "{beside}");
+    assert!(
+        text(&beside).contains("rows of L and their gradients"),
+        "{beside}"
+    );
+    assert!(!text(&beside).contains("mapped files"), "{beside}");
+    assert_eq!(beside.micro_batch(), 1_024);
+    assert!(beside.peak_vram().unwrap() <= 16 << 20);
+    let in_file = with(Budget::new().vram("16 MiB").ram("60 MiB"))
+        .plan(&counts)
+        .unwrap();
+    assert!(text(&in_file).contains("stay beside it"), "{in_file}");
+    assert!(text(&in_file).contains("live in mapped files"), "{in_file}");
+    // Asked for, L is never on the card, however large.
+    for asked in [
+        model(50).table_place(TablePlace::File(std::env::temp_dir())),
+        model(50).optimizer(Optimizer::RowwiseAdamW),
+    ] {
+        let plan = asked
+            .budget(Budget::new().vram("1 GiB"))
+            .plan(&counts)
+            .unwrap();
+        assert!(
+            text(&plan).contains("rows of L and their gradients"),
+            "{plan}"
+        );
+        assert!(!text(&plan).contains("stay beside it"), "{plan}");
+    }
+    let error = with(Budget::new().vram("100 kB"))
+        .plan(&counts)
+        .unwrap_err();
+    let fewer = error.to_string();
+    let at = fewer.find("use k = ").map(|at| &fewer[at + 8..]);
+    let k = at.and_then(|rest| rest.split(' ').next()?.parse::<usize>().ok());
+    let k = k.unwrap_or_else(|| panic!("{fewer}"));
+    let plan = |k: usize| {
+        let model = model(k).batch_size(1_024);
+        model.budget(Budget::new().vram("100 kB")).plan(&counts)
+    };
+    assert!(plan(k).is_ok() && plan(k + 1).is_err(), "{fewer}");
 }
 
 #[test]

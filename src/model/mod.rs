@@ -2,8 +2,10 @@
 
 mod background;
 mod checkpoint;
+mod exchange;
 mod fused;
 mod history;
+mod hosted;
 mod iterate;
 mod kernels;
 mod loss;
@@ -64,6 +66,7 @@ use crate::terms::Terms;
 use background::panic_text;
 use checkpoint::{Earlier, Fingerprint, Keeper};
 use history::Recorder;
+use hosted::HostedStep;
 use loss::Fused;
 use position::Position;
 use progress::Progress;
@@ -351,12 +354,13 @@ impl TopicModel {
             .fix("pass one name for every column of the counts, in their order"));
         }
         let device = self.settings.place()?;
-        if device != Resolved::Cpu && self.settings.optimizer != Optimizer::AdamW {
+        let on_cards = [Optimizer::AdamW, Optimizer::RowwiseAdamW];
+        if device != Resolved::Cpu && !on_cards.contains(&self.settings.optimizer) {
             return Err(Error::setting(format!(
-                "{} on {device}: row-wise optimizers run on the CPU",
+                "{} on {device}: only AdamW moves F there",
                 self.settings.optimizer
             ))
-            .fix("use Optimizer::AdamW, or Device::Cpu"));
+            .fix("use Optimizer::RowwiseAdamW or Optimizer::AdamW, or Device::Cpu"));
         }
         Ok(device)
     }
@@ -399,6 +403,14 @@ impl TopicModel {
             }
             Resolved::Cuda(card) => guarded(device, || {
                 let card = CudaDevice::new(card);
+                if placement.l_on_host {
+                    let mut step = HostedStep::<Cuda>::new(settings, placement, state, card)?;
+                    if placement.resident {
+                        step.hold(counts)?;
+                    }
+                    // Rows catch up and move here, by the thread that leads the fit: all calls to the card are its own.
+                    return train(&mut step);
+                }
                 let mut step =
                     TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, card);
                 if placement.resident {

@@ -65,7 +65,8 @@ impl fmt::Display for Optimizer {
 }
 
 impl TopicModel {
-    /// How a step moves the tables; [`Optimizer::AdamW`], tinytopics' law, by default. The others run on the CPU.
+    /// How a step moves the tables; [`Optimizer::AdamW`], tinytopics' law, by default. On a card
+    /// [`Optimizer::RowwiseAdamW`] keeps L beside it, in RAM or in a file; the others run on the CPU.
     pub fn optimizer(mut self, optimizer: Optimizer) -> Self {
         self.settings.optimizer = optimizer;
         self

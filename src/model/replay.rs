@@ -1,6 +1,8 @@
 //! One run of the loop from a given start and in a given order, for tests and benchmarks that replay another program's
 //! run. Not part of the API.
 
+mod card;
+
 use std::time::Instant;
 
 use burn::backend::flex::FlexDevice;
@@ -22,6 +24,10 @@ use crate::loader;
 use crate::matrix::Matrix;
 use crate::plan::Placement;
 use crate::random::{Purpose, stream};
+
+pub use card::{
+    On, card_memory_now, iterations as iterations_beside, plain_copy, send_all, transfers,
+};
 
 /// What a replayed run did.
 #[derive(Debug, Clone)]
@@ -148,6 +154,7 @@ pub fn run_placed(
     let placement = Placement {
         micro_batch,
         resident,
+        l_on_host: false,
     };
     let step = begin(path, settings, placement, counts, start)?;
     let mut tape = Tape {
@@ -221,6 +228,18 @@ pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize
     let (l, f) = initial_tables(settings, documents, terms)?;
     let start = State::new(l, f, &settings.table_place)?;
     let mut step = begin(path, settings, Placement::whole(settings), counts, start)?;
+    iterations_of(&mut *step, settings, counts, steps, &|| Ok(()))
+}
+
+/// `wait` returns when all steps are done.
+fn iterations_of(
+    step: &mut dyn Step,
+    settings: &Settings,
+    counts: &Counts,
+    steps: usize,
+    wait: &dyn Fn() -> Result<()>,
+) -> Result<f64> {
+    let documents = counts.documents();
     let view = counts.view()?;
     let mut random = stream(settings.seed, Purpose::BlockOrder, 0);
     let mut run = |steps: usize| -> Result<f64> {
@@ -236,6 +255,7 @@ pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize
             };
             step.step(&batch, settings.max_lr)?;
         }
+        wait()?;
         Ok(steps as f64 / began.elapsed().as_secs_f64())
     };
     run(steps.div_ceil(10))?;

@@ -1,7 +1,8 @@
 //! What a step on a card takes: there, and beside it.
 
+use super::fused::{Documents, place_of_l};
 use super::kernels;
-use crate::plan::{Item, Shape, When};
+use crate::plan::{Item, Lives, Shape, When};
 
 /// Tables of batch x topics that live at once while gradients are made.
 const BATCH_TABLES: u64 = 5;
@@ -9,7 +10,10 @@ const BATCH_TABLES: u64 = 5;
 /// What lives on the card. `padded`: rows begin at the addresses that CUDA's runtime chooses.
 pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     let table = |rows: u64, columns: u64| table_bytes(rows, columns, padded);
-    let l = table(shape.documents, shape.topics);
+    let l = match shape.l_on_host {
+        true => 0,
+        false => table(shape.documents, shape.topics),
+    };
     let f = table(shape.topics, shape.terms);
     let parts = shape.batch.div_ceil(shape.micro_batch);
     let mut items = vec![
@@ -24,6 +28,14 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
             kernels::bytes_of_counts(shape, shape.micro_batch),
         ),
     ];
+    if shape.l_on_host {
+        items[4].what = "gradient of F".into();
+        items.push(Item::card(
+            "rows of L and their gradients, of the batch and the one before it",
+            When::Steps,
+            3 * table(shape.batch, shape.topics),
+        ));
+    }
     if resident {
         let counts = kernels::bytes_of_counts(shape, shape.documents);
         items.push(Item::card("X, as stored", When::Fit, counts));
@@ -44,21 +56,49 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
         When::Steps,
         making.max(adding).max(updating),
     ));
+    items.retain(|item| item.bytes > 0);
     items
 }
 
 /// What lives beside the card, in RAM.
 pub(crate) fn beside_card(shape: &Shape, resident: bool, resumed: bool) -> Vec<Item> {
     let (n, m, k) = (shape.documents, shape.terms, shape.topics);
-    let mut items = vec![
-        Item::ram("L and F", When::End, 8 * k * (n + m)),
-        Item::ram(
-            "counts on their way to the card",
+    // On its way a table is there twice.
+    let mut items = match shape.l_on_host {
+        false => vec![Item::ram("L and F", When::End, 8 * k * (n + m))],
+        true => vec![
+            Item::new("L", place_of_l(shape), When::End, 4 * k * n),
+            Item::ram("F", When::End, 8 * k * m),
+        ],
+    };
+    items.extend([Item::ram(
+        "counts on their way to the card",
+        When::Steps,
+        kernels::bytes_of_staging(shape, resident),
+    )]);
+    if shape.l_on_host {
+        items.extend(Documents::memory(shape));
+        items.push(Item::ram(
+            "rows of L on their way, and their gradients",
             When::Steps,
-            kernels::bytes_of_staging(shape, resident),
-        ),
-    ];
-    if !resumed {
+            // Sent, and on their way back for two batches at once: pinned, and as they move their rows.
+            4 * k * (shape.micro_batch + 3 * shape.batch),
+        ));
+    }
+    if !resumed && shape.l_on_host {
+        let start = |what: &str, lives, size| Item::new(what, lives, When::Starting, size);
+        let l = start(
+            "the table behind L that it starts from",
+            place_of_l(shape),
+            4 * k * n,
+        );
+        items.push(l);
+        items.push(start(
+            "the table behind F that it starts from",
+            Lives::Ram,
+            8 * k * m,
+        ));
+    } else if !resumed {
         // The free tables, and the copy of one of them on its way.
         let start = 4 * k * (n + m) + 4 * k * n.max(m);
         items.push(Item::ram("the starting tables", When::Starting, start));
@@ -94,7 +134,7 @@ mod tests {
     use crate::model::loss::Fused;
     use crate::model::step::{State, Step, TensorStep};
     use crate::place::TablePlace;
-    use crate::plan::{Lives, Placement, peak};
+    use crate::plan::{Placement, peak};
 
     /// Documents, terms, topics, batch, part; dense counts or sparse ones.
     const CASES: [([usize; 5], bool); 6] = [
@@ -117,6 +157,7 @@ mod tests {
         let placement = Placement {
             micro_batch: part,
             resident,
+            l_on_host: false,
         };
         let table = |rows, columns| Matrix::from_parts(rows, columns, vec![0.1; rows * columns]);
         let state = State::new(table(n, k), table(k, m), &TablePlace::Memory).unwrap();
@@ -185,6 +226,7 @@ mod tests {
                     nonzeros: counts.mean_nonzeros().unwrap_or(m) as u64,
                     bytes_of_count: (!sparse).then_some(1),
                     l_in_file: false,
+                    l_on_host: false,
                 };
                 let items = on_card(&shape, resident, false);
                 let predicted = peak(&items, Lives::Card).0 as f64;

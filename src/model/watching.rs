@@ -136,7 +136,7 @@ fn short(ram: Goal, held: u64, free: u64) -> Option<String> {
 }
 
 /// What the allocator of this thread has in use and in reserve, in bytes.
-fn allocator(card: usize) -> Option<(u64, u64)> {
+pub(super) fn allocator(card: usize) -> Option<(u64, u64)> {
     let probe = Tensor::<Cuda, 1>::empty([1], &CudaDevice::new(card));
     let usage = probe.into_primitive().tensor().client.memory_usage().ok()?;
     Some((usage.bytes_in_use, usage.bytes_reserved))

@@ -11,7 +11,7 @@ use crate::display::bytes;
 use crate::error::Result;
 use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
 use crate::memory::{Goal, card_memory, free_memory};
-use crate::model::{FusedStep, TopicModel, tensor_memory};
+use crate::model::{FusedStep, Optimizer, TopicModel, tensor_memory};
 use crate::place::TablePlace;
 use crate::solver::{self, Solver};
 
@@ -30,7 +30,13 @@ pub(crate) struct Shape {
     pub(crate) bytes_of_count: Option<u64>,
     /// Whether the table behind L lives in a file.
     pub(crate) l_in_file: bool,
+    /// Whether it stays beside the card, if there is one.
+    pub(crate) l_on_host: bool,
 }
+
+/// Documents below which a batch is not cut while L could leave the card instead: a row of L is far smaller than the counts
+/// that are sent with it, but a card that gets few documents at a time waits.
+const FEW: u64 = 256;
 
 /// Threads' stacks, samples of the monitor, small vectors.
 const SMALL: u64 = 1 << 19;
@@ -127,7 +133,7 @@ impl Case {
         peak(&self.ram(), Lives::Ram).0
     }
 
-    fn peak_vram(&self) -> u64 {
+    pub(super) fn peak_vram(&self) -> u64 {
         peak(&self.vram(), Lives::Card).0
     }
 
@@ -167,6 +173,9 @@ pub(super) fn choose(
             bytes_of_count: (counts.layout() == Layout::Dense)
                 .then(|| counts.dtype().bytes().min(4) as u64),
             l_in_file: settings.table_place != TablePlace::Memory,
+            // A file is not on a card; and a row-wise optimizer needs nothing but the rows of its batch.
+            l_on_host: settings.table_place != TablePlace::Memory
+                || settings.optimizer != Optimizer::AdamW,
         },
         counts: match streams {
             true => InMemory::default(),
@@ -189,21 +198,9 @@ pub(super) fn choose(
     let on_card = matches!(device, Resolved::Cuda(_));
     let mut refused = Vec::new();
     // Sparse batches are sent: they come with an order by term, which is made for each.
-    if let Some(vram) = vram
-        && case.shape.bytes_of_count.is_some()
-        && !case.solver.iterates()
-    {
-        case.resident = true;
-        let all = case.peak_vram();
-        if all > vram {
-            refused.push(format!(
-                "Everything on the card would take {} of VRAM, {} more than the budget: X stays where it is, and each batch is sent.",
-                bytes(all),
-                bytes(all - vram)
-            ));
-            case.resident = false;
-        }
-    }
+    let may_hold = vram.is_some() && case.shape.bytes_of_count.is_some() && !case.solver.iterates();
+    case.resident = may_hold;
+    let everything = case.peak_vram();
     // A solver that passes over the documents has blocks of its own. A shuffle buffer takes what the rest leaves, within
     // reason; sizes that were asked for stay.
     let passes = settings.solver.iterates().then(|| Shuffle {
@@ -231,18 +228,34 @@ pub(super) fn choose(
         let fits = case.peak() <= ram && vram.is_none_or(|vram| case.peak_vram() <= vram);
         Ok(fits.then_some(reading))
     };
-    // Halves, down to single documents; and if that is not enough, all of it again with L in a file.
+    // Halves, down to single documents. Before a card gets few documents at a time, L leaves it; and if all of that is not
+    // enough, L goes into a file.
+    let card = on_card || vram.is_some();
+    let (by_request, in_file) = (case.shape.l_on_host, case.shape.l_in_file);
+    let few = batch.min(FEW);
+    let ways = [
+        (false, false, few),
+        (true, false, few),
+        (false, false, 1),
+        (true, false, 1),
+        (true, true, 1),
+    ];
+    let ways = ways
+        .into_iter()
+        .filter(|&(l_on_host, l_in_file, _)| match (l_in_file, card) {
+            (true, _) => true,
+            (false, true) => !in_file && (l_on_host || !by_request),
+            (false, false) => !in_file && !l_on_host,
+        });
+    let halves = |part: &u64| (*part > 1).then(|| part.div_ceil(2));
     let mut found = None;
-    let places: &[bool] = match (device, case.shape.l_in_file) {
-        (Resolved::Cpu, false) => &[false, true],
-        (_, false) => &[false],
-        (_, true) => &[true],
-    };
-    'found: for &l_in_file in places {
-        let halves = |part: &u64| (*part > 1).then(|| part.div_ceil(2));
-        for part in std::iter::successors(Some(batch), halves) {
+    'found: for (l_on_host, l_in_file, least) in ways {
+        let whole = may_hold.then_some((true, batch));
+        let parts = std::iter::successors(Some(batch), halves).take_while(|part| *part >= least);
+        for (resident, part) in whole.into_iter().chain(parts.map(|part| (false, part))) {
             let mut case = case.with_part(part);
-            case.shape.l_in_file = l_in_file;
+            (case.shape.l_on_host, case.shape.l_in_file) = (l_on_host, l_in_file);
+            case.resident = resident;
             if let Some(reading) = reading(&mut case)? {
                 found = Some((case, reading));
                 break 'found;
@@ -251,7 +264,8 @@ pub(super) fn choose(
     }
     let Some((case, reading)) = found else {
         let mut least = case.with_part(1);
-        least.shape.l_in_file |= device == Resolved::Cpu;
+        (least.shape.l_on_host, least.shape.l_in_file) = (true, true);
+        least.resident = false;
         if streams {
             let one_batch = Shuffle {
                 block: 1,
@@ -279,6 +293,25 @@ pub(super) fn choose(
         };
         return Err(refuse(&least, &refusal, given));
     };
+    if may_hold && let Some(vram) = vram.filter(|vram| everything > *vram) {
+        refused.push(format!(
+            "Everything on the card would take {} of VRAM, {} more than the budget{}.",
+            bytes(everything),
+            bytes(everything - vram),
+            match case.resident {
+                true => "",
+                false => ": X stays where it is, and each batch is sent",
+            }
+        ));
+    }
+    if card && case.shape.l_on_host && !by_request {
+        let mut whole = case.with_part(batch);
+        whole.shape.l_on_host = false;
+        refused.push(format!(
+            "With the table behind L and its moments on the card a step would take {} of VRAM: they stay beside it, and the card gets the rows of a batch and returns their gradients, with the same result to rounding.",
+            bytes(whole.peak_vram())
+        ));
+    }
     if case.shape.micro_batch < batch {
         let (whole, part) = (case.with_part(batch), case.shape.micro_batch);
         let (place, needs) = match vram {
@@ -299,7 +332,7 @@ pub(super) fn choose(
         model = model.table_place(TablePlace::File(PathBuf::from(".")));
     }
     let mut items = case.ram();
-    if on_card || vram.is_some() {
+    if card {
         items.extend(case.vram());
     }
     Ok(Plan {
@@ -310,12 +343,13 @@ pub(super) fn choose(
         placement: Placement {
             micro_batch: case.shape.micro_batch as usize,
             resident: case.resident && on_card,
+            l_on_host: case.shape.l_on_host,
         },
         ram: Goal {
             budget: ram,
             predicted: case.peak(),
         },
-        vram: (on_card || vram.is_some()).then(|| Vram {
+        vram: card.then(|| Vram {
             goal: Goal {
                 // Without the card's own view there is nothing to hold it against.
                 budget: vram.unwrap_or(u64::MAX),

@@ -58,6 +58,8 @@ pub(crate) struct Placement {
     pub(crate) micro_batch: usize,
     /// Whether all counts lie on the card.
     pub(crate) resident: bool,
+    /// Whether the table behind L stays beside the card, which gets the rows of a batch.
+    pub(crate) l_on_host: bool,
 }
 
 impl Placement {
@@ -66,6 +68,7 @@ impl Placement {
         Self {
             micro_batch: settings.batch_size,
             resident: false,
+            l_on_host: false,
         }
     }
 }

@@ -37,9 +37,10 @@ pub(super) fn refuse(case: &Case, refusal: &Refusal, given: bool) -> Error {
     };
     let (_, when) = peak(items, *lives);
     let mut changes = vec![format!("give a budget of at least {}", up(*least))];
-    if *lives == Lives::Ram {
-        changes.extend(smaller(case, *budget));
-    }
+    changes.extend(smaller(case, |case| match lives {
+        Lives::Card => case.peak_vram() <= *budget,
+        _ => case.peak() <= *budget,
+    }));
     Error::new(
         ErrorKind::Space,
         format!(
@@ -59,12 +60,12 @@ fn up(size: u64) -> String {
 }
 
 /// Changes of the settings, each enough by itself.
-fn smaller(case: &Case, budget: u64) -> Vec<String> {
+fn smaller(case: &Case, fits: impl Fn(&Case) -> bool) -> Vec<String> {
     let mut changes = Vec::new();
     let mut try_change = |change: &dyn Fn(&mut Case), text: String| {
         let mut other = case.clone();
         change(&mut other);
-        if other.peak() <= budget {
+        if fits(&other) {
             changes.push(text);
         }
     };
@@ -87,19 +88,19 @@ fn smaller(case: &Case, budget: u64) -> Vec<String> {
     let fewer = |topics: u64| {
         let mut other = case.clone();
         other.shape.topics = topics;
-        other.peak() <= budget
+        fits(&other)
     };
     // The largest number of topics that fits: memory grows with it.
-    let (mut fits, mut breaks) = (0, case.shape.topics);
-    while breaks - fits > 1 {
-        let middle = (fits + breaks) / 2;
+    let (mut enough, mut breaks) = (0, case.shape.topics);
+    while breaks - enough > 1 {
+        let middle = (enough + breaks) / 2;
         match fewer(middle) {
-            true => fits = middle,
+            true => enough = middle,
             false => breaks = middle,
         }
     }
-    if fits > 0 {
-        changes.push(format!("use k = {fits} instead of {}", case.shape.topics));
+    if enough > 0 {
+        changes.push(format!("use k = {enough} instead of {}", case.shape.topics));
     }
     changes
 }

@@ -18,7 +18,7 @@ const WINDOW: usize = 256;
 /// A row's free values and what the optimizer remembers of them.
 const TABLES: usize = 3;
 
-pub(super) struct Documents {
+pub(in crate::model) struct Documents {
     topics: usize,
     /// Documents x tables x topics: all that a step needs of a document lies side by side.
     rows: Values,
@@ -38,9 +38,14 @@ struct Asleep {
     powers: Vec<f64>,
 }
 
+/// Steps after which every sleeping row is woken: eight times an epoch; in small fits, seldom enough to cost nothing.
+pub(in crate::model) fn steps_between_rests(documents: usize, batch_size: usize) -> usize {
+    (documents / (8 * batch_size)).max(64)
+}
+
 impl Documents {
     /// `dense` when all rows move at every step, by AdamW.
-    pub(super) fn new(
+    pub(in crate::model) fn new(
         free: &Matrix,
         moments: [&Matrix; 2],
         dense: bool,
@@ -63,7 +68,7 @@ impl Documents {
         })
     }
 
-    pub(super) fn rows(&self) -> usize {
+    pub(in crate::model) fn rows(&self) -> usize {
         self.rows.len() / (self.topics * TABLES)
     }
 
@@ -73,11 +78,23 @@ impl Documents {
     }
 
     /// These documents are the next batch.
-    pub(super) fn soon(&self, documents: &[usize]) {
+    pub(in crate::model) fn soon(&self, documents: &[usize]) {
         let length = self.topics * TABLES;
         for document in documents {
             self.rows.soon(document * length..(document + 1) * length);
         }
+    }
+
+    /// Brings a row up to date.
+    pub(in crate::model) fn catch_up(&mut self, document: usize) {
+        if let Some(missed) = self.asleep.as_mut().and_then(|all| all.wake(document)) {
+            catch_up_row(self.row(document), missed);
+        }
+    }
+
+    /// A document's free values, if it is up to date.
+    pub(in crate::model) fn free(&self, document: usize) -> &[f32] {
+        &self.rows[document * self.topics * TABLES..][..self.topics]
     }
 
     /// Writes the softmax of a document's row into `weights`.
@@ -88,31 +105,35 @@ impl Documents {
 
     /// The same for a row that is up to date, as all are after [`refresh`](Self::refresh).
     fn softmax(&self, document: usize, weights: &mut [f32]) {
-        let first = document * self.topics * TABLES;
-        weights.copy_from_slice(&self.rows[first..first + self.topics]);
+        weights.copy_from_slice(self.free(document));
         softmax(weights);
     }
 
     /// The rows of the batch take a step along their gradients (documents x topics). Under dense AdamW, whose numbers
     /// are `rates`, all others fall asleep.
     pub(super) fn step(&mut self, documents: &[usize], gradients: &[f32], law: Law, rates: Rates) {
-        let topics = self.topics;
-        for (&document, gradients) in documents.iter().zip(gradients.chunks_exact(topics)) {
+        self.move_rows(documents, gradients, law);
+        self.fall_asleep(documents, rates);
+    }
+
+    /// The first half of [`step`](Self::step): these rows move. It may come later than the second, as long as nobody asks
+    /// for them.
+    pub(in crate::model) fn move_rows(&mut self, documents: &[usize], gradients: &[f32], law: Law) {
+        let rows = gradients.chunks_exact(self.topics);
+        for (&document, gradients) in documents.iter().zip(rows) {
             step_row(self.row(document), gradients, law);
         }
+    }
+
+    /// The second half: all other rows begin to miss a step, where all move at every step.
+    pub(in crate::model) fn fall_asleep(&mut self, documents: &[usize], rates: Rates) {
         if let Some(asleep) = &mut self.asleep {
             asleep.step(documents, rates);
         }
     }
 
-    fn catch_up(&mut self, document: usize) {
-        if let Some(missed) = self.asleep.as_mut().and_then(|all| all.wake(document)) {
-            catch_up_row(self.row(document), missed);
-        }
-    }
-
     /// Brings every row up to date and starts counting steps anew.
-    pub(super) fn refresh(&mut self) {
+    pub(in crate::model) fn refresh(&mut self) {
         (0..self.rows()).for_each(|document| self.catch_up(document));
         if let Some(asleep) = &mut self.asleep {
             asleep.start_anew();
@@ -120,7 +141,7 @@ impl Documents {
     }
 
     /// The free table and its moments; call after [`refresh`](Self::refresh).
-    pub(super) fn tables(&self) -> Result<[Matrix; TABLES]> {
+    pub(in crate::model) fn tables(&self) -> Result<[Matrix; TABLES]> {
         let table = |table: usize| {
             let parts = self.rows.chunks_exact(self.topics);
             let mut parts = parts.skip(table).step_by(TABLES);
@@ -130,7 +151,7 @@ impl Documents {
     }
 
     /// L: the softmax of every row; call after [`refresh`](Self::refresh).
-    pub(super) fn probabilities(&self) -> Result<Matrix> {
+    pub(in crate::model) fn probabilities(&self) -> Result<Matrix> {
         self.table(|document, row| self.softmax(document, row))
     }
 

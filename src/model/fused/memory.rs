@@ -3,8 +3,32 @@
 use super::dense::TERMS;
 use super::sparse::WIDEST;
 use super::vector::LANES;
-use super::{FusedStep, per_shard};
+use super::{Documents, FusedStep, per_shard};
 use crate::plan::{Item, Lives, Shape, When};
+
+/// Where L's table lives, where it is not on a card.
+pub(in crate::model) fn place_of_l(shape: &Shape) -> Lives {
+    match shape.l_in_file {
+        true => Lives::Disk,
+        false => Lives::Ram,
+    }
+}
+
+impl Documents {
+    /// The table behind L and what belongs to it.
+    pub(in crate::model) fn memory(shape: &Shape) -> Vec<Item> {
+        let (n, k, lives) = (shape.documents, shape.topics, place_of_l(shape));
+        vec![
+            Item::new("L's table", lives, When::Fit, 4 * n * k),
+            Item::new("L's moments (AdamW)", lives, When::Fit, 8 * n * k),
+            Item::ram(
+                "the step that each row of L is up to date with",
+                When::Fit,
+                4 * n,
+            ),
+        ]
+    }
+}
 
 impl FusedStep {
     /// The tables and buffers that the step allocates, for batches gathered in parts of `shape.micro_batch` documents.
@@ -15,22 +39,13 @@ impl FusedStep {
         let lanes = LANES as u64;
         let width = k.next_multiple_of(lanes);
         let shards = m.div_ceil(per_shard(k as usize, m as usize) as u64);
-        let of_l = match shape.l_in_file {
-            true => Lives::Disk,
-            false => Lives::Ram,
-        };
+        let of_l = place_of_l(shape);
         let spare = shards * (TERMS as u64 * k + WIDEST as u64);
         // Rows of the gradient, in the order in which a batch touches its terms; what is not touched takes no memory.
         let touched = m.min(batch.saturating_mul(shape.nonzeros));
         let padded = part.next_multiple_of(lanes);
-        let mut items = vec![
-            Item::new("L's table", of_l, When::Fit, 4 * n * k),
-            Item::new("L's moments (AdamW)", of_l, When::Fit, 8 * n * k),
-            Item::ram(
-                "the step that each row of L is up to date with",
-                When::Fit,
-                4 * n,
-            ),
+        let mut items = Documents::memory(shape);
+        items.extend([
             Item::ram(
                 "F's table and its exponentials",
                 When::Fit,
@@ -46,7 +61,7 @@ impl FusedStep {
                     + part * (4 * k + 8 * width + 16 * shards)
                     + 4 * batch * k,
             ),
-        ];
+        ]);
         if !resumed {
             // The free tables; the moments' zeros are never written, and so take no memory.
             let start =
@@ -68,10 +83,9 @@ impl FusedStep {
         let what = "a copy of the tables";
         let of_f = Item::ram(what, When::Checkpoint, 12 * shape.topics * shape.terms);
         let of_l = 12 * shape.topics * shape.documents;
-        let lives = match shape.l_in_file {
-            true => Lives::Disk,
-            false => Lives::Ram,
-        };
-        vec![of_f, Item::new(what, lives, When::Checkpoint, of_l)]
+        vec![
+            of_f,
+            Item::new(what, place_of_l(shape), When::Checkpoint, of_l),
+        ]
     }
 }

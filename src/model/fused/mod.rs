@@ -17,11 +17,12 @@ pub(crate) mod vector;
 
 use rayon::prelude::*;
 
+pub(in crate::model) use documents::{Documents, steps_between_rests};
+pub(in crate::model) use memory::place_of_l;
 pub(crate) use once::loss_and_gradients;
+pub(in crate::model) use rule::{Law, Rates};
 
-use documents::Documents;
 use gather::{Gather, Weights};
-use rule::{Law, Rates};
 use shard::{Shard, Turn};
 use vector::{LANES, exp};
 
@@ -88,8 +89,7 @@ impl FusedStep {
             steps: state.steps,
             steps_of_an_epoch: state.l.rows().div_ceil(settings.batch_size) as u64,
             steps_since_rest: 0,
-            // Eight times an epoch every sleeping row is woken; in small fits, seldom enough to cost nothing.
-            steps_between_rests: (state.l.rows() / (8 * settings.batch_size)).max(64),
+            steps_between_rests: steps_between_rests(state.l.rows(), settings.batch_size),
             documents: Documents::new(
                 &state.l,
                 [&state.l_moments[0], &state.l_moments[1]],

@@ -19,7 +19,7 @@ pub(super) trait Rule: Copy {
 /// AdamW's numbers for one step (Loshchilov and Hutter 2019), in PyTorch's form:
 /// `x = decay * x - size * m / (sqrt(v) * root + EPSILON)`.
 #[derive(Clone, Copy)]
-pub(super) struct Rates {
+pub(in crate::model) struct Rates {
     /// 1 - learning rate * weight decay.
     pub(super) decay: f64,
     /// Learning rate over the first moment's bias.
@@ -30,7 +30,7 @@ pub(super) struct Rates {
 
 impl Rates {
     /// Times count from 1.
-    pub(super) fn at(time: u64, learning_rate: f64, weight_decay: f64) -> Self {
+    pub(in crate::model) fn at(time: u64, learning_rate: f64, weight_decay: f64) -> Self {
         // Biases are 1 to double precision long before the power could overflow an i32.
         let power = time.min(1 << 20) as i32;
         Self {
@@ -43,7 +43,7 @@ impl Rates {
 
 /// One step's law.
 #[derive(Clone, Copy)]
-pub(super) enum Law {
+pub(in crate::model) enum Law {
     AdamW(AdamW),
     Adam(Adam),
     RmsProp(RmsProp),
@@ -53,7 +53,7 @@ pub(super) enum Law {
 
 impl Law {
     /// The law of an optimizer at a time (counted from 1).
-    pub(super) fn at(
+    pub(in crate::model) fn at(
         optimizer: Optimizer,
         time: u64,
         learning_rate: f64,
@@ -90,7 +90,7 @@ macro_rules! with_rule {
 pub(super) use with_rule;
 
 #[derive(Clone, Copy)]
-pub(super) struct AdamW {
+pub(in crate::model) struct AdamW {
     decay: f32,
     size: f32,
     root: f32,
@@ -117,7 +117,7 @@ impl Rule for AdamW {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Adam {
+pub(in crate::model) struct Adam {
     penalty: f32,
     rule: AdamW,
 }
@@ -131,7 +131,7 @@ impl Rule for Adam {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct RmsProp {
+pub(in crate::model) struct RmsProp {
     penalty: f32,
     rate: f32,
 }
@@ -147,7 +147,7 @@ impl Rule for RmsProp {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Adagrad {
+pub(in crate::model) struct Adagrad {
     penalty: f32,
     rate: f32,
 }
@@ -163,7 +163,7 @@ impl Rule for Adagrad {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Sgd {
+pub(in crate::model) struct Sgd {
     penalty: f32,
     rate: f32,
 }

@@ -6,6 +6,7 @@
 //! where they are used; no table of batch x terms is held but those counts.
 
 mod dense;
+mod exchange;
 mod held;
 mod memory;
 mod send;

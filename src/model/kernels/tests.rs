@@ -348,6 +348,7 @@ fn fit<B: Slopes>(
     let placement = Placement {
         micro_batch: part,
         resident: hold,
+        l_on_host: false,
     };
     let mut random = Random(4);
     let (l, f) = (random.table(documents, k, 0.1), random.table(k, terms, 0.1));

@@ -1,0 +1,129 @@
+//! The benchmark for a machine with a card: one program, and what runs it there.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::places::Places;
+use crate::task::{At, Fail, Result, command, output, run, step};
+
+/// What a packed program may take.
+const LIMIT: u64 = 60 << 20;
+
+/// `./run.sh`, and `./run.sh --small` where there is no card.
+const SCRIPT: &str = "\
+#!/bin/sh
+# Measures topicbook on this machine's card, and tinytopics and PyTorch beside it where Python has them (PYTHON names
+# another Python than python3). `--small` tries everything at tiny sizes. Writes gpu.json and gpu.md into this folder.
+cd \"$(dirname \"$0\")\" || exit 1
+exec ./gpu record . \"$@\" \"${PYTHON:-python3}\" gpu_peers.py
+";
+
+/// Builds the program, sees that it needs none of Rust's libraries, and packs it with what runs it.
+pub fn pack(places: &Places) -> Result<()> {
+    let folder = places.build().join("gpu");
+    if folder.is_dir() {
+        fs::remove_dir_all(&folder).at(&folder)?;
+    }
+    fs::create_dir_all(&folder).at(&folder)?;
+    let ours = folder.join("gpu");
+    step("building the benchmark", || build(places, &ours))?;
+    let needed = output(command("ldd").arg(&ours))?;
+    if let Some(line) = needed
+        .lines()
+        .find(|line| line.contains("libtopicbook") || line.contains("libstd"))
+    {
+        return Err(Fail::new(format!(
+            "the program is not self-contained: {line}"
+        )));
+    }
+    let script = folder.join("run.sh");
+    fs::write(&script, SCRIPT).at(&script)?;
+    run(command("chmod").arg("+x").arg(&script))?;
+    let peers = places.root.join("xtask/python/gpu_peers.py");
+    fs::copy(&peers, folder.join("gpu_peers.py")).at(&peers)?;
+    let archive = places.build().join("topicbook-gpu.tar.xz");
+    run(command("tar")
+        .arg("-C")
+        .arg(places.build())
+        .arg("-cJf")
+        .arg(&archive)
+        .arg("gpu"))?;
+    let size = fs::metadata(&archive).at(&archive)?.len();
+    if size > LIMIT {
+        return Err(Fail::new(format!(
+            "{} takes {size} bytes, more than {LIMIT}",
+            archive.display()
+        )));
+    }
+    eprintln!(
+        "topicbook: {} ({:.1} MB). On a machine with a card: tar -xJf {0} && gpu/run.sh; without one, gpu/run.sh --small",
+        archive.display(),
+        size as f64 / 1e6
+    );
+    Ok(())
+}
+
+/// The same crates as everything else, as static libraries, and Rust's own. The last link is rustc's alone: Cargo puts the
+/// flag `-Cprefer-dynamic` of this repository behind all others.
+fn build(places: &Places, program: &Path) -> Result<()> {
+    let messages = output(
+        command("cargo")
+            .args(["build", "--bench", "gpu"])
+            .args(["--message-format", "json-render-diagnostics"])
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target),
+    )?;
+    let messages: Vec<Value> = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let mut rustc = command("rustc");
+    rustc
+        .args([
+            "--edition",
+            "2024",
+            "--crate-name",
+            "gpu",
+            "--crate-type",
+            "bin",
+        ])
+        .args(["-C", "opt-level=3", "-C", "strip=symbols"])
+        .arg("-L")
+        .arg(format!(
+            "dependency={}",
+            places.target.join("debug/deps").display()
+        ));
+    for path in messages
+        .iter()
+        .filter_map(|message| message["linked_paths"].as_array())
+    {
+        for path in path.iter().filter_map(Value::as_str) {
+            rustc.args(["-L", path]);
+        }
+    }
+    for name in ["topicbook", "serde_json"] {
+        rustc
+            .arg("--extern")
+            .arg(format!("{name}={}", library(&messages, name)?));
+    }
+    run(rustc
+        .arg(places.root.join("benches/gpu/main.rs"))
+        .arg("-o")
+        .arg(program)
+        .current_dir(&places.root)
+        .env("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION")))
+}
+
+/// Where Cargo has put a crate's static library.
+fn library<'a>(messages: &'a [Value], name: &str) -> Result<&'a str> {
+    messages
+        .iter()
+        .filter(|message| message["target"]["name"] == name)
+        .filter_map(|message| message["filenames"].as_array())
+        .flatten()
+        .filter_map(Value::as_str)
+        .find(|file| file.ends_with(".rlib"))
+        .ok_or_else(|| Fail::new(format!("cargo names no static library of {name}")))
+}
