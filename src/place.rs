@@ -28,14 +28,15 @@ impl TablePlace {
     /// Zeros.
     pub(crate) fn zeros(&self, length: usize) -> Result<Values> {
         let Self::File(folder) = self else {
-            return Ok(Values::Memory(vec![0.0; length]));
+            return Ok(untouched(length));
         };
         let bytes = length.saturating_mul(size_of::<f32>());
         let file = nameless(folder, bytes as u64)?;
         // SAFETY: nobody else can change a file that has no name; its space is set aside.
         let map = unsafe { MmapMut::map_mut(&file) }
             .map_err(|source| Error::io("map", folder, source))?;
-        Ok(Values::Mapped { map, length })
+        let file = true;
+        Ok(Values::Mapped { map, length, file })
     }
 
     /// Shows the place below a cell.
@@ -54,10 +55,14 @@ impl std::fmt::Display for TablePlace {
     }
 }
 
-/// Zeros in memory that only take it where they are used: pages come from the system when they are first written.
+/// Zeros in memory that only take it where they are used: pages come from the system when they are first written, and go
+/// back to it with the table. From the allocator they might be what an earlier fit has left, and stay with it.
 pub(crate) fn untouched(length: usize) -> Values {
     match MmapMut::map_anon(length * size_of::<f32>()) {
-        Ok(map) => Values::Mapped { map, length },
+        Ok(map) => {
+            let file = false;
+            Values::Mapped { map, length, file }
+        }
         Err(_) => Values::Memory(vec![0.0; length]),
     }
 }
@@ -69,6 +74,8 @@ pub(crate) enum Values {
         map: MmapMut,
         /// Number of values.
         length: usize,
+        /// Whether they live in a file, and only as many in memory as fit.
+        file: bool,
     },
 }
 
@@ -76,7 +83,10 @@ impl Values {
     /// From here on, parts of the table are met in no order: reading ahead would fill memory with what nobody needs.
     pub(crate) fn in_no_order(&self) {
         #[cfg(unix)]
-        if let Self::Mapped { map, .. } = self {
+        if let Self::Mapped {
+            map, file: true, ..
+        } = self
+        {
             // Advice: without it the table is slower, and no less right. The same below.
             let _ = map.advise(memmap2::Advice::Random);
         }
@@ -85,7 +95,10 @@ impl Values {
     /// These values are needed next: where they have to come from a disk, let them come all at once.
     pub(crate) fn soon(&self, range: std::ops::Range<usize>) {
         #[cfg(unix)]
-        if let Self::Mapped { map, .. } = self {
+        if let Self::Mapped {
+            map, file: true, ..
+        } = self
+        {
             let size = size_of::<f32>();
             let (start, length) = (range.start * size, range.len() * size);
             let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
@@ -100,7 +113,7 @@ impl Deref for Values {
         match self {
             Self::Memory(values) => values,
             // SAFETY: a map begins at a page and holds `length` values; every bit pattern is one.
-            Self::Mapped { map, length } => unsafe {
+            Self::Mapped { map, length, .. } => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().cast(), *length)
             },
         }
@@ -112,7 +125,7 @@ impl DerefMut for Values {
         match self {
             Self::Memory(values) => values,
             // SAFETY: as above, and the map is borrowed mutably.
-            Self::Mapped { map, length } => unsafe {
+            Self::Mapped { map, length, .. } => unsafe {
                 std::slice::from_raw_parts_mut(map.as_mut_ptr().cast(), *length)
             },
         }

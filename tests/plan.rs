@@ -143,7 +143,7 @@ fn in_memory(solver: Solver) -> Fit {
         .solver(solver)
         .epochs(60)
         .tolerance(0.0)
-        .fit(common_term(20_000, 20_000, 20))
+        .fit(common_term(10_000, 10_000, 10))
         .unwrap()
 }
 
