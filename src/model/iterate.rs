@@ -10,6 +10,7 @@ use super::settings::Settings;
 use super::step::State;
 use super::train::tell;
 use crate::counts::Counts;
+use crate::device::Resolved;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::memory::process_memory;
@@ -51,7 +52,7 @@ impl Snapshot for Box<dyn Iterate> {
 pub(super) fn iterate(
     settings: &Settings,
     counts: &Counts,
-    device: String,
+    device: Resolved,
     state: State,
     mut position: Position,
     observers: &mut [&mut dyn Observer],
@@ -64,13 +65,13 @@ pub(super) fn iterate(
     let start = Start {
         epochs: settings.epochs,
         documents,
-        device,
+        device: device.to_string(),
         done: position.done(1),
     };
     for observer in observers.iter_mut() {
         observer.started(&start);
     }
-    let mut work = solver::begin(settings, counts, &state.l, &state.f)?;
+    let mut work = solver::begin(settings, counts, device, &state.l, &state.f)?;
     drop(state);
     let mut before = f64::NEG_INFINITY;
     while position.epoch < settings.epochs {

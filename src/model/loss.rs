@@ -95,9 +95,10 @@ impl<B: FusedLoss> Loss<B> for Fused<B> {
         batch: &Batch<'_>,
         documents: Tensor<B, 1, Int>,
     ) -> Result<Tensor<B, 1>> {
-        let l = model.l.val().select(0, documents).into_primitive();
-        let f = model.f.val().into_primitive();
-        let loss = B::fused_loss(l.tensor(), f.tensor(), batch, self.0.as_ref())?;
+        let l = model.l.val().into_primitive().tensor();
+        let f = model.f.val().into_primitive().tensor();
+        let documents = documents.inner().into_primitive();
+        let loss = B::fused_loss(l, f, documents, batch, self.0.as_ref())?;
         Ok(tensor(loss))
     }
 }

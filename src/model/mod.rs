@@ -43,8 +43,13 @@ pub use settings::Settings;
 
 pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
-pub(crate) use network::SMALLEST_RATE;
+#[cfg(test)]
+pub(crate) use kernels::software;
+pub(crate) use kernels::{bytes_of_counts, workspace};
+pub(crate) use network::{SMALLEST_RATE, to_tensor};
 pub(crate) use observer::Observer;
+pub(crate) use slopes::Sums;
+pub(crate) use step::{read, to_matrix};
 pub(crate) use watching::Watching;
 
 use crate::budget::Budget;
@@ -287,10 +292,11 @@ impl TopicModel {
             observers.push(watch);
         }
         let (l, f) = if settings.solver.iterates() {
-            let name = device.to_string();
             let (state, position) = (beginning.state, beginning.position);
             threads()?.install(|| {
-                iterate::iterate(settings, counts, name, state, position, &mut observers)
+                guarded(device, || {
+                    iterate::iterate(settings, counts, device, state, position, &mut observers)
+                })
             })?
         } else {
             self.run(
@@ -379,11 +385,10 @@ impl TopicModel {
             Resolved::Cpu => {
                 threads()?.install(|| train(&mut FusedStep::new(settings, placement, state)?))
             }
-            // The CUDA runtime reports exhausted memory and lost devices by panicking.
-            Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(|| {
-                let device = CudaDevice::new(card);
+            Resolved::Cuda(card) => guarded(device, || {
+                let card = CudaDevice::new(card);
                 if placement.l_on_host {
-                    let mut step = HostedStep::<Cuda>::new(settings, placement, state, device)?;
+                    let mut step = HostedStep::<Cuda>::new(settings, placement, state, card)?;
                     if placement.resident {
                         step.hold(counts)?;
                     }
@@ -391,13 +396,12 @@ impl TopicModel {
                     return train(&mut step);
                 }
                 let mut step =
-                    TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, device);
+                    TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, card);
                 if placement.resident {
                     step.hold(counts)?;
                 }
                 train(&mut step)
-            }))
-            .unwrap_or_else(|panic| Err(cuda_error(card, panic.as_ref()))),
+            }),
         }
     }
 
@@ -453,6 +457,15 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
         .row("the table behind L", settings.table_place.to_string())
         .row("weight decay", settings.weight_decay.to_string())
         .row("seed", settings.seed.to_string())
+}
+
+/// Does something on a device. The CUDA runtime reports exhausted memory and lost devices by panicking.
+fn guarded<T>(device: Resolved, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    match device {
+        Resolved::Cpu => work(),
+        Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(work))
+            .unwrap_or_else(|panic| Err(cuda_error(card, panic.as_ref()))),
+    }
 }
 
 fn cuda_error(card: usize, panic: &(dyn std::any::Any + Send)) -> Error {

@@ -7,10 +7,11 @@
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
-use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::grads;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::tensor::backend::{AutodiffBackend, Backend};
-use burn::tensor::ops::FloatTensor;
+use burn::tensor::ops::{FloatTensor, IntTensor};
+use burn::tensor::{Int, Tensor};
 
 use super::slopes::{Slopes, tensor};
 use crate::error::Result;
@@ -23,35 +24,57 @@ pub(crate) trait FusedLoss: AutodiffBackend<InnerBackend = Self::Inner> {
 
     /// The loss of a batch: the sum of rate - x log max(rate, 1e-10), with the rates softmax(`l`) softmax(`f`).
     ///
-    /// `l` holds the batch's rows of the free table behind L (documents x topics), `f` the free table behind F (topics x
-    /// terms). With `held`, the counts come from there. Gives one number.
+    /// `l` is the free table behind L (all documents x topics), `documents` the batch's rows of it, `f` the free table
+    /// behind F (topics x terms). With `held`, the counts come from there. Gives one number.
     fn fused_loss(
         l: FloatTensor<Self>,
         f: FloatTensor<Self>,
+        documents: IntTensor<Self::Inner>,
         batch: &Batch<'_>,
         held: Option<&<Self::Inner as Slopes>::Held>,
     ) -> Result<FloatTensor<Self>>;
 }
 
-/// The backward: the gradients are there since the forward; they wait to be multiplied by the gradient of the loss.
+/// The backward: the gradients are there since the forward; they wait to be multiplied by the gradient of the loss, and
+/// L's rows to be put into their places.
 #[derive(Debug)]
 struct Known;
 
-impl<B: Backend> Backward<B, 2> for Known {
-    type State = [FloatTensor<B>; 2];
+/// Of L's rows and of F, the rows' numbers, and how many rows L has.
+#[derive(Debug, Clone)]
+struct Gradients<B: Backend> {
+    l: FloatTensor<B>,
+    f: FloatTensor<B>,
+    documents: IntTensor<B>,
+    all: usize,
+}
+
+impl<B: Slopes> Backward<B, 2> for Known {
+    type State = Gradients<B>;
 
     fn backward(
         self,
         ops: Ops<Self::State, 2>,
-        gradients: &mut Gradients,
+        gradients: &mut grads::Gradients,
         _checkpointer: &mut Checkpointer,
     ) {
         let outer = tensor::<B, 1>(gradients.consume::<B>(&ops.node)).reshape([1, 1]);
-        for (parent, gradient) in ops.parents.into_iter().zip(ops.state) {
-            if let Some(parent) = parent {
-                let gradient = tensor::<B, 2>(gradient) * outer.clone();
-                gradients.register::<B>(parent.id, gradient.into_primitive().tensor());
-            }
+        let scaled = |gradient| {
+            let gradient = tensor::<B, 2>(gradient) * outer.clone();
+            gradient.into_primitive().tensor()
+        };
+        let Gradients {
+            l,
+            f,
+            documents,
+            all,
+        } = ops.state;
+        let [of_l, of_f] = ops.parents;
+        if let Some(parent) = of_l {
+            gradients.register::<B>(parent.id, B::scatter(scaled(l), documents, all));
+        }
+        if let Some(parent) = of_f {
+            gradients.register::<B>(parent.id, scaled(f));
         }
     }
 }
@@ -62,17 +85,29 @@ impl<B: Slopes, C: CheckpointStrategy> FusedLoss for Autodiff<B, C> {
     fn fused_loss(
         l: FloatTensor<Self>,
         f: FloatTensor<Self>,
+        documents: IntTensor<Self::Inner>,
         batch: &Batch<'_>,
         held: Option<&B::Held>,
     ) -> Result<FloatTensor<Self>> {
-        let slopes = B::slopes(l.primitive.clone(), f.primitive.clone(), batch, held)?;
+        let all = tensor::<B, 2>(l.primitive.clone());
+        let rows = Tensor::<B, 1, Int>::from_primitive(documents.clone());
+        let rows = all.clone().select(0, rows).into_primitive().tensor();
+        let slopes = B::slopes(rows, f.primitive.clone(), batch, held)?;
         let nodes = [l.node.clone(), f.node.clone()];
         let prepared = Backward::<B, 2>::prepare::<C>(Known, nodes)
             .compute_bound()
             .stateful();
         Ok(match prepared {
             OpsKind::UnTracked(operation) => operation.finish(slopes.loss),
-            OpsKind::Tracked(operation) => operation.finish([slopes.l, slopes.f], slopes.loss),
+            OpsKind::Tracked(operation) => {
+                let gradients = Gradients {
+                    l: slopes.l,
+                    f: slopes.f,
+                    documents,
+                    all: all.dims()[0],
+                };
+                operation.finish(gradients, slopes.loss)
+            }
         })
     }
 }

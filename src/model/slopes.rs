@@ -2,8 +2,8 @@
 
 use burn::backend::Flex;
 use burn::tensor::backend::Backend;
-use burn::tensor::ops::FloatTensor;
-use burn::tensor::{Tensor, TensorData, TensorPrimitive};
+use burn::tensor::ops::{FloatTensor, IntTensor};
+use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData, TensorPrimitive};
 
 use super::fused::loss_and_gradients;
 use super::step::to_matrix;
@@ -37,6 +37,40 @@ pub(crate) trait Slopes: Backend {
         batch: &Batch<'_>,
         held: Option<&Self::Held>,
     ) -> Result<SlopesOn<Self>>;
+
+    /// A table of `all` rows that are zero but for the rows `documents`, which are `rows`. A batch of a fit meets no
+    /// document twice.
+    fn scatter(
+        rows: FloatTensor<Self>,
+        documents: IntTensor<Self>,
+        all: usize,
+    ) -> FloatTensor<Self>;
+}
+
+/// A backend that gives the sums that slopes are made of, which are expectation-maximisation's too.
+pub(crate) trait Sums: Backend {
+    /// A batch's counts on the device.
+    type Sent;
+
+    /// Brings a batch's counts there.
+    fn send(batch: &Batch<'_>, terms: usize, device: &Self::Device) -> Result<Self::Sent>;
+
+    /// For each document, the sum of x / rate times rows of F (documents x topics). `l` has the batch's weights
+    /// (documents x topics), `f` the topics' terms; a count whose rate is below `smallest` gives nothing.
+    fn by_documents(
+        counts: &Self::Sent,
+        l: Tensor<Self, 2>,
+        f: Tensor<Self, 2>,
+        smallest: f32,
+    ) -> Tensor<Self, 2>;
+
+    /// The sum of x log max(rate, smallest), and for each term that of x / rate times weights (topics x terms).
+    fn by_terms(
+        counts: &Self::Sent,
+        l: Tensor<Self, 2>,
+        f: Tensor<Self, 2>,
+        smallest: f32,
+    ) -> (Tensor<Self, 1>, Tensor<Self, 2>);
 }
 
 /// The same passes over memory as those of the fused step.
@@ -69,6 +103,18 @@ impl Slopes for Flex {
             l: table(slopes.l, l.shape()),
             f: table(slopes.f, f.shape()),
         })
+    }
+
+    fn scatter(
+        rows: FloatTensor<Self>,
+        documents: IntTensor<Self>,
+        all: usize,
+    ) -> FloatTensor<Self> {
+        let rows = tensor::<Self, 2>(rows);
+        let documents = Tensor::<Self, 1, Int>::from_primitive(documents);
+        let table = Tensor::<Self, 2>::zeros([all, rows.dims()[1]], &rows.device());
+        let table = table.select_assign(0, documents, rows, IndexingUpdateOp::Add);
+        table.into_primitive().tensor()
     }
 }
 

@@ -227,14 +227,14 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     }
 }
 
-pub(super) fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
+pub(crate) fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
     Ok(values(tensor.try_into_data().map_err(device_error)?)?
         .into_iter()
         .map(f64::from)
         .collect())
 }
 
-pub(super) fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
+pub(crate) fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
     let [rows, columns] = tensor.dims();
     Matrix::new(
         rows,

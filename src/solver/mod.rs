@@ -10,6 +10,7 @@ mod explore;
 mod fold_in;
 mod kernel;
 mod nonzeros;
+mod on_card;
 mod one_pass;
 mod statistics;
 mod table;
@@ -18,9 +19,11 @@ mod tests;
 
 use std::fmt;
 
+use burn_cuda::{Cuda, CudaDevice};
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
+use crate::device::Resolved;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::model::Settings;
@@ -30,6 +33,7 @@ pub(crate) use fold_in::fold_in;
 
 use descent::Descent;
 use explore::Explorer;
+use on_card::OnCard;
 use one_pass::OnePass;
 
 /// How a model is fitted.
@@ -42,7 +46,8 @@ use one_pass::OnePass;
 /// | `CoordinateDescent`, streamed | one pass over the documents | 8 bytes x terms x k |
 ///
 /// Iterations of all but `AdamW` cost O(nonzeros x k), and `epochs` is the most there are of them: they end when
-/// they no longer gain. They run on the CPU, and learning rates and batch size do not touch them.
+/// they no longer gain. Learning rates and batch size do not touch them. On a CUDA card `Em` has its sums made there; the
+/// others run on the CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Solver {
@@ -117,19 +122,32 @@ pub(crate) trait Iterate: Send {
 pub(crate) fn begin(
     settings: &Settings,
     counts: &Counts,
+    device: Resolved,
     l: &Matrix,
     f: &Matrix,
 ) -> Result<Box<dyn Iterate>> {
     let reading = settings.reading;
     let streams = reading.shuffle().is_some();
-    Ok(match settings.solver {
-        Solver::CoordinateDescent if !streams => Box::new(Descent::new(counts, l, f)?),
-        Solver::Auto if !streams => Box::new(Explorer::new(counts, l, f, settings.seed)?),
-        Solver::CoordinateDescent | Solver::Auto => {
+    Ok(match (settings.solver, device) {
+        (Solver::Em, Resolved::Cuda(card)) => {
+            let device = CudaDevice::new(card);
+            Box::new(OnCard::<Cuda>::new(device, counts, reading, l, f)?)
+        }
+        (Solver::CoordinateDescent, _) if !streams => Box::new(Descent::new(counts, l, f)?),
+        (Solver::Auto, _) if !streams => Box::new(Explorer::new(counts, l, f, settings.seed)?),
+        (Solver::CoordinateDescent | Solver::Auto, _) => {
             Box::new(OnePass::by_descent(counts, reading, l, f)?)
         }
-        Solver::Em | Solver::AdamW => Box::new(OnePass::by_em(counts, reading, l, f)?),
+        (Solver::Em | Solver::AdamW, _) => Box::new(OnePass::by_em(counts, reading, l, f)?),
     })
+}
+
+/// What a solver takes on a card.
+pub(crate) fn memory_on_card(solver: Solver, shape: &Shape) -> Vec<Item> {
+    match solver {
+        Solver::Em => on_card::memory(shape),
+        _ => Vec::new(),
+    }
 }
 
 /// What a solver takes besides the counts.

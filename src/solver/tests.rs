@@ -5,6 +5,7 @@ use proptest::test_runner::RngSeed;
 
 use super::kernel::{Against, Scratch, improve};
 use super::*;
+use crate::device::Resolved;
 use crate::loader::Reading;
 
 fn settings(solver: Solver) -> Settings {
@@ -335,7 +336,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
                 .build()
                 .unwrap();
             pool.install(|| {
-                let mut fit = begin(&settings(solver), &counts, &l, &f).unwrap();
+                let mut fit = begin(&settings(solver), &counts, Resolved::Cpu, &l, &f).unwrap();
                 let scores: Vec<f64> = (0..5)
                     .map(|_| fit.iterate(&counts).unwrap().score)
                     .collect();
@@ -354,7 +355,7 @@ fn one_topic_is_the_frequency_of_terms() {
     let x = dense(&counts);
     let total: f64 = x.iter().flatten().sum();
     for solver in [Solver::Em, Solver::CoordinateDescent] {
-        let mut fit = begin(&settings(solver), &counts, &l, &f).unwrap();
+        let mut fit = begin(&settings(solver), &counts, Resolved::Cpu, &l, &f).unwrap();
         for _ in 0..3 {
             fit.iterate(&counts).unwrap();
         }

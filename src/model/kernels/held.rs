@@ -6,7 +6,7 @@ use cubecl::server::Handle;
 
 use super::Kind;
 use super::dense::UNITS;
-use super::send::{self, Sent};
+use super::send::{self, Dense, Sent};
 use crate::counts::{Counts, View};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -89,6 +89,7 @@ impl Held {
                     client,
                     count,
                     dim,
+                    AddressType::from_len(self.stride * documents.len()),
                     ArrayArg::from_raw_parts(piece.clone(), piece.size() as usize / 4),
                     ArrayArg::from_raw_parts(table, places.len()),
                     ArrayArg::from_raw_parts(words.clone(), self.stride * documents.len()),
@@ -97,16 +98,16 @@ impl Held {
                 );
             }
         }
-        Ok(Sent::Dense {
+        Ok(Sent::Dense(Dense {
             words,
             stride: self.stride,
             kind: self.kind,
-        })
+        }))
     }
 }
 
 /// Copies rows of `stride` words: of each pair of `places`, from the first to the second.
-#[cube(launch_unchecked)]
+#[cube(launch_unchecked, address_type = "dynamic")]
 fn copy_rows(
     piece: &Array<u32>,
     places: &Array<u32>,

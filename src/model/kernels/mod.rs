@@ -18,7 +18,7 @@ mod sum;
 mod tests;
 
 use burn::tensor::activation::softmax;
-use burn::tensor::{DType, Shape};
+use burn::tensor::{DType, Shape, Tensor};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, empty_device_dtype};
 use burn_cubecl::tensor::CubeTensor;
@@ -32,7 +32,7 @@ use dense::{SizesLaunch, Tile, UNITS};
 use send::{Sent, Sparse};
 
 use super::network::SMALLEST_RATE;
-use super::slopes::{Slopes, SlopesOn, tensor};
+use super::slopes::{Slopes, SlopesOn, Sums, tensor};
 use crate::counts::{Counts, DenseRows};
 use crate::error::Result;
 use crate::loader::Batch;
@@ -74,16 +74,6 @@ impl Kind {
     }
 }
 
-/// The three sums of a batch.
-pub(crate) struct Statistics<R: CubeRuntime> {
-    /// x log max(rate, smallest): one number.
-    pub(crate) likelihood: CubeTensor<R>,
-    /// Documents x topics: x / rate times rows of F.
-    pub(crate) documents: CubeTensor<R>,
-    /// Topics x terms: x / rate times weights.
-    pub(crate) terms: CubeTensor<R>,
-}
-
 /// What launches need.
 struct Card<R: CubeRuntime> {
     client: ComputeClient<R>,
@@ -91,6 +81,13 @@ struct Card<R: CubeRuntime> {
 }
 
 impl<R: CubeRuntime> Card<R> {
+    fn new(device: &R::Device) -> Self {
+        Self {
+            client: R::client(device),
+            device: device.clone(),
+        }
+    }
+
     fn to(&self) -> (&ComputeClient<R>, &R::Device) {
         (&self.client, &self.device)
     }
@@ -111,171 +108,206 @@ impl<R: CubeRuntime> Card<R> {
         (calculate_cube_count_elemwise(&self.client, units, dim), dim)
     }
 
-    /// The sums of a batch: `l` has its weights (documents x topics), `f` the topics' terms.
-    fn statistics(
+    /// For each document, the sum of x / rate times rows of F (documents x topics). `l` has the batch's weights
+    /// (documents x topics), `f` the topics' terms; below the rate `smallest` a count says nothing.
+    fn by_documents(
         &self,
         counts: &Sent,
         l: CubeTensor<R>,
         f: CubeTensor<R>,
         smallest: f32,
-    ) -> Statistics<R> {
+    ) -> CubeTensor<R> {
         let (l, f) = (rows_in_order(l), rows_in_order(f));
+        let (documents, topics, terms) = sizes(&l, &f);
+        let out = self.table(documents, topics);
         match counts {
-            Sent::Dense {
-                words,
-                stride,
-                kind,
-            } => self.dense((words, *stride, *kind), &l, &f, smallest),
-            Sent::Sparse(counts) => self.sparse(counts, &l, f, smallest),
+            Sent::Dense(counts) => {
+                let tile = Tile::by_documents(topics, counts.kind, self.is_large());
+                let groups = documents.div_ceil(tile.documents);
+                let (per_slice, slices) = slices(terms, UNITS * tile.terms, groups);
+                let length = slices * documents * topics;
+                let parts = self.numbers(length);
+                let (count, dim) = self.cubes(slices * groups * UNITS);
+                // SAFETY: a cube past the last one ends; every index is cut off at its table's end.
+                unsafe {
+                    dense::by_documents::launch_unchecked::<R>(
+                        &self.client,
+                        count,
+                        dim,
+                        counts.address(documents, &l, &f),
+                        counts.words(documents),
+                        l.into_tensor_arg(),
+                        f.into_tensor_arg(),
+                        ArrayArg::from_raw_parts(parts.clone(), length),
+                        SizesLaunch::new(
+                            documents,
+                            terms,
+                            counts.stride,
+                            per_slice,
+                            slices,
+                            smallest,
+                        ),
+                        tile,
+                    );
+                }
+                self.add_slices(parts, slices, &out);
+            }
+            Sent::Sparse(counts) => {
+                let by_term = into_contiguous(turned(f));
+                let shares = self.shares(counts, &l, &by_term, smallest);
+                let (count, dim) = self.cubes(documents * topics);
+                // SAFETY: a unit past the last document ends; starts and columns come from checked counts.
+                unsafe {
+                    sparse::by_documents::launch_unchecked::<R>(
+                        &self.client,
+                        count,
+                        dim,
+                        ArrayArg::from_raw_parts(counts.starts.clone(), documents + 1),
+                        ArrayArg::from_raw_parts(counts.columns.clone(), counts.length()),
+                        ArrayArg::from_raw_parts(shares.values, counts.length()),
+                        by_term.into_tensor_arg(),
+                        out.clone().into_tensor_arg(),
+                        topics,
+                    );
+                }
+            }
         }
+        out
     }
 
-    fn dense(
+    /// The sum of x log max(rate, smallest) (one number), and for each term that of x / rate times weights (topics x
+    /// terms).
+    fn by_terms(
         &self,
-        (words, stride, kind): (&Handle, usize, Kind),
-        l: &CubeTensor<R>,
-        f: &CubeTensor<R>,
+        counts: &Sent,
+        l: CubeTensor<R>,
+        f: CubeTensor<R>,
         smallest: f32,
-    ) -> Statistics<R> {
-        let (documents, topics, terms) = (l.meta.shape()[0], l.meta.shape()[1], f.meta.shape()[1]);
-        let length = documents * stride;
-        let sizes = |per_slice, slices| {
-            SizesLaunch::new(documents, terms, stride, per_slice, slices, smallest)
-        };
-        let address = [l, f]
-            .map(CubeTensor::required_address_type)
-            .into_iter()
-            .chain([AddressType::from_len(length)]);
-        let address = address.max().unwrap_or_default();
-
-        // Only CUDA counts them.
-        let hardware = &self.client.properties().hardware;
-        let large = hardware.num_streaming_multiprocessors.is_some();
-
-        let tile = Tile::by_terms(topics, kind, large);
-        let tiles = terms.div_ceil(UNITS * tile.terms);
-        let (per_slice, slices) = slices(documents, tile.documents, tiles);
-        let units = slices * tiles * UNITS;
-        let (parts, likelihoods) = (self.numbers(slices * topics * terms), self.numbers(units));
-        let (count, dim) = self.cubes(units);
-        // SAFETY: a cube past the last one ends; every index is cut off at its table's end.
-        unsafe {
-            dense::by_terms::launch_unchecked::<R>(
-                &self.client,
-                count,
-                dim,
-                address,
-                ArrayArg::from_raw_parts(words.clone(), length),
-                l.clone().into_tensor_arg(),
-                f.clone().into_tensor_arg(),
-                ArrayArg::from_raw_parts(parts.clone(), slices * topics * terms),
-                ArrayArg::from_raw_parts(likelihoods.clone(), units),
-                sizes(per_slice, slices),
-                tile,
-            );
-        }
-        let of_terms = self.table(topics, terms);
-        self.add_slices(parts, slices, &of_terms);
-
-        let tile = Tile::by_documents(topics, kind, large);
-        let groups = documents.div_ceil(tile.documents);
-        let (per_slice, slices) = self::slices(terms, UNITS * tile.terms, groups);
-        let parts = self.numbers(slices * documents * topics);
-        let (count, dim) = self.cubes(slices * groups * UNITS);
-        // SAFETY: as above.
-        unsafe {
-            dense::by_documents::launch_unchecked::<R>(
-                &self.client,
-                count,
-                dim,
-                address,
-                ArrayArg::from_raw_parts(words.clone(), length),
-                l.clone().into_tensor_arg(),
-                f.clone().into_tensor_arg(),
-                ArrayArg::from_raw_parts(parts.clone(), slices * documents * topics),
-                sizes(per_slice, slices),
-                tile,
-            );
-        }
-        let of_documents = self.table(documents, topics);
-        self.add_slices(parts, slices, &of_documents);
-        Statistics {
-            likelihood: self.total(likelihoods, units),
-            documents: of_documents,
-            terms: of_terms,
+    ) -> (CubeTensor<R>, CubeTensor<R>) {
+        let (l, f) = (rows_in_order(l), rows_in_order(f));
+        let (documents, topics, terms) = sizes(&l, &f);
+        match counts {
+            Sent::Dense(counts) => {
+                let tile = Tile::by_terms(topics, counts.kind, self.is_large());
+                let tiles = terms.div_ceil(UNITS * tile.terms);
+                let (per_slice, slices) = slices(documents, tile.documents, tiles);
+                let (units, length) = (slices * tiles * UNITS, slices * topics * terms);
+                let (parts, likelihoods) = (self.numbers(length), self.numbers(units));
+                let (count, dim) = self.cubes(units);
+                // SAFETY: a cube past the last one ends; every index is cut off at its table's end.
+                unsafe {
+                    dense::by_terms::launch_unchecked::<R>(
+                        &self.client,
+                        count,
+                        dim,
+                        counts.address(documents, &l, &f),
+                        counts.words(documents),
+                        l.into_tensor_arg(),
+                        f.into_tensor_arg(),
+                        ArrayArg::from_raw_parts(parts.clone(), length),
+                        ArrayArg::from_raw_parts(likelihoods.clone(), units),
+                        SizesLaunch::new(
+                            documents,
+                            terms,
+                            counts.stride,
+                            per_slice,
+                            slices,
+                            smallest,
+                        ),
+                        tile,
+                    );
+                }
+                let out = self.table(topics, terms);
+                self.add_slices(parts, slices, &out);
+                (self.total(likelihoods, units), out)
+            }
+            Sent::Sparse(counts) => {
+                let by_term = into_contiguous(turned(f));
+                let shares = self.shares(counts, &l, &by_term, smallest);
+                let out = self.table(terms, topics);
+                let (count, dim) = self.cubes(terms * topics);
+                // SAFETY: a unit past the last term ends; starts and order were made from checked counts.
+                unsafe {
+                    sparse::by_terms::launch_unchecked::<R>(
+                        &self.client,
+                        count,
+                        dim,
+                        ArrayArg::from_raw_parts(counts.starts_of_terms.clone(), terms + 1),
+                        ArrayArg::from_raw_parts(counts.order.clone(), counts.length()),
+                        ArrayArg::from_raw_parts(shares.rows, counts.length()),
+                        ArrayArg::from_raw_parts(shares.values, counts.length()),
+                        l.into_tensor_arg(),
+                        out.clone().into_tensor_arg(),
+                        topics,
+                    );
+                }
+                (
+                    self.total(shares.likelihoods, documents * UNITS),
+                    turned(out),
+                )
+            }
         }
     }
 
-    fn sparse(
+    /// x / rate of the nonzero counts. `by_term` is F with a row for each term.
+    fn shares(
         &self,
         counts: &Sparse,
         l: &CubeTensor<R>,
-        f: CubeTensor<R>,
+        by_term: &CubeTensor<R>,
         smallest: f32,
-    ) -> Statistics<R> {
-        let (documents, topics, terms) = (l.meta.shape()[0], l.meta.shape()[1], f.meta.shape()[1]);
-        let nonzeros = counts.nonzeros.max(1);
-        let by_term = into_contiguous(turned(f));
-        // SAFETY: the lengths are those of what was sent.
-        let array =
-            |handle: &Handle, length| unsafe { ArrayArg::from_raw_parts(handle.clone(), length) };
-        let (rows, units) = (self.numbers(nonzeros), documents * UNITS);
-        let likelihoods = self.numbers(units);
-        let (count, dim) = self.cubes(units);
-        // SAFETY: a cube past the last document ends; starts, columns and order come from checked counts.
+    ) -> Shares {
+        let (documents, topics) = (l.meta.shape()[0], l.meta.shape()[1]);
+        let length = counts.length();
+        let shares = Shares {
+            values: self.numbers(length),
+            rows: self.numbers(length),
+            likelihoods: self.numbers(documents * UNITS),
+        };
+        let (count, dim) = self.cubes(documents * UNITS);
+        // SAFETY: a cube past the last document ends; starts and columns come from checked counts.
         unsafe {
             sparse::shares::launch_unchecked::<R>(
                 &self.client,
                 count,
                 dim,
-                array(&counts.starts, documents + 1),
-                array(&counts.columns, nonzeros),
-                array(&counts.counts, nonzeros),
-                array(&rows, nonzeros),
+                ArrayArg::from_raw_parts(counts.starts.clone(), documents + 1),
+                ArrayArg::from_raw_parts(counts.columns.clone(), length),
+                ArrayArg::from_raw_parts(counts.counts.clone(), length),
+                ArrayArg::from_raw_parts(shares.values.clone(), length),
+                ArrayArg::from_raw_parts(shares.rows.clone(), length),
                 l.clone().into_tensor_arg(),
                 by_term.clone().into_tensor_arg(),
-                array(&likelihoods, units),
+                ArrayArg::from_raw_parts(shares.likelihoods.clone(), documents * UNITS),
                 topics,
                 smallest,
             );
         }
-        let of_documents = self.table(documents, topics);
-        let (count, dim) = self.cubes(documents * topics);
-        // SAFETY: as above.
+        shares
+    }
+
+    /// Whether a unit has many registers: only CUDA counts its multiprocessors.
+    fn is_large(&self) -> bool {
+        let hardware = &self.client.properties().hardware;
+        hardware.num_streaming_multiprocessors.is_some()
+    }
+
+    /// A table of zeros but for the rows `documents`, all of them different.
+    fn scatter(&self, rows: CubeTensor<R>, documents: CubeTensor<R>, out: &CubeTensor<R>) {
+        let rows = rows_in_order(rows);
+        let length = rows.meta.num_elements();
+        let (count, dim) = self.cubes(length);
+        // SAFETY: a unit past the last value ends; documents are rows of the table.
         unsafe {
-            sparse::by_documents::launch_unchecked::<R>(
+            sum::put_rows::launch_unchecked::<R>(
                 &self.client,
                 count,
                 dim,
-                array(&counts.starts, documents + 1),
-                array(&counts.columns, nonzeros),
-                array(&counts.counts, nonzeros),
-                by_term.into_tensor_arg(),
-                of_documents.clone().into_tensor_arg(),
-                topics,
+                out.required_address_type(),
+                rows.into_tensor_arg(),
+                documents.into_array_arg(),
+                out.clone().into_tensor_arg(),
             );
-        }
-        let of_terms = self.table(terms, topics);
-        let (count, dim) = self.cubes(terms * topics);
-        // SAFETY: as above.
-        unsafe {
-            sparse::by_terms::launch_unchecked::<R>(
-                &self.client,
-                count,
-                dim,
-                array(&counts.starts_of_terms, terms + 1),
-                array(&counts.order, nonzeros),
-                array(&rows, nonzeros),
-                array(&counts.counts, nonzeros),
-                l.clone().into_tensor_arg(),
-                of_terms.clone().into_tensor_arg(),
-                topics,
-            );
-        }
-        Statistics {
-            likelihood: self.total(likelihoods, units),
-            documents: of_documents,
-            terms: turned(of_terms),
         }
     }
 
@@ -327,6 +359,20 @@ impl<R: CubeRuntime> Card<R> {
     }
 }
 
+/// What the nonzero counts have become.
+struct Shares {
+    values: Handle,
+    /// Their documents.
+    rows: Handle,
+    likelihoods: Handle,
+}
+
+/// Documents, topics, terms.
+fn sizes<R: CubeRuntime>(l: &CubeTensor<R>, f: &CubeTensor<R>) -> (usize, usize, usize) {
+    let (l, f) = (l.meta.shape(), f.meta.shape());
+    (l[0], l[1], f[1])
+}
+
 /// How many there are in a slice, and how many slices, if `cubes` cubes have one slice of `all` things each, which are
 /// worked on `at_once` at a time.
 fn slices(all: usize, at_once: usize, cubes: usize) -> (usize, usize) {
@@ -369,33 +415,71 @@ where
         batch: &Batch<'_>,
         held: Option<&Held>,
     ) -> Result<SlopesOn<Self>> {
-        let card = Card {
-            client: f.client.clone(),
-            device: f.device.clone(),
-        };
-        let terms = f.meta.shape()[1];
+        let card = Card::<R>::new(&f.device);
         let counts = match held {
             Some(held) => held.gather(card.to(), batch.documents)?,
-            None => send::upload_batch(card.to(), batch, terms)?,
+            None => send::upload_batch(card.to(), batch, f.meta.shape()[1])?,
         };
         let weights = softmax(tensor::<Self, 2>(l), 1);
         let f = softmax(tensor::<Self, 2>(f), 1);
-        let sums = card.statistics(
-            &counts,
-            weights.clone().into_primitive().tensor(),
-            f.clone().into_primitive().tensor(),
-            SMALLEST_RATE as f32,
-        );
+        let smallest = SMALLEST_RATE as f32;
+        let (likelihood, of_terms) = Self::by_terms(&counts, weights.clone(), f.clone(), smallest);
+        let of_documents = Self::by_documents(&counts, weights.clone(), f.clone(), smallest);
         // Through softmax: what all of a row's slopes have in common takes nothing.
-        let shares = weights.clone() * tensor(sums.documents);
+        let shares = weights.clone() * of_documents;
         let totals = shares.clone().sum_dim(0).swap_dims(0, 1);
         let of_l = weights * shares.clone().sum_dim(1) - shares;
-        let of_f = f * (totals - tensor::<Self, 2>(sums.terms));
-        let loss = -tensor::<Self, 1>(sums.likelihood) + batch.rows.len() as f32;
+        let of_f = f * (totals - of_terms);
+        let loss = -likelihood + batch.rows.len() as f32;
         Ok(SlopesOn {
             loss: loss.into_primitive().tensor(),
             l: of_l.into_primitive().tensor(),
             f: of_f.into_primitive().tensor(),
         })
+    }
+
+    fn scatter(rows: CubeTensor<R>, documents: CubeTensor<R>, all: usize) -> CubeTensor<R> {
+        let device = rows.device.clone();
+        let zeros = Tensor::<Self, 2>::zeros([all, rows.meta.shape()[1]], &device);
+        let table = zeros.into_primitive().tensor();
+        Card::<R>::new(&device).scatter(rows, documents, &table);
+        table
+    }
+}
+
+impl<R, F, I, BT> Sums for CubeBackend<R, F, I, BT>
+where
+    R: CubeRuntime,
+    F: FloatElement,
+    I: IntElement,
+    BT: BoolElement,
+{
+    type Sent = Sent;
+
+    fn send(batch: &Batch<'_>, terms: usize, device: &Self::Device) -> Result<Sent> {
+        send::upload_batch(Card::<R>::new(device).to(), batch, terms)
+    }
+
+    fn by_documents(
+        counts: &Sent,
+        l: Tensor<Self, 2>,
+        f: Tensor<Self, 2>,
+        smallest: f32,
+    ) -> Tensor<Self, 2> {
+        let (l, f) = (l.into_primitive().tensor(), f.into_primitive().tensor());
+        let card = Card::<R>::new(&f.device);
+        tensor(card.by_documents(counts, l, f, smallest))
+    }
+
+    fn by_terms(
+        counts: &Sent,
+        l: Tensor<Self, 2>,
+        f: Tensor<Self, 2>,
+        smallest: f32,
+    ) -> (Tensor<Self, 1>, Tensor<Self, 2>) {
+        let (l, f) = (l.into_primitive().tensor(), f.into_primitive().tensor());
+        let card = Card::<R>::new(&f.device);
+        let (likelihood, sums) = card.by_terms(counts, l, f, smallest);
+        (tensor(likelihood), tensor(sums))
     }
 }

@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use burn_cubecl::CubeRuntime;
+use burn_cubecl::tensor::CubeTensor;
 use cubecl::bytes::Bytes;
 use cubecl::client::ComputeClient;
 use cubecl::device::Device;
 use cubecl::device_handle::DeviceHandle;
-use cubecl::prelude::Runtime;
+use cubecl::ir::AddressType;
+use cubecl::prelude::{ArrayArg, Runtime};
 use cubecl::server::{ComputeServer, CopyDescriptor, Handle};
 use cubecl::stream_id::StreamId;
 use rayon::prelude::*;
@@ -21,24 +24,53 @@ use crate::loader::Batch;
 pub(super) const STAGE: usize = 8 << 20;
 
 /// A batch's counts on the card.
-pub(super) enum Sent {
-    Dense {
-        /// Documents x stride, in words of 32 bits.
-        words: Handle,
-        stride: usize,
-        kind: Kind,
-    },
-    Sparse(Sparse),
+pub(crate) enum Sent {
+    Dense(Dense),
+    Sparse(Box<Sparse>),
+}
+
+/// Documents x stride, in words of 32 bits.
+pub(crate) struct Dense {
+    pub(super) words: Handle,
+    pub(super) stride: usize,
+    pub(super) kind: Kind,
+}
+
+impl Dense {
+    /// So many rows.
+    pub(super) fn words<R: Runtime>(&self, documents: usize) -> ArrayArg<R> {
+        // SAFETY: as many as were sent.
+        unsafe { ArrayArg::from_raw_parts(self.words.clone(), documents * self.stride) }
+    }
+
+    /// What kernels index with.
+    pub(super) fn address<R: CubeRuntime>(
+        &self,
+        documents: usize,
+        l: &CubeTensor<R>,
+        f: &CubeTensor<R>,
+    ) -> AddressType {
+        AddressType::from_len(documents * self.stride)
+            .max(l.required_address_type())
+            .max(f.required_address_type())
+    }
 }
 
 /// Sparse counts by document, and the order that makes them counts by term.
-pub(super) struct Sparse {
-    pub(super) nonzeros: usize,
+pub(crate) struct Sparse {
+    nonzeros: usize,
     pub(super) starts: Handle,
     pub(super) columns: Handle,
     pub(super) counts: Handle,
     pub(super) starts_of_terms: Handle,
     pub(super) order: Handle,
+}
+
+impl Sparse {
+    /// Numbers in an array of the nonzero counts. There is no array of none.
+    pub(super) fn length(&self) -> usize {
+        self.nonzeros.max(1)
+    }
 }
 
 /// Fills memory on the card with rows of bytes. `fill` writes some of them; the memory that it writes to is pinned where
@@ -152,13 +184,13 @@ pub(super) fn upload_batch<R: Runtime>(
         View::Dense(counts) => {
             let kind = Kind::of(counts);
             let row = |number: usize| batch.rows[number];
-            Sent::Dense {
+            Sent::Dense(Dense {
                 words: upload_rows(to, counts, terms, batch.rows.len(), row)?,
                 stride: stride(terms, kind),
                 kind,
-            }
+            })
         }
-        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, terms, batch.rows)?),
+        View::Csr(csr) => Sent::Sparse(Box::new(upload_csr(to, csr, terms, batch.rows)?)),
     })
 }
 

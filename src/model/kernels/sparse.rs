@@ -1,6 +1,6 @@
 //! Sparse counts: one kernel for the nonzero counts, and one for either table.
 //!
-//! A nonzero count takes 6 k flops and reads four rows of k values besides its own 16 bytes: F is turned around before, so
+//! A nonzero count takes 8 k flops and reads six rows of k values besides its own 20 bytes: F is turned around before, so
 //! that a term's topics lie side by side, and neighbouring units read neighbouring topics. Every sum has its own unit,
 //! which adds up in the order of the counts, so results are the same bits every time.
 
@@ -8,14 +8,15 @@ use cubecl::prelude::*;
 
 use super::dense::UNITS;
 
-/// Turns counts into count / rate, and notes their documents; a cube has a document. Gives each unit's part of the sum
+/// The counts' shares, count / rate, and their documents; a cube has a document. Gives each unit's part of the sum
 /// of count x log rate (`likelihoods`: documents x units).
 #[cube(launch_unchecked)]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn shares(
     starts: &Array<u32>,
     columns: &Array<u32>,
-    counts: &mut Array<f32>,
+    counts: &Array<f32>,
+    shares: &mut Array<f32>,
     rows: &mut Array<u32>,
     l: &Tensor<f32>,
     terms: &Tensor<f32>,
@@ -41,7 +42,7 @@ pub(super) fn shares(
         // The logarithm is cut off below, and its slope with it.
         let held = select(rate > smallest, rate, smallest);
         likelihood += count * held.ln();
-        counts[at] = select(rate < smallest, 0.0, count / held);
+        shares[at] = select(rate < smallest, 0.0, count / held);
         rows[at] = document as u32;
         at += UNITS;
     }

@@ -1,4 +1,4 @@
-//! Adding up what slices have given, in their order.
+//! Adding up what slices have given, in their order; rows into their places.
 
 use cubecl::prelude::*;
 
@@ -31,4 +31,18 @@ pub(super) fn add_strided(values: &Array<f32>, out: &mut Array<f32>, length: usi
         at += every;
     }
     out[ABSOLUTE_POS] = sum;
+}
+
+/// Puts rows into the rows of `out` whose numbers `places` has, all different. (Burn's own operation, which also adds up
+/// rows that meet, walks along them one by one.)
+#[cube(launch_unchecked, address_type = "dynamic")]
+pub(super) fn put_rows(rows: &Tensor<f32>, places: &Array<i32>, out: &mut Tensor<f32>) {
+    let columns = rows.shape(1);
+    let row = ABSOLUTE_POS / columns;
+    if row >= rows.shape(0) {
+        terminate!();
+    }
+    let column = ABSOLUTE_POS % columns;
+    let place = places[row] as usize;
+    out[place * out.stride(0) + column] = rows[row * rows.stride(0) + column];
 }

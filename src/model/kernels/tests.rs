@@ -5,6 +5,7 @@ use burn::backend::Autodiff;
 use burn::tensor::{Tensor, TensorData};
 use burn_cuda::{Cuda, CudaDevice};
 
+use super::send::Dense;
 use super::software::{self, Processor, Software, SoftwareBackend};
 use super::*;
 use crate::counts::CountValue;
@@ -447,7 +448,7 @@ fn held_counts_are_gathered_from_all_pieces() {
     let stride = terms.div_ceil(4) * 4;
     for piece in [1, stride, 3 * stride, 8 * stride, 1 << 20] {
         let held = Held::new::<Software>(to, &counts, piece).unwrap();
-        let Sent::Dense { words, .. } = held.gather::<Software>(to, &chosen).unwrap() else {
+        let Sent::Dense(Dense { words, .. }) = held.gather::<Software>(to, &chosen).unwrap() else {
             panic!("dense counts are sent as such");
         };
         let bytes = client.read_one(words).unwrap();
