@@ -8,6 +8,7 @@ mod page;
 mod work;
 
 use serde_json::{Value, json};
+use topicbook::Solver;
 use topicbook::replay::On;
 use work::{As, Fit};
 
@@ -19,6 +20,7 @@ fn every_row_runs_without_a_card() {
     let fit = |form: &str| {
         let asked = Fit {
             form: As::of(form).unwrap(),
+            solver: Solver::AdamW,
             topics: 3,
             batch: 16,
             epochs: 2,

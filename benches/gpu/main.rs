@@ -3,7 +3,7 @@
 //! ```text
 //! gpu record FOLDER [--small] [PYTHON GPU_PEERS.PY]   all rows, into FOLDER/gpu.json and FOLDER/gpu.md; data in FOLDER/data
 //! gpu generate FOLDER N M K
-//! gpu fit ON FOLDER FORM K BATCH EPOCHS VRAM   ON is cpu or a card's number, FORM f32, narrow, csr or disk
+//! gpu fit ON FOLDER FORM SOLVER K BATCH EPOCHS VRAM   ON is cpu or a card's number, FORM f32, narrow, csr or disk
 //! gpu bus ON BYTES ROWS COLUMNS
 //! gpu hosted ON N K BATCH STEPS
 //! gpu flat ON N M K FITS
@@ -20,8 +20,8 @@ mod work;
 
 use std::path::Path;
 
-use topicbook::Result;
 use topicbook::replay::On;
+use topicbook::{Result, Solver};
 use words::{number, words};
 use work::{As, Fit};
 
@@ -34,9 +34,14 @@ fn main() -> Result<()> {
         ["generate", place, sizes @ ..] if sizes.len() == 3 => {
             work::generate(folder(place), numbers(sizes))?
         }
-        ["fit", on, place, form, k, batch, epochs, vram] => {
+        ["fit", on, place, form, solver, k, batch, epochs, vram] => {
             let asked = Fit {
                 form: As::of(form).unwrap_or_else(|| panic!("no such form of counts: {form}")),
+                solver: match *solver {
+                    "adamw" => Solver::AdamW,
+                    "em" => Solver::Em,
+                    other => panic!("no such solver: {other}"),
+                },
                 topics: number(k),
                 batch: number(batch),
                 epochs: number(epochs),

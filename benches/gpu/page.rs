@@ -231,7 +231,6 @@ pub fn markdown(record: &Value) -> String {
         fits["reserved"],
         fits["nvml"],
     );
-    page += "\nExpectation-maximisation has no passes on a card, and so no row.\n";
     let short = shortcomings(record);
     if !short.is_empty() {
         page += "\nShort of what is asked:\n\n";

@@ -110,23 +110,65 @@ pub fn record(folder: &Path, words: &[&str]) -> Result<()> {
         "generate",
         &mut ours(&words(&[&"generate", &place, &n, &m, &k])),
     );
-    let fit = |rows: &mut Rows, name: &str, form: &str, batch: usize, vram: &str| {
-        let words = words(&[&"fit", &on, &place, &form, &k, &batch, &sizes.epochs, &vram]);
-        rows.run(name, &mut ours(&words))
-    };
+    let fit =
+        |rows: &mut Rows, name: &str, form: &str, (solver, batch): (&str, usize), vram: &str| {
+            let words = words(&[
+                &"fit",
+                &on,
+                &place,
+                &form,
+                &solver,
+                &k,
+                &batch,
+                &sizes.epochs,
+                &vram,
+            ]);
+            rows.run(name, &mut ours(&words))
+        };
     for batch in sizes.batches {
         fit(
             &mut rows,
             &format!("f32 in RAM, batch {batch}"),
             "f32",
-            batch,
+            ("adamw", batch),
             sizes.vram,
         );
     }
-    fit(&mut rows, "u8 in RAM", "narrow", sizes.batch, "6 GiB");
-    fit(&mut rows, "CSR in RAM", "csr", sizes.batch, sizes.vram);
-    fit(&mut rows, "f32 on the card", "f32", sizes.batch, "all");
-    fit(&mut rows, "f32 from disk", "disk", sizes.batch, sizes.vram);
+    fit(
+        &mut rows,
+        "u8 in RAM",
+        "narrow",
+        ("adamw", sizes.batch),
+        "6 GiB",
+    );
+    fit(
+        &mut rows,
+        "CSR in RAM",
+        "csr",
+        ("adamw", sizes.batch),
+        sizes.vram,
+    );
+    fit(
+        &mut rows,
+        "f32 on the card",
+        "f32",
+        ("adamw", sizes.batch),
+        "all",
+    );
+    fit(
+        &mut rows,
+        "f32 from disk",
+        "disk",
+        ("adamw", sizes.batch),
+        sizes.vram,
+    );
+    fit(
+        &mut rows,
+        "EM, f32 in RAM",
+        "f32",
+        ("em", sizes.batch),
+        sizes.vram,
+    );
     let [table_rows, columns] = sizes.table;
     rows.run(
         "bus",

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use topicbook::replay::{self, On};
 use topicbook::{
-    Budget, CountValue, Counts, Device, Dtype, Reading, Result, Synthetic, TopicModel,
+    Budget, CountValue, Counts, Device, Dtype, Reading, Result, Solver, Synthetic, TopicModel,
 };
 
 use crate::few_terms::few_terms;
@@ -115,6 +115,7 @@ pub fn generate(folder: &Path, [documents, terms, topics]: [usize; 3]) -> Result
 /// What a fit is asked for.
 pub struct Fit<'a> {
     pub form: As,
+    pub solver: Solver,
     pub topics: usize,
     pub batch: usize,
     pub epochs: usize,
@@ -129,6 +130,7 @@ pub fn fit(on: On, folder: &Path, asked: &Fit<'_>) -> Result<Value> {
     counts.summary()?;
     let idle = replay::card_memory_now(on)[2];
     let model = TopicModel::new(asked.topics)
+        .solver(asked.solver)
         .epochs(asked.epochs)
         .batch_size(asked.batch)
         .seed(1)

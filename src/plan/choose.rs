@@ -174,8 +174,9 @@ pub(super) fn choose(
                 .then(|| counts.dtype().bytes().min(4) as u64),
             l_in_file: settings.table_place != TablePlace::Memory,
             // A file is not on a card; and a row-wise optimizer needs nothing but the rows of its batch.
-            l_on_host: settings.table_place != TablePlace::Memory
-                || settings.optimizer != Optimizer::AdamW,
+            l_on_host: !settings.solver.iterates()
+                && (settings.table_place != TablePlace::Memory
+                    || settings.optimizer != Optimizer::AdamW),
         },
         counts: match streams {
             true => InMemory::default(),
@@ -198,7 +199,8 @@ pub(super) fn choose(
     let on_card = matches!(device, Resolved::Cuda(_));
     let mut refused = Vec::new();
     // Sparse batches are sent: they come with an order by term, which is made for each.
-    let may_hold = vram.is_some() && case.shape.bytes_of_count.is_some() && !case.solver.iterates();
+    let steps = !case.solver.iterates();
+    let may_hold = vram.is_some() && case.shape.bytes_of_count.is_some() && steps;
     case.resident = may_hold;
     let everything = case.peak_vram();
     // A solver that passes over the documents has blocks of its own. A shuffle buffer takes what the rest leaves, within
@@ -240,13 +242,14 @@ pub(super) fn choose(
         (true, false, 1),
         (true, true, 1),
     ];
-    let ways = ways
-        .into_iter()
-        .filter(|&(l_on_host, l_in_file, _)| match (l_in_file, card) {
-            (true, _) => true,
-            (false, true) => !in_file && (l_on_host || !by_request),
-            (false, false) => !in_file && !l_on_host,
-        });
+    let ways =
+        ways.into_iter().filter(
+            |&(l_on_host, l_in_file, _)| match (l_in_file, card && steps) {
+                (true, _) => true,
+                (false, true) => !in_file && (l_on_host || !by_request),
+                (false, false) => !in_file && !l_on_host,
+            },
+        );
     let halves = |part: &u64| (*part > 1).then(|| part.div_ceil(2));
     let mut found = None;
     'found: for (l_on_host, l_in_file, least) in ways {
@@ -304,7 +307,7 @@ pub(super) fn choose(
             }
         ));
     }
-    if card && case.shape.l_on_host && !by_request {
+    if card && steps && case.shape.l_on_host && !by_request {
         let mut whole = case.with_part(batch);
         whole.shape.l_on_host = false;
         refused.push(format!(
