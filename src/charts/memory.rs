@@ -101,9 +101,13 @@ impl Memory {
             if left > area.left {
                 canvas.line(vec![(left, area.top), (left, area.bottom)], [255; 3], 2)?;
             }
-            if text_width(name, SMALL) + 12 < band.width() {
+            // Where the whole name is too wide, its number alone: the colour says what it counts.
+            let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+            let fits =
+                |text: &&str| !text.is_empty() && text_width(text, SMALL) + 12 < band.width();
+            if let Some(text) = [name.as_str(), number].into_iter().find(fits) {
                 let at = ((band.left + band.right) / 2, (area.top + area.bottom) / 2);
-                canvas.text(name, at, Anchor::Centre, SMALL, INK)?;
+                canvas.text(text, at, Anchor::Centre, SMALL, INK)?;
             }
         }
         Ok(())
