@@ -185,7 +185,7 @@ fn what_is_predicted_is_measured() {
         };
         let line = format!("{name}: {predicted:.1} MiB predicted, {measured:.1} MiB measured");
         println!("{line}");
-        if (predicted - measured).abs() > measured::allowed(measured) {
+        if (predicted / measured - 1.0).abs() > 0.1 {
             wrong.push(line);
         }
     }

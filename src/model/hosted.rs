@@ -4,17 +4,17 @@
 //! sleeping rows as those of the fused step. What comes back is waited for when the next batch is under way: its
 //! documents are others, except where an epoch ends.
 
-use burn::optim::{AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, SimpleOptimizer};
+use burn::optim::{AdamW, AdamWState, AdaptiveMomentumState, SimpleOptimizer};
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 
 use super::exchange::Exchange;
-use super::fused::{Documents, Law, Rates, steps_between_rests};
+use super::fused::{Clock, Documents, Law};
 use super::network::to_tensor;
 use super::optimizer::Optimizer;
 use super::settings::Settings;
 use super::slopes::tensor;
-use super::step::{State, Step, read, to_matrix};
+use super::step::{State, Step, adamw, read, to_matrix};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
@@ -23,14 +23,8 @@ use crate::plan::Placement;
 
 pub(crate) struct HostedStep<B: Exchange> {
     device: B::Device,
-    optimizer: Optimizer,
-    weight_decay: f64,
     micro_batch: usize,
-    steps: u64,
-    /// Batches that meet every document once.
-    steps_of_an_epoch: u64,
-    steps_between_rests: usize,
-    steps_since_rest: usize,
+    clock: Clock,
     documents: Documents,
     /// Taken only while the optimizer, which consumes it, makes the next one.
     f: Option<Tensor<B, 2>>,
@@ -73,15 +67,9 @@ impl<B: Exchange> HostedStep<B> {
                 to_tensor(second, &device),
             ))
         });
-        let documents = state.l.rows();
         Ok(Self {
-            optimizer: settings.optimizer,
-            weight_decay: settings.weight_decay,
             micro_batch: placement.micro_batch.max(1),
-            steps: state.steps,
-            steps_of_an_epoch: documents.div_ceil(settings.batch_size) as u64,
-            steps_between_rests: steps_between_rests(documents, settings.batch_size),
-            steps_since_rest: 0,
+            clock: Clock::new(settings, &state),
             documents: Documents::new(
                 &state.l,
                 [&state.l_moments[0], &state.l_moments[1]],
@@ -89,10 +77,7 @@ impl<B: Exchange> HostedStep<B> {
                 &settings.table_place,
             )?,
             f: Some(to_tensor(&state.f, &device)),
-            law_of_f: AdamWConfig::new()
-                .with_weight_decay(settings.weight_decay as f32)
-                .with_epsilon(1e-8)
-                .build(),
+            law_of_f: adamw(settings).build(),
             moments_of_f,
             held: None,
             under_way: None,
@@ -144,7 +129,7 @@ impl<B: Exchange> HostedStep<B> {
     /// Every row moves as far as it should have by now.
     fn refresh(&mut self) -> Result<()> {
         self.settle()?;
-        self.steps_since_rest = 0;
+        self.clock.rested();
         self.documents.refresh();
         Ok(())
     }
@@ -178,30 +163,23 @@ impl<B: Exchange> Step for HostedStep<B> {
             return Ok(());
         };
         self.losses.push(loss);
-        self.steps += 1;
+        let laws = self.clock.step(learning_rate);
         let f = self.f.take().ok_or_else(failed)?;
         let moments = self.moments_of_f.take();
         let (f, moments) = self.law_of_f.step(learning_rate, f, of_f, moments);
         (self.f, self.moments_of_f) = (Some(f), moments);
         // While the device works.
         self.settle()?;
-        // A row-wise optimizer counts a row's own steps: one an epoch.
-        let time = match self.optimizer {
-            Optimizer::AdamW => self.steps,
-            _ => (self.steps - 1) / self.steps_of_an_epoch + 1,
-        };
-        let rates = Rates::at(self.steps, learning_rate, self.weight_decay);
-        self.documents.fall_asleep(batch.documents, rates);
+        self.documents.fall_asleep(batch.documents, laws.asleep);
         let mut sorted = batch.documents.to_vec();
         sorted.sort_unstable();
         self.under_way = Some(UnderWay {
             documents: batch.documents.to_vec(),
             sorted,
             gradients,
-            law: Law::at(self.optimizer, time, learning_rate, self.weight_decay),
+            law: laws.of_l,
         });
-        self.steps_since_rest += 1;
-        if self.steps_since_rest == self.steps_between_rests {
+        if self.clock.rest_is_due() {
             self.refresh()?;
         }
         Ok(())
@@ -221,7 +199,7 @@ impl<B: Exchange> Step for HostedStep<B> {
     }
 
     fn at_rest(&self) -> bool {
-        self.steps_since_rest == 0
+        self.clock.at_rest()
     }
 
     fn state(&self) -> Result<State> {
@@ -242,7 +220,7 @@ impl<B: Exchange> Step for HostedStep<B> {
             f,
             l_moments: [l_moment1, l_moment2],
             f_moments,
-            steps: self.steps,
+            steps: self.clock.steps(),
         })
     }
 }

@@ -94,11 +94,7 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
         state: State,
         device: B::Device,
     ) -> Self {
-        let optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B> = AdamWConfig::new()
-            .with_weight_decay(settings.weight_decay as f32)
-            // PyTorch's epsilon, which tinytopics uses; Burn's own default is 1e-5.
-            .with_epsilon(1e-8)
-            .init();
+        let optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B> = adamw(settings).init();
         let model = NeuralPoissonNmf::new(&state.l, &state.f, &device);
         let mut record = optimizer.to_record();
         // Before the first step Burn has no moments, not moments of zero.
@@ -225,6 +221,14 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
             f_moments: [to_matrix(of_f.moment_1)?, to_matrix(of_f.moment_2)?],
         })
     }
+}
+
+/// Burn's AdamW with tinytopics' numbers.
+pub(super) fn adamw(settings: &Settings) -> AdamWConfig {
+    AdamWConfig::new()
+        .with_weight_decay(settings.weight_decay as f32)
+        // PyTorch's epsilon, which tinytopics uses; Burn's own default is 1e-5.
+        .with_epsilon(1e-8)
 }
 
 pub(crate) fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {

@@ -17,9 +17,3 @@ pub fn value(table: &Table, row: &str, column: &str) -> f64 {
         value => value.extract().unwrap(),
     }
 }
-
-/// How far a prediction may be off, in MiB: a tenth. Small fits were seen up to 6 MiB above it in some runs, on machines
-/// that were busy with other things; what that is, is not known.
-pub fn allowed(measured: f64) -> f64 {
-    (0.1 * measured).max(6.0)
-}

@@ -38,11 +38,6 @@ struct Asleep {
     powers: Vec<f64>,
 }
 
-/// Steps after which every sleeping row is woken: eight times an epoch; in small fits, seldom enough to cost nothing.
-pub(in crate::model) fn steps_between_rests(documents: usize, batch_size: usize) -> usize {
-    (documents / (8 * batch_size)).max(64)
-}
-
 impl Documents {
     /// `dense` when all rows move at every step, by AdamW.
     pub(in crate::model) fn new(

@@ -5,6 +5,7 @@
 //! over F's table applies softmax's backward, AdamW and the next softmax's exponentials. Work is split into ranges of
 //! terms whose number depends on the shape alone, so results do not depend on the number of threads.
 
+mod clock;
 mod dense;
 mod documents;
 mod gather;
@@ -17,10 +18,11 @@ pub(crate) mod vector;
 
 use rayon::prelude::*;
 
-pub(in crate::model) use documents::{Documents, steps_between_rests};
+pub(in crate::model) use clock::Clock;
+pub(in crate::model) use documents::Documents;
 pub(in crate::model) use memory::place_of_l;
 pub(crate) use once::loss_and_gradients;
-pub(in crate::model) use rule::{Law, Rates};
+pub(in crate::model) use rule::Law;
 
 use gather::{Gather, Weights};
 use shard::{Shard, Turn};
@@ -52,14 +54,8 @@ fn per_shard(topics: usize, terms: usize) -> usize {
 pub(crate) struct FusedStep {
     topics: usize,
     terms: usize,
-    optimizer: Optimizer,
-    weight_decay: f64,
     micro_batch: usize,
-    steps: u64,
-    /// Batches that meet every document once.
-    steps_of_an_epoch: u64,
-    steps_between_rests: usize,
-    steps_since_rest: usize,
+    clock: Clock,
     documents: Documents,
     shards: Vec<Shard>,
     /// 1 / sum over terms of exp, per topic.
@@ -83,13 +79,8 @@ impl FusedStep {
         let mut step = Self {
             topics,
             terms,
-            optimizer: settings.optimizer,
-            weight_decay: settings.weight_decay,
             micro_batch: placement.micro_batch.max(1),
-            steps: state.steps,
-            steps_of_an_epoch: state.l.rows().div_ceil(settings.batch_size) as u64,
-            steps_since_rest: 0,
-            steps_between_rests: steps_between_rests(state.l.rows(), settings.batch_size),
+            clock: Clock::new(settings, &state),
             documents: Documents::new(
                 &state.l,
                 [&state.l_moments[0], &state.l_moments[1]],
@@ -107,7 +98,7 @@ impl FusedStep {
 
     /// Everything that is derived is derived anew: a continued fit starts here with the same bits.
     fn refresh(&mut self) {
-        self.steps_since_rest = 0;
+        self.clock.rested();
         self.documents.refresh();
         self.shards.iter_mut().for_each(Shard::find_largest);
         self.take_offsets();
@@ -222,25 +213,16 @@ impl Step for FusedStep {
             }
         }
         self.losses.push(loss);
-        self.steps += 1;
-        let law = |time| Law::at(self.optimizer, time, learning_rate, self.weight_decay);
-        let rates = Rates::at(self.steps, learning_rate, self.weight_decay);
-        // A row-wise optimizer counts a row's own steps: one an epoch.
-        let time_of_l = match self.optimizer {
-            Optimizer::AdamW => self.steps,
-            _ => (self.steps - 1) / self.steps_of_an_epoch + 1,
-        };
-        let (law_of_l, law_of_f) = (law(time_of_l), law(self.steps));
+        let laws = self.clock.step(learning_rate);
         self.documents
-            .step(batch.documents, &gradients, law_of_l, rates);
+            .step(batch.documents, &gradients, laws.of_l, laws.asleep);
         self.take_offsets();
         let turn = Turn::new(&self.scales, &totals, &self.offsets);
         self.shards
             .par_iter_mut()
-            .for_each(|shard| shard.update(&turn, law_of_f));
+            .for_each(|shard| shard.update(&turn, laws.of_f));
         self.take_scales();
-        self.steps_since_rest += 1;
-        if self.steps_since_rest == self.steps_between_rests {
+        if self.clock.rest_is_due() {
             self.refresh();
         }
         Ok(())
@@ -263,7 +245,7 @@ impl Step for FusedStep {
     }
 
     fn at_rest(&self) -> bool {
-        self.steps_since_rest == 0
+        self.clock.at_rest()
     }
 
     fn state(&self) -> Result<State> {
@@ -279,7 +261,7 @@ impl Step for FusedStep {
             f,
             l_moments: [l_moment1, l_moment2],
             f_moments: [f_moment1, f_moment2],
-            steps: self.steps,
+            steps: self.clock.steps(),
         })
     }
 }
