@@ -51,7 +51,7 @@ pub use matrix::Matrix;
 pub use memory::{MemoryScope, memory_scope};
 #[doc(hidden)]
 pub use model::replay;
-pub use model::{Checkpoint, Optimizer, Settings, TopicModel, Training};
+pub use model::{Checkpoint, Optimizer, Precision, Settings, TopicModel, Training};
 pub use place::TablePlace;
 pub use plan::Plan;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
@@ -66,7 +66,7 @@ pub use terms::Terms;
 pub mod prelude {
     pub use crate::{
         Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
-        Optimizer, Plan, Reading, Result, Settings, Solver, Synthetic, Table, TablePlace, Terms,
-        TopicModel, Training, memory_scope, show_progress, side_by_side, stack,
+        Optimizer, Plan, Precision, Reading, Result, Settings, Solver, Synthetic, Table,
+        TablePlace, Terms, TopicModel, Training, memory_scope, show_progress, side_by_side, stack,
     };
 }

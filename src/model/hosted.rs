@@ -12,6 +12,7 @@ use super::exchange::Exchange;
 use super::fused::{Clock, Documents, Law};
 use super::network::to_tensor;
 use super::optimizer::Optimizer;
+use super::precision::Precision;
 use super::settings::Settings;
 use super::slopes::tensor;
 use super::step::{State, Step, adamw, read, to_matrix};
@@ -31,6 +32,7 @@ pub(crate) struct HostedStep<B: Exchange> {
     law_of_f: AdamW,
     moments_of_f: Option<AdamWState<B, 2>>,
     held: Option<B::Held>,
+    precision: Precision,
     under_way: Option<UnderWay<B>>,
     losses: Vec<Tensor<B, 1>>,
 }
@@ -80,6 +82,7 @@ impl<B: Exchange> HostedStep<B> {
             law_of_f: adamw(settings).build(),
             moments_of_f,
             held: None,
+            precision: settings.precision,
             under_way: None,
             losses: Vec::new(),
             device,
@@ -105,7 +108,7 @@ impl<B: Exchange> HostedStep<B> {
         };
         let l = B::send(shape, fill, &self.device)?;
         let f = f.clone().into_primitive().tensor();
-        let slopes = B::slopes(l, f, part, self.held.as_ref())?;
+        let slopes = B::slopes(l, f, part, self.held.as_ref(), self.precision)?;
         Ok((tensor(slopes.loss), B::bring(slopes.l), tensor(slopes.f)))
     }
 

@@ -5,13 +5,18 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use super::network::{NeuralPoissonNmf, poisson_nmf_loss};
 use super::operation::FusedLoss;
+use super::precision::Precision;
+use super::settings::Settings;
 use super::slopes::{Slopes, tensor};
 use crate::counts::Counts;
 use crate::error::Result;
 use crate::loader::Batch;
 
 /// The loss of a batch, which automatic differentiation can follow.
-pub(crate) trait Loss<B: AutodiffBackend>: Default + Send {
+pub(crate) trait Loss<B: AutodiffBackend>: Send {
+    /// For the fits of these settings.
+    fn new(settings: &Settings) -> Self;
+
     /// Brings all counts to the device, so that batches need not be sent; `at_once` documents at a time where the
     /// counts are converted.
     fn hold(&mut self, counts: &Counts, at_once: usize, device: &B::Device) -> Result<()>;
@@ -29,13 +34,11 @@ pub(crate) trait Loss<B: AutodiffBackend>: Default + Send {
 /// terms.
 pub(crate) struct Parts<B: AutodiffBackend>(Option<Tensor<B, 2>>);
 
-impl<B: AutodiffBackend> Default for Parts<B> {
-    fn default() -> Self {
+impl<B: AutodiffBackend> Loss<B> for Parts<B> {
+    fn new(_settings: &Settings) -> Self {
         Self(None)
     }
-}
 
-impl<B: AutodiffBackend> Loss<B> for Parts<B> {
     fn hold(&mut self, counts: &Counts, at_once: usize, device: &B::Device) -> Result<()> {
         let (documents, terms) = counts.shape();
         let all: Vec<usize> = (0..documents).collect();
@@ -75,17 +78,21 @@ fn sent<B: AutodiffBackend>(batch: &Batch<'_>, terms: usize, device: &B::Device)
 }
 
 /// One operation with a backward of its own. Holds counts as they are stored.
-pub(crate) struct Fused<B: FusedLoss>(Option<<B::Inner as Slopes>::Held>);
-
-impl<B: FusedLoss> Default for Fused<B> {
-    fn default() -> Self {
-        Self(None)
-    }
+pub(crate) struct Fused<B: FusedLoss> {
+    held: Option<<B::Inner as Slopes>::Held>,
+    precision: Precision,
 }
 
 impl<B: FusedLoss> Loss<B> for Fused<B> {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            held: None,
+            precision: settings.precision,
+        }
+    }
+
     fn hold(&mut self, counts: &Counts, _at_once: usize, device: &B::Device) -> Result<()> {
-        self.0 = Some(B::Inner::hold(counts, device)?);
+        self.held = Some(B::Inner::hold(counts, device)?);
         Ok(())
     }
 
@@ -98,7 +105,8 @@ impl<B: FusedLoss> Loss<B> for Fused<B> {
         let l = model.l.val().into_primitive().tensor();
         let f = model.f.val().into_primitive().tensor();
         let documents = documents.inner().into_primitive();
-        let loss = B::fused_loss(l, f, documents, batch, self.0.as_ref())?;
+        let held = self.held.as_ref();
+        let loss = B::fused_loss(l, f, documents, batch, held, self.precision)?;
         Ok(tensor(loss))
     }
 }

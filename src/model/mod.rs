@@ -14,6 +14,7 @@ mod observer;
 mod operation;
 mod optimizer;
 mod position;
+mod precision;
 mod progress;
 mod reading;
 #[doc(hidden)]
@@ -38,6 +39,7 @@ use burn_cuda::{Cuda, CudaDevice};
 
 pub use background::Training;
 pub use optimizer::Optimizer;
+pub use precision::Precision;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
@@ -45,7 +47,7 @@ pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 #[cfg(test)]
 pub(crate) use kernels::software;
-pub(crate) use kernels::{bytes_of_counts, workspace};
+pub(crate) use kernels::{bytes_of_counts, bytes_of_staging, workspace};
 pub(crate) use network::{SMALLEST_RATE, to_tensor};
 pub(crate) use observer::Observer;
 pub(crate) use slopes::Sums;
@@ -355,7 +357,8 @@ impl TopicModel {
         }
         let device = self.settings.place()?;
         let on_cards = [Optimizer::AdamW, Optimizer::RowwiseAdamW];
-        if device != Resolved::Cpu && !on_cards.contains(&self.settings.optimizer) {
+        let steps = !self.settings.solver.iterates();
+        if steps && device != Resolved::Cpu && !on_cards.contains(&self.settings.optimizer) {
             return Err(Error::setting(format!(
                 "{} on {device}: only AdamW moves F there",
                 self.settings.optimizer
@@ -470,6 +473,7 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
             ),
         )
         .row("optimizer", settings.optimizer.to_string())
+        .row("tables on a card", settings.precision.to_string())
         .row("the table behind L", settings.table_place.to_string())
         .row("weight decay", settings.weight_decay.to_string())
         .row("seed", settings.seed.to_string())

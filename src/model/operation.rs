@@ -13,6 +13,7 @@ use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::ops::{FloatTensor, IntTensor};
 use burn::tensor::{Int, Tensor};
 
+use super::precision::Precision;
 use super::slopes::{Slopes, tensor};
 use crate::error::Result;
 use crate::loader::Batch;
@@ -25,13 +26,15 @@ pub(crate) trait FusedLoss: AutodiffBackend<InnerBackend = Self::Inner> {
     /// The loss of a batch: the sum of rate - x log max(rate, 1e-10), with the rates softmax(`l`) softmax(`f`).
     ///
     /// `l` is the free table behind L (all documents x topics), `documents` the batch's rows of it, `f` the free table
-    /// behind F (topics x terms). With `held`, the counts come from there. Gives one number.
+    /// behind F (topics x terms). With `held`, the counts come from there. `precision` is a card's.
+    /// Gives one number.
     fn fused_loss(
         l: FloatTensor<Self>,
         f: FloatTensor<Self>,
         documents: IntTensor<Self::Inner>,
         batch: &Batch<'_>,
         held: Option<&<Self::Inner as Slopes>::Held>,
+        precision: Precision,
     ) -> Result<FloatTensor<Self>>;
 }
 
@@ -88,11 +91,12 @@ impl<B: Slopes, C: CheckpointStrategy> FusedLoss for Autodiff<B, C> {
         documents: IntTensor<Self::Inner>,
         batch: &Batch<'_>,
         held: Option<&B::Held>,
+        precision: Precision,
     ) -> Result<FloatTensor<Self>> {
         let all = tensor::<B, 2>(l.primitive.clone());
         let rows = Tensor::<B, 1, Int>::from_primitive(documents.clone());
         let rows = all.clone().select(0, rows).into_primitive().tensor();
-        let slopes = B::slopes(rows, f.primitive.clone(), batch, held)?;
+        let slopes = B::slopes(rows, f.primitive.clone(), batch, held, precision)?;
         let nodes = [l.node.clone(), f.node.clone()];
         let prepared = Backward::<B, 2>::prepare::<C>(Known, nodes)
             .compute_bound()

@@ -9,6 +9,7 @@ use crate::place::TablePlace;
 use crate::solver::Solver;
 
 use super::optimizer::Optimizer;
+use super::precision::Precision;
 use super::settings_card;
 
 /// The settings of a fit; part of every saved model. The defaults are tinytopics'.
@@ -39,6 +40,9 @@ pub struct Settings {
     /// Where the table behind L lives during a fit; `TablePlace::Memory`.
     #[serde(default)]
     pub table_place: TablePlace,
+    /// How a card reads the tables; `Precision::F32`.
+    #[serde(default)]
+    pub precision: Precision,
     /// The seed of the starting point and of the order of the batches; 0.
     pub seed: u64,
     /// Where to train; `Device::Auto`.
@@ -72,6 +76,7 @@ impl Settings {
             weight_decay: 1e-5,
             optimizer: Optimizer::AdamW,
             table_place: TablePlace::Memory,
+            precision: Precision::F32,
             seed: 0,
             device: Device::Auto,
             solver: Solver::default(),
@@ -87,11 +92,11 @@ impl Settings {
             .show();
     }
 
-    /// Where this fit runs: solvers other than AdamW have no code for a card.
+    /// Where this fit runs.
     pub(crate) fn place(&self) -> Result<Resolved> {
-        match self.solver.iterates() {
-            true => Ok(Resolved::Cpu),
-            false => self.device.resolve(),
+        match self.solver.runs_on_cards() {
+            true => self.device.resolve(),
+            false => Ok(Resolved::Cpu),
         }
     }
 
@@ -132,10 +137,10 @@ impl Settings {
             return Err(Error::setting(format!("tolerance is {}", self.tolerance))
                 .fix("it is zero or a small positive number, 1e-8 by default"));
         }
-        if self.solver.iterates() && matches!(self.device, Device::Cuda(_)) {
+        if !self.solver.runs_on_cards() && matches!(self.device, Device::Cuda(_)) {
             return Err(
                 Error::setting(format!("{} on {:?}", self.solver, self.device))
-                    .fix("use Device::Cpu, or Solver::AdamW on the card"),
+                    .fix("use Device::Cpu, or Solver::AdamW or Solver::Em on the card"),
             );
         }
         self.reading.check()
@@ -163,8 +168,8 @@ mod tests {
             (|s| s.weight_decay = -1.0, "weight_decay is -1"),
             (|s| s.tolerance = f64::NAN, "tolerance is NaN"),
             (
-                |s| (s.solver, s.device) = (Solver::Em, Device::Cuda(0)),
-                "expectation-maximisation on Cuda(0)",
+                |s| (s.solver, s.device) = (Solver::CoordinateDescent, Device::Cuda(0)),
+                "coordinate descent on Cuda(0)",
             ),
         ];
         for (change, expected) in cases {

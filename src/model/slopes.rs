@@ -6,6 +6,7 @@ use burn::tensor::ops::{FloatTensor, IntTensor};
 use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData, TensorPrimitive};
 
 use super::fused::loss_and_gradients;
+use super::precision::Precision;
 use super::step::to_matrix;
 use crate::counts::Counts;
 use crate::error::Result;
@@ -30,12 +31,13 @@ pub(crate) trait Slopes: Backend {
     fn hold(counts: &Counts, device: &Self::Device) -> Result<Self::Held>;
 
     /// Loss and gradients of a batch; `l` holds its rows of the free table behind L (documents x topics), `f` the free
-    /// table behind F (topics x terms). With `held`, counts come from there.
+    /// table behind F (topics x terms). With `held`, counts come from there. `precision` is a card's.
     fn slopes(
         l: FloatTensor<Self>,
         f: FloatTensor<Self>,
         batch: &Batch<'_>,
         held: Option<&Self::Held>,
+        precision: Precision,
     ) -> Result<SlopesOn<Self>>;
 
     /// A table of `all` rows that are zero but for the rows `documents`, which are `rows`. A batch of a fit meets no
@@ -87,6 +89,7 @@ impl Slopes for Flex {
         f: FloatTensor<Self>,
         batch: &Batch<'_>,
         _held: Option<&()>,
+        _precision: Precision,
     ) -> Result<SlopesOn<Self>> {
         let (l, f) = (tensor::<Self, 2>(l), tensor::<Self, 2>(f));
         let device = f.device();

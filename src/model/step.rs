@@ -119,7 +119,7 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
             losses: Vec::new(),
             device,
             micro_batch: placement.micro_batch.max(1),
-            loss: L::default(),
+            loss: L::new(settings),
         }
     }
 

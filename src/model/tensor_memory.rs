@@ -129,10 +129,10 @@ mod tests {
     use crate::counts::Counts;
     use crate::loader::Batch;
     use crate::matrix::Matrix;
-    use crate::model::Settings;
     use crate::model::kernels::software::{Processor, Software, SoftwareBackend, there};
     use crate::model::loss::Fused;
     use crate::model::step::{State, Step, TensorStep};
+    use crate::model::{Precision, Settings};
     use crate::place::TablePlace;
     use crate::plan::{Placement, peak};
 
@@ -149,9 +149,14 @@ mod tests {
 
     /// Memory in use on the driver that needs no card: the most that was seen while a few steps were made, and after
     /// them.
-    fn measured([n, m, k, batch, part]: [usize; 5], counts: &Counts, resident: bool) -> [u64; 2] {
+    fn measured(
+        [n, m, k, batch, part]: [usize; 5],
+        counts: &Counts,
+        (resident, precision): (bool, Precision),
+    ) -> [u64; 2] {
         let settings = Settings {
             batch_size: batch,
+            precision,
             ..Settings::new(k)
         };
         let placement = Placement {
@@ -213,10 +218,11 @@ mod tests {
             } else {
                 Counts::dense(n, m, vec![1u8; n * m]).unwrap()
             };
-            for resident in [false, true] {
-                if sparse && resident {
-                    continue;
-                }
+            for (resident, precision) in [
+                (false, Precision::F32),
+                (true, Precision::F32),
+                (false, Precision::Bf16),
+            ] {
                 let shape = Shape {
                     documents: n as u64,
                     terms: m as u64,
@@ -225,6 +231,7 @@ mod tests {
                     micro_batch: part as u64,
                     nonzeros: counts.mean_nonzeros().unwrap_or(m) as u64,
                     bytes_of_count: (!sparse).then_some(1),
+                    precision,
                     l_in_file: false,
                     l_on_host: false,
                 };
@@ -232,9 +239,10 @@ mod tests {
                 let predicted = peak(&items, Lives::Card).0 as f64;
                 let stays = items.iter().filter(|item| item.when == When::Fit);
                 let stays = stays.map(|item| item.bytes).sum::<u64>() as f64;
-                let [most, after] = measured(sizes, &counts, resident).map(|bytes| bytes as f64);
+                let [most, after] =
+                    measured(sizes, &counts, (resident, precision)).map(|bytes| bytes as f64);
                 let line = format!(
-                    "{sizes:?} {sparse} {resident}: {predicted} predicted, {most} seen; {stays} stay, {after} left"
+                    "{sizes:?} {sparse} {resident} {precision}: {predicted} predicted, {most} seen; {stays} stay, {after} left"
                 );
                 println!("{line}");
                 // What is seen from outside is rarely the most there was.

@@ -11,7 +11,7 @@ use crate::display::bytes;
 use crate::error::Result;
 use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
 use crate::memory::{Goal, card_memory, free_memory};
-use crate::model::{FusedStep, Optimizer, TopicModel, tensor_memory};
+use crate::model::{FusedStep, Optimizer, Precision, TopicModel, tensor_memory};
 use crate::place::TablePlace;
 use crate::solver::{self, Solver};
 
@@ -28,6 +28,8 @@ pub(crate) struct Shape {
     pub(crate) nonzeros: u64,
     /// Bytes of a dense count as it is sent to a card; `None` where counts are sparse.
     pub(crate) bytes_of_count: Option<u64>,
+    /// How a card reads the tables.
+    pub(crate) precision: Precision,
     /// Whether the table behind L lives in a file.
     pub(crate) l_in_file: bool,
     /// Whether it stays beside the card, if there is one.
@@ -86,6 +88,9 @@ impl Case {
             if let Some(buffers) = self.stream {
                 let what = "X: a block of documents in use and one being read";
                 items.push(Item::ram(what, When::Pass, buffers));
+            }
+            if let Resolved::Cuda(_) = self.device {
+                items.push(solver::beside_card(shape));
             }
             if self.checkpoint {
                 items.push(solver::state(shape));
@@ -172,6 +177,7 @@ pub(super) fn choose(
             nonzeros: counts.mean_nonzeros().unwrap_or(terms) as u64,
             bytes_of_count: (counts.layout() == Layout::Dense)
                 .then(|| counts.dtype().bytes().min(4) as u64),
+            precision: settings.precision,
             l_in_file: settings.table_place != TablePlace::Memory,
             // A file is not on a card; and a row-wise optimizer needs nothing but the rows of its batch.
             l_on_host: !settings.solver.iterates()
@@ -198,9 +204,10 @@ pub(super) fn choose(
     };
     let on_card = matches!(device, Resolved::Cuda(_));
     let mut refused = Vec::new();
-    // Sparse batches are sent: they come with an order by term, which is made for each.
     let steps = !case.solver.iterates();
-    let may_hold = vram.is_some() && case.shape.bytes_of_count.is_some() && steps;
+    // Sparse counts in a file that is streamed are never all in memory, from where they would be sent.
+    let there = case.shape.bytes_of_count.is_some() || !streams;
+    let may_hold = vram.is_some() && there && steps;
     case.resident = may_hold;
     let everything = case.peak_vram();
     // A solver that passes over the documents has blocks of its own. A shuffle buffer takes what the rest leaves, within

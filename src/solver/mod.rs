@@ -74,6 +74,11 @@ impl Solver {
         self != Self::AdamW
     }
 
+    /// Whether a card can make the fit, or its sums.
+    pub(crate) fn runs_on_cards(self) -> bool {
+        matches!(self, Self::AdamW | Self::Em)
+    }
+
     /// Shows the solver below a cell.
     pub fn evcxr_display(&self) {
         let name = self.to_string();
@@ -149,6 +154,11 @@ pub(crate) fn memory_on_card(solver: Solver, shape: &Shape) -> Vec<Item> {
         Solver::Em => on_card::memory(shape),
         _ => Vec::new(),
     }
+}
+
+/// What such a solver takes beside the card, in RAM.
+pub(crate) fn beside_card(shape: &Shape) -> Item {
+    on_card::beside(shape)
 }
 
 /// What a solver takes besides the counts.

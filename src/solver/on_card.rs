@@ -11,7 +11,9 @@ use crate::counts::Counts;
 use crate::error::Result;
 use crate::loader::{Batch, Reading, for_each_block};
 use crate::matrix::Matrix;
-use crate::model::{Sums, bytes_of_counts, read, to_matrix, to_tensor, workspace};
+use crate::model::{
+    Precision, Sums, bytes_of_counts, bytes_of_staging, read, to_matrix, to_tensor, workspace,
+};
 use crate::plan::{Item, Shape, When};
 
 /// The smallest rate, as on the CPU.
@@ -104,11 +106,7 @@ impl<B: Sums> Iterate for OnCard<B> {
 
 /// What lives on the card.
 pub(super) fn memory(shape: &Shape) -> Vec<Item> {
-    let documents = documents_in_block(shape.terms as usize) as u64;
-    let block = Shape {
-        micro_batch: documents.min(shape.documents),
-        ..*shape
-    };
+    let block = block(shape);
     let f = 4 * shape.topics * shape.terms;
     vec![
         Item::card("F and its statistics", When::Steps, 4 * f),
@@ -123,6 +121,22 @@ pub(super) fn memory(shape: &Shape) -> Vec<Item> {
             workspace(&block) + 8 * block.micro_batch * shape.topics,
         ),
     ]
+}
+
+/// What lives beside it.
+pub(super) fn beside(shape: &Shape) -> Item {
+    let what = "counts on their way to the card";
+    Item::ram(what, When::Steps, bytes_of_staging(&block(shape), false))
+}
+
+/// Blocks of documents take the place of batches.
+fn block(shape: &Shape) -> Shape {
+    let documents = documents_in_block(shape.terms as usize) as u64;
+    Shape {
+        micro_batch: documents.min(shape.documents),
+        precision: Precision::F32,
+        ..*shape
+    }
 }
 
 #[cfg(test)]

@@ -86,6 +86,7 @@ WALK = {
         'let budget = Budget::new(); let budget = budget.ram("3 GiB"); let budget = budget.vram(3_000_000_000u64);',
     ],
     "Optimizer": ["let optimizer = Optimizer::RowwiseAdamW;"],
+    "Precision": ["let precision = Precision::Bf16;"],
     "TablePlace": ['let place = TablePlace::File(".".into());'],
     "TopicModel": [
         "let model = TopicModel::new(3).reading(Reading::InPlace); let model = model.reading(reading);",
@@ -95,6 +96,7 @@ WALK = {
         "let model = model.t_0(20); let model = model.t_mult(1); let model = model.device(Device::Cpu);",
         "let model = model.terms(Terms::new((0..30).map(|i| format!(\"term {i}\")).collect())?);",
         "let model = model.optimizer(Optimizer::AdamW); let model = model.table_place(TablePlace::Memory);",
+        "let model = model.precision(Precision::Bf16);",
         "let model = model.quiet();",
         'let model = model.checkpoint("walk.checkpoint");',
         'let model = model.budget(Budget::new().ram("3 GiB"));',
@@ -182,6 +184,7 @@ SHOWN = {
     "Training": ["training"],
     "Checkpoint": ["checkpoint"],
     "Optimizer": ["optimizer"],
+    "Precision": ["precision"],
     "TablePlace": ["place"],
     "Budget": ["budget"],
     "Plan": ["plan"],

@@ -13,6 +13,8 @@
 use cubecl::prelude::*;
 
 use super::Kind;
+use super::table::entry;
+use crate::model::Precision;
 
 /// Units of a cube.
 pub(super) const UNITS: usize = 128;
@@ -34,29 +36,30 @@ pub(super) struct Tile {
     /// Whether the sums are in registers: the loop over them is written out.
     unroll: bool,
     kind: Kind,
+    precision: Precision,
 }
 
 impl Tile {
     /// For sums of topics x terms. `large`: the runtime is CUDA.
-    pub(super) fn by_terms(topics: usize, kind: Kind, large: bool) -> Self {
+    pub(super) fn by_terms(topics: usize, read: (Kind, Precision), large: bool) -> Self {
         let terms = match topics {
             ..=32 => 4,
             33..=64 => 2,
             65..=REGISTERS => 1,
             _ => 2,
         };
-        Self::new(topics, 8, terms, (topics * terms, large), kind)
+        Self::new(topics, 8, terms, (topics * terms, large), read)
     }
 
     /// For sums of documents x topics.
-    pub(super) fn by_documents(topics: usize, kind: Kind, large: bool) -> Self {
+    pub(super) fn by_documents(topics: usize, read: (Kind, Precision), large: bool) -> Self {
         let (documents, terms) = match topics {
             ..=32 => (4, 4),
             33..=64 => (2, 8),
             65..=REGISTERS => (1, 8),
             _ => (4, 8),
         };
-        Self::new(topics, documents, terms, (topics * documents, large), kind)
+        Self::new(topics, documents, terms, (topics * documents, large), read)
     }
 
     fn new(
@@ -64,7 +67,7 @@ impl Tile {
         documents: usize,
         terms: usize,
         (sums, large): (usize, bool),
-        kind: Kind,
+        (kind, precision): (Kind, Precision),
     ) -> Self {
         Self {
             topics,
@@ -72,11 +75,12 @@ impl Tile {
             terms,
             unroll: sums <= if large { REGISTERS } else { FEW_REGISTERS },
             kind,
+            precision,
         }
     }
 }
 
-/// What the kernels are told about the sizes of a sizes.
+/// The sizes that are told when a kernel is launched.
 #[derive(CubeType, CubeLaunch)]
 pub(super) struct Sizes {
     pub(super) documents: usize,
@@ -95,8 +99,8 @@ pub(super) struct Sizes {
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(super) fn by_terms(
     words: &Array<u32>,
-    l: &Tensor<f32>,
-    f: &Tensor<f32>,
+    l: &Tensor<u32>,
+    f: &Tensor<u32>,
     sums: &mut Array<f32>,
     likelihoods: &mut Array<f32>,
     sizes: &Sizes,
@@ -129,7 +133,8 @@ pub(super) fn by_terms(
         for topic in 0..topics {
             #[unroll]
             for row in 0..height {
-                let weight = l[weight_at(l, document + row, sizes) + topic];
+                let from = weight_at(l, document + row, sizes);
+                let weight = entry(l, from, topic, tile.precision);
                 #[unroll]
                 for column in 0..width {
                     kept[topic * width + column] += weight * shares[row * width + column];
@@ -156,8 +161,8 @@ pub(super) fn by_terms(
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(super) fn by_documents(
     words: &Array<u32>,
-    l: &Tensor<f32>,
-    f: &Tensor<f32>,
+    l: &Tensor<u32>,
+    f: &Tensor<u32>,
     sums: &mut Array<f32>,
     sizes: &Sizes,
     #[comptime] tile: Tile,
@@ -176,6 +181,7 @@ pub(super) fn by_documents(
     let end = least(start + sizes.per_slice, sizes.terms);
     let mut kept = Array::<f32>::new(kept_of_one);
     let mut shares = Array::<f32>::new(comptime!(tile.documents * tile.terms));
+    let mut values = Array::<f32>::new(width);
     #[unroll(tile.unroll)]
     for at in 0..kept_of_one {
         kept[at] = 0.0;
@@ -194,12 +200,12 @@ pub(super) fn by_documents(
         );
         #[unroll(tile.unroll)]
         for topic in 0..topics {
+            read_terms(f, topic, first, sizes, &mut values, tile);
             #[unroll]
             for column in 0..width {
-                let value = f[topic * f.stride(0) + least(first + column, sizes.terms - 1)];
                 #[unroll]
                 for row in 0..height {
-                    kept[row * topics + topic] += value * shares[row * width + column];
+                    kept[row * topics + topic] += values[column] * shares[row * width + column];
                 }
             }
         }
@@ -244,15 +250,44 @@ fn least(one: usize, other: usize) -> usize {
 
 /// Where a document's row of weights begins; past the last document, that one's.
 #[cube]
-fn weight_at(l: &Tensor<f32>, document: usize, sizes: &Sizes) -> usize {
+fn weight_at(l: &Tensor<u32>, document: usize, sizes: &Sizes) -> usize {
     least(document, sizes.documents - 1) * l.stride(0)
+}
+
+/// A tile's entries of a row of F, from the term `first` on; past the last term, that one's, or zeros.
+#[cube]
+fn read_terms(
+    f: &Tensor<u32>,
+    topic: usize,
+    first: usize,
+    sizes: &Sizes,
+    out: &mut Array<f32>,
+    #[comptime] tile: Tile,
+) {
+    let row = topic * f.stride(0);
+    if comptime!(tile.precision == Precision::Bf16 && tile.terms.is_multiple_of(2)) {
+        // Two of them in a word: tiles begin at even terms.
+        let last = (sizes.terms - 1) / 2;
+        #[unroll]
+        for pair in 0..comptime!(tile.terms / 2) {
+            let word = f[row + least(first / 2 + pair, last)];
+            out[2 * pair] = f32::reinterpret(word << 16);
+            out[2 * pair + 1] = f32::reinterpret(word & 0xffff_0000u32);
+        }
+    } else {
+        #[unroll]
+        for column in 0..comptime!(tile.terms) {
+            let term = least(first + column, sizes.terms - 1);
+            out[column] = entry(f, row, term, tile.precision);
+        }
+    }
 }
 
 /// The rates of a tile that begins with this document and this term.
 #[cube]
 fn rates(
-    l: &Tensor<f32>,
-    f: &Tensor<f32>,
+    l: &Tensor<u32>,
+    f: &Tensor<u32>,
     document: usize,
     first: usize,
     sizes: &Sizes,
@@ -267,13 +302,11 @@ fn rates(
         out[at] = 0.0;
     }
     for topic in 0..comptime!(tile.topics) {
-        #[unroll]
-        for column in 0..width {
-            values[column] = f[topic * f.stride(0) + least(first + column, sizes.terms - 1)];
-        }
+        read_terms(f, topic, first, sizes, &mut values, tile);
         #[unroll]
         for row in 0..height {
-            let weight = l[weight_at(l, document + row, sizes) + topic];
+            let from = weight_at(l, document + row, sizes);
+            let weight = entry(l, from, topic, tile.precision);
             #[unroll]
             for column in 0..width {
                 out[row * width + column] += weight * values[column];

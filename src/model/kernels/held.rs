@@ -1,53 +1,85 @@
-//! Dense counts that stay on the card, as they are stored.
+//! Counts that stay on the card, as they are stored.
 
 use cubecl::client::ComputeClient;
+use cubecl::ir::AddressType;
 use cubecl::prelude::*;
 use cubecl::server::Handle;
 
 use super::Kind;
 use super::dense::UNITS;
-use super::send::{self, Dense, Sent};
+use super::send::{self, Dense, Sent, Sparse};
 use crate::counts::{Counts, View};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 
 /// Bytes in one piece: what every pool of the runtime takes, and what indices of 32 bits reach.
 const PIECE: usize = 1 << 30;
 
 /// All counts on the card, in pieces of consecutive documents.
 pub(crate) struct Held {
-    pieces: Vec<Handle>,
-    /// Documents of a piece; the last may have fewer.
-    documents: usize,
-    stride: usize,
-    kind: Kind,
+    pieces: Vec<Piece>,
+    stored: Stored,
+}
+
+struct Piece {
+    /// Its first document.
+    first: usize,
+    /// Rows of dense counts; or columns, and counts of the same length.
+    words: Vec<Handle>,
+}
+
+/// How counts are stored.
+enum Stored {
+    Dense {
+        stride: usize,
+        kind: Kind,
+    },
+    /// Where each document begins, counted from the first one.
+    Sparse(Vec<u64>),
 }
 
 impl Held {
-    /// Sends all counts.
+    /// Sends all counts, in pieces of at most so many bytes (but for a document that takes more).
     pub(super) fn new<R: Runtime>(
         to: (&ComputeClient<R>, &R::Device),
         counts: &Counts,
         piece: usize,
     ) -> Result<Self> {
         let (documents, terms) = counts.shape();
-        let View::Dense(rows) = counts.view()? else {
-            return Err(Error::new(
-                ErrorKind::Device,
-                "sparse counts are not held on a card: each batch is sent",
-            ));
-        };
-        let kind = Kind::of(&rows);
-        let stride = send::stride(terms, kind);
-        let per_piece = (piece / (4 * stride)).max(1);
-        let pieces = (0..documents).step_by(per_piece).map(|first| {
-            let length = per_piece.min(documents - first);
-            send::upload_rows(to, &rows, terms, length, |row| first + row)
-        });
-        Ok(Self {
-            pieces: pieces.collect::<Result<_>>()?,
-            documents: per_piece,
-            stride,
-            kind,
+        Ok(match counts.view()? {
+            View::Dense(rows) => {
+                let kind = Kind::of(&rows);
+                let stride = send::stride(terms, kind);
+                let per_piece = (piece / (4 * stride)).max(1);
+                let pieces = (0..documents).step_by(per_piece).map(|first| {
+                    let length = per_piece.min(documents - first);
+                    let words = send::upload_rows(to, &rows, terms, length, |row| first + row)?;
+                    let words = vec![words];
+                    Ok(Piece { first, words })
+                });
+                Self {
+                    pieces: pieces.collect::<Result<_>>()?,
+                    stored: Stored::Dense { stride, kind },
+                }
+            }
+            View::Csr(csr) => {
+                let (mut pieces, mut first) = (Vec::new(), 0);
+                while first < documents {
+                    let begin = csr.indptr[first];
+                    let room = begin + (piece / 4) as u64;
+                    let end = csr.indptr.partition_point(|start| *start <= room) - 1;
+                    let end = end.clamp(first + 1, documents);
+                    let all = begin as usize..csr.indptr[end] as usize;
+                    let columns = send::upload_slice(to, &csr.indices[all.clone()])?;
+                    let counts = send::upload_slice(to, &csr.values[all])?;
+                    let words = vec![columns, counts];
+                    pieces.push(Piece { first, words });
+                    first = end;
+                }
+                Self {
+                    pieces,
+                    stored: Stored::Sparse(csr.indptr.clone()),
+                }
+            }
         })
     }
 
@@ -66,61 +98,114 @@ impl Held {
         to: (&ComputeClient<R>, &R::Device),
         documents: &[usize],
     ) -> Result<Sent> {
-        let client = to.0;
-        let words = client.empty(4 * self.stride * documents.len());
-        // By piece: rows of it, and where they go.
-        let mut places: Vec<Vec<u32>> = vec![Vec::new(); self.pieces.len()];
-        for (to, document) in documents.iter().enumerate() {
-            let row = document % self.documents;
-            places[document / self.documents].extend([row as u32, to as u32]);
+        match &self.stored {
+            &Stored::Dense { stride, kind } => {
+                let span = |document, first, number| Span {
+                    from: document - first,
+                    to: number,
+                    length: 1,
+                };
+                let [words] = self.copy(to, documents, (documents.len(), stride), span)?;
+                Ok(Sent::Dense(Dense {
+                    words,
+                    stride,
+                    kind,
+                }))
+            }
+            Stored::Sparse(begins) => {
+                let length = |document: usize| (begins[document + 1] - begins[document]) as usize;
+                let starts = send::starts(documents.iter().map(|&document| length(document)))?;
+                let nonzeros = starts[documents.len()] as usize;
+                let span = |document, first: usize, number: usize| Span {
+                    from: (begins[document] - begins[first]) as usize,
+                    to: starts[number] as usize,
+                    length: length(document),
+                };
+                let [columns, counts] = self.copy(to, documents, (nonzeros, 1), span)?;
+                Ok(Sent::Sparse(Sparse {
+                    nonzeros,
+                    starts: send::upload_slice(to, &starts)?,
+                    columns,
+                    counts,
+                }))
+            }
         }
-        for (piece, places) in self.pieces.iter().zip(&places) {
-            if places.is_empty() {
+    }
+
+    /// Documents one after the other, in each of the arrays that a piece has: so many things of so many words. `span` says
+    /// for a document, the first one of its piece and its number in the batch which things are copied where.
+    fn copy<R: Runtime, const ARRAYS: usize>(
+        &self,
+        to: (&ComputeClient<R>, &R::Device),
+        documents: &[usize],
+        (things, words): (usize, usize),
+        span: impl Fn(usize, usize, usize) -> Span,
+    ) -> Result<[Handle; ARRAYS]> {
+        let client = to.0;
+        let all = things * words;
+        let out = std::array::from_fn(|_| client.empty(4 * all.max(1)));
+        let mut spans: Vec<Vec<u32>> = vec![Vec::new(); self.pieces.len()];
+        for (number, &document) in documents.iter().enumerate() {
+            let piece = self.pieces.partition_point(|piece| piece.first <= document) - 1;
+            let Span { from, to, length } = span(document, self.pieces[piece].first, number);
+            spans[piece].extend([from, to, length].map(|things| things as u32));
+        }
+        for (piece, spans) in self.pieces.iter().zip(&spans) {
+            if spans.is_empty() {
                 continue;
             }
-            let rows = places.len() / 2;
-            let table = send::upload_slice(to, places)?;
+            let rows = spans.len() / 3;
+            let table = send::upload_slice(to, spans)?;
             let dim = CubeDim::new_1d(UNITS as u32);
-            let total = rows * self.stride;
-            let count = cubecl::calculate_cube_count_elemwise(client, total, dim);
-            // SAFETY: a unit past the last word ends; rows and places are within the piece and the batch.
-            unsafe {
-                copy_rows::launch_unchecked::<R>(
-                    client,
-                    count,
-                    dim,
-                    AddressType::from_len(self.stride * documents.len()),
-                    ArrayArg::from_raw_parts(piece.clone(), piece.size() as usize / 4),
-                    ArrayArg::from_raw_parts(table, places.len()),
-                    ArrayArg::from_raw_parts(words.clone(), self.stride * documents.len()),
-                    rows,
-                    self.stride,
-                );
+            let count = cubecl::calculate_cube_count_elemwise(client, rows * UNITS, dim);
+            for (from, out) in piece.words.iter().zip(&out) {
+                // SAFETY: a cube past the last span ends; spans lie within the piece and the batch.
+                unsafe {
+                    copy_spans::launch_unchecked::<R>(
+                        client,
+                        count.clone(),
+                        dim,
+                        AddressType::from_len(all),
+                        ArrayArg::from_raw_parts(from.clone(), from.size() as usize / 4),
+                        ArrayArg::from_raw_parts(table.clone(), spans.len()),
+                        ArrayArg::from_raw_parts(out.clone(), all.max(1)),
+                        rows,
+                        words,
+                    );
+                }
             }
         }
-        Ok(Sent::Dense(Dense {
-            words,
-            stride: self.stride,
-            kind: self.kind,
-        }))
+        Ok(out)
     }
 }
 
-/// Copies rows of `stride` words: of each pair of `places`, from the first to the second.
+/// What of a piece is copied into a batch: rows, or nonzero counts.
+struct Span {
+    from: usize,
+    to: usize,
+    length: usize,
+}
+
+/// Copies spans of things of `words` words: of each three numbers of `spans`, from the first to the second, so many as the
+/// third. A cube has a span.
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn copy_rows(
+fn copy_spans(
     piece: &Array<u32>,
-    places: &Array<u32>,
+    spans: &Array<u32>,
     out: &mut Array<u32>,
     rows: usize,
-    stride: usize,
+    words: usize,
 ) {
-    let row = ABSOLUTE_POS / stride;
+    let row = CUBE_POS;
     if row >= rows {
         terminate!();
     }
-    let word = ABSOLUTE_POS % stride;
-    let from = places[2 * row] as usize;
-    let to = places[2 * row + 1] as usize;
-    out[to * stride + word] = piece[from * stride + word];
+    let from = spans[3 * row] as usize * words;
+    let to = spans[3 * row + 1] as usize * words;
+    let length = spans[3 * row + 2] as usize * words;
+    let mut at = UNIT_POS as usize;
+    while at < length {
+        out[to + at] = piece[from + at];
+        at += UNITS;
+    }
 }

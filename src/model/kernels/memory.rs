@@ -1,41 +1,51 @@
 //! What the kernels take besides the tables.
 
 use super::dense::{Tile, UNITS};
+use super::launch::slices;
 use super::send::STAGE;
-use super::{Kind, slices};
+use super::sparse::{SLICE, terms_of_cube};
+use super::{Kind, table};
+use crate::model::Precision;
 use crate::plan::Shape;
 
-/// Bytes of a nonzero count: its column, itself, its share, its document, and its place in the order by term.
-const SPARSE: u64 = 20;
-
-/// Bytes of the counts of so many documents on the card.
+/// Bytes of the counts of so many documents on the card: sparse ones are columns, counts and where documents begin.
 pub(crate) fn bytes_of_counts(shape: &Shape, documents: u64) -> u64 {
     match shape.bytes_of_count {
         Some(bytes) => documents * (bytes * shape.terms).next_multiple_of(4),
-        None => SPARSE * documents * shape.nonzeros + 4 * (documents + shape.terms),
+        None => 8 * documents * shape.nonzeros + 4 * (documents + 1),
     }
 }
 
-/// Bytes that the sums of slices take, before they are added up.
+/// Bytes that sums take before they are added up, and that tables take as the kernels read them.
 pub(crate) fn workspace(shape: &Shape) -> u64 {
     let (documents, terms) = (shape.micro_batch as usize, shape.terms as usize);
     let topics = shape.topics as usize;
+    let words = |rows: usize, columns| rows * table::words(columns, shape.precision);
+    let half = shape.precision != Precision::F32;
     if shape.bytes_of_count.is_none() {
-        // F by term, and each unit's part of the likelihood.
-        return 4 * (shape.topics * shape.terms + UNITS as u64 * shape.micro_batch);
+        let (_, of_terms) = slices(documents, SLICE, terms.div_ceil(terms_of_cube(topics)));
+        // F by term (and L), shares, each unit's part of the likelihood, sums.
+        let read = words(terms, topics) + if half { words(documents, topics) } else { 0 };
+        let shares = documents * shape.nonzeros as usize + documents * UNITS;
+        return 4 * (read + shares + of_terms * topics * terms) as u64;
     }
-    let tile = Tile::by_terms(topics, Kind::U8, true);
+    let read = match half {
+        true => words(topics, terms) + words(documents, topics),
+        false => 0,
+    };
+    let kind = (Kind::U8, shape.precision);
+    let tile = Tile::by_terms(topics, kind, true);
     let tiles = terms.div_ceil(UNITS * tile.terms);
     let (_, of_terms) = slices(documents, tile.documents, tiles);
     // Sums, and each unit's part of the likelihood.
     let by_terms = of_terms * (topics * terms + tiles * UNITS);
-    let tile = Tile::by_documents(topics, Kind::U8, true);
+    let tile = Tile::by_documents(topics, kind, true);
     let (_, of_documents) = slices(
         terms,
         UNITS * tile.terms,
         documents.div_ceil(tile.documents),
     );
-    4 * by_terms.max(topics * of_documents * documents) as u64
+    4 * (read + by_terms.max(topics * of_documents * documents)) as u64
 }
 
 /// Bytes in RAM on the way to the card.
@@ -45,11 +55,11 @@ pub(crate) fn bytes_of_staging(shape: &Shape, resident: bool) -> u64 {
     } else {
         shape.micro_batch
     };
-    let sent = bytes_of_counts(shape, documents);
-    match shape.bytes_of_count {
-        // Two stages, and a third that is being given back.
-        Some(_) => sent.min(3 * STAGE as u64),
-        // Collected first.
-        None => 2 * sent,
+    // Two stages, and a third that is being given back.
+    let staged = bytes_of_counts(shape, documents).min(3 * STAGE as u64);
+    match (resident, shape.bytes_of_count) {
+        // Where each document begins.
+        (true, None) => staged + 8 * shape.documents,
+        _ => staged,
     }
 }

@@ -26,7 +26,7 @@ pub(super) const STAGE: usize = 8 << 20;
 /// A batch's counts on the card.
 pub(crate) enum Sent {
     Dense(Dense),
-    Sparse(Box<Sparse>),
+    Sparse(Sparse),
 }
 
 /// Documents x stride, in words of 32 bits.
@@ -56,20 +56,33 @@ impl Dense {
     }
 }
 
-/// Sparse counts by document, and the order that makes them counts by term.
+/// Sparse counts by document: where each begins (one more than there are documents), and what it has.
 pub(crate) struct Sparse {
-    nonzeros: usize,
+    pub(super) nonzeros: usize,
     pub(super) starts: Handle,
     pub(super) columns: Handle,
     pub(super) counts: Handle,
-    pub(super) starts_of_terms: Handle,
-    pub(super) order: Handle,
 }
 
 impl Sparse {
     /// Numbers in an array of the nonzero counts. There is no array of none.
     pub(super) fn length(&self) -> usize {
         self.nonzeros.max(1)
+    }
+
+    pub(super) fn starts<R: Runtime>(&self, documents: usize) -> ArrayArg<R> {
+        // SAFETY: as many as were sent.
+        unsafe { ArrayArg::from_raw_parts(self.starts.clone(), documents + 1) }
+    }
+
+    pub(super) fn columns<R: Runtime>(&self) -> ArrayArg<R> {
+        // SAFETY: as many as were sent.
+        unsafe { ArrayArg::from_raw_parts(self.columns.clone(), self.length()) }
+    }
+
+    pub(super) fn counts<R: Runtime>(&self) -> ArrayArg<R> {
+        // SAFETY: as many as were sent.
+        unsafe { ArrayArg::from_raw_parts(self.counts.clone(), self.length()) }
     }
 }
 
@@ -190,7 +203,7 @@ pub(super) fn upload_batch<R: Runtime>(
                 kind,
             })
         }
-        View::Csr(csr) => Sent::Sparse(Box::new(upload_csr(to, csr, terms, batch.rows)?)),
+        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, batch.rows)?),
     })
 }
 
@@ -198,45 +211,61 @@ pub(super) fn upload_batch<R: Runtime>(
 fn upload_csr<R: Runtime>(
     to: (&ComputeClient<R>, &R::Device),
     csr: &Csr,
-    terms: usize,
     rows: &[usize],
 ) -> Result<Sparse> {
-    let mut starts = vec![0u32; rows.len() + 1];
-    let mut starts_of_terms = vec![0u32; terms + 1];
-    let (mut columns, mut counts) = (Vec::new(), Vec::new());
-    for (number, &row) in rows.iter().enumerate() {
-        let (row_columns, row_counts) = csr.row(row);
-        columns.extend_from_slice(row_columns);
-        counts.extend_from_slice(row_counts);
-        starts[number + 1] = columns.len() as u32;
-        for &column in row_columns {
-            starts_of_terms[column as usize + 1] += 1;
-        }
+    let starts = starts(rows.iter().map(|&row| csr.row(row).0.len()))?;
+    Ok(Sparse {
+        nonzeros: starts[rows.len()] as usize,
+        columns: upload_lists(to, &starts, |number| csr.row(rows[number]).0)?,
+        counts: upload_lists(to, &starts, |number| csr.row(rows[number]).1)?,
+        starts: upload_slice(to, &starts)?,
+    })
+}
+
+/// Where lists of these lengths begin if they lie one after the other, and where the last one ends.
+pub(super) fn starts(lengths: impl ExactSizeIterator<Item = usize>) -> Result<Vec<u32>> {
+    let mut starts = Vec::with_capacity(lengths.len() + 1);
+    starts.push(0u32);
+    let mut end = 0;
+    for length in lengths {
+        end += length;
+        starts.push(end as u32);
     }
-    if u32::try_from(columns.len()).is_err() {
+    // Kernels count in 32 bits.
+    if u32::try_from(end).is_err() {
         return Err(Error::new(
             ErrorKind::Device,
-            format!("a batch with {} nonzero counts on a card", columns.len()),
+            format!("a batch with {end} nonzero counts on a card"),
         )
         .fix("use a smaller batch size"));
     }
-    for term in 0..terms {
-        starts_of_terms[term + 1] += starts_of_terms[term];
-    }
-    // Counting sort: the order of documents within a term stays.
-    let mut next = starts_of_terms.clone();
-    let mut order = vec![0u32; columns.len()];
-    for (at, &column) in columns.iter().enumerate() {
-        let place = &mut next[column as usize];
-        order[*place as usize] = at as u32;
-        *place += 1;
-    }
-    Ok(Sparse {
-        nonzeros: columns.len(),
-        starts: upload_slice(to, &starts)?,
-        columns: upload_slice(to, &columns)?,
-        counts: upload_slice(to, &counts)?,
-        starts_of_terms: upload_slice(to, &starts_of_terms)?,
-        order: upload_slice(to, &order)?,
+    Ok(starts)
+}
+
+/// Lists one after the other on the card.
+fn upload_lists<'a, R: Runtime, T: Element>(
+    to: (&ComputeClient<R>, &R::Device),
+    starts: &[u32],
+    list: impl Fn(usize) -> &'a [T] + Sync,
+) -> Result<Handle> {
+    /// Numbers that a thread copies at a time.
+    const SOME: usize = 1 << 14;
+    let all = starts[starts.len() - 1] as usize;
+    upload(to, (all, size_of::<T>()), |part, out| {
+        out.par_chunks_mut(SOME * size_of::<T>())
+            .enumerate()
+            .for_each(|(chunk, mut out)| {
+                let mut at = part.start + chunk * SOME;
+                // The list that has this place: the last one that does not begin behind it.
+                let mut number = starts.partition_point(|start| *start as usize <= at) - 1;
+                while !out.is_empty() {
+                    let from = at - starts[number] as usize;
+                    let bytes = as_bytes(&list(number)[from..]);
+                    let length = bytes.len().min(out.len());
+                    let (now, rest) = out.split_at_mut(length);
+                    now.copy_from_slice(&bytes[..length]);
+                    (at, number, out) = (at + length / size_of::<T>(), number + 1, rest);
+                }
+            });
     })
 }
