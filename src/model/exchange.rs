@@ -18,7 +18,7 @@ pub(crate) trait Exchange: Slopes {
     /// Sends a table of rows x columns; `fill` writes one row of it.
     fn send(
         shape: (usize, usize),
-        fill: impl Fn(usize, &mut [f32]),
+        fill: impl Fn(usize, &mut [f32]) + Sync,
         device: &Self::Device,
     ) -> Result<FloatTensor<Self>>;
 
@@ -28,8 +28,8 @@ pub(crate) trait Exchange: Slopes {
     /// Begins to bring a table back, and does not wait for it.
     fn bring(table: FloatTensor<Self>) -> Self::Arriving;
 
-    /// Waits for a table; its values row by row.
-    fn arrived(table: Self::Arriving) -> Result<Vec<f32>>;
+    /// Waits for a table, and has its values read, row by row, where they have arrived.
+    fn arrived<T>(table: Self::Arriving, read: impl FnOnce(&[f32]) -> T) -> Result<T>;
 }
 
 /// It is here already.
@@ -38,7 +38,7 @@ impl Exchange for Flex {
 
     fn send(
         (rows, columns): (usize, usize),
-        fill: impl Fn(usize, &mut [f32]),
+        fill: impl Fn(usize, &mut [f32]) + Sync,
         device: &Self::Device,
     ) -> Result<FloatTensor<Self>> {
         let mut values = vec![0.0; rows * columns];
@@ -58,7 +58,7 @@ impl Exchange for Flex {
         table
     }
 
-    fn arrived(table: Self::Arriving) -> Result<Vec<f32>> {
-        Ok(to_matrix(tensor::<Self, 2>(table))?.values().to_vec())
+    fn arrived<T>(table: Self::Arriving, read: impl FnOnce(&[f32]) -> T) -> Result<T> {
+        Ok(read(to_matrix(tensor::<Self, 2>(table))?.values()))
     }
 }

@@ -103,8 +103,9 @@ impl<B: Exchange> HostedStep<B> {
     fn slopes(&self, part: &Batch<'_>) -> Result<(Tensor<B, 1>, B::Arriving, Tensor<B, 2>)> {
         let f = self.f()?;
         let shape = (part.documents.len(), f.dims()[0]);
+        let rows = &self.documents;
         let fill = |row: usize, out: &mut [f32]| {
-            out.copy_from_slice(self.documents.free(part.documents[row]));
+            out.copy_from_slice(rows.free(part.documents[row]));
         };
         let l = B::send(shape, fill, &self.device)?;
         let f = f.clone().into_primitive().tensor();
@@ -117,14 +118,16 @@ impl<B: Exchange> HostedStep<B> {
         let Some(under_way) = self.under_way.take() else {
             return Ok(());
         };
+        let topics = self.f()?.dims()[0];
         let mut first = 0;
         for part in under_way.gradients {
-            let gradients = B::arrived(part)?;
-            let rows = gradients.len() / self.f()?.dims()[0];
-            let documents = &under_way.documents[first..first + rows];
-            self.documents
-                .move_rows(documents, &gradients, under_way.law);
-            first += rows;
+            first += B::arrived(part, |gradients| {
+                let rows = gradients.len() / topics;
+                let documents = &under_way.documents[first..first + rows];
+                self.documents
+                    .move_rows(documents, gradients, under_way.law);
+                rows
+            })?;
         }
         Ok(())
     }

@@ -81,6 +81,20 @@ pub fn optimizers(places: &Places) -> Result<()> {
         .arg(places.root.join("benches")))
 }
 
+/// What tables read as bf16 do to a fit: on the driver that needs no card, which only the library's own tests can use.
+pub fn precision(places: &Places) -> Result<()> {
+    let mut cargo = command("cargo");
+    run(cargo
+        .args(["test", "--quiet", "--lib", "--", "--ignored", "--nocapture"])
+        .arg("real_counts_in_both_precisions")
+        .current_dir(&places.root)
+        .env("CARGO_TARGET_DIR", &places.target)
+        .env(
+            "TOPICBOOK_PRECISION",
+            places.root.join("benches/precision.json"),
+        ))
+}
+
 /// Our side of a comparison: Cargo starts it, because it knows where the shared libraries are.
 fn ours(places: &Places, bench: &str) -> Command {
     let mut cargo = command("cargo");

@@ -36,6 +36,7 @@ cargo xtask <command>
   bench peers [row ...]
                    fits and generates beside the peers; the record goes to benches/peers.json and peers.md
   bench optimizers optimizers against the number of documents; the record goes to benches/optimizers.json and .md
+  bench precision  what tables of bf16 do to a fit, on a driver that needs no card; benches/precision.json
   bench gpu        packs a program that measures fits on a card, for machines without Rust: build/topicbook-gpu.tar.xz
   doctor           looks for processor, memory, driver and cards, and fits a small model on each
   corpus           gathers the texts of notebook 05 into build/
@@ -71,6 +72,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,
+        ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,
         ["bench", "gpu"] => gpu::pack(&Places::of_xtask()?)?,
         ["doctor"] => doctor(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,

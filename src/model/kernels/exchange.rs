@@ -31,16 +31,22 @@ where
 
     fn send(
         (rows, columns): (usize, usize),
-        fill: impl Fn(usize, &mut [f32]),
+        fill: impl Fn(usize, &mut [f32]) + Sync,
         device: &Self::Device,
     ) -> Result<CubeTensor<R>> {
         let client = R::client(device);
         let handle = send::upload((&client, device), (rows, 4 * columns), |part, out| {
-            let mut values = vec![0.0; columns];
-            for (row, out) in part.zip(out.chunks_exact_mut(4 * columns)) {
-                fill(row, &mut values);
-                out.copy_from_slice(as_bytes(&values));
-            }
+            send::by_row(out, part, 4 * columns, |row, out| {
+                // SAFETY: any bits are numbers.
+                let (before, numbers, _) = unsafe { out.align_to_mut::<f32>() };
+                if before.is_empty() {
+                    fill(row, numbers);
+                } else {
+                    let mut values = vec![0.0; columns];
+                    fill(row, &mut values);
+                    out.copy_from_slice(as_bytes(&values));
+                }
+            });
         })?;
         let shape = Shape::new([rows, columns]);
         Ok(CubeTensor::new_contiguous(
@@ -68,21 +74,21 @@ where
             .map_err(|error| format!("{error:?}"))
     }
 
-    fn arrived(table: Arriving) -> Result<Vec<f32>> {
-        let mut tables = table
-            .and_then(|copy| block_on(copy).map_err(|error| format!("{error:?}")))
-            .map_err(|error| {
-                Error::new(
-                    ErrorKind::Device,
-                    format!("the device did not return a batch's gradients: {error}"),
-                )
-                .fix("use a smaller batch size, or Device::Cpu")
-            })?;
-        let bytes = tables.swap_remove(0);
-        let (numbers, _) = bytes.as_chunks::<4>();
-        Ok(numbers
-            .iter()
-            .map(|number| f32::from_ne_bytes(*number))
-            .collect())
+    fn arrived<T>(table: Arriving, read: impl FnOnce(&[f32]) -> T) -> Result<T> {
+        let failed = |error: String| {
+            Error::new(
+                ErrorKind::Device,
+                format!("the device did not return a batch's gradients: {error}"),
+            )
+            .fix("use a smaller batch size, or Device::Cpu")
+        };
+        let copy = table.map_err(failed)?;
+        let tables = block_on(copy).map_err(|error| failed(format!("{error:?}")))?;
+        // SAFETY: any bits are numbers.
+        let (before, numbers, _) = unsafe { tables[0].align_to::<f32>() };
+        match before.is_empty() {
+            true => Ok(read(numbers)),
+            false => Err(failed("its memory begins at an odd place".into())),
+        }
     }
 }

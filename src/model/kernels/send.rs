@@ -163,15 +163,28 @@ pub(super) fn upload_rows<R: Runtime>(
 ) -> Result<Handle> {
     let row_bytes = 4 * stride(terms, Kind::of(counts));
     upload(to, (rows, row_bytes), |part, out| {
-        out.par_chunks_exact_mut(row_bytes)
-            .zip(part)
-            .for_each(|(out, number)| {
-                let row = row(number);
-                with_values!(DenseRows, counts, all => {
-                    pack(&all[row * terms..(row + 1) * terms], out)
-                });
+        by_row(out, part, row_bytes, |number, out| {
+            let row = row(number);
+            with_values!(DenseRows, counts, all => {
+                pack(&all[row * terms..(row + 1) * terms], out)
             });
+        });
     })
+}
+
+/// Writes rows side by side, some at a time.
+pub(super) fn by_row(
+    out: &mut [u8],
+    rows: Range<usize>,
+    row_bytes: usize,
+    write: impl Fn(usize, &mut [u8]) + Sync,
+) {
+    /// Bytes below which a thread is not worth waking.
+    const LITTLE: usize = 1 << 16;
+    out.par_chunks_exact_mut(row_bytes)
+        .zip(rows)
+        .with_min_len((LITTLE / row_bytes).max(1))
+        .for_each(|(out, row)| write(row, out));
 }
 
 /// A row as the kernels read it: its own bytes, or `f32` where the kernels do not know its dtype, and zeros up to a word.

@@ -1,16 +1,14 @@
 //! One table of cases through the formula in double precision, the CPU's passes, and the kernels: on a driver that needs
 //! no card, and on CUDA where there is one.
 
+mod bf16;
+mod held;
+
 use burn::backend::Autodiff;
 use burn::tensor::{Tensor, TensorData};
-use burn_cubecl::kernel::into_contiguous;
 use burn_cuda::{Cuda, CudaDevice};
-use cubecl::cuda::CudaRuntime;
-use cubecl::prelude::Runtime;
-use cubecl::server::Handle;
 
-use super::send::Dense;
-use super::software::{self, Processor, Software, SoftwareBackend};
+use super::software::{self, Processor, SoftwareBackend};
 use super::*;
 use crate::counts::CountValue;
 use crate::cuda;
@@ -336,71 +334,6 @@ fn the_kernels_follow_the_formula_on_a_card() {
     }
 }
 
-/// Tables of bf16 give what the same tables, rounded before, give as f32.
-fn bf16_is_rounded_f32<R: CubeRuntime>(device: &R::Device) {
-    /// The nearest number whose lower half is zero.
-    fn rounded(value: f32) -> f32 {
-        let below = value.to_bits() & 0xffff_0000;
-        let [below, above] = [below, below + 0x1_0000].map(f32::from_bits);
-        let distance = |other: f32| (f64::from(value) - f64::from(other)).abs();
-        let even = below.to_bits() & 0x1_0000 == 0;
-        match distance(below).total_cmp(&distance(above)) {
-            std::cmp::Ordering::Less => below,
-            std::cmp::Ordering::Equal if even => below,
-            _ => above,
-        }
-    }
-    let card = Card::<R>::new(device);
-    for case in cases() {
-        let counts = case.counts();
-        let rows: Vec<usize> = (0..case.documents).collect();
-        let batch = Batch {
-            view: counts.view().unwrap(),
-            rows: &rows,
-            documents: &rows,
-        };
-        let sent = send::upload_batch(card.to(), &batch, case.terms).unwrap();
-        let mut random = Random(3);
-        let l = random.table(case.documents, case.topics, 1.0);
-        let f = random.table(case.topics, case.terms, 1.0);
-        let sums = |round: fn(f32) -> f32, precision| {
-            let to = |table: &Matrix| {
-                let (rows, columns) = table.shape();
-                let values: Vec<f32> = table.values().iter().copied().map(round).collect();
-                let data = TensorData::new(values, [rows, columns]);
-                let table = Tensor::<CubeBackend<R, f32, i32, u32>, 2>::from_data(data, device);
-                table.into_primitive().tensor()
-            };
-            let pass = Pass::new(&card, &sent, (to(&l), to(&f)), 1e-10, precision);
-            let (likelihood, of_terms) = pass.by_terms();
-            let back = |table: CubeTensor<R>| {
-                let bytes = into_contiguous(table);
-                card.client.read_one(bytes.handle).unwrap().to_vec()
-            };
-            [likelihood, of_terms, pass.by_documents()].map(back)
-        };
-        assert!(
-            sums(|value| value, Precision::Bf16) == sums(rounded, Precision::F32),
-            "{case:?}"
-        );
-    }
-}
-
-#[test]
-fn the_kernels_round_to_bf16() {
-    if software::there() {
-        bf16_is_rounded_f32::<Software>(&Processor);
-    }
-}
-
-#[test]
-fn the_kernels_round_to_bf16_on_a_card() {
-    match cuda::find() {
-        Ok(_) => bf16_is_rounded_f32::<CudaRuntime>(&CudaDevice::new(0)),
-        Err(missing) => eprintln!("SKIPPED: {missing}"),
-    }
-}
-
 /// What a short fit with one operation for the loss comes to: losses, L and F.
 fn fit<B: Slopes>(
     device: &B::Device,
@@ -499,66 +432,5 @@ fn a_fit_on_a_card_is_that_on_the_cpu() {
     match cuda::find() {
         Ok(_) => fits_agree::<Cuda>(&CudaDevice::new(0)),
         Err(missing) => eprintln!("SKIPPED: {missing}"),
-    }
-}
-
-/// Counts in several pieces, dense and sparse.
-#[test]
-fn held_counts_are_gathered_from_all_pieces() {
-    if !software::there() {
-        return;
-    }
-    let (documents, terms) = (23, 37);
-    let values: Vec<u8> = (0..documents * terms).map(|at| (at % 251) as u8).collect();
-    let counts = Counts::dense(documents, terms, values.clone()).unwrap();
-    let client = Software::client(&Processor);
-    let to = (&client, &Processor);
-    let chosen = [22, 0, 7, 8, 1, 21, 7];
-    let stride = terms.div_ceil(4) * 4;
-    for piece in [1, stride, 3 * stride, 8 * stride, 1 << 20] {
-        let held = Held::new::<Software>(to, &counts, piece).unwrap();
-        let Sent::Dense(Dense { words, .. }) = held.gather::<Software>(to, &chosen).unwrap() else {
-            panic!("dense counts are sent as such");
-        };
-        let bytes = client.read_one(words).unwrap();
-        for (row, document) in bytes.chunks(stride).zip(chosen) {
-            assert_eq!(
-                row[..terms],
-                values[document * terms..(document + 1) * terms]
-            );
-            assert!(row[terms..].iter().all(|padding| *padding == 0));
-        }
-    }
-    // Documents of 0 to 6 counts.
-    let lengths: Vec<usize> = (0..documents).map(|document| document * 3 % 7).collect();
-    let mut starts = vec![0u64];
-    let (mut columns, mut values) = (Vec::new(), Vec::new());
-    for (document, length) in lengths.iter().enumerate() {
-        columns.extend((0..*length).map(|at| (at * 5 + document % 5) as u32));
-        values.extend((0..*length).map(|at| (1 + document * 10 + at) as f32));
-        starts.push(columns.len() as u64);
-    }
-    let (all_columns, all_values) = (columns.clone(), values.clone());
-    let counts = Counts::csr(documents, terms, starts.clone(), columns, values).unwrap();
-    let expected = |document: usize| starts[document] as usize..starts[document + 1] as usize;
-    for piece in [1, 16, 100, 1 << 20] {
-        let held = Held::new::<Software>(to, &counts, piece).unwrap();
-        let Sent::Sparse(sent) = held.gather::<Software>(to, &chosen).unwrap() else {
-            panic!("sparse counts are sent as such");
-        };
-        let read = |handle: &Handle| client.read_one(handle.clone()).unwrap();
-        let [begins, columns] = [&sent.starts, &sent.columns].map(|handle| -> Vec<u32> {
-            let bytes = read(handle);
-            let words = bytes.as_chunks::<4>().0.iter();
-            words.map(|word| u32::from_ne_bytes(*word)).collect()
-        });
-        let bytes = read(&sent.counts);
-        let counts = bytes.as_chunks::<4>().0.iter();
-        let counts: Vec<f32> = counts.map(|word| f32::from_ne_bytes(*word)).collect();
-        for (number, document) in chosen.into_iter().enumerate() {
-            let ours = begins[number] as usize..begins[number + 1] as usize;
-            assert_eq!(columns[ours.clone()], all_columns[expected(document)]);
-            assert_eq!(counts[ours], all_values[expected(document)]);
-        }
     }
 }
