@@ -28,7 +28,7 @@ pub use report::Report;
 
 use std::ffi::{CStr, c_void};
 
-/// What the driver that this process has loaded has seen; `None` where none is loaded.
+/// What the driver that this process finds has seen; `None` where it finds another, or none.
 pub fn report() -> Option<Report> {
     let ask: unsafe extern "C" fn(*mut Report) = of_driver(c"cardless_report")?;
     let mut report = Report::default();
@@ -46,13 +46,12 @@ pub fn others_take(bytes: u64, after: u64) {
     }
 }
 
-/// A function of the loaded driver.
+/// A function of the driver that this process finds.
 fn of_driver<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: both names are C strings; a library is only found if it is loaded already. `F` is the function's type, as
-    // both callers are of the same source.
+    // SAFETY: both names are C strings; and `F` is the function's type, as both callers are of the same source.
     unsafe {
-        let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD);
+        let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW);
         let address = match library.is_null() {
             true => library,
             false => libc::dlsym(library, name.as_ptr()),
