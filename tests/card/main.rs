@@ -1,0 +1,5 @@
+//! The path of a CUDA card from end to end, on a driver without a card: all but the arithmetic of the kernels, which the
+//! tests beside them check on another runtime.
+
+mod fits;
+mod machine;

@@ -1,0 +1,85 @@
+//! All that the library knows, behind one lock.
+
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::launch::Signature;
+use crate::memory::Memory;
+use crate::report::Report;
+use crate::settings::Settings;
+
+pub struct State {
+    pub settings: Settings,
+    pub memory: Memory,
+    pub clock: Clock,
+    pub report: Report,
+    /// What was loaded; its place, counted from one, is its handle.
+    pub kernels: Vec<Signature>,
+}
+
+/// Results of the driver's functions (`CUresult`).
+pub type Status = i32;
+pub const SUCCESS: Status = 0;
+pub const INVALID_VALUE: Status = 1;
+pub const OUT_OF_MEMORY: Status = 2;
+pub const NO_DEVICE: Status = 100;
+pub const INVALID_DEVICE: Status = 101;
+pub const NO_BINARY_FOR_GPU: Status = 209;
+pub const INVALID_HANDLE: Status = 400;
+pub const NOT_FOUND: Status = 500;
+pub const NOT_READY: Status = 600;
+pub const ILLEGAL_ADDRESS: Status = 700;
+
+static STATE: LazyLock<Mutex<State>> = LazyLock::new(|| {
+    // SAFETY: a function without arguments, which stays loaded as long as the process.
+    unsafe { libc::atexit(at_exit) };
+    let settings = Settings::read();
+    Mutex::new(State {
+        memory: Memory::new(settings.memory, settings.taken),
+        clock: Clock::new(settings.bus),
+        report: Report::default(),
+        kernels: Vec::new(),
+        settings,
+    })
+});
+
+pub fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+extern "C" fn at_exit() {
+    if let Some(path) = std::env::var_os("CARDLESS_REPORT") {
+        let _ = std::fs::write(path, state().report.text());
+    }
+}
+
+impl State {
+    /// A call that no driver would have taken.
+    pub fn wrong(&mut self, what: &str) -> Status {
+        self.report.wrong += 1;
+        eprintln!("cardless: {what}");
+        ILLEGAL_ADDRESS
+    }
+
+    /// What the report says of memory.
+    pub fn tally(&mut self) {
+        let (report, memory) = (&mut self.report, &self.memory);
+        report.memory = memory.held as u64;
+        report.memory_peak = report.memory_peak.max(report.memory);
+        report.pinned = memory.pinned_bytes as u64;
+        report.pinned_peak = report.pinned_peak.max(report.pinned);
+    }
+}
+
+/// Sleeps until a time on the clock, without the lock.
+pub fn sleep_until(mut state: MutexGuard<'static, State>, end: f64) -> Status {
+    let seconds = end - state.clock.now();
+    if seconds > 0.0 {
+        state.report.waits += 1;
+        state.report.waited_microseconds += (1e6 * seconds) as u64;
+        drop(state);
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+    }
+    SUCCESS
+}
