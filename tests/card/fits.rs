@@ -1,7 +1,9 @@
 //! Fits of every kind, from the plan to L and F. Kernels do nothing here, so what a fit has learned means nothing.
 
 use cardless::report;
-use topicbook::{Budget, CountValue, Counts, Device, Fit, Optimizer, TopicModel};
+use topicbook::{
+    Budget, CountValue, Counts, Device, Fit, Optimizer, Precision, Solver, TopicModel,
+};
 
 use crate::machine::Machine;
 
@@ -93,6 +95,44 @@ fn counts_of_every_dtype_lie_on_the_card_as_they_are_stored() {
 }
 
 #[test]
+fn sparse_counts_lie_on_the_card_too() {
+    let report = Machine::default().run("fits::sparse_counts_lie_on_the_card_too", || {
+        for precision in [Precision::F32, Precision::Bf16] {
+            let counts = sparse(DOCUMENTS, TERMS, 100);
+            let (to, _, fit) = moved(|| model().precision(precision).fit(&counts).unwrap());
+            is_whole(&fit);
+            let stored = (8 * DOCUMENTS * 100) as u64;
+            let tables = (3 * 4 * TOPICS * (DOCUMENTS + TERMS)) as u64;
+            assert!(
+                (stored..stored + tables + (1 << 20)).contains(&to),
+                "{to} of {stored}"
+            );
+        }
+    });
+    assert!(report.is_none_or(|report| report.launches > 0 && report.refused == 0));
+}
+
+#[test]
+fn expectation_maximisation_has_its_sums_made_there() {
+    let test = "fits::expectation_maximisation_has_its_sums_made_there";
+    let report = Machine::default().run(test, || {
+        for (counts, stored) in [
+            (dense(DOCUMENTS, TERMS, |value| value), DOCUMENTS * TERMS),
+            (sparse(DOCUMENTS, TERMS, 100), 8 * DOCUMENTS * 100),
+        ] {
+            let em = model().solver(Solver::Em);
+            let plan = em.plan(&counts).unwrap();
+            assert!(plan.peak_vram().is_some(), "{plan}");
+            let (to, from, fit) = moved(|| plan.fit().unwrap());
+            assert_eq!(fit.l().shape(), (DOCUMENTS, TOPICS));
+            assert!(to > stored as u64, "{to} of {stored}");
+            assert!(from > (4 * TOPICS * (DOCUMENTS + TERMS)) as u64, "{from}");
+        }
+    });
+    assert!(report.is_none_or(|report| report.launches > 0 && report.refused == 0));
+}
+
+#[test]
 fn what_does_not_fit_on_the_card_is_sent() {
     let report = Machine::default().run("fits::what_does_not_fit_on_the_card_is_sent", || {
         let cases = [
@@ -106,8 +146,8 @@ fn what_does_not_fit_on_the_card_is_sent() {
                 "16 MiB",
                 4 * DOCUMENTS * TERMS,
             ),
-            // Sparse counts are always sent: column and count.
-            (sparse(DOCUMENTS, TERMS, 100), "16 MiB", 8 * DOCUMENTS * 100),
+            // Column and count.
+            (sparse(DOCUMENTS, TERMS, 100), "3 MiB", 8 * DOCUMENTS * 100),
         ];
         for (counts, budget, stored) in cases {
             let plan = model()

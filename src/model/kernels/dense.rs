@@ -42,13 +42,14 @@ pub(super) struct Tile {
 impl Tile {
     /// For sums of topics x terms. `large`: the runtime is CUDA.
     pub(super) fn by_terms(topics: usize, read: (Kind, Precision), large: bool) -> Self {
-        let terms = match topics {
-            ..=32 => 4,
-            33..=64 => 2,
-            65..=REGISTERS => 1,
-            _ => 2,
+        // Long kernels take the compiler long.
+        let (documents, terms) = match topics {
+            ..=32 => (8, 4),
+            33..=64 => (4, 2),
+            65..=REGISTERS => (4, 1),
+            _ => (8, 2),
         };
-        Self::new(topics, 8, terms, (topics * terms, large), read)
+        Self::new(topics, documents, terms, (topics * terms, large), read)
     }
 
     /// For sums of documents x topics.
@@ -60,6 +61,11 @@ impl Tile {
             _ => (4, 8),
         };
         Self::new(topics, documents, terms, (topics * documents, large), read)
+    }
+
+    /// Whether two neighbours are read at once: they lie in a word, and tiles begin at even terms.
+    fn in_pairs(self) -> bool {
+        self.precision == Precision::Bf16 && self.terms.is_multiple_of(2)
     }
 
     fn new(
@@ -124,20 +130,24 @@ pub(super) fn by_terms(
     for at in 0..comptime!(tile.topics * tile.terms) {
         kept[at] = 0.0;
     }
+    let mut rows = Array::<usize>::new(height);
+    let mut columns = Array::<usize>::new(width);
+    places_of_terms(first, sizes, &mut columns, tile);
     let mut likelihood = 0.0f32;
     let mut document = start;
     while document < end {
-        rates(l, f, document, first, sizes, &mut shares, tile);
+        places_of_weights(l, document, sizes, &mut rows, tile);
+        rates(l, f, &rows, &columns, &mut shares, tile);
         likelihood += to_shares(words, document, first, end, sizes, &mut shares, tile);
         #[unroll(tile.unroll)]
         for topic in 0..topics {
             #[unroll]
             for row in 0..height {
-                let from = weight_at(l, document + row, sizes);
-                let weight = entry(l, from, topic, tile.precision);
+                let weight = entry(l, rows[row], topic, tile.precision);
                 #[unroll]
                 for column in 0..width {
-                    kept[topic * width + column] += weight * shares[row * width + column];
+                    let at = topic * width + column;
+                    kept[at] = fma(weight, shares[row * width + column], kept[at]);
                 }
             }
         }
@@ -186,9 +196,14 @@ pub(super) fn by_documents(
     for at in 0..kept_of_one {
         kept[at] = 0.0;
     }
+    let mut rows = Array::<usize>::new(height);
+    let mut columns = Array::<usize>::new(width);
+    places_of_weights(l, document, sizes, &mut rows, tile);
+    let row_of_f = f.stride(0);
     let mut first = start + UNIT_POS as usize * width;
     while first < end {
-        rates(l, f, document, first, sizes, &mut shares, tile);
+        places_of_terms(first, sizes, &mut columns, tile);
+        rates(l, f, &rows, &columns, &mut shares, tile);
         to_shares(
             words,
             document,
@@ -200,12 +215,13 @@ pub(super) fn by_documents(
         );
         #[unroll(tile.unroll)]
         for topic in 0..topics {
-            read_terms(f, topic, first, sizes, &mut values, tile);
+            read_terms(f, topic * row_of_f, &columns, &mut values, tile);
             #[unroll]
             for column in 0..width {
                 #[unroll]
                 for row in 0..height {
-                    kept[row * topics + topic] += values[column] * shares[row * width + column];
+                    let at = row * topics + topic;
+                    kept[at] = fma(values[column], shares[row * width + column], kept[at]);
                 }
             }
         }
@@ -248,49 +264,75 @@ fn least(one: usize, other: usize) -> usize {
     select(one < other, one, other)
 }
 
-/// Where a document's row of weights begins; past the last document, that one's.
+/// Where the rows of weights of a tile's documents begin; past the last document, that one's.
 #[cube]
-fn weight_at(l: &Tensor<u32>, document: usize, sizes: &Sizes) -> usize {
-    least(document, sizes.documents - 1) * l.stride(0)
-}
-
-/// A tile's entries of a row of F, from the term `first` on; past the last term, that one's, or zeros.
-#[cube]
-fn read_terms(
-    f: &Tensor<u32>,
-    topic: usize,
-    first: usize,
+fn places_of_weights(
+    l: &Tensor<u32>,
+    document: usize,
     sizes: &Sizes,
-    out: &mut Array<f32>,
+    rows: &mut Array<usize>,
     #[comptime] tile: Tile,
 ) {
-    let row = topic * f.stride(0);
-    if comptime!(tile.precision == Precision::Bf16 && tile.terms.is_multiple_of(2)) {
-        // Two of them in a word: tiles begin at even terms.
+    let row_of_l = l.stride(0);
+    #[unroll]
+    for row in 0..comptime!(tile.documents) {
+        rows[row] = least(document + row, sizes.documents - 1) * row_of_l;
+    }
+}
+
+/// Where a tile's terms are in a row of F, from the term `first` on; past the last term, where that one is.
+#[cube]
+fn places_of_terms(
+    first: usize,
+    sizes: &Sizes,
+    columns: &mut Array<usize>,
+    #[comptime] tile: Tile,
+) {
+    if comptime!(tile.in_pairs()) {
         let last = (sizes.terms - 1) / 2;
         #[unroll]
         for pair in 0..comptime!(tile.terms / 2) {
-            let word = f[row + least(first / 2 + pair, last)];
+            columns[pair] = least(first / 2 + pair, last);
+        }
+    } else {
+        #[unroll]
+        for column in 0..comptime!(tile.terms) {
+            columns[column] = least(first + column, sizes.terms - 1);
+        }
+    }
+}
+
+/// A tile's entries of the row of F that begins at word `row`.
+#[cube]
+fn read_terms(
+    f: &Tensor<u32>,
+    row: usize,
+    columns: &Array<usize>,
+    out: &mut Array<f32>,
+    #[comptime] tile: Tile,
+) {
+    if comptime!(tile.in_pairs()) {
+        #[unroll]
+        for pair in 0..comptime!(tile.terms / 2) {
+            let word = f[row + columns[pair]];
             out[2 * pair] = f32::reinterpret(word << 16);
             out[2 * pair + 1] = f32::reinterpret(word & 0xffff_0000u32);
         }
     } else {
         #[unroll]
         for column in 0..comptime!(tile.terms) {
-            let term = least(first + column, sizes.terms - 1);
-            out[column] = entry(f, row, term, tile.precision);
+            out[column] = entry(f, row, columns[column], tile.precision);
         }
     }
 }
 
-/// The rates of a tile that begins with this document and this term.
+/// The rates of a tile.
 #[cube]
 fn rates(
     l: &Tensor<u32>,
     f: &Tensor<u32>,
-    document: usize,
-    first: usize,
-    sizes: &Sizes,
+    rows: &Array<usize>,
+    columns: &Array<usize>,
     out: &mut Array<f32>,
     #[comptime] tile: Tile,
 ) {
@@ -301,15 +343,16 @@ fn rates(
     for at in 0..comptime!(tile.documents * tile.terms) {
         out[at] = 0.0;
     }
+    let row_of_f = f.stride(0);
     for topic in 0..comptime!(tile.topics) {
-        read_terms(f, topic, first, sizes, &mut values, tile);
+        read_terms(f, topic * row_of_f, columns, &mut values, tile);
         #[unroll]
         for row in 0..height {
-            let from = weight_at(l, document + row, sizes);
-            let weight = entry(l, from, topic, tile.precision);
+            let weight = entry(l, rows[row], topic, tile.precision);
             #[unroll]
             for column in 0..width {
-                out[row * width + column] += weight * values[column];
+                let at = row * width + column;
+                out[at] = fma(weight, values[column], out[at]);
             }
         }
     }
@@ -326,52 +369,50 @@ fn to_shares(
     tile_of: &mut Array<f32>,
     #[comptime] tile: Tile,
 ) -> f32 {
-    let width = comptime!(tile.terms);
+    let in_word = comptime!(tile.kind.in_word());
+    // Of the tile's terms: how many lie in one word, and how many words that makes.
+    let together = comptime!(least_of(tile.terms, tile.kind.in_word()));
+    let first_word = first / in_word;
     let mut likelihood = 0.0f32;
     #[unroll]
     for row in 0..comptime!(tile.documents) {
+        let start = (document + row) * sizes.stride;
         #[unroll]
-        for column in 0..width {
-            let at = comptime!(row * tile.terms + column);
-            let mut counted = 0.0f32;
-            if document + row < end && first + column < sizes.terms {
-                counted = count(
-                    words,
-                    (document + row) * sizes.stride,
-                    first,
-                    column,
-                    tile.kind,
-                );
+        for turn in 0..comptime!(tile.terms / together) {
+            let mut word = 0u32;
+            // Words are filled up with zeros.
+            if document + row < end && first_word + turn < sizes.stride {
+                word = words[start + first_word + turn];
             }
-            let rate = tile_of[at];
-            // The logarithm is cut off below, and its slope with it.
-            let held = select(rate > sizes.smallest, rate, sizes.smallest);
-            likelihood += counted * held.ln();
-            tile_of[at] = select(rate < sizes.smallest, 0.0, counted / held);
+            #[unroll]
+            for next in 0..together {
+                let counted = count(word, first % in_word + next, tile.kind);
+                let at = row * comptime!(tile.terms) + turn * together + next;
+                let rate = tile_of[at];
+                // The logarithm is cut off below, and its slope with it.
+                let held = select(rate > sizes.smallest, rate, sizes.smallest);
+                likelihood += counted * held.ln();
+                tile_of[at] = select(rate < sizes.smallest, 0.0, counted / held);
+            }
         }
     }
     likelihood
 }
 
-/// The count of term `first + next` in the row that begins at word `row`. `first` is a multiple of the tile's terms.
+const fn least_of(one: usize, other: usize) -> usize {
+    if one < other { one } else { other }
+}
+
+/// The count at this place of a word.
 #[cube]
-fn count(
-    words: &Array<u32>,
-    row: usize,
-    first: usize,
-    #[comptime] next: usize,
-    #[comptime] kind: Kind,
-) -> f32 {
-    let in_word = comptime!(kind.in_word());
-    let term = first + next;
-    let word = words[row + term / in_word];
+fn count(word: u32, place: usize, #[comptime] kind: Kind) -> f32 {
     if comptime!(kind == Kind::F32) {
         f32::reinterpret(word)
     } else if comptime!(kind == Kind::U32) {
         f32::cast_from(word)
     } else {
         let bits = comptime!(32 / kind.in_word() as u32);
-        let shift = (term % in_word) as u32 * bits;
+        let shift = place as u32 * bits;
         f32::cast_from((word >> shift) & comptime!((1u32 << (32 / kind.in_word() as u32)) - 1))
     }
 }

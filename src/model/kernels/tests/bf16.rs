@@ -141,7 +141,8 @@ fn a_fit_in_bf16_is_as_good() {
         .seed(3);
     let counts = counts.generate().unwrap().counts();
     let settings = Settings {
-        epochs: 60,
+        batch_size: 50,
+        epochs: 40,
         ..Settings::new(4)
     };
     let [exact, half] = scores(&counts, &settings);
