@@ -25,7 +25,7 @@ pub(super) fn entry(
     } else {
         let word = table[row + column / 2];
         // The first of two lies in the lower half. A bf16 is the upper half of an f32.
-        f32::reinterpret(select(column % 2 == 0, word << 16, word & 0xffff_0000u32))
+        f32::reinterpret(select(column & 1 == 0, word << 16, word & 0xffff_0000u32))
     }
 }
 
