@@ -56,12 +56,8 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
             // Cold: nothing of it in the page cache.
             advise(&handle, libc::POSIX_FADV_DONTNEED);
         }
-        let group = match Cgroup::new(LIMIT) {
-            Ok(group) => group,
-            Err(reason) => {
-                eprintln!("skipped: {reason}");
-                return false;
-            }
+        let Some(group) = Cgroup::or_skip(LIMIT) else {
+            return false;
         };
         eprintln!("{what}, {file}");
         let mut result = json_of(&group.run(program).unwrap());
