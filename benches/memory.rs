@@ -16,6 +16,8 @@ mod cgroup;
 mod few_terms;
 #[path = "support/memory_record.rs"]
 mod memory_record;
+#[path = "support/record.rs"]
+mod record;
 #[path = "support/watch.rs"]
 mod watch;
 #[path = "support/words.rs"]

@@ -7,6 +7,8 @@
 
 #[path = "support/few_terms.rs"]
 mod few_terms;
+#[path = "support/record.rs"]
+mod record;
 #[path = "support/words.rs"]
 mod words;
 
@@ -22,20 +24,15 @@ use few_terms::{TERMS, few_terms};
 const LARGEST: usize = 3 << 30;
 fn main() -> Result<()> {
     match words::words().as_slice() {
-        [folder] => record(Path::new(folder)),
+        [folder] => measure(Path::new(folder)),
         // `cargo test` without arguments has nothing to measure.
         _ => Ok(()),
     }
 }
 
-fn record(folder: &Path) -> Result<()> {
+fn measure(folder: &Path) -> Result<()> {
     let record = json!({ "batch_size": 16, "terms": TERMS, "optimizers": optimizers()? });
-    let write = |name: &str, text: String| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    };
-    write("optimizers.md", markdown(&record));
-    write("optimizers.json", format!("{record:#}\n"));
+    record::write(folder, "optimizers", &record, &markdown(&record));
     Ok(())
 }
 

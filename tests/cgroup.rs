@@ -34,12 +34,8 @@ fn inside() {
 
 /// Does a piece of work in a cgroup; says so where there can be none.
 fn within_limit(work: &str, folder: &Path) {
-    let group = match Cgroup::new(LIMIT) {
-        Ok(group) => group,
-        Err(reason) => {
-            println!("SKIPPED: {reason}");
-            return;
-        }
+    let Some(group) = Cgroup::or_skip(LIMIT) else {
+        return;
     };
     let output = group
         .run(

@@ -301,7 +301,8 @@ fn neighbour() {
 }
 
 const LIMIT: u64 = 512 << 20;
-const NEIGHBOUR: usize = 440 << 20;
+/// What it leaves is less than a fit takes notice of (64 MiB), however little the fit itself holds.
+const NEIGHBOUR: usize = 456 << 20;
 
 /// Fits in the background while the neighbour takes what was free.
 #[test]
@@ -332,12 +333,8 @@ fn crowded() {
 
 #[test]
 fn a_neighbour_that_takes_memory_is_named_and_the_fit_goes_on() {
-    let group = match Cgroup::new(LIMIT) {
-        Ok(group) => group,
-        Err(reason) => {
-            println!("SKIPPED: {reason}");
-            return;
-        }
+    let Some(group) = Cgroup::or_skip(LIMIT) else {
+        return;
     };
     let output = group
         .run(Command::new(std::env::current_exe().unwrap()).args([

@@ -1,11 +1,14 @@
 //! Documents drawn with replacement into files, and what becomes of a file that cannot be finished.
 
+#[path = "support/rows.rs"]
+mod rows;
 mod support;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rows::rows;
 use topicbook::{Counts, Dtype, ErrorKind};
 
 const DOCUMENTS: usize = 37;
@@ -20,15 +23,6 @@ fn source() -> Counts {
         row[4 + document % 7] = 3;
     }
     Counts::dense(DOCUMENTS, TERMS, values).unwrap()
-}
-
-fn rows(counts: &Counts) -> Vec<f32> {
-    let (documents, terms) = counts.shape();
-    let mut rows = vec![0.0; documents * terms];
-    counts
-        .fill_rows(&(0..documents).collect::<Vec<_>>(), &mut rows)
-        .unwrap();
-    rows
 }
 
 /// The same counts in memory and in files: what a row is must not depend on where it lies.

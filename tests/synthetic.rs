@@ -1,17 +1,11 @@
 //! The generator against its law, against NumPy's, and against itself.
 
+#[path = "support/rows.rs"]
+mod rows;
 mod support;
 
-use topicbook::{Corpus, Counts, Dtype, ErrorKind, Layout, Synthetic};
-
-fn rows(counts: &Counts) -> Vec<f32> {
-    let (documents, terms) = counts.shape();
-    let mut rows = vec![0.0; documents * terms];
-    counts
-        .fill_rows(&(0..documents).collect::<Vec<_>>(), &mut rows)
-        .unwrap();
-    rows
-}
+use rows::rows;
+use topicbook::{Corpus, Dtype, ErrorKind, Layout, Synthetic};
 
 /// The expected counts, a L F, of a corpus.
 fn expected(corpus: &Corpus, length: f64) -> Vec<f64> {

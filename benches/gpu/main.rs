@@ -10,6 +10,8 @@
 //! ```
 //! All but the first print one JSON line; `record` runs them in processes of their own, so that no pool is left behind.
 
+#[path = "../support/record.rs"]
+mod common;
 #[path = "../support/few_terms.rs"]
 mod few_terms;
 mod page;

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, exit};
+use std::process::{Command, exit};
 
 use serde_json::{Map, Value, json};
 use topicbook::{Device, Result, doctor};
 
+use crate::common::{self, json_of};
 use crate::page;
 
 /// What is asked for: documents, terms, topics, and what a card may take.
@@ -219,12 +220,7 @@ pub fn record(folder: &Path, words: &[&str]) -> Result<()> {
         "batch": sizes.batch,
         "rows": rows.rows,
     });
-    let write = |name: &str, text: String| {
-        let path = folder.join(name);
-        fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    };
-    write("gpu.json", format!("{record:#}\n"));
-    write("gpu.md", page::markdown(&record));
+    common::write(folder, "gpu", &record, &page::markdown(&record));
     let _ = fs::remove_dir_all(&data);
     let short = page::shortcomings(&record);
     if !short.is_empty() {
@@ -268,12 +264,6 @@ fn free_disk(folder: &Path) -> Option<usize> {
 
 /// The machine as the library and the driver see it.
 fn machine() -> Value {
-    let field = |path: &str, name: &str| {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with(name));
-        let value = line.and_then(|line| line.split_once(':'));
-        value.map_or(String::new(), |(_, value)| value.trim().to_string())
-    };
     let driver = Command::new("nvidia-smi")
         .args([
             "--query-gpu=name,memory.total,driver_version,pcie.link.gen.current,pcie.link.width.current,power.limit",
@@ -283,24 +273,8 @@ fn machine() -> Value {
     let driver = driver.map_or(String::new(), |output| {
         String::from_utf8_lossy(&output.stdout).trim().to_string()
     });
-    json!({
-        "processor": field("/proc/cpuinfo", "model name"),
-        "threads": std::thread::available_parallelism().map_or(0, usize::from),
-        "memory": field("/proc/meminfo", "MemTotal"),
-        "card, memory, driver, PCIe generation and width, power limit": driver,
-        "doctor": doctor().to_string(),
-        "topicbook": env!("CARGO_PKG_VERSION"),
-    })
-}
-
-fn json_of(output: &Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().last();
-    match line.and_then(|line| serde_json::from_str(line).ok()) {
-        Some(json) if output.status.success() => json,
-        _ => json!({
-            "failed": output.status.to_string(),
-            "says": String::from_utf8_lossy(&output.stderr).trim(),
-        }),
-    }
+    let mut machine = common::machine();
+    machine["card, memory, driver, PCIe generation and width, power limit"] = json!(driver);
+    machine["doctor"] = json!(doctor().to_string());
+    machine
 }

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use topicbook::Result;
 
 use crate::cgroup::Cgroup;
+use crate::record::{self, json_of};
 
 /// 8 GB as dense f32.
 const SHAPE: [&str; 4] = ["20000", "100000", "20", "1000"];
@@ -47,7 +48,7 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
     if !folder.join("X_small.npy").is_file() {
         eprintln!("generating {place}");
         let words = [&["generate", place], &SHAPE[..]].concat();
-        eprintln!("  {}", json_of(ours(&words).output().unwrap()));
+        eprintln!("  {}", json_of(&ours(&words).output().unwrap()));
     }
     let mut run = |what: &str, file: &str, program: &mut Command| {
         if let Ok(handle) = File::open(folder.join(file)) {
@@ -55,15 +56,11 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
             // Cold: nothing of it in the page cache.
             advise(&handle, libc::POSIX_FADV_DONTNEED);
         }
-        let group = match Cgroup::new(LIMIT) {
-            Ok(group) => group,
-            Err(reason) => {
-                eprintln!("skipped: {reason}");
-                return false;
-            }
+        let Some(group) = Cgroup::or_skip(LIMIT) else {
+            return false;
         };
         eprintln!("{what}, {file}");
-        let mut result = json_of(group.run(program).unwrap());
+        let mut result = json_of(&group.run(program).unwrap());
         result["cgroup_peak"] = json!(group.largest_use());
         eprintln!("  {result}");
         rows.push(json!({ "what": what, "file": file, "result": result }));
@@ -113,42 +110,20 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
 fn save(rows: &[Value]) {
     let record = json!({ "machine": machine(), "limit": LIMIT, "shape": SHAPE, "rows": rows });
     let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches");
-    fs::write(benches.join("memory.json"), format!("{record:#}\n")).unwrap();
-    fs::write(benches.join("memory.md"), markdown(&record)).unwrap();
+    record::write(&benches, "memory", &record, &markdown(&record));
 }
 
+/// The machine, and what limits are made of.
 fn machine() -> Value {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let field = |path: &str, name: &str| {
-        let text = read(path);
-        let line = text.lines().find(|line| line.starts_with(name));
-        let value = line.and_then(|line| line.split_once(':'));
-        value.map_or(String::new(), |(_, value)| value.trim().to_string())
-    };
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let version = match Path::new("/sys/fs/cgroup/memory").is_dir() {
         true => 1,
         false => 2,
     };
-    json!({
-        "processor": field("/proc/cpuinfo", "model name"),
-        "threads": std::thread::available_parallelism().map_or(0, usize::from),
-        "memory": field("/proc/meminfo", "MemTotal"),
-        "kernel": read("/proc/sys/kernel/osrelease").trim(),
-        "cgroup": version,
-        "topicbook": env!("CARGO_PKG_VERSION"),
-    })
-}
-
-fn json_of(output: Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().last();
-    match line.and_then(|line| serde_json::from_str(line).ok()) {
-        Some(json) if output.status.success() => json,
-        _ => json!({
-            "failed": output.status.to_string(),
-            "says": String::from_utf8_lossy(&output.stderr),
-        }),
-    }
+    let mut machine = record::machine();
+    machine["kernel"] = json!(kernel.trim());
+    machine["cgroup"] = json!(version);
+    machine
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {

@@ -42,7 +42,7 @@ impl Watch {
         let seen = self.thread.join().unwrap();
         record["peak_anonymous"] = json!(seen.anonymous);
         record["monitor_cpu_seconds"] = json!(seen.monitor);
-        record["cpu_seconds"] = json!(cpu_seconds());
+        record["cpu_seconds"] = json!(crate::record::cpu_seconds());
     }
 }
 
@@ -71,14 +71,4 @@ fn monitor_seconds() -> f64 {
         })
         .fold(0.0, f64::max)
         / 1e9
-}
-
-/// In the program and in the system.
-fn cpu_seconds() -> [f64; 2] {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let ticks: Vec<f64> = stat
-        .split_whitespace()
-        .map(|field| field.parse().unwrap_or(0.0))
-        .collect();
-    [13, 14].map(|at| ticks.get(at).copied().unwrap_or(0.0) / 100.0)
 }

@@ -22,8 +22,14 @@ const ONE: [&str; 3] = [
 const TWO: [&str; 3] = ["memory.max", "memory.peak", "cgroup.procs"];
 
 impl Cgroup {
-    /// A cgroup with a limit of memory, or the reason why there can be none on this machine.
-    pub fn new(limit: u64) -> Result<Self, String> {
+    /// A cgroup with a limit of memory. Says why where there can be none on this machine: what needs it is skipped.
+    pub fn or_skip(limit: u64) -> Option<Self> {
+        Self::new(limit)
+            .inspect_err(|reason| eprintln!("SKIPPED: {reason}"))
+            .ok()
+    }
+
+    fn new(limit: u64) -> Result<Self, String> {
         let (parent, names) = if Path::new("/sys/fs/cgroup/memory").is_dir() {
             ("/sys/fs/cgroup/memory", &ONE)
         } else {

@@ -95,6 +95,19 @@ pub fn precision(places: &Places) -> Result<()> {
         ))
 }
 
+/// Which learning rates go with which batch size, on drawn counts and, where they are there, the NIPS papers.
+pub fn batches(places: &Places) -> Result<()> {
+    let nips = places.root.join("../shared/data/nips.npz");
+    let mut bench = ours(places, "batches");
+    bench.arg("--").arg(places.root.join("benches"));
+    // A fit on each thread is quicker than all threads on one fit.
+    bench.env("RAYON_NUM_THREADS", "1");
+    if nips.is_file() {
+        bench.arg(nips);
+    }
+    run(&mut bench)
+}
+
 /// Our side of a comparison: Cargo starts it, because it knows where the shared libraries are.
 fn ours(places: &Places, bench: &str) -> Command {
     let mut cargo = command("cargo");
