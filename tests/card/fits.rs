@@ -106,8 +106,8 @@ fn what_does_not_fit_on_the_card_is_sent() {
                 "16 MiB",
                 4 * DOCUMENTS * TERMS,
             ),
-            // Sparse counts are always sent: column and count.
-            (sparse(DOCUMENTS, TERMS, 100), "16 MiB", 8 * DOCUMENTS * 100),
+            // Column and count.
+            (sparse(DOCUMENTS, TERMS, 100), "3 MiB", 8 * DOCUMENTS * 100),
         ];
         for (counts, budget, stored) in cases {
             let plan = model()
