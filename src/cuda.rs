@@ -41,14 +41,13 @@ pub(crate) fn find() -> Found<Cuda> {
     if cards.is_empty() {
         return Err("the NVIDIA driver sees no card".into());
     }
-    let (driver, nvrtc) = (driver.version()?, nvrtc_version()?);
+    let compiler = Compiler::open()?;
+    let (driver, nvrtc) = (driver.version()?, compiler.version()?);
     check_versions(driver, nvrtc)?;
-    // The runtime looks for headers there, and ends the program where it does not know where to look.
-    if cubecl::cuda::install::cuda_path().is_none() {
-        return Err(
-            "NVIDIA's CUDA toolkit was not found: install it, or set CUDA_PATH to the folder with its `include`".into(),
-        );
+    for card in &cards {
+        compiler.check_card(card, nvrtc)?;
     }
+    check_headers()?;
     Ok(Cuda {
         driver,
         nvrtc,
@@ -65,6 +64,20 @@ fn check_versions(driver: Version, nvrtc: Version) -> Found<()> {
         "NVRTC {nvrtc} is newer than the CUDA {driver} that the NVIDIA driver runs: install NVRTC {driver} or older, or \
          a newer driver"
     ))
+}
+
+/// Every kernel includes a header of the toolkit. The runtime ends the program where it does not know where to look.
+fn check_headers() -> Found<()> {
+    const HEADER: &str = "include/cuda_runtime.h";
+    let remedy = "install the CUDA toolkit (its headers are enough), or set CUDA_PATH to the folder that has them";
+    match cubecl::cuda::install::cuda_path() {
+        None => Err(format!("NVIDIA's CUDA toolkit was not found: {remedy}")),
+        Some(folder) if !folder.join(HEADER).exists() => Err(format!(
+            "NVIDIA's CUDA toolkit in {} has no {HEADER}: {remedy}",
+            folder.display()
+        )),
+        Some(_) => Ok(()),
+    }
 }
 
 /// The driver's library, started.
@@ -160,25 +173,69 @@ fn check(status: c_int, what: &str) -> Found<()> {
     }
 }
 
-fn nvrtc_version() -> Found<Version> {
-    let library = open_library(&[
-        c"libnvrtc.so",
-        c"libnvrtc.so.13",
-        c"libnvrtc.so.12",
-        c"libnvrtc.so.11.2",
-    ])
-    .ok_or("NVRTC, CUDA's run-time compiler, was not found (libnvrtc)")?;
-    type Get = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
-    let (mut major, mut minor) = (0, 0);
-    // SAFETY: the signature of nvrtc.h; both pointers are valid for the call.
-    let status = unsafe {
-        function::<Get>(library, c"nvrtcVersion").ok_or("NVRTC has no nvrtcVersion")?(
-            &mut major, &mut minor,
-        )
-    };
-    match status {
-        0 => Ok(Version(major as u32, minor as u32)),
-        error => Err(format!("NVRTC does not tell its version (error {error})")),
+/// The run-time compiler's library.
+struct Compiler {
+    library: *mut c_void,
+}
+
+impl Compiler {
+    fn open() -> Found<Self> {
+        let library = open_library(&[
+            c"libnvrtc.so",
+            c"libnvrtc.so.13",
+            c"libnvrtc.so.12",
+            c"libnvrtc.so.11.2",
+        ])
+        .ok_or("NVRTC, CUDA's run-time compiler, was not found (libnvrtc)")?;
+        Ok(Self { library })
+    }
+
+    fn version(&self) -> Found<Version> {
+        type Get = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: the signature of nvrtc.h; both pointers are valid for the call.
+        let status = unsafe {
+            function::<Get>(self.library, c"nvrtcVersion").ok_or("NVRTC has no nvrtcVersion")?(
+                &mut major, &mut minor,
+            )
+        };
+        match status {
+            0 => Ok(Version(major as u32, minor as u32)),
+            error => Err(format!("NVRTC does not tell its version (error {error})")),
+        }
+    }
+
+    /// Refuses a card that this compiler has been made before, or no longer knows. One that does not say what it knows
+    /// is believed.
+    fn check_card(&self, card: &Card, version: Version) -> Found<()> {
+        type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type List = unsafe extern "C" fn(*mut c_int) -> c_int;
+        // SAFETY: the signatures of nvrtc.h; the list has as many numbers as was said.
+        let known = unsafe {
+            let (Some(count), Some(list)) = (
+                function::<Count>(self.library, c"nvrtcGetNumSupportedArchs"),
+                function::<List>(self.library, c"nvrtcGetSupportedArchs"),
+            ) else {
+                return Ok(());
+            };
+            let mut length = 0;
+            if count(&mut length) != 0 {
+                return Ok(());
+            }
+            let mut known = vec![0; length.max(0) as usize];
+            if list(known.as_mut_ptr()) != 0 {
+                return Ok(());
+            }
+            known
+        };
+        let Version(major, minor) = card.capability;
+        match known.contains(&((10 * major + minor) as c_int)) {
+            true => Ok(()),
+            false => Err(format!(
+                "NVRTC {version} does not compile for {} (compute capability {}): install another version of it",
+                card.name, card.capability
+            )),
+        }
     }
 }
 

@@ -63,10 +63,10 @@ fn every_row_runs_without_a_card() {
 
 #[test]
 fn goals_that_are_missed_are_named() {
-    let record = |seconds: f64, bus: f64, in_use: f64, last: u64, failed: Value| {
+    let record = |seconds: f64, bus: f64, reserved: f64, last: u64, failed: Value| {
         let row = json!({
             "documents": 100_000, "epoch_seconds": [9.0, seconds], "bus_seconds": bus,
-            "vram_predicted": 1.0e9, "vram_in_use_peak": in_use,
+            "vram_predicted": 1.0e9, "vram_reserved_peak": reserved,
         });
         json!({
             "small": false, "batch": 1024, "rows": {

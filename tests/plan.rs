@@ -381,8 +381,8 @@ fn a_budget_stands_for_a_card() {
     let (whole, learned) = (model.fit(corpus.counts()).unwrap(), parts.fit().unwrap());
     assert!((whole.loss() / learned.loss() - 1.0).abs() < 1e-6);
     let seen = learned.memory();
-    assert!(value(&seen, "VRAM in use", "budget, MiB") == 1.0);
-    assert!(value(&seen, "VRAM in use", "measured peak, MiB").is_nan());
+    assert!(value(&seen, "VRAM reserved", "budget, MiB") == 1.0);
+    assert!(value(&seen, "VRAM reserved", "measured peak, MiB").is_nan());
     assert!(learned.plot_memory().to_png().unwrap().len() > 1_000);
     assert_eq!(
         parts.table().get_column_names(),

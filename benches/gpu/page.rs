@@ -43,7 +43,7 @@ fn over_bus(row: &Value) -> Option<f64> {
 
 /// What was predicted of VRAM, over what was measured, less one.
 fn off(row: &Value) -> Option<f64> {
-    Some(row["vram_predicted"].as_f64()? / row["vram_in_use_peak"].as_f64()? - 1.0)
+    Some(row["vram_predicted"].as_f64()? / row["vram_reserved_peak"].as_f64()? - 1.0)
 }
 
 /// The row of counts in RAM that goals are about.

@@ -65,11 +65,15 @@ impl Profile {
             rows.push((&group, None, Some(self.log.peak.group)));
         }
         if let Some(goal) = self.vram {
-            let seen = self.log.peak.vram;
-            rows.push(("VRAM in use", Some(goal), (seen > 0).then_some(seen)));
-            if seen > 0 {
-                let reserved = self.log.peak.vram_reserved;
-                rows.push(("VRAM reserved", None, Some(reserved)));
+            let (in_use, reserved) = (self.log.peak.vram, self.log.peak.vram_reserved);
+            // What the allocator has taken is gone for others.
+            rows.push((
+                "VRAM reserved",
+                Some(goal),
+                (reserved > 0).then_some(reserved),
+            ));
+            if reserved > 0 {
+                rows.push(("VRAM in use", None, Some(in_use)));
             }
         }
         let mib = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
@@ -107,7 +111,7 @@ impl Profile {
         let mut panels = vec![anonymous, files(&self.log)];
         panels.extend(group(&self.log));
         if let Some(goal) = self.vram {
-            let panel = match self.log.peak.vram {
+            let panel = match self.log.peak.vram_reserved {
                 0 => MemoryPanel {
                     label: "VRAM: no card in this machine, so only the plan".into(),
                     curves: Vec::new(),

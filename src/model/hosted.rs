@@ -15,7 +15,7 @@ use super::optimizer::Optimizer;
 use super::precision::Precision;
 use super::settings::Settings;
 use super::slopes::tensor;
-use super::step::{State, Step, adamw, read, to_matrix};
+use super::step::{Losses, State, Step, adamw, to_matrix};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
@@ -34,7 +34,7 @@ pub(crate) struct HostedStep<B: Exchange> {
     held: Option<B::Held>,
     precision: Precision,
     under_way: Option<UnderWay<B>>,
-    losses: Vec<Tensor<B, 1>>,
+    losses: Losses<B>,
 }
 
 /// A batch whose rows of L have not moved yet.
@@ -84,7 +84,7 @@ impl<B: Exchange> HostedStep<B> {
             held: None,
             precision: settings.precision,
             under_way: None,
-            losses: Vec::new(),
+            losses: Losses::new(),
             device,
         })
     }
@@ -193,10 +193,7 @@ impl<B: Exchange> Step for HostedStep<B> {
 
     fn take_losses(&mut self) -> Result<Vec<f64>> {
         self.refresh()?;
-        if self.losses.is_empty() {
-            return Ok(Vec::new());
-        }
-        read(Tensor::cat(std::mem::take(&mut self.losses), 0))
+        self.losses.take()
     }
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {

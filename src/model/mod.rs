@@ -1,6 +1,7 @@
 //! The topic model: settings in, a fit out.
 
 mod background;
+mod card;
 mod checkpoint;
 mod exchange;
 mod fused;
@@ -31,7 +32,6 @@ mod train;
 mod watching;
 
 use std::borrow::Borrow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use burn::backend::Autodiff;
@@ -65,7 +65,6 @@ use crate::memory::{Handle, Profile};
 use crate::plan::Placement;
 use crate::terms::Terms;
 
-use background::panic_text;
 use checkpoint::{Earlier, Fingerprint, Keeper};
 use history::Recorder;
 use hosted::HostedStep;
@@ -500,19 +499,10 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
         .row("seed", settings.seed.to_string())
 }
 
-/// Does something on a device. The CUDA runtime reports exhausted memory and lost devices by panicking.
+/// Does something on a device.
 fn guarded<T>(device: Resolved, work: impl FnOnce() -> Result<T>) -> Result<T> {
     match device {
         Resolved::Cpu => work(),
-        Resolved::Cuda(card) => catch_unwind(AssertUnwindSafe(work))
-            .unwrap_or_else(|panic| Err(cuda_error(card, panic.as_ref()))),
+        Resolved::Cuda(card) => card::on_card(card, work),
     }
-}
-
-fn cuda_error(card: usize, panic: &(dyn std::any::Any + Send)) -> Error {
-    Error::new(
-        ErrorKind::Device,
-        format!("CUDA card {card} stopped: {}", panic_text(panic)),
-    )
-    .fix("use a smaller batch size or fewer topics if its memory is full, or Device::Cpu")
 }

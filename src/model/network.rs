@@ -33,11 +33,6 @@ impl<B: Backend> NeuralPoissonNmf<B> {
         let f = softmax(self.f.val(), 1);
         l.matmul(f)
     }
-
-    /// The learned L (documents x topics) and F (topics x terms); their rows sum to one.
-    pub(crate) fn normalised(&self) -> (Tensor<B, 2>, Tensor<B, 2>) {
-        (softmax(self.l.val(), 1), softmax(self.f.val(), 1))
-    }
 }
 
 /// The Poisson negative log-likelihood without its constant: the sum over the batch of rate - x log max(rate, 1e-10).

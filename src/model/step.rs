@@ -7,6 +7,7 @@ use burn::optim::{
     AdamW, AdamWConfig, AdamWState, AdaptiveMomentumState, GradientsAccumulator, GradientsParams,
     Optimizer,
 };
+use burn::tensor::activation::softmax;
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{Int, Tensor, TensorData};
 
@@ -80,7 +81,7 @@ pub(crate) struct TensorStep<B: AutodiffBackend, L> {
     /// Taken only while the optimiser, which consumes it, makes the next one.
     model: Option<NeuralPoissonNmf<B>>,
     optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
-    losses: Vec<Tensor<B::InnerBackend, 1>>,
+    losses: Losses<B::InnerBackend>,
     device: B::Device,
     micro_batch: usize,
     loss: L,
@@ -116,7 +117,7 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
         Self {
             model: Some(model),
             optimizer: optimizer.load_record(record),
-            losses: Vec::new(),
+            losses: Losses::new(),
             device,
             micro_batch: placement.micro_batch.max(1),
             loss: L::new(settings),
@@ -179,7 +180,9 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
                 None => loss,
             });
         }
-        self.losses.extend(total);
+        if let Some(total) = total {
+            self.losses.push(total);
+        }
         let Some(model) = self.model.take() else {
             return Err(Error::new(ErrorKind::Device, "an earlier step failed"));
         };
@@ -188,15 +191,15 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     }
 
     fn take_losses(&mut self) -> Result<Vec<f64>> {
-        if self.losses.is_empty() {
-            return Ok(Vec::new());
-        }
-        read(Tensor::cat(std::mem::take(&mut self.losses), 0))
+        self.losses.take()
     }
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
-        let (l, f) = self.model()?.normalised();
-        Ok((to_matrix(l.inner())?, to_matrix(f.inner())?))
+        // Outside of automatic differentiation, which would keep both tables until it is used again.
+        let model = self.model()?;
+        let table =
+            |parameter: &Param<Tensor<B, 2>>| to_matrix(softmax(parameter.val().inner(), 1));
+        Ok((table(&model.l)?, table(&model.f)?))
     }
 
     fn at_rest(&self) -> bool {
@@ -223,6 +226,48 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     }
 }
 
+/// The losses of steps, which stay on the device until they are asked for. Put together now and then: many tensors of one
+/// number make the device's allocator slow.
+pub(super) struct Losses<B: Backend> {
+    single: Vec<Tensor<B, 1>>,
+    together: Vec<Tensor<B, 1>>,
+}
+
+impl<B: Backend> Losses<B> {
+    const AT_MOST: usize = 256;
+
+    pub(super) fn new() -> Self {
+        Self {
+            single: Vec::new(),
+            together: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, loss: Tensor<B, 1>) {
+        self.single.push(loss);
+        if self.single.len() == Self::AT_MOST {
+            self.put_together();
+        }
+    }
+
+    fn put_together(&mut self) {
+        if !self.single.is_empty() {
+            let single = std::mem::take(&mut self.single);
+            self.together.push(Tensor::cat(single, 0));
+        }
+    }
+
+    /// All of them, in their order. Waits for the device.
+    pub(super) fn take(&mut self) -> Result<Vec<f64>> {
+        self.put_together();
+        let mut losses = Vec::new();
+        for some in self.together.drain(..) {
+            losses.extend(read(some)?);
+        }
+        Ok(losses)
+    }
+}
+
 /// Burn's AdamW with tinytopics' numbers.
 pub(super) fn adamw(settings: &Settings) -> AdamWConfig {
     AdamWConfig::new()
@@ -238,13 +283,23 @@ pub(crate) fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
         .collect())
 }
 
+/// Numbers that come back at once. A card's runtime takes pinned memory for them in pages, of up to a quarter of the card's
+/// own memory, and keeps it.
+const AT_ONCE: usize = 1 << 20;
+
 pub(crate) fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
     let [rows, columns] = tensor.dims();
-    Matrix::new(
-        rows,
-        columns,
-        values(tensor.try_into_data().map_err(device_error)?)?,
-    )
+    let some = (AT_ONCE / columns.max(1)).max(1);
+    if rows <= some {
+        let all = values(tensor.try_into_data().map_err(device_error)?)?;
+        return Matrix::new(rows, columns, all);
+    }
+    let mut all = Vec::with_capacity(rows * columns);
+    for first in (0..rows).step_by(some) {
+        let part = tensor.clone().slice(first..rows.min(first + some));
+        all.extend(values(part.try_into_data().map_err(device_error)?)?);
+    }
+    Matrix::new(rows, columns, all)
 }
 
 fn values(data: TensorData) -> Result<Vec<f32>> {

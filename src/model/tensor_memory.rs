@@ -8,6 +8,8 @@ use crate::plan::{Item, Lives, Shape, When};
 const BATCH_TABLES: u64 = 5;
 
 /// What lives on the card. `padded`: rows begin at the addresses that CUDA's runtime chooses.
+///
+/// Memory is used again for what has the same size, and for nothing else: all sizes that ever come are there at once.
 pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     let table = |rows: u64, columns: u64| table_bytes(rows, columns, padded);
     let l = match shape.l_on_host {
@@ -15,18 +17,12 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
         false => table(shape.documents, shape.topics),
     };
     let f = table(shape.topics, shape.terms);
-    let parts = shape.batch.div_ceil(shape.micro_batch);
     let mut items = vec![
         Item::card("L's table", When::Fit, l),
         Item::card("L's moments (AdamW)", When::Fit, 2 * l),
         Item::card("F's table", When::Fit, f),
         Item::card("F's moments (AdamW)", When::Fit, 2 * f),
         Item::card("gradients of L and F", When::Steps, l + f),
-        Item::card(
-            format!("X of {} documents, as stored", shape.micro_batch),
-            When::Steps,
-            kernels::bytes_of_counts(shape, shape.micro_batch),
-        ),
     ];
     if shape.l_on_host {
         items[4].what = "gradient of F".into();
@@ -40,24 +36,49 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
         let counts = kernels::bytes_of_counts(shape, shape.documents);
         items.push(Item::card("X, as stored", When::Fit, counts));
     }
-    // They take turns: what gradients are made from, the gradients of a part before they are added to those before it,
-    // and AdamW, which works in a gradient and one more table. Softmax and sums of F live beside the sums of slices; then
-    // beside what becomes of them.
-    let making = (2 * f + kernels::workspace(shape)).max(3 * f)
-        + BATCH_TABLES * table(shape.micro_batch, shape.topics);
-    let (making, adding) = match parts {
-        // They are not there yet.
-        1 => (making.saturating_sub(l + f), 0),
-        _ => (making, l + f),
+    let parts = parts(shape);
+    for &documents in &parts {
+        items.push(Item::card(
+            format!("X of {documents} documents, as stored"),
+            When::Steps,
+            kernels::bytes_of_counts(shape, documents),
+        ));
+    }
+    let of_part = |&micro_batch: &u64| {
+        let part = Shape {
+            micro_batch,
+            ..*shape
+        };
+        let tables = BATCH_TABLES * table(micro_batch, shape.topics);
+        let mut buffers = kernels::buffers(&part);
+        buffers.push(tables);
+        buffers
     };
-    let updating = l.max(f);
-    items.push(Item::card(
-        "workspace: sums, gradients, AdamW",
-        When::Steps,
-        making.max(adding).max(updating),
-    ));
+    let mut sums: Vec<u64> = parts.iter().flat_map(of_part).collect();
+    sums.sort_unstable();
+    sums.dedup();
+    let sums = sums.iter().sum();
+    items.push(Item::card("workspace: sums", When::Steps, sums));
+    // AdamW works in a gradient and one more table; and a part's gradient is added to that of the parts before it.
+    let spare = match shape.batch > shape.micro_batch {
+        true => 2 * f,
+        false => f,
+    };
+    items.push(Item::card("workspace: AdamW", When::Steps, l + spare));
     items.retain(|item| item.bytes > 0);
     items
+}
+
+/// The sizes that parts of batches have: most, what is left of a batch, and what is left of the last one of an epoch.
+fn parts(shape: &Shape) -> Vec<u64> {
+    let last = shape.documents % shape.batch;
+    let part = shape.micro_batch;
+    let mut parts = vec![part, shape.batch % part, last.min(part), last % part];
+    parts.sort_unstable();
+    parts.dedup();
+    parts.retain(|documents| *documents > 0);
+    parts.reverse();
+    parts
 }
 
 /// What lives beside the card, in RAM.

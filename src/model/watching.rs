@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use burn::tensor::Tensor;
-use burn_cuda::{Cuda, CudaDevice};
-
+use super::card::{Watch, allocator, in_trouble};
 use super::observer::{EpochReport, Moment, Observer, Start};
 use crate::device::Resolved;
 use crate::display::bytes;
@@ -19,6 +17,8 @@ pub(crate) struct Watching {
 
 /// A chart shows no more phases than this.
 const PHASES: usize = 100;
+/// Steps in which the card's memory is watched closely: the first compiles kernels, the next ones run into each other.
+const FIRST_STEPS: usize = 4;
 /// Less than this is little, whatever a plan still needs.
 const LITTLE: u64 = 64 << 20;
 
@@ -30,7 +30,8 @@ pub(crate) struct MemoryWatch {
     phase: Option<Phase>,
     epochs: usize,
     said: bool,
-    looked: bool,
+    /// While the first steps are made: after them everything has been allocated once.
+    first: Option<(Watch, usize)>,
 }
 
 impl MemoryWatch {
@@ -46,7 +47,7 @@ impl MemoryWatch {
             },
             epochs: 0,
             said: false,
-            looked: false,
+            first: None,
         }
     }
 
@@ -76,12 +77,19 @@ impl MemoryWatch {
             self.handle.set_vram(in_use, reserved);
         }
     }
+
+    fn first_steps_end(&mut self) {
+        if let Some((in_use, reserved)) = self.first.take().and_then(|(watch, _)| watch.end()) {
+            self.handle.set_vram(in_use, reserved);
+        }
+    }
 }
 
 impl Observer for MemoryWatch {
     fn started(&mut self, start: &Start) {
         self.epochs = start.epochs;
         self.begin_epoch(start.done.floor() as usize + 1);
+        self.first = self.card.map(|card| (Watch::start(card), 0));
     }
 
     fn epoch_finished(&mut self, report: &EpochReport) {
@@ -94,10 +102,11 @@ impl Observer for MemoryWatch {
     }
 
     fn batch_finished(&mut self, at: &mut Moment) -> ControlFlow<()> {
-        if !self.looked {
-            // After the first step everything has been allocated once.
-            self.looked = true;
-            self.look_at_card();
+        if let Some((_, steps)) = &mut self.first {
+            *steps += 1;
+            if *steps == FIRST_STEPS {
+                self.first_steps_end();
+            }
         }
         if !self.said
             && let Some(line) = shortage(self.ram, self.handle.free())
@@ -105,10 +114,15 @@ impl Observer for MemoryWatch {
             self.said = true;
             at.note(line);
         }
+        if self.card.is_some() && in_trouble() {
+            // What the fit asks for next returns the error.
+            return ControlFlow::Break(());
+        }
         ControlFlow::Continue(())
     }
 
     fn finished(&mut self, _at: &mut Moment) {
+        self.first_steps_end();
         self.begin("end".into());
     }
 }
@@ -133,13 +147,6 @@ fn short(ram: Goal, held: u64, free: u64) -> Option<String> {
             bytes(ram.predicted)
         )
     })
-}
-
-/// What the allocator of this thread has in use and in reserve, in bytes.
-pub(super) fn allocator(card: usize) -> Option<(u64, u64)> {
-    let probe = Tensor::<Cuda, 1>::empty([1], &CudaDevice::new(card));
-    let usage = probe.into_primitive().tensor().client.memory_usage().ok()?;
-    Some((usage.bytes_in_use, usage.bytes_reserved))
 }
 
 #[cfg(test)]

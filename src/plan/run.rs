@@ -67,14 +67,19 @@ impl Plan {
             ram: self.ram,
             vram: self.vram.map(|vram| vram.goal),
         };
-        self.model.train(
+        let fit = self.model.train(
             &self.counts,
             self.device,
             self.placement,
             beginning,
             watching,
             watch,
-        )
+        );
+        fit.map_err(|error| match (error.kind(), self.vram) {
+            // Its memory may be what it is about.
+            (ErrorKind::Device, Some(vram)) if !vram.simulated => error.at(self.card_table()),
+            _ => error,
+        })
     }
 
     pub(crate) fn run_behind(&self, beginning: Beginning, monitor: Monitor) -> Result<Training> {

@@ -76,10 +76,19 @@ impl Plan {
                 Device::Auto.describe()
             )),
             Some(_) => card.note(
-                "VRAM is what the tensors take, rows padded as the runtime does it; its allocator holds more in reserve.",
+                "VRAM is what the runtime's allocator takes: rows padded, and memory kept for each size that comes again. The driver's own context, a few hundred MiB, is not among it.",
             ),
             None => card,
         }
+    }
+
+    /// What the plan has on the card, line by line.
+    pub(super) fn card_table(&self) -> String {
+        let items = self.items.iter().filter(|item| item.lives == Lives::Card);
+        let line = |item: &Item| format!("\n  {}  {}", bytes(item.bytes), item.what);
+        let lines: String = items.map(line).collect();
+        let (all, _) = peak(&self.items, Lives::Card);
+        format!("the plan has {} on the card:{lines}", bytes(all))
     }
 
     /// How a batch gets its counts.

@@ -14,6 +14,7 @@ pub struct Machine {
     driver: bool,
     compiler: Compiler,
     headers: bool,
+    exact: bool,
     variables: Vec<(&'static str, String)>,
 }
 
@@ -37,6 +38,7 @@ impl Default for Machine {
             driver: true,
             compiler: Compiler::StandIn,
             headers: true,
+            exact: false,
             variables: Vec::new(),
         }
     }
@@ -58,6 +60,12 @@ impl Machine {
         self
     }
 
+    /// Every allocation of the runtime is one of the driver, of its own size.
+    pub fn exact(mut self) -> Self {
+        self.exact = true;
+        self
+    }
+
     /// A variable of the driver's [`Settings`](cardless), without its prefix.
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         self.variables.push((name, value.to_string()));
@@ -74,11 +82,16 @@ impl Machine {
         let folder = tempfile::tempdir().unwrap();
         let program = env::current_exe().unwrap();
         let report = folder.path().join("report");
+        if self.exact {
+            let text = "[memory]\npersistent_memory = \"enforced\"\n";
+            fs::write(folder.path().join("cubecl.toml"), text).unwrap();
+        }
         let output = self
             .command(&program, folder.path())
             .args(["--exact", test, "--nocapture"])
             .env(CHILD, test)
             .env("CARDLESS_REPORT", &report)
+            .current_dir(folder.path())
             .output()
             .unwrap();
         assert!(output.status.success(), "{test}: {}", text(&output));

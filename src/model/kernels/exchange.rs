@@ -20,6 +20,9 @@ use crate::model::exchange::Exchange;
 /// The runtime has begun the copy, into memory that is pinned where it has such and that it uses again; polling waits.
 type Arriving = std::result::Result<DynFut<std::result::Result<Vec<Bytes>, ServerError>>, String>;
 
+/// The stream of what comes back: behind what makes it, and beside what is sent meanwhile, as a bus goes both ways at once.
+const BACK: StreamId = StreamId { value: 1 };
+
 impl<R, F, I, BT> Exchange for CubeBackend<R, F, I, BT>
 where
     R: CubeRuntime,
@@ -68,9 +71,8 @@ where
         let from = CopyDescriptor::new(table.handle.binding(), shape, strides, 4);
         // The client's own way borrows the client as long as the copy is under way; hence its server is asked.
         let server = DeviceHandle::<R::Server>::new(table.device.to_id());
-        let stream = StreamId::current();
         server
-            .submit_blocking(move |server| server.read(vec![from], stream))
+            .submit_blocking(move |server| server.read(vec![from], BACK))
             .map_err(|error| format!("{error:?}"))
     }
 

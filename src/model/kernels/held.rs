@@ -143,7 +143,12 @@ impl Held {
     ) -> Result<[Handle; ARRAYS]> {
         let client = to.0;
         let all = things * words;
-        let out = std::array::from_fn(|_| client.empty(4 * all.max(1)));
+        // Documents have so many words, or so many nonzero counts, which differ.
+        let room = match words {
+            1 => send::room(all.max(1)),
+            _ => all.max(1),
+        };
+        let out = std::array::from_fn(|_| client.empty(4 * room));
         let mut spans: Vec<Vec<u32>> = vec![Vec::new(); self.pieces.len()];
         for (number, &document) in documents.iter().enumerate() {
             let piece = self.pieces.partition_point(|piece| piece.first <= document) - 1;
@@ -155,7 +160,7 @@ impl Held {
                 continue;
             }
             let rows = spans.len() / 3;
-            let table = send::upload_slice(to, spans)?;
+            let table = send::upload_varying(to, spans)?;
             let dim = CubeDim::new_1d(UNITS as u32);
             let count = cubecl::calculate_cube_count_elemwise(client, rows * UNITS, dim);
             for (from, out) in piece.words.iter().zip(&out) {

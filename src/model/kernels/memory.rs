@@ -2,7 +2,7 @@
 
 use super::dense::{Tile, UNITS};
 use super::launch::slices;
-use super::send::STAGE;
+use super::send::{STAGE, room};
 use super::sparse::{SLICE, terms_of_cube};
 use super::{Kind, table};
 use crate::model::Precision;
@@ -18,34 +18,49 @@ pub(crate) fn bytes_of_counts(shape: &Shape, documents: u64) -> u64 {
 
 /// Bytes that sums take before they are added up, and that tables take as the kernels read them.
 pub(crate) fn workspace(shape: &Shape) -> u64 {
+    buffers(shape).iter().sum()
+}
+
+/// The same, each piece of memory for itself.
+pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
     let (documents, terms) = (shape.micro_batch as usize, shape.terms as usize);
     let topics = shape.topics as usize;
     let words = |rows: usize, columns| rows * table::words(columns, shape.precision);
     let half = shape.precision != Precision::F32;
-    if shape.bytes_of_count.is_none() {
+    let numbers = if shape.bytes_of_count.is_none() {
         let (_, of_terms) = slices(documents, SLICE, terms.div_ceil(terms_of_cube(topics)));
-        // F by term (and L), shares, each unit's part of the likelihood, sums.
-        let read = words(terms, topics) + if half { words(documents, topics) } else { 0 };
-        let shares = documents * shape.nonzeros as usize + documents * UNITS;
-        return 4 * (read + shares + of_terms * topics * terms) as u64;
-    }
-    let read = match half {
-        true => words(topics, terms) + words(documents, topics),
-        false => 0,
+        vec![
+            // F by term, and L.
+            words(terms, topics),
+            if half { words(documents, topics) } else { 0 },
+            // Shares, and each unit's part of the likelihood.
+            room(documents * shape.nonzeros as usize),
+            documents * UNITS,
+            // Sums.
+            of_terms * topics * terms,
+        ]
+    } else {
+        let read = match half {
+            true => [words(topics, terms), words(documents, topics)],
+            false => [0, 0],
+        };
+        let kind = (Kind::U8, shape.precision);
+        let tile = Tile::by_terms(topics, kind, true);
+        let tiles = terms.div_ceil(UNITS * tile.terms);
+        let (_, of_terms) = slices(documents, tile.documents, tiles);
+        let tile = Tile::by_documents(topics, kind, true);
+        let groups = documents.div_ceil(tile.documents);
+        let (_, of_documents) = slices(terms, UNITS * tile.terms, groups);
+        vec![
+            read[0],
+            read[1],
+            // Sums, and each unit's part of the likelihood.
+            of_terms * topics * terms,
+            of_terms * tiles * UNITS,
+            topics * of_documents * documents,
+        ]
     };
-    let kind = (Kind::U8, shape.precision);
-    let tile = Tile::by_terms(topics, kind, true);
-    let tiles = terms.div_ceil(UNITS * tile.terms);
-    let (_, of_terms) = slices(documents, tile.documents, tiles);
-    // Sums, and each unit's part of the likelihood.
-    let by_terms = of_terms * (topics * terms + tiles * UNITS);
-    let tile = Tile::by_documents(topics, kind, true);
-    let (_, of_documents) = slices(
-        terms,
-        UNITS * tile.terms,
-        documents.div_ceil(tile.documents),
-    );
-    4 * (read + by_terms.max(topics * of_documents * documents)) as u64
+    numbers.iter().map(|numbers| 4 * *numbers as u64).collect()
 }
 
 /// Bytes in RAM on the way to the card.

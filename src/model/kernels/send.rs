@@ -91,13 +91,23 @@ impl Sparse {
 ///
 /// The runtime's own `create` copies the data once more, into memory that is not pinned; hence its server is asked here.
 pub(super) fn upload<R: Runtime>(
-    (client, device): (&ComputeClient<R>, &R::Device),
+    to: (&ComputeClient<R>, &R::Device),
     (rows, row_bytes): (usize, usize),
     fill: impl Fn(Range<usize>, &mut [u8]),
 ) -> Result<Handle> {
-    let length = rows * row_bytes;
+    upload_into(to, rows * row_bytes, (rows, row_bytes), fill)
+}
+
+/// The same into memory of at least so many bytes.
+fn upload_into<R: Runtime>(
+    (client, device): (&ComputeClient<R>, &R::Device),
+    least: usize,
+    (rows, row_bytes): (usize, usize),
+    fill: impl Fn(Range<usize>, &mut [u8]),
+) -> Result<Handle> {
     // There is no memory of no bytes.
-    let handle = client.empty(length.max(4));
+    let length = least.max(4);
+    let handle = client.empty(length);
     let server = DeviceHandle::<R::Server>::new(device.to_id());
     let stream = StreamId::current();
     let at_once = (STAGE / row_bytes.max(1)).max(1);
@@ -116,7 +126,7 @@ pub(super) fn upload<R: Runtime>(
         let place = handle
             .clone()
             .offset_start(begin as u64)
-            .offset_end((length.max(4) - end) as u64);
+            .offset_end((length - end) as u64);
         let place = CopyDescriptor::new(place.binding(), [size].into(), [1].into(), 1);
         server.submit(move |server| server.write(vec![(place, bytes)], stream));
         if size >= STAGE / 2 {
@@ -143,9 +153,35 @@ pub(super) fn upload_slice<R: Runtime, T: Element>(
     to: (&ComputeClient<R>, &R::Device),
     values: &[T],
 ) -> Result<Handle> {
-    upload(to, (values.len(), size_of::<T>()), |part, out| {
+    upload_of(to, values.len(), values)
+}
+
+/// The same where the next batch has another length.
+pub(super) fn upload_varying<R: Runtime, T: Element>(
+    to: (&ComputeClient<R>, &R::Device),
+    values: &[T],
+) -> Result<Handle> {
+    upload_of(to, room(values.len()), values)
+}
+
+fn upload_of<R: Runtime, T: Element>(
+    to: (&ComputeClient<R>, &R::Device),
+    least: usize,
+    values: &[T],
+) -> Result<Handle> {
+    let (length, size) = (values.len(), size_of::<T>());
+    upload_into(to, size * least, (length, size), |part, out| {
         out.copy_from_slice(as_bytes(&values[part]));
     })
+}
+
+/// Room for numbers whose count differs from batch to batch: of few sizes, as memory is used again by its size.
+pub(super) fn room(numbers: usize) -> usize {
+    let whole = numbers.next_power_of_two();
+    match whole / 4 * 3 {
+        less if less >= numbers => less,
+        _ => whole,
+    }
 }
 
 /// Words that a row of dense counts takes on the card.
@@ -264,7 +300,8 @@ fn upload_lists<'a, R: Runtime, T: Element>(
     /// Numbers that a thread copies at a time.
     const SOME: usize = 1 << 14;
     let all = starts[starts.len() - 1] as usize;
-    upload(to, (all, size_of::<T>()), |part, out| {
+    let shape = (all, size_of::<T>());
+    upload_into(to, size_of::<T>() * room(all), shape, |part, out| {
         out.par_chunks_mut(SOME * size_of::<T>())
             .enumerate()
             .for_each(|(chunk, mut out)| {

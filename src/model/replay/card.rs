@@ -7,11 +7,11 @@ use burn::backend::{Autodiff, Flex};
 use burn::tensor::{Tensor, TensorData};
 use burn_cuda::{Cuda, CudaDevice};
 
+use super::super::card::allocator;
 use super::super::exchange::Exchange;
 use super::super::hosted::HostedStep;
 use super::super::loss::Fused;
 use super::super::step::TensorStep;
-use super::super::watching::allocator;
 use super::{Placement, Settings, State, initial_tables, iterations_of};
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};

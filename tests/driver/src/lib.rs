@@ -37,7 +37,7 @@ pub fn report() -> Option<Report> {
     Some(report)
 }
 
-/// From the allocation after so many more, another process holds so many bytes of the card.
+/// Another process holds so many bytes of the card: from now on, or after so many more allocations.
 pub fn others_take(bytes: u64, after: u64) {
     let ask: Option<unsafe extern "C" fn(u64, u64)> = of_driver(c"cardless_others_take");
     if let Some(ask) = ask {

@@ -52,14 +52,17 @@ impl Memory {
     }
 
     pub fn others_take(&mut self, bytes: usize, after: u64) {
-        self.later = Some((bytes, after));
+        match after {
+            0 => (self.taken, self.later) = (bytes, None),
+            _ => self.later = Some((bytes, after)),
+        }
     }
 
     /// Memory of the card; none where it is full.
     pub fn allocate(&mut self, bytes: usize) -> Option<usize> {
         match &mut self.later {
             Some((_, after @ 1..)) => *after -= 1,
-            Some((bytes, 0)) => {
+            Some((bytes, _)) => {
                 self.taken = *bytes;
                 self.later = None;
             }

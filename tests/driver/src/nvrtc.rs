@@ -110,3 +110,31 @@ pub unsafe extern "C" fn nvrtcGetProgramLog(_: *mut c_void, log: *mut c_char) ->
     unsafe { *log = 0 };
     SUCCESS
 }
+
+/// What compilers of these versions know.
+fn architectures() -> &'static [c_int] {
+    let all = &[50, 60, 70, 75, 80, 86, 89, 90, 100, 120];
+    match state().settings.nvrtc >= (12, 8) {
+        true => all,
+        false => &all[..8],
+    }
+}
+
+/// # Safety
+/// `count` is valid for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvrtcGetNumSupportedArchs(count: *mut c_int) -> c_int {
+    // SAFETY: as promised by the caller.
+    unsafe { *count = architectures().len() as c_int };
+    SUCCESS
+}
+
+/// # Safety
+/// `list` is valid for so many numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvrtcGetSupportedArchs(list: *mut c_int) -> c_int {
+    let known = architectures();
+    // SAFETY: as promised by the caller.
+    unsafe { known.as_ptr().copy_to_nonoverlapping(list, known.len()) };
+    SUCCESS
+}

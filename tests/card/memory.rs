@@ -1,0 +1,113 @@
+//! What a fit takes of the card, beside what its plan says.
+
+use cardless::report;
+use topicbook::{Budget, Counts, Device, Fit, Optimizer, TopicModel};
+
+use crate::fits::{dense, model, sparse};
+use crate::machine::Machine;
+
+/// A row of a fit's table of memory, in bytes.
+fn measured(fit: &Fit, row: &str) -> f64 {
+    let table = fit.memory();
+    let names = table.column("memory").unwrap().str().unwrap().clone();
+    let at = names.iter().position(|name| name == Some(row)).unwrap();
+    let peaks = table.column("measured peak, MiB").unwrap();
+    f64::from(1 << 20) * peaks.f64().unwrap().get(at).unwrap()
+}
+
+/// Counts, topics, batch, budget and optimizer.
+type Case = (Counts, usize, usize, Option<&'static str>, Optimizer);
+
+fn cases() -> Vec<Case> {
+    let bytes = |documents, terms| dense(documents, terms, |value| value);
+    let numbers = |documents, terms| dense(documents, terms, f32::from);
+    let (adamw, rowwise) = (Optimizer::AdamW, Optimizer::RowwiseAdamW);
+    vec![
+        // Held, sent, and in parts.
+        (bytes(2_000, 10_000), 20, 768, None, adamw),
+        (bytes(2_000, 10_000), 20, 768, Some("24 MiB"), adamw),
+        (bytes(2_000, 10_000), 20, 768, Some("12 MiB"), adamw),
+        (numbers(1_000, 5_000), 64, 192, None, adamw),
+        (numbers(1_000, 5_000), 64, 192, Some("20 MiB"), adamw),
+        // L is the largest; beside the card.
+        (bytes(100_000, 100), 20, 1_024, None, adamw),
+        (bytes(50_000, 200), 128, 4_096, None, rowwise),
+        (bytes(2_000, 10_000), 64, 512, None, rowwise),
+        (sparse(10_000, 10_000, 100), 20, 1_024, None, adamw),
+        (
+            sparse(10_000, 10_000, 100),
+            20,
+            1_024,
+            Some("20 MiB"),
+            adamw,
+        ),
+    ]
+}
+
+#[test]
+fn plans_hold_to_a_tenth() {
+    let machine = Machine::default().with("MEMORY", 24u64 << 30);
+    let report = machine.run("memory::plans_hold_to_a_tenth", || {
+        let mut wrong = Vec::new();
+        for (counts, topics, batch, budget, optimizer) in cases() {
+            let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size));
+            let model = TopicModel::new(topics).epochs(2).batch_size(batch).quiet();
+            let model = model.optimizer(optimizer).device(Device::Cuda(0)).budget(budget);
+            let plan = model.plan(&counts).unwrap();
+            let before = report().unwrap();
+            let fit = plan.fit().unwrap();
+            let after = report().unwrap();
+            let mib = |bytes: f64| bytes / f64::from(1 << 20);
+            let reserved = measured(&fit, "VRAM reserved");
+            let in_use = measured(&fit, "VRAM in use");
+            let predicted = plan.peak_vram().unwrap() as f64;
+            // What the driver has handed out, in whole or beyond an earlier fit's peak.
+            let driver = after.memory_peak as f64;
+            let line = format!(
+                "{counts}, k = {topics}, batch {batch} in parts of {}, {optimizer}: {:.2} MiB predicted, {:.2} reserved, {:.2} in use, {:.2} at most handed out",
+                plan.micro_batch(), mib(predicted), mib(reserved), mib(in_use), mib(driver),
+            );
+            println!("{line}");
+            let alone = after.memory_peak > before.memory_peak;
+            if (predicted / reserved - 1.0).abs() > 0.1
+                || (alone && (driver / reserved - 1.0).abs() > 0.02)
+                || driver < 0.98 * reserved
+                || in_use > reserved
+                || after.memory > 0
+            {
+                wrong.push(format!("{line}\n{plan}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    });
+    assert!(report.is_none_or(|report| report.refused == 0));
+}
+
+#[test]
+fn memory_is_flat_over_epochs_and_fits() {
+    let _ = Machine::default().run("memory::memory_is_flat_over_epochs_and_fits", || {
+        let kinds = [dense(700, 500, |value| value), sparse(700, 500, 20)];
+        for counts in &kinds {
+            for optimizer in [Optimizer::AdamW, Optimizer::RowwiseAdamW] {
+                let model = model().optimizer(optimizer);
+                let mut seen = Vec::new();
+                // The first fit compiles kernels and pins stages; each of the others is in its own thread.
+                for (number, epochs) in [2, 2, 50, 2, 2, 2, 2, 2, 2, 2].into_iter().enumerate() {
+                    let before = report().unwrap();
+                    let model = model.clone().epochs(epochs);
+                    match number {
+                        0 => model.fit(counts).unwrap(),
+                        _ => model.spawn(counts).unwrap().join().unwrap(),
+                    };
+                    let after = report().unwrap();
+                    assert_eq!(after.memory, 0);
+                    seen.push((after.allocations - before.allocations, after.pinned));
+                }
+                assert!(
+                    seen[1..].iter().all(|now| *now == seen[1]),
+                    "{counts}: {seen:?}"
+                );
+            }
+        }
+    });
+}
