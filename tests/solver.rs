@@ -114,7 +114,7 @@ fn solvers_are_settings() {
     let counts = Counts::dense(2, 2, vec![1u8, 2, 3, 4]).unwrap();
     assert_eq!(TopicModel::new(2).settings().solver, Solver::AdamW);
     let refused = TopicModel::new(1)
-        .solver(Solver::Em)
+        .solver(Solver::CoordinateDescent)
         .device(Device::Cuda(0))
         .fit(&counts);
     assert!(refused.unwrap_err().to_string().contains("on Cuda(0)"));
