@@ -401,7 +401,7 @@ fn l_stays_beside_a_card_that_is_too_small_for_it() {
     let beside = with(Budget::new().vram("16 MiB")).plan(&counts).unwrap();
     assert!(text(&beside).contains("stay beside it"), "{beside}");
     assert!(
-        text(&beside).contains("rows of L and their gradients"),
+        text(&beside).contains("rows of L, and their gradients"),
         "{beside}"
     );
     assert!(!text(&beside).contains("mapped files"), "{beside}");
@@ -422,7 +422,7 @@ fn l_stays_beside_a_card_that_is_too_small_for_it() {
             .plan(&counts)
             .unwrap();
         assert!(
-            text(&plan).contains("rows of L and their gradients"),
+            text(&plan).contains("rows of L, and their gradients"),
             "{plan}"
         );
         assert!(!text(&plan).contains("stay beside it"), "{plan}");

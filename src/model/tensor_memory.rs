@@ -4,7 +4,8 @@ use super::fused::{Documents, place_of_l};
 use super::kernels;
 use crate::plan::{Item, Lives, Shape, When};
 
-/// Tables of batch x topics that live at once while gradients are made.
+/// Tables of batch x topics that live at once while gradients are made. L beside the card has one there, and its rows and
+/// gradients, which are not padded.
 const BATCH_TABLES: u64 = 5;
 
 /// What lives on the card. `padded`: rows begin at the addresses that CUDA's runtime chooses.
@@ -12,6 +13,7 @@ const BATCH_TABLES: u64 = 5;
 /// Memory is used again for what has the same size, and for nothing else: all sizes that ever come are there at once.
 pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     let table = |rows: u64, columns: u64| table_bytes(rows, columns, padded);
+    let rows = |documents: u64| 4 * documents * shape.topics;
     let l = match shape.l_on_host {
         true => 0,
         false => table(shape.documents, shape.topics),
@@ -27,9 +29,9 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
     if shape.l_on_host {
         items[4].what = "gradient of F".into();
         items.push(Item::card(
-            "rows of L and their gradients, of the batch and the one before it",
+            "rows of L, and their gradients of the batch and the one before it",
             When::Steps,
-            3 * table(shape.batch, shape.topics),
+            rows(shape.micro_batch) + 2 * rows(shape.batch),
         ));
     }
     if resident {
@@ -49,7 +51,12 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
             micro_batch,
             ..*shape
         };
-        let tables = BATCH_TABLES * table(micro_batch, shape.topics);
+        let table = table(micro_batch, shape.topics);
+        let tables = match (shape.l_on_host, micro_batch == shape.micro_batch) {
+            (false, _) => BATCH_TABLES * table,
+            (true, true) => table,
+            (true, false) => table + 2 * rows(micro_batch),
+        };
         let mut buffers = kernels::buffers(&part);
         buffers.push(tables);
         buffers

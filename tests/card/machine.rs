@@ -14,7 +14,6 @@ pub struct Machine {
     driver: bool,
     compiler: Compiler,
     headers: bool,
-    exact: bool,
     variables: Vec<(&'static str, String)>,
 }
 
@@ -38,7 +37,6 @@ impl Default for Machine {
             driver: true,
             compiler: Compiler::StandIn,
             headers: true,
-            exact: false,
             variables: Vec::new(),
         }
     }
@@ -60,12 +58,6 @@ impl Machine {
         self
     }
 
-    /// Every allocation of the runtime is one of the driver, of its own size.
-    pub fn exact(mut self) -> Self {
-        self.exact = true;
-        self
-    }
-
     /// A variable of the driver's [`Settings`](cardless), without its prefix.
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         self.variables.push((name, value.to_string()));
@@ -82,10 +74,6 @@ impl Machine {
         let folder = tempfile::tempdir().unwrap();
         let program = env::current_exe().unwrap();
         let report = folder.path().join("report");
-        if self.exact {
-            let text = "[memory]\npersistent_memory = \"enforced\"\n";
-            fs::write(folder.path().join("cubecl.toml"), text).unwrap();
-        }
         let output = self
             .command(&program, folder.path())
             .args(["--exact", test, "--nocapture"])
@@ -96,6 +84,13 @@ impl Machine {
             .unwrap();
         assert!(output.status.success(), "{test}: {}", text(&output));
         assert!(text(&output).contains("1 passed"), "no test {test}");
+        // What it measured; not the harness's own lines, which would be counted twice.
+        let said = String::from_utf8_lossy(&output.stdout);
+        for line in said.lines() {
+            if !line.starts_with("test ") && !line.starts_with("running ") && !line.is_empty() {
+                println!("{line}");
+            }
+        }
         let report = Report::read(&report).unwrap_or_default();
         assert_eq!(
             (report.wrong, report.overwritten),
@@ -151,8 +146,8 @@ impl Machine {
 
 /// The folder of NVIDIA's Python packages.
 pub fn nvidia() -> Option<PathBuf> {
-    let python = PathBuf::from(env::var_os("TOPICBOOK_PYTHON")?);
-    let versions = fs::read_dir(python.parent()?.parent()?.join("lib")).ok()?;
+    let python = PathBuf::from(env::var_os("TOPICBOOK_NVRTC")?);
+    let versions = fs::read_dir(python.join("lib")).ok()?;
     versions
         .filter_map(|version| Some(version.ok()?.path().join("site-packages/nvidia")))
         .find(|folder| folder.join("cuda_nvrtc/lib").is_dir())

@@ -32,6 +32,8 @@ fn cases() -> Vec<Case> {
         // L is the largest; beside the card.
         (bytes(100_000, 100), 20, 1_024, None, adamw),
         (bytes(50_000, 200), 128, 4_096, None, rowwise),
+        (bytes(50_000, 200), 128, 4_096, Some("24 MiB"), rowwise),
+        (bytes(200_000, 50), 40, 8_192, None, rowwise),
         (bytes(2_000, 10_000), 64, 512, None, rowwise),
         (sparse(10_000, 10_000, 100), 20, 1_024, None, adamw),
         (

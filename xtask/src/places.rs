@@ -66,6 +66,11 @@ impl Places {
         self.python().join("bin").join("python")
     }
 
+    /// A Python environment with nothing but NVIDIA's compiler and its headers.
+    pub fn nvrtc(&self) -> PathBuf {
+        self.cache.join("nvrtc")
+    }
+
     /// Where `cargo install` puts evcxr_jupyter.
     pub fn evcxr(&self) -> PathBuf {
         self.cache.join("evcxr")

@@ -35,6 +35,20 @@ pub fn python(places: &Places) -> Result<()> {
     )
 }
 
+/// NVIDIA's run-time compiler, with which a test compiles the kernels; it needs neither a card nor a driver. Where its
+/// packages are not to be had, that test is skipped.
+pub fn nvrtc(places: &Places) {
+    let installed = environment(
+        "installing NVRTC into the cache (90 MB)",
+        &places.nvrtc(),
+        &places.root.join("xtask/python/nvrtc.txt"),
+        &["--no-deps"],
+    );
+    if let Err(error) = installed {
+        eprintln!("topicbook: no NVRTC, so kernels are not compiled for cards: {error}");
+    }
+}
+
 /// A Python environment in `folder` with the packages of `requirements`; made anew when that file has changed or an
 /// earlier installation did not end.
 pub fn environment(what: &str, folder: &Path, requirements: &Path, options: &[&str]) -> Result<()> {

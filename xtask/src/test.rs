@@ -35,6 +35,7 @@ pub fn all(places: &Places) -> Result<ExitCode> {
             .current_dir(&places.root))
     });
     setup::python(places)?;
+    setup::nvrtc(places);
     tally += single("compiling everything", || {
         run(cargo_test(places).arg("--no-run"))
     });
@@ -93,6 +94,7 @@ fn cargo_test(places: &Places) -> Command {
         .env("CARGO_TARGET_DIR", &places.target)
         // The tests of file formats call NumPy and SciPy.
         .env("TOPICBOOK_PYTHON", places.python_exe())
+        .env("TOPICBOOK_NVRTC", places.nvrtc())
         .env("PATH", path);
     cargo
 }
