@@ -1,7 +1,7 @@
 //! What a fit takes of the card, beside what its plan says.
 
 use cardless::report;
-use topicbook::{Budget, Counts, Device, Fit, Optimizer, TopicModel};
+use topicbook::{Budget, Counts, Device, Fit, Optimizer, Precision, Solver, TopicModel};
 
 use crate::fits::{dense, model, sparse};
 use crate::machine::Machine;
@@ -15,34 +15,36 @@ fn measured(fit: &Fit, row: &str) -> f64 {
     f64::from(1 << 20) * peaks.f64().unwrap().get(at).unwrap()
 }
 
-/// Counts, topics, batch, budget and optimizer.
-type Case = (Counts, usize, usize, Option<&'static str>, Optimizer);
-
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<(Counts, TopicModel, Option<&'static str>)> {
     let bytes = |documents, terms| dense(documents, terms, |value| value);
     let numbers = |documents, terms| dense(documents, terms, f32::from);
-    let (adamw, rowwise) = (Optimizer::AdamW, Optimizer::RowwiseAdamW);
+    let adamw = |topics, batch| TopicModel::new(topics).batch_size(batch);
+    let rowwise = |topics, batch| adamw(topics, batch).optimizer(Optimizer::RowwiseAdamW);
+    let half = |topics, batch| adamw(topics, batch).precision(Precision::Bf16);
+    let em = |topics, batch| adamw(topics, batch).solver(Solver::Em);
     vec![
         // Held, sent, and in parts.
-        (bytes(2_000, 10_000), 20, 768, None, adamw),
-        (bytes(2_000, 10_000), 20, 768, Some("24 MiB"), adamw),
-        (bytes(2_000, 10_000), 20, 768, Some("12 MiB"), adamw),
-        (numbers(1_000, 5_000), 64, 192, None, adamw),
-        (numbers(1_000, 5_000), 64, 192, Some("20 MiB"), adamw),
+        (bytes(2_000, 10_000), adamw(20, 768), None),
+        (bytes(2_000, 10_000), adamw(20, 768), Some("24 MiB")),
+        (bytes(2_000, 10_000), adamw(20, 768), Some("12 MiB")),
+        (numbers(1_000, 5_000), adamw(64, 192), None),
+        (numbers(1_000, 5_000), adamw(64, 192), Some("20 MiB")),
+        (numbers(1_000, 5_000), half(64, 192), None),
         // L is the largest; beside the card.
-        (bytes(100_000, 100), 20, 1_024, None, adamw),
-        (bytes(50_000, 200), 128, 4_096, None, rowwise),
-        (bytes(50_000, 200), 128, 4_096, Some("24 MiB"), rowwise),
-        (bytes(200_000, 50), 40, 8_192, None, rowwise),
-        (bytes(2_000, 10_000), 64, 512, None, rowwise),
-        (sparse(10_000, 10_000, 100), 20, 1_024, None, adamw),
+        (bytes(100_000, 100), adamw(20, 1_024), None),
+        (bytes(50_000, 200), rowwise(128, 4_096), None),
+        (bytes(50_000, 200), rowwise(128, 4_096), Some("24 MiB")),
+        (bytes(200_000, 50), rowwise(40, 8_192), None),
+        (bytes(2_000, 10_000), rowwise(64, 512), None),
+        (sparse(10_000, 10_000, 100), adamw(20, 1_024), None),
+        (sparse(10_000, 10_000, 100), half(20, 1_024), None),
         (
             sparse(10_000, 10_000, 100),
-            20,
-            1_024,
+            adamw(20, 1_024),
             Some("20 MiB"),
-            adamw,
         ),
+        (bytes(2_000, 10_000), em(20, 768), None),
+        (sparse(10_000, 10_000, 100), em(20, 1_024), None),
     ]
 }
 
@@ -51,10 +53,9 @@ fn plans_hold_to_a_tenth() {
     let machine = Machine::default().with("MEMORY", 24u64 << 30);
     let report = machine.run("memory::plans_hold_to_a_tenth", || {
         let mut wrong = Vec::new();
-        for (counts, topics, batch, budget, optimizer) in cases() {
+        for (counts, model, budget) in cases() {
             let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size));
-            let model = TopicModel::new(topics).epochs(2).batch_size(batch).quiet();
-            let model = model.optimizer(optimizer).device(Device::Cuda(0)).budget(budget);
+            let model = model.epochs(2).quiet().device(Device::Cuda(0)).budget(budget);
             let plan = model.plan(&counts).unwrap();
             let before = report().unwrap();
             let fit = plan.fit().unwrap();
@@ -65,8 +66,10 @@ fn plans_hold_to_a_tenth() {
             let predicted = plan.peak_vram().unwrap() as f64;
             // What the driver has handed out, in whole or beyond an earlier fit's peak.
             let driver = after.memory_peak as f64;
+            let settings = model.settings();
             let line = format!(
-                "{counts}, k = {topics}, batch {batch} in parts of {}, {optimizer}: {:.2} MiB predicted, {:.2} reserved, {:.2} in use, {:.2} at most handed out",
+                "{counts}, k = {}, {}, {}, {}, batch {} in parts of {}: {:.2} MiB predicted, {:.2} reserved, {:.2} in use, {:.2} at most handed out",
+                settings.topics, settings.solver, settings.optimizer, settings.precision, settings.batch_size,
                 plan.micro_batch(), mib(predicted), mib(reserved), mib(in_use), mib(driver),
             );
             println!("{line}");
