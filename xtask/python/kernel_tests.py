@@ -4,6 +4,7 @@ usage: kernel_tests.py [PART_OF_A_NAME]
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import queue
@@ -35,7 +36,8 @@ class Kernel:
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=SECONDS)
-        kernels = pathlib.Path(self.env["TOPICBOOK_CACHE"], "kernels") if self.env else KERNELS
+        cache = self.env.get("TOPICBOOK_CACHE")
+        kernels = pathlib.Path(cache, "kernels") if cache else KERNELS
         self.folder = kernels / str(self.manager.provisioner.pid)
         return self
 
@@ -209,6 +211,50 @@ def three_kernels_share_one_build(first):
     assert first.folder.exists()
 
 
+SEEN = """
+unsafe extern "C" {
+    fn dlopen(name: *const std::ffi::c_char, flags: i32) -> *mut std::ffi::c_void;
+    fn dlsym(library: *mut std::ffi::c_void, name: *const std::ffi::c_char) -> *mut std::ffi::c_void;
+}
+/// What the driver has seen (tests/driver/src/report.rs): memory, peak, allocations, refused, pinned.
+fn seen() -> [u64; 5] {
+    let mut numbers = [0; 64];
+    unsafe {
+        let library = dlopen(c"libcuda.so.1".as_ptr(), 2);
+        let report = dlsym(library, c"cardless_report".as_ptr());
+        let report: extern "C" fn(*mut u64) = std::mem::transmute(report);
+        report(numbers.as_mut_ptr());
+    }
+    numbers[..5].try_into().unwrap()
+}
+"""
+
+
+def ten_cells_take_no_more_of_a_card_than_one(_):
+    """On a driver without a card, found where the user's LD_LIBRARY_PATH says."""
+    driver = pathlib.Path(os.environ["TOPICBOOK_CARDLESS"])
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("libcuda.so", "libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so"):
+            pathlib.Path(folder, name).symlink_to(driver)
+        header = pathlib.Path(folder, "include/cuda_runtime.h")
+        header.parent.mkdir()
+        header.touch()
+        with Kernel({"LD_LIBRARY_PATH": folder, "CUDA_PATH": folder}) as kernel:
+            kernel.value("use topicbook::prelude::*;")
+            kernel.value(SEEN)
+            kernel.value("let counts = Synthetic::new(2_000, 300, 5).avg_doc_length(500).seed(3).generate()?.counts();")
+            assert kernel.value("Device::Auto.describe()") == '"CUDA card 0"'
+            cells = []
+            for _ in range(10):
+                kernel.value("let fit = TopicModel::new(5).epochs(3).quiet().fit(&counts)?;")
+                cells.append(json.loads(kernel.value("seen()")))
+            memory, peaks, allocations, refused, pinned = zip(*cells)
+            assert set(memory) == {0} and set(refused) == {0}, cells
+            assert min(peaks) > 0 and len(set(peaks)) == 1, cells
+            assert len(set(pinned[1:])) == 1, cells
+            assert len({after - before for before, after in zip(allocations[1:], allocations[2:])}) == 1, cells
+
+
 LIBRARY = """
 pub mod prelude { pub use crate::Matrix; }
 pub struct Matrix(usize);
@@ -275,6 +321,7 @@ TESTS = [
     three_kernels_share_one_build,
     interrupt_ends_the_cell_and_the_kernel_goes_on,
     interrupted_fit_resumes_in_a_new_kernel,
+    ten_cells_take_no_more_of_a_card_than_one,
     first_cell_shows_the_build_it_waits_for,
     first_cell_says_why_the_library_cannot_be_built,
 ]

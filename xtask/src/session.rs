@@ -49,13 +49,7 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         // evcxr refreshes a kernel spec of its own where it finds one: not in the user's home.
         .env("JUPYTER_PATH", places.jupyter())
         .env_remove("CARGO_TARGET_DIR")
-        // Where the process that runs the cells finds the library, and Rust's own: the path that rustc writes into a cell
-        // is relative to the folder it is compiled in, and evcxr moves the cell out of it.
-        .env(
-            "LD_LIBRARY_PATH",
-            env::join_paths([build.folder(), toolchain.libraries.as_path()])
-                .map_err(|error| Fail::new(error.to_string()))?,
-        )
+        .env("LD_LIBRARY_PATH", libraries(&build, &toolchain)?)
         // Never read. Its closing tells the reaper that the kernel has ended, however it ended.
         .stdin(Stdio::from(OwnedFd::from(pipe)))
         // evcxr's remarks about its configuration. What cells print goes through Jupyter's protocol.
@@ -77,6 +71,20 @@ pub fn build(places: &Places) -> Result<()> {
 pub fn reap(folder: &Path) -> Result<()> {
     io::stdin().read_to_end(&mut Vec::new())?;
     fs::remove_dir_all(folder).at(folder)
+}
+
+/// Where the process that runs the cells finds the library, and Rust's own: the path that rustc writes into a cell is
+/// relative to the folder it is compiled in, and evcxr moves the cell out of it. Then what the user has named, as CUDA's
+/// compiler may lie there.
+fn libraries(build: &Build, toolchain: &Toolchain) -> Result<std::ffi::OsString> {
+    let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let ours = [build.folder(), toolchain.libraries.as_path()];
+    env::join_paths(
+        ours.into_iter()
+            .map(Path::to_path_buf)
+            .chain(env::split_paths(&named).filter(|folder| !folder.as_os_str().is_empty())),
+    )
+    .map_err(|error| Fail::new(error.to_string()))
 }
 
 fn path_with(first: &Path) -> Result<std::ffi::OsString> {

@@ -68,17 +68,14 @@ pub fn seconds(time: Duration) -> String {
 }
 
 /// A command without the variables that `cargo run` leaves behind: they would change what a build of the
-/// same crates is called, or lead a kernel to the wrong library.
+/// same crates is called.
 pub fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_")
             || name.starts_with("CARGO_MANIFEST_")
-            || matches!(
-                &*name,
-                "CARGO" | "LD_LIBRARY_PATH" | "RUSTFLAGS" | "OUT_DIR"
-            )
+            || matches!(&*name, "CARGO" | "RUSTFLAGS" | "OUT_DIR")
         {
             command.env_remove(&*name);
         }

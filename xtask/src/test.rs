@@ -51,7 +51,11 @@ pub fn all(places: &Places) -> Result<ExitCode> {
                 count(
                     setup::jupyter(places, "python")
                         .arg(places.root.join("xtask/python/kernel_tests.py"))
-                        .env("TOPICBOOK_KERNELS", places.kernels()),
+                        .env("TOPICBOOK_KERNELS", places.kernels())
+                        .env(
+                            "TOPICBOOK_CARDLESS",
+                            places.target.join("debug/deps/libcardless.so"),
+                        ),
                 )
             });
             for path in notebook::all(places)? {
