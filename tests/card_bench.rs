@@ -8,9 +8,8 @@ mod page;
 mod work;
 
 use serde_json::{Value, json};
-use topicbook::Solver;
 use topicbook::replay::On;
-use work::{As, Fit};
+use work::{As, Fit, Law};
 
 #[test]
 fn every_row_runs_without_a_card() {
@@ -20,7 +19,7 @@ fn every_row_runs_without_a_card() {
     let fit = |form: &str| {
         let asked = Fit {
             form: As::of(form).unwrap(),
-            solver: Solver::AdamW,
+            law: Law::of("f32").unwrap(),
             topics: 3,
             batch: 16,
             epochs: 2,

@@ -3,7 +3,7 @@
 //! ```text
 //! gpu record FOLDER [--small] [PYTHON GPU_PEERS.PY]   all rows, into FOLDER/gpu.json and FOLDER/gpu.md; data in FOLDER/data
 //! gpu generate FOLDER N M K
-//! gpu fit ON FOLDER FORM SOLVER K BATCH EPOCHS VRAM   ON is cpu or a card's number, FORM f32, narrow, csr or disk
+//! gpu fit ON FOLDER FORM LAW K BATCH EPOCHS VRAM   ON: cpu or a card's number; FORM: f32, narrow, csr, disk; LAW: f32, bf16, em
 //! gpu bus ON BYTES ROWS COLUMNS
 //! gpu hosted ON N K BATCH STEPS
 //! gpu flat ON N M K FITS
@@ -22,10 +22,10 @@ mod work;
 
 use std::path::Path;
 
+use topicbook::Result;
 use topicbook::replay::On;
-use topicbook::{Result, Solver};
 use words::{number, words};
-use work::{As, Fit};
+use work::{As, Fit, Law};
 
 fn main() -> Result<()> {
     let words = words();
@@ -36,14 +36,10 @@ fn main() -> Result<()> {
         ["generate", place, sizes @ ..] if sizes.len() == 3 => {
             work::generate(folder(place), numbers(sizes))?
         }
-        ["fit", on, place, form, solver, k, batch, epochs, vram] => {
+        ["fit", on, place, form, law, k, batch, epochs, vram] => {
             let asked = Fit {
                 form: As::of(form).unwrap_or_else(|| panic!("no such form of counts: {form}")),
-                solver: match *solver {
-                    "adamw" => Solver::AdamW,
-                    "em" => Solver::Em,
-                    other => panic!("no such solver: {other}"),
-                },
+                law: Law::of(law).unwrap_or_else(|| panic!("no such law: {law}")),
                 topics: number(k),
                 batch: number(batch),
                 epochs: number(epochs),

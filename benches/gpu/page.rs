@@ -159,19 +159,20 @@ pub fn markdown(record: &Value) -> String {
         page += &format!("- {name}: {}\n", text(value).trim().replace('\n', "; "));
     }
     page += "\nEpochs: the quickest after the first, which compiles kernels. *Bus*: the same counts in the same batches through the \
-             same pinned stages, with nothing computed. VRAM in MiB: *in use* and *reserved* are the pool's largest, NVML is the \
-             whole card after the fit, less what was taken before it.\n\n\
-             | Counts | Batch (at once) | GB | Epoch, s | Bus, s | Over bus | Predicted | In use | Error, % | Reserved | NVML |\n\
-             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+             same pinned stages, with nothing computed. VRAM in MiB: *reserved* and *in use* are the largest that the pool \
+             had, *error* is of what it reserved, NVML is the most that the whole card had, less what it had before.\n\n\
+             | Counts | X on the card | Batch (at once) | GB | Epoch, s | Bus, s | Over bus | Predicted | Reserved | Error, % | In use | NVML |\n\
+             |---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
     for (name, row) in rows.as_object().into_iter().flatten() {
         if row["epoch_seconds"].is_null() {
             continue;
         }
         let mib = |name: &str| show(row[name].as_f64(), 1048576.0);
-        let nvml = || Some(row["nvml_after"].as_f64()? - row["nvml_before"].as_f64()?);
+        let nvml = || Some(row["nvml_peak"].as_f64()? - row["nvml_before"].as_f64()?);
         page += &format!(
-            "| {name}, {} | {} ({}) | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {name}, {} | {} | {} ({}) | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             text(&row["dtype"]),
+            if row["held"] == true { "held" } else { "sent" },
             row["batch"],
             row["micro_batch"],
             show(row["bytes"].as_f64(), 1e9),
@@ -179,9 +180,9 @@ pub fn markdown(record: &Value) -> String {
             show(row["bus_seconds"].as_f64(), 1.0),
             show(over_bus(row), 1.0),
             mib("vram_predicted"),
-            mib("vram_in_use_peak"),
-            show(off(row), 0.01),
             mib("vram_reserved_peak"),
+            show(off(row), 0.01),
+            mib("vram_in_use_peak"),
             show(nvml(), 1048576.0),
         );
     }

@@ -27,6 +27,8 @@ struct Sizes {
     batch: usize,
     epochs: usize,
     vram: &'static str,
+    few: &'static str,
+    fewer: &'static str,
     plain: usize,
     table: [usize; 2],
     hosted: [usize; 4],
@@ -39,6 +41,8 @@ const LARGE: Sizes = Sizes {
     batch: BATCHES[2],
     epochs: 3,
     vram: VRAM,
+    few: "6 GiB",
+    fewer: "512 MiB",
     plain: 2 << 30,
     table: [131_072, 128],
     hosted: [10_000_000, 20, 1_024, 500],
@@ -52,6 +56,8 @@ const SMALL: Sizes = Sizes {
     batch: 64,
     epochs: 2,
     vram: "64 MiB",
+    few: "64 MiB",
+    fewer: "64 MiB",
     plain: 1 << 20,
     table: [1_024, 128],
     hosted: [2_000, 4, 64, 20],
@@ -111,65 +117,39 @@ pub fn record(folder: &Path, words: &[&str]) -> Result<()> {
         "generate",
         &mut ours(&words(&[&"generate", &place, &n, &m, &k])),
     );
-    let fit =
-        |rows: &mut Rows, name: &str, form: &str, (solver, batch): (&str, usize), vram: &str| {
-            let words = words(&[
-                &"fit",
-                &on,
-                &place,
-                &form,
-                &solver,
-                &k,
-                &batch,
-                &sizes.epochs,
-                &vram,
-            ]);
-            rows.run(name, &mut ours(&words))
-        };
-    for batch in sizes.batches {
-        fit(
-            &mut rows,
-            &format!("f32 in RAM, batch {batch}"),
-            "f32",
-            ("adamw", batch),
-            sizes.vram,
-        );
+    let fits = sizes.batches.map(|batch| {
+        let name = format!("f32 in RAM, batch {batch}");
+        (name, "f32", "f32", batch, sizes.vram)
+    });
+    // Bytes and sparse counts would have room on the card: they get less, to be sent.
+    let others = [
+        ("u8 in RAM", "narrow", "f32", sizes.few),
+        ("u8 in RAM, bf16", "narrow", "bf16", sizes.few),
+        ("CSR in RAM", "csr", "f32", sizes.fewer),
+        ("f32 on the card", "f32", "f32", "all"),
+        ("u8 on the card", "narrow", "f32", "all"),
+        ("u8 on the card, bf16", "narrow", "bf16", "all"),
+        ("CSR on the card", "csr", "f32", "all"),
+        ("CSR on the card, bf16", "csr", "bf16", "all"),
+        ("f32 from disk", "disk", "f32", sizes.vram),
+        ("EM, f32 in RAM", "f32", "em", sizes.vram),
+        ("EM, CSR on the card", "csr", "em", "all"),
+    ];
+    let others = others.map(|(name, form, law, vram)| (name.into(), form, law, sizes.batch, vram));
+    for (name, form, law, batch, vram) in fits.into_iter().chain(others) {
+        let words = words(&[
+            &"fit",
+            &on,
+            &place,
+            &form,
+            &law,
+            &k,
+            &batch,
+            &sizes.epochs,
+            &vram,
+        ]);
+        rows.run(&name, &mut ours(&words));
     }
-    fit(
-        &mut rows,
-        "u8 in RAM",
-        "narrow",
-        ("adamw", sizes.batch),
-        "6 GiB",
-    );
-    fit(
-        &mut rows,
-        "CSR in RAM",
-        "csr",
-        ("adamw", sizes.batch),
-        sizes.vram,
-    );
-    fit(
-        &mut rows,
-        "f32 on the card",
-        "f32",
-        ("adamw", sizes.batch),
-        "all",
-    );
-    fit(
-        &mut rows,
-        "f32 from disk",
-        "disk",
-        ("adamw", sizes.batch),
-        sizes.vram,
-    );
-    fit(
-        &mut rows,
-        "EM, f32 in RAM",
-        "f32",
-        ("em", sizes.batch),
-        sizes.vram,
-    );
     let [table_rows, columns] = sizes.table;
     rows.run(
         "bus",

@@ -1,11 +1,15 @@
 //! The pieces of work, each of which gives one JSON object. Sizes are arguments, so that a dry run can have small ones.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use topicbook::replay::{self, On};
 use topicbook::{
-    Budget, CountValue, Counts, Device, Dtype, Reading, Result, Solver, Synthetic, TopicModel,
+    Budget, CountValue, Counts, Device, Dtype, Precision, Reading, Result, Solver, Synthetic,
+    TopicModel,
 };
 
 use crate::few_terms::few_terms;
@@ -112,10 +116,35 @@ pub fn generate(folder: &Path, [documents, terms, topics]: [usize; 3]) -> Result
     }))
 }
 
+/// How a fit learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Law {
+    AdamW(Precision),
+    Em,
+}
+
+impl Law {
+    pub fn of(word: &str) -> Option<Self> {
+        Some(match word {
+            "f32" => Self::AdamW(Precision::F32),
+            "bf16" => Self::AdamW(Precision::Bf16),
+            "em" => Self::Em,
+            _ => return None,
+        })
+    }
+
+    fn of_model(self, model: TopicModel) -> TopicModel {
+        match self {
+            Self::AdamW(precision) => model.precision(precision),
+            Self::Em => model.solver(Solver::Em),
+        }
+    }
+}
+
 /// What a fit is asked for.
 pub struct Fit<'a> {
     pub form: As,
-    pub solver: Solver,
+    pub law: Law,
     pub topics: usize,
     pub batch: usize,
     pub epochs: usize,
@@ -129,8 +158,9 @@ pub fn fit(on: On, folder: &Path, asked: &Fit<'_>) -> Result<Value> {
     let counts = asked.form.counts(folder)?;
     counts.summary()?;
     let idle = replay::card_memory_now(on)[2];
-    let model = TopicModel::new(asked.topics)
-        .solver(asked.solver)
+    let model = asked
+        .law
+        .of_model(TopicModel::new(asked.topics))
         .epochs(asked.epochs)
         .batch_size(asked.batch)
         .seed(1)
@@ -148,12 +178,12 @@ pub fn fit(on: On, folder: &Path, asked: &Fit<'_>) -> Result<Value> {
         })
         .quiet();
     let plan = model.plan(&counts)?;
-    let fit = plan.fit()?;
+    let (fit, most) = watched(on, || plan.fit());
+    let fit = fit?;
     let history = fit.history();
     let seconds = history.column("seconds").and_then(|column| column.f64());
     let seconds: Vec<f64> =
         seconds.map_or_else(|_| Vec::new(), |all| all.iter().flatten().collect());
-    let [in_use, reserved, card] = replay::card_memory_now(on);
     // After the fit: the counts of a stream come from the disk, which is not the bus.
     let bus = match asked.form {
         As::Disk => None,
@@ -169,14 +199,31 @@ pub fn fit(on: On, folder: &Path, asked: &Fit<'_>) -> Result<Value> {
         "epoch_seconds": seconds,
         "bus_seconds": bus,
         "log_likelihood_per_token": fit.log_likelihood_per_token(),
+        "held": plan.to_string().contains("X, as stored"),
         "vram_predicted": plan.peak_vram(),
         "vram_in_use_peak": peak_of(&fit, "VRAM in use"),
         "vram_reserved_peak": peak_of(&fit, "VRAM reserved"),
-        "vram_in_use_after": in_use,
-        "vram_reserved_after": reserved,
         "nvml_before": idle,
-        "nvml_after": card,
+        "nvml_peak": most,
     }))
+}
+
+/// Does something; and the most of the card that NVML sees used meanwhile.
+fn watched<T>(on: On, work: impl FnOnce() -> T) -> (T, Option<u64>) {
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let look = scope.spawn(|| {
+            let mut most = None;
+            while !end.load(Ordering::Relaxed) {
+                most = most.max(replay::card_memory_now(on)[2]);
+                thread::sleep(Duration::from_millis(20));
+            }
+            most
+        });
+        let done = work();
+        end.store(true, Ordering::Relaxed);
+        (done, look.join().ok().flatten())
+    })
 }
 
 /// A measured peak in bytes, if the fit knows it.

@@ -48,6 +48,7 @@ pub fn cpu_seconds() -> [f64; 2] {
     [13, 14].map(|at| ticks.get(at).copied().unwrap_or(0.0) / 100.0)
 }
 
+#[allow(dead_code)] // not every record is a page
 /// Writes a record into a folder, as `NAME.json` and as a page.
 ///
 /// # Panics

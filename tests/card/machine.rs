@@ -76,7 +76,7 @@ impl Machine {
         let report = folder.path().join("report");
         let output = self
             .command(&program, folder.path())
-            .args(["--exact", test, "--nocapture"])
+            .args(["--exact", test, "--nocapture", "--include-ignored"])
             .env(CHILD, test)
             .env("CARDLESS_REPORT", &report)
             .current_dir(folder.path())

@@ -7,3 +7,5 @@ mod fits;
 mod kernels;
 mod machine;
 mod memory;
+#[path = "../../benches/support/record.rs"]
+mod record;

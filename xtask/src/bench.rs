@@ -83,16 +83,25 @@ pub fn optimizers(places: &Places) -> Result<()> {
 
 /// What tables read as bf16 do to a fit: on the driver that needs no card, which only the library's own tests can use.
 pub fn precision(places: &Places) -> Result<()> {
-    let mut cargo = command("cargo");
-    run(cargo
-        .args(["test", "--quiet", "--lib", "--", "--ignored", "--nocapture"])
-        .arg("real_counts_in_both_precisions")
+    let test = ["--lib", "real_counts_in_both_precisions"];
+    measuring_test(places, &test, "TOPICBOOK_PRECISION", "precision.json")
+}
+
+/// How long the bytes of an epoch keep it, on the simulated bus of a driver without a card.
+pub fn bus(places: &Places) -> Result<()> {
+    let test = ["--test", "card", "an_epoch_takes_as_long_as_its_bytes"];
+    measuring_test(places, &test, "TOPICBOOK_BUS", "bus.json")
+}
+
+/// A measurement that needs what only tests have: an ignored test, which writes its record where a variable says.
+fn measuring_test(places: &Places, test: &[&str], variable: &str, record: &str) -> Result<()> {
+    run(command("cargo")
+        .args(["test", "--quiet"])
+        .args(test)
+        .args(["--", "--ignored", "--nocapture"])
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target)
-        .env(
-            "TOPICBOOK_PRECISION",
-            places.root.join("benches/precision.json"),
-        ))
+        .env(variable, places.root.join("benches").join(record)))
 }
 
 /// Which learning rates go with which batch size, on drawn counts and, where they are there, the NIPS papers.

@@ -37,6 +37,7 @@ cargo xtask <command>
                    fits and generates beside the peers; the record goes to benches/peers.json and peers.md
   bench optimizers optimizers against the number of documents; the record goes to benches/optimizers.json and .md
   bench precision  what tables of bf16 do to a fit, on a driver that needs no card; benches/precision.json
+  bench bus        how long its bytes keep an epoch, on a simulated bus; benches/bus.json
   bench batches    learning rates against batch sizes (a quarter of an hour); benches/batches.json and .md
   bench gpu        packs a program that measures fits on a card, for machines without Rust: build/topicbook-gpu.tar.xz
   doctor           looks for processor, memory, driver and cards, and fits a small model on each
@@ -74,6 +75,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,
         ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,
+        ["bench", "bus"] => bench::bus(&Places::of_xtask()?)?,
         ["bench", "batches"] => bench::batches(&Places::of_xtask()?)?,
         ["bench", "gpu"] => gpu::pack(&Places::of_xtask()?)?,
         ["doctor"] => doctor(&Places::of_xtask()?)?,
