@@ -366,7 +366,7 @@ fn a_budget_stands_for_a_card() {
     let sent = with("2 MiB").plan(corpus.counts()).unwrap();
     let text = format!("{sent:?}");
     assert!(
-        !text.contains("X, as stored") && text.contains("each batch is sent"),
+        !text.contains("X, as stored") && text.contains("goes there part by part"),
         "{text}"
     );
     let parts = with("1 MiB").plan(corpus.counts()).unwrap();

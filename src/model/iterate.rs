@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::memory::{Handle, process_memory};
 use crate::place::TablePlace;
+use crate::plan::Placement;
 use crate::solver::{self, Gain, Iterate, Solver};
 
 impl TopicModel {
@@ -42,7 +43,7 @@ impl Snapshot for Box<dyn Iterate> {
     }
 
     fn state(&self) -> Result<State> {
-        let (l, f) = self.topics();
+        let (l, f) = self.topics()?;
         State::new(l, f, &TablePlace::Memory)
     }
 }
@@ -52,7 +53,7 @@ impl Snapshot for Box<dyn Iterate> {
 pub(super) fn iterate(
     settings: &Settings,
     counts: &Counts,
-    device: Resolved,
+    (device, placement): (Resolved, Placement),
     state: State,
     mut position: Position,
     observers: &mut [&mut dyn Observer],
@@ -72,7 +73,7 @@ pub(super) fn iterate(
     for observer in observers.iter_mut() {
         observer.started(&start);
     }
-    let mut work = solver::begin(settings, counts, device, &state.l, &state.f)?;
+    let mut work = solver::begin(settings, counts, (device, placement), &state.l, &state.f)?;
     drop(state);
     let mut before = f64::NEG_INFINITY;
     while position.epoch < settings.epochs {
@@ -110,7 +111,7 @@ pub(super) fn iterate(
         epoch_began,
         &mut |observer, moment| observer.finished(moment),
     );
-    let topics = work.topics();
+    let topics = work.topics()?;
     monitor.look();
     Ok(topics)
 }

@@ -43,15 +43,17 @@ pub use precision::Precision;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
+pub(crate) use exchange::Exchange;
 pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 #[cfg(test)]
 pub(crate) use kernels::software;
-pub(crate) use kernels::{bytes_of_counts, bytes_of_staging, workspace};
+pub(crate) use kernels::{buffers, bytes_of_batch, bytes_of_staging};
 pub(crate) use network::{SMALLEST_RATE, to_tensor};
 pub(crate) use observer::Observer;
-pub(crate) use slopes::Sums;
-pub(crate) use step::{read, to_matrix};
+pub(crate) use slopes::{Sums, tensor};
+pub(crate) use step::{Losses, to_matrix};
+pub(crate) use tensor_memory::table_bytes;
 pub(crate) use watching::Watching;
 
 use crate::budget::Budget;
@@ -320,7 +322,7 @@ impl TopicModel {
                     iterate::iterate(
                         settings,
                         counts,
-                        device,
+                        (device, placement),
                         state,
                         position,
                         &mut observers,

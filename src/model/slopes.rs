@@ -52,7 +52,7 @@ pub(crate) trait Slopes: Backend {
 /// A backend that gives the sums that slopes are made of, which are expectation-maximisation's too.
 pub(crate) trait Sums: Backend {
     /// A batch's counts on the device.
-    type Sent;
+    type Sent: Send;
 
     /// Brings a batch's counts there.
     fn send(batch: &Batch<'_>, terms: usize, device: &Self::Device) -> Result<Self::Sent>;

@@ -226,9 +226,9 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     }
 }
 
-/// The losses of steps, which stay on the device until they are asked for. Put together now and then: many tensors of one
+/// Single numbers, such as the losses of steps, which stay on the device until they are asked for. Put together now and then: many tensors of one
 /// number make the device's allocator slow.
-pub(super) struct Losses<B: Backend> {
+pub(crate) struct Losses<B: Backend> {
     single: Vec<Tensor<B, 1>>,
     together: Vec<Tensor<B, 1>>,
 }
@@ -236,14 +236,14 @@ pub(super) struct Losses<B: Backend> {
 impl<B: Backend> Losses<B> {
     const AT_MOST: usize = 256;
 
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             single: Vec::new(),
             together: Vec::new(),
         }
     }
 
-    pub(super) fn push(&mut self, loss: Tensor<B, 1>) {
+    pub(crate) fn push(&mut self, loss: Tensor<B, 1>) {
         self.single.push(loss);
         if self.single.len() == Self::AT_MOST {
             self.put_together();
@@ -258,7 +258,7 @@ impl<B: Backend> Losses<B> {
     }
 
     /// All of them, in their order. Waits for the device.
-    pub(super) fn take(&mut self) -> Result<Vec<f64>> {
+    pub(crate) fn take(&mut self) -> Result<Vec<f64>> {
         self.put_together();
         let mut losses = Vec::new();
         for some in self.together.drain(..) {

@@ -43,7 +43,7 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
         items.push(Item::card(
             format!("X of {documents} documents, as stored"),
             When::Steps,
-            kernels::bytes_of_counts(shape, documents),
+            kernels::bytes_of_batch(shape, documents),
         ));
     }
     let of_part = |&micro_batch: &u64| {
@@ -136,7 +136,7 @@ pub(crate) fn beside_card(shape: &Shape, resident: bool, resumed: bool) -> Vec<I
 
 /// Bytes of a table of f32. CUDA's runtime begins rows at multiples of the next power of two of their length, from 16 to
 /// 512 bytes.
-fn table_bytes(rows: u64, columns: u64, padded: bool) -> u64 {
+pub(crate) fn table_bytes(rows: u64, columns: u64, padded: bool) -> u64 {
     let row = 4 * columns;
     let align = match (padded, columns) {
         (false, _) | (_, 1) => 4,

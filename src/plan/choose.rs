@@ -84,13 +84,12 @@ impl Case {
             items.push(all("documents' lengths", 8 * shape.documents));
         }
         if self.solver.iterates() {
-            items.extend(solver::memory(self.solver, shape, self.stream.is_some()));
+            let on_card = matches!(self.device, Resolved::Cuda(_)).then_some(self.resident);
+            let streams = self.stream.is_some();
+            items.extend(solver::memory(self.solver, shape, streams, on_card));
             if let Some(buffers) = self.stream {
                 let what = "X: a block of documents in use and one being read";
                 items.push(Item::ram(what, When::Pass, buffers));
-            }
-            if let Resolved::Cuda(_) = self.device {
-                items.push(solver::beside_card(shape));
             }
             if self.checkpoint {
                 items.push(solver::state(shape));
@@ -129,7 +128,7 @@ impl Case {
     /// Everything that takes VRAM.
     fn vram(&self) -> Vec<Item> {
         match self.solver.iterates() {
-            true => solver::memory_on_card(self.solver, &self.shape),
+            true => solver::memory_on_card(self.solver, &self.shape, self.resident),
             false => tensor_memory::on_card(&self.shape, self.resident, true),
         }
     }
@@ -160,13 +159,20 @@ pub(super) fn choose(
     let budget = &model.budget;
     let ram = budget.ram_bytes(taken)?;
     let streams = streams(model, counts)?;
-    let card = match device {
+    let free = match device {
         Resolved::Cuda(card) => card_memory(card).map(|memory| memory.free - memory.free / 10),
         Resolved::Cpu => None,
     };
-    let vram = budget.vram_bytes()?.or(card);
+    let vram = budget.vram_bytes()?.or(free);
     let (documents, terms) = counts.shape();
-    let batch = settings.batch_size.min(documents) as u64;
+    let on_card = matches!(device, Resolved::Cuda(_));
+    let card = on_card || vram.is_some();
+    // What goes to a card at once, if there is one.
+    let batch = match settings.solver {
+        Solver::Em if card => solver::documents_in_block(terms),
+        _ => settings.batch_size,
+    };
+    let batch = batch.min(documents) as u64;
     let mut case = Case {
         shape: Shape {
             documents: documents as u64,
@@ -202,12 +208,15 @@ pub(super) fn choose(
         resident: false,
         taken,
     };
-    let on_card = matches!(device, Resolved::Cuda(_));
     let mut refused = Vec::new();
     let steps = !case.solver.iterates();
-    // Sparse counts in a file that is streamed are never all in memory, from where they would be sent.
-    let there = case.shape.bytes_of_count.is_some() || !streams;
-    let may_hold = vram.is_some() && there && steps;
+    let may_hold = vram.is_some()
+        && match settings.solver {
+            // Sparse counts in a file that is streamed are never all in memory, from where they would be sent.
+            Solver::AdamW => case.shape.bytes_of_count.is_some() || !streams,
+            Solver::Em => !streams,
+            _ => false,
+        };
     case.resident = may_hold;
     let everything = case.peak_vram();
     // A solver that passes over the documents has blocks of its own. A shuffle buffer takes what the rest leaves, within
@@ -239,7 +248,6 @@ pub(super) fn choose(
     };
     // Halves, down to single documents. Before a card gets few documents at a time, L leaves it; and if all of that is not
     // enough, L goes into a file.
-    let card = on_card || vram.is_some();
     let (by_request, in_file) = (case.shape.l_on_host, case.shape.l_in_file);
     let few = batch.min(FEW);
     let ways = [
@@ -310,7 +318,7 @@ pub(super) fn choose(
             bytes(everything - vram),
             match case.resident {
                 true => "",
-                false => ": X stays where it is, and each batch is sent",
+                false => ": X stays where it is, and goes there part by part",
             }
         ));
     }
@@ -329,7 +337,7 @@ pub(super) fn choose(
             _ => ("RAM", whole.peak()),
         };
         refused.push(format!(
-            "Gradients of a whole batch of {batch} documents at once would take {} of {place}: they are added up over parts of {part} documents, with the same result to rounding.",
+            "Sums over {batch} documents at once would take {} of {place}: they are added up over parts of {part} documents, with the same result to rounding.",
             bytes(needs)
         ));
     }

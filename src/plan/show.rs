@@ -45,7 +45,7 @@ impl Plan {
         let parts = match shape.micro_batch {
             part if part == shape.batch => format!("{} documents", count(shape.batch)),
             part => format!(
-                "{} documents, gradients added up over parts of {}",
+                "{} documents, added up over parts of {}",
                 count(shape.batch),
                 count(part)
             ),

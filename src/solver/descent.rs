@@ -364,7 +364,7 @@ impl Iterate for Descent {
         Ok(self.climb.step(&self.data, &counts.view()?, SWEEPS))
     }
 
-    fn topics(&self) -> (Matrix, Matrix) {
-        self.climb.best.topics()
+    fn topics(&self) -> Result<(Matrix, Matrix)> {
+        Ok(self.climb.best.topics())
     }
 }

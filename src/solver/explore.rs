@@ -213,11 +213,11 @@ impl Iterate for Explorer {
         })
     }
 
-    fn topics(&self) -> (Matrix, Matrix) {
-        match &self.before {
+    fn topics(&self) -> Result<(Matrix, Matrix)> {
+        Ok(match &self.before {
             Some((pair, score)) if *score > self.best.score => pair.topics(),
             _ => self.best.best.topics(),
-        }
+        })
     }
 }
 

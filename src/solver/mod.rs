@@ -27,7 +27,7 @@ use crate::device::Resolved;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::model::Settings;
-use crate::plan::{Item, Shape, When};
+use crate::plan::{Item, Placement, Shape, When};
 
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
 pub(crate) use one_pass::documents_in_block;
@@ -121,14 +121,15 @@ pub(crate) trait Iterate: Send {
     fn iterate(&mut self, counts: &Counts) -> Result<Gain>;
 
     /// L (documents x topics) and F (topics x terms) with rows that sum to one.
-    fn topics(&self) -> (Matrix, Matrix);
+    fn topics(&self) -> Result<(Matrix, Matrix)>;
 }
 
-/// The solver's work on these counts, from positive tables whose rows need not sum to one.
+/// The solver's work on these counts, from positive tables whose rows need not sum to one. `placement`: what a
+/// card keeps, and how much it gets at once.
 pub(crate) fn begin(
     settings: &Settings,
     counts: &Counts,
-    device: Resolved,
+    (device, placement): (Resolved, Placement),
     l: &Matrix,
     f: &Matrix,
 ) -> Result<Box<dyn Iterate>> {
@@ -137,7 +138,13 @@ pub(crate) fn begin(
     Ok(match (settings.solver, device) {
         (Solver::Em, Resolved::Cuda(card)) => {
             let device = CudaDevice::new(card);
-            Box::new(OnCard::<Cuda>::new(device, counts, reading, l, f)?)
+            Box::new(OnCard::<Cuda>::new(
+                device,
+                counts,
+                (reading, placement),
+                l,
+                f,
+            )?)
         }
         (Solver::CoordinateDescent, _) if !streams => Box::new(Descent::new(counts, l, f)?),
         (Solver::Auto, _) if !streams => Box::new(Explorer::new(counts, l, f, settings.seed)?),
@@ -149,22 +156,23 @@ pub(crate) fn begin(
 }
 
 /// What a solver takes on a card.
-pub(crate) fn memory_on_card(solver: Solver, shape: &Shape) -> Vec<Item> {
+pub(crate) fn memory_on_card(solver: Solver, shape: &Shape, held: bool) -> Vec<Item> {
     match solver {
-        Solver::Em => on_card::memory(shape),
+        Solver::Em => on_card::memory(shape, held),
         _ => Vec::new(),
     }
 }
 
-/// What such a solver takes beside the card, in RAM.
-pub(crate) fn beside_card(shape: &Shape) -> Item {
-    on_card::beside(shape)
-}
-
-/// What a solver takes besides the counts.
-pub(crate) fn memory(solver: Solver, shape: &Shape, streams: bool) -> Vec<Item> {
+/// What a solver takes besides the counts. `on_card`: whether a card makes the fit, and whether it holds the counts.
+pub(crate) fn memory(
+    solver: Solver,
+    shape: &Shape,
+    streams: bool,
+    on_card: Option<bool>,
+) -> Vec<Item> {
     let both = 4 * shape.topics * (shape.documents + shape.terms);
     let mut items = match solver {
+        Solver::Em if let Some(held) = on_card => on_card::beside(shape, held),
         Solver::CoordinateDescent if !streams => descent::memory(shape),
         Solver::Auto if !streams => explore::memory(shape),
         _ => one_pass::memory(shape),

@@ -256,7 +256,7 @@ impl Iterate for OnePass {
         })
     }
 
-    fn topics(&self) -> (Matrix, Matrix) {
-        (self.l.proportions(), self.f.probabilities())
+    fn topics(&self) -> Result<(Matrix, Matrix)> {
+        Ok((self.l.proportions(), self.f.probabilities()))
     }
 }

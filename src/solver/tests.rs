@@ -243,7 +243,7 @@ proptest! {
             prop_assert_eq!(a.score, b.score, "dense and sparse counts are the same counts");
             prop_assert!((a.score - expected).abs() <= 1e-5 * expected.abs() + 1e-9, "{} {}", a.score, expected);
         }
-        let (found_l, found_f) = fits[0].topics();
+        let (found_l, found_f) = fits[0].topics().unwrap();
         for (found, exact) in [(rows_of(&found_l), &exact_l), (rows_of(&found_f), &exact_f)] {
             for (found, exact) in found.iter().zip(exact) {
                 for (a, b) in found.iter().zip(exact) {
@@ -276,7 +276,7 @@ proptest! {
             let scores = both.each_ref().map(|counts| {
                 let mut fit = make(counts, &l, &f).unwrap();
                 let scores: Vec<f64> = (0..12).map(|_| fit.iterate(counts).unwrap().score).collect();
-                (scores, fit.topics())
+                (scores, fit.topics().unwrap())
             });
             prop_assert!(scores[0] == scores[1], "dense and sparse counts are the same counts");
             let (scores, (l, f)) = &scores[0];
@@ -316,7 +316,7 @@ fn an_ended_fit_is_stationary() {
     });
     assert!(ended);
     // No step of expectation-maximisation gains more than the last iterations did.
-    let (l, f) = fit.topics();
+    let (l, f) = fit.topics().unwrap();
     let (mut l, mut f) = (rows_of(&l), rows_of(&f));
     let x = dense(&counts);
     reference_em(&x, &mut l, &mut f);
@@ -336,11 +336,18 @@ fn results_do_not_depend_on_the_number_of_threads() {
                 .build()
                 .unwrap();
             pool.install(|| {
-                let mut fit = begin(&settings(solver), &counts, Resolved::Cpu, &l, &f).unwrap();
+                let mut fit = begin(
+                    &settings(solver),
+                    &counts,
+                    (Resolved::Cpu, Placement::whole(&settings(solver))),
+                    &l,
+                    &f,
+                )
+                .unwrap();
                 let scores: Vec<f64> = (0..5)
                     .map(|_| fit.iterate(&counts).unwrap().score)
                     .collect();
-                (scores, fit.topics())
+                (scores, fit.topics().unwrap())
             })
         };
         assert!(run(1) == run(3), "{solver}");
@@ -355,11 +362,18 @@ fn one_topic_is_the_frequency_of_terms() {
     let x = dense(&counts);
     let total: f64 = x.iter().flatten().sum();
     for solver in [Solver::Em, Solver::CoordinateDescent] {
-        let mut fit = begin(&settings(solver), &counts, Resolved::Cpu, &l, &f).unwrap();
+        let mut fit = begin(
+            &settings(solver),
+            &counts,
+            (Resolved::Cpu, Placement::whole(&settings(solver))),
+            &l,
+            &f,
+        )
+        .unwrap();
         for _ in 0..3 {
             fit.iterate(&counts).unwrap();
         }
-        let (_, f) = fit.topics();
+        let (_, f) = fit.topics().unwrap();
         for term in 0..12 {
             let frequency = x.iter().map(|row| row[term]).sum::<f64>() / total;
             assert!((f64::from(f.row(0)[term]) - frequency).abs() < 1e-6);

@@ -44,7 +44,10 @@ fn cases() -> Vec<(Counts, TopicModel, Option<&'static str>)> {
             Some("20 MiB"),
         ),
         (bytes(2_000, 10_000), em(20, 768), None),
+        (bytes(2_000, 10_000), em(20, 768), Some("24 MiB")),
+        (numbers(4_000, 10_000), em(20, 768), Some("100 MiB")),
         (sparse(10_000, 10_000, 100), em(20, 1_024), None),
+        (sparse(10_000, 10_000, 100), em(20, 1_024), Some("16 MiB")),
     ]
 }
 

@@ -16,12 +16,15 @@ pub(crate) fn bytes_of_counts(shape: &Shape, documents: u64) -> u64 {
     }
 }
 
-/// Bytes that sums take before they are added up, and that tables take as the kernels read them.
-pub(crate) fn workspace(shape: &Shape) -> u64 {
-    buffers(shape).iter().sum()
+/// Bytes of a batch's counts on the card: sparse counts have room for batches with some more of them.
+pub(crate) fn bytes_of_batch(shape: &Shape, documents: u64) -> u64 {
+    match shape.bytes_of_count {
+        Some(_) => bytes_of_counts(shape, documents),
+        None => 8 * room((documents * shape.nonzeros) as usize) as u64 + 4 * (documents + 1),
+    }
 }
 
-/// The same, each piece of memory for itself.
+/// Bytes of each piece of memory that sums take before they are added up, and tables as the kernels read them.
 pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
     let (documents, terms) = (shape.micro_batch as usize, shape.terms as usize);
     let topics = shape.topics as usize;

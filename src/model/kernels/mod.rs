@@ -35,7 +35,7 @@ use crate::error::Result;
 use crate::loader::Batch;
 
 pub(crate) use held::Held;
-pub(crate) use memory::{buffers, bytes_of_counts, bytes_of_staging, workspace};
+pub(crate) use memory::{buffers, bytes_of_batch, bytes_of_counts, bytes_of_staging};
 
 /// How dense counts lie on the card: 32 bits at a time, which any runtime can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
