@@ -111,7 +111,8 @@ impl Gain {
     /// Whether nothing more is to be expected after the iteration before. Near an optimum the gain falls with the
     /// square of the distance, hence the root.
     pub(crate) fn converged(&self, before: f64, tolerance: f64) -> bool {
-        (self.score - before).abs() <= tolerance * self.score.abs()
+        tolerance > 0.0
+            && (self.score - before).abs() <= tolerance * self.score.abs()
             && self.residual <= tolerance.sqrt()
     }
 }
