@@ -478,7 +478,7 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
             .row("tolerance", format!("{:e}", settings.tolerance))
             .row("seed", settings.seed.to_string());
     }
-    Card::new(title)
+    let card = Card::new(title)
         .row("epochs", settings.epochs.to_string())
         .row("batch size", format!("{} documents", settings.batch_size))
         .row(
@@ -495,10 +495,13 @@ pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
             ),
         )
         .row("optimizer", settings.optimizer.to_string())
-        .row("tables on a card", settings.precision.to_string())
         .row("the table behind L", settings.table_place.to_string())
         .row("weight decay", settings.weight_decay.to_string())
-        .row("seed", settings.seed.to_string())
+        .row("seed", settings.seed.to_string());
+    match settings.precision {
+        Precision::F32 => card,
+        other => card.row("tables on a card", other.to_string()),
+    }
 }
 
 /// Does something on a device.

@@ -7,7 +7,6 @@ use polars::prelude::{Column, DataFrame};
 use super::item::peak;
 use super::{Item, Lives, Plan};
 use crate::counts::Location;
-use crate::device::Device;
 use crate::display::{Card, bytes, count, percent};
 use crate::memory::Goal;
 use crate::solver::documents_in_block;
@@ -71,10 +70,9 @@ impl Plan {
             card = card.note(line);
         }
         match self.vram {
-            Some(vram) if vram.simulated => card.note(format!(
-                "No card is used here ({}): the budget of VRAM stands for one. Its lines show what would live there and bound the batches; the fit runs on the CPU.",
-                Device::Auto.describe()
-            )),
+            Some(vram) if vram.simulated => card.note(
+                "No card is used here: the budget of VRAM stands for one. Its lines show what would live there and bound the batches; the fit runs on the CPU.",
+            ),
             Some(_) => card.note(
                 "VRAM is what the runtime's allocator takes: rows padded, and memory kept for each size that comes again. The driver's own context, a few hundred MiB, is not among it.",
             ),
