@@ -48,12 +48,12 @@ pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 #[cfg(test)]
 pub(crate) use kernels::software;
-pub(crate) use kernels::{buffers, bytes_of_batch, bytes_of_staging};
+pub(crate) use kernels::{buffers, bytes_of_batch, bytes_pinned};
 pub(crate) use network::{SMALLEST_RATE, to_tensor};
 pub(crate) use observer::Observer;
 pub(crate) use slopes::{Sums, tensor};
 pub(crate) use step::{Losses, to_matrix};
-pub(crate) use tensor_memory::table_bytes;
+pub(crate) use tensor_memory::{PINNED, table_bytes};
 pub(crate) use watching::Watching;
 
 use crate::budget::Budget;

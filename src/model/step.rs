@@ -285,7 +285,7 @@ pub(crate) fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
 
 /// Numbers that come back at once. A card's runtime takes pinned memory for them in pages, of up to a quarter of the card's
 /// own memory, and keeps it.
-const AT_ONCE: usize = 1 << 20;
+pub(super) const AT_ONCE: usize = 1 << 20;
 
 pub(crate) fn to_matrix<B: Backend>(tensor: Tensor<B, 2>) -> Result<Matrix> {
     let [rows, columns] = tensor.dims();

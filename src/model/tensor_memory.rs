@@ -8,6 +8,10 @@ use crate::plan::{Item, Lives, Shape, When};
 /// gradients, which are not padded.
 const BATCH_TABLES: u64 = 5;
 
+/// What the runtime keeps of the host's memory.
+pub(crate) const PINNED: &str =
+    "pinned memory for the way to the card and back, in the runtime's pages";
+
 /// What lives on the card. `padded`: rows begin at the addresses that CUDA's runtime chooses.
 ///
 /// Memory is used again for what has the same size, and for nothing else: all sizes that ever come are there at once.
@@ -99,19 +103,18 @@ pub(crate) fn beside_card(shape: &Shape, resident: bool, resumed: bool) -> Vec<I
             Item::ram("F", When::End, 8 * k * m),
         ],
     };
-    items.extend([Item::ram(
-        "counts on their way to the card",
-        When::Steps,
-        kernels::bytes_of_staging(shape, resident),
-    )]);
+    let rows = if shape.l_on_host { shape.batch } else { 0 };
+    items.push(Item::ram(
+        PINNED,
+        When::Fit,
+        kernels::bytes_pinned(shape, resident, rows),
+    ));
+    if resident && shape.bytes_of_count.is_none() {
+        let what = "where each document's counts begin";
+        items.push(Item::ram(what, When::Fit, 8 * (n + 1)));
+    }
     if shape.l_on_host {
         items.extend(Documents::memory(shape));
-        items.push(Item::ram(
-            "rows of L on their way, and their gradients",
-            When::Steps,
-            // Sent, and on their way back for two batches at once: pinned, and as they move their rows.
-            4 * k * (shape.micro_batch + 3 * shape.batch),
-        ));
     }
     if !resumed && shape.l_on_host {
         let start = |what: &str, lives, size| Item::new(what, lives, When::Starting, size);
@@ -255,6 +258,7 @@ mod tests {
                     micro_batch: part as u64,
                     nonzeros: counts.mean_nonzeros().unwrap_or(m) as u64,
                     bytes_of_count: (!sparse).then_some(1),
+                    largest_page: 0,
                     precision,
                     l_in_file: false,
                     l_on_host: false,

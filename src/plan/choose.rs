@@ -6,6 +6,7 @@ use super::item::peak;
 use super::refuse::{Refusal, refuse};
 use super::{Item, Lives, Placement, Plan, Vram, When};
 use crate::counts::{Counts, InMemory, Layout, Location};
+use crate::cuda;
 use crate::device::Resolved;
 use crate::display::bytes;
 use crate::error::Result;
@@ -28,6 +29,8 @@ pub(crate) struct Shape {
     pub(crate) nonzeros: u64,
     /// Bytes of a dense count as it is sent to a card; `None` where counts are sparse.
     pub(crate) bytes_of_count: Option<u64>,
+    /// Bytes of the largest page of memory that a card's runtime takes.
+    pub(crate) largest_page: u64,
     /// How a card reads the tables.
     pub(crate) precision: Precision,
     /// Whether the table behind L lives in a file.
@@ -183,6 +186,11 @@ pub(super) fn choose(
             nonzeros: counts.mean_nonzeros().unwrap_or(terms) as u64,
             bytes_of_count: (counts.layout() == Layout::Dense)
                 .then(|| counts.dtype().bytes().min(4) as u64),
+            largest_page: match (device, cuda::find()) {
+                // As the runtime does it.
+                (Resolved::Cuda(card), Ok(cuda)) => cuda.cards[card].memory / 4,
+                _ => 0,
+            },
             precision: settings.precision,
             l_in_file: settings.table_place != TablePlace::Memory,
             // A file is not on a card; and a row-wise optimizer needs nothing but the rows of its batch.

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::loader::{Batch, Reading, for_each_block};
 use crate::matrix::Matrix;
 use crate::model::{
-    Exchange, Losses, Precision, Sums, buffers, bytes_of_batch, bytes_of_staging, table_bytes,
+    Exchange, Losses, PINNED, Precision, Sums, buffers, bytes_of_batch, bytes_pinned, table_bytes,
     tensor, to_matrix, to_tensor,
 };
 use crate::plan::{Item, Placement, Shape, When};
@@ -240,14 +240,13 @@ pub(super) fn memory(shape: &Shape, held: bool) -> Vec<Item> {
 /// What lives beside it.
 pub(super) fn beside(shape: &Shape, held: bool) -> Vec<Item> {
     let (documents, topics) = (shape.documents, shape.topics);
-    let staging = match blocks(shape, held).first() {
-        Some((block, _)) => bytes_of_staging(block, false),
-        None => 0,
-    };
+    let pinned = blocks(shape, held).first().map_or(0, |(block, _)| {
+        bytes_pinned(block, false, if held { 0 } else { block.micro_batch })
+    });
     vec![
         Item::ram("L, in tokens", When::Fit, 4 * topics * documents),
         Item::ram("documents' lengths", When::Fit, 8 * documents),
-        Item::ram("counts on their way to the card", When::Steps, staging),
+        Item::ram(PINNED, When::Fit, pinned),
     ]
 }
 

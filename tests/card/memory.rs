@@ -91,6 +91,51 @@ fn plans_hold_to_a_tenth() {
     assert!(report.is_none_or(|report| report.refused == 0));
 }
 
+/// What the runtime takes of the host's memory, beside the plan. It is kept: hence a process for each fit.
+#[test]
+fn pinned_memory_is_planned() {
+    let test = "memory::pinned_memory_is_planned";
+    // The runtime's pages depend on the card's size.
+    let machines = [8u64, 24, 141].map(|gibibytes| gibibytes << 30);
+    // Held and sent, L beside the card, sparse, EM.
+    let all = machines
+        .iter()
+        .flat_map(|memory| [0, 2, 7, 11, 16].map(|case| (memory, case)));
+    for (memory, case) in all {
+        let machine = Machine::default().with("MEMORY", memory).with("CASE", case);
+        let ran = machine.run(test, || {
+            let case: usize = std::env::var("CARDLESS_CASE").unwrap().parse().unwrap();
+            let (counts, model, budget) = cases().swap_remove(case);
+            let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size));
+            let model = model.epochs(2).quiet().device(Device::Cuda(0));
+            let plan = model.budget(budget).plan(&counts).unwrap();
+            let (table, mut planned) = (plan.table(), 0);
+            let (names, bytes) = (
+                table.column("what").unwrap(),
+                table.column("bytes").unwrap(),
+            );
+            for (name, bytes) in names.str().unwrap().iter().zip(bytes.u64().unwrap().iter()) {
+                if name.unwrap().starts_with("pinned") {
+                    planned += bytes.unwrap();
+                }
+            }
+            plan.fit().unwrap();
+            let seen = report().unwrap().pinned_peak;
+            let line = format!(
+                "{counts}: {} MiB pinned, {} planned",
+                seen >> 20,
+                planned >> 20
+            );
+            println!("{line}");
+            // One of the smallest pages more or less.
+            assert!(planned.abs_diff(seen) <= seen / 10 + (20 << 20), "{line}");
+        });
+        if ran.is_none() {
+            return;
+        }
+    }
+}
+
 #[test]
 fn memory_is_flat_over_epochs_and_fits() {
     let _ = Machine::default().run("memory::memory_is_flat_over_epochs_and_fits", || {

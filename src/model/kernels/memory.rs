@@ -2,11 +2,16 @@
 
 use super::dense::{Tile, UNITS};
 use super::launch::slices;
-use super::send::{STAGE, room};
+use super::pinned;
+use super::send::room;
 use super::sparse::{SLICE, terms_of_cube};
 use super::{Kind, table};
 use crate::model::Precision;
+use crate::model::step::AT_ONCE;
 use crate::plan::Shape;
+
+/// Lists of documents, single numbers.
+const SMALL: u64 = 1 << 10;
 
 /// Bytes of the counts of so many documents on the card: sparse ones are columns, counts and where documents begin.
 pub(crate) fn bytes_of_counts(shape: &Shape, documents: u64) -> u64 {
@@ -66,18 +71,31 @@ pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
     numbers.iter().map(|numbers| 4 * *numbers as u64).collect()
 }
 
-/// Bytes in RAM on the way to the card.
-pub(crate) fn bytes_of_staging(shape: &Shape, resident: bool) -> u64 {
+/// Pinned memory: stages of counts on their way to the card, all documents' or a part's at once; tables on their way back;
+/// and rows of L (`rows` of them at once), which come back on a stream of their own.
+pub(crate) fn bytes_pinned(shape: &Shape, resident: bool, rows: u64) -> u64 {
     let documents = if resident {
         shape.documents
     } else {
         shape.micro_batch
     };
-    // Two stages, and a third that is being given back.
-    let staged = bytes_of_counts(shape, documents).min(3 * STAGE as u64);
-    match (resident, shape.bytes_of_count) {
-        // Where each document begins.
-        (true, None) => staged + 8 * shape.documents,
-        _ => staged,
-    }
+    // Rows of dense counts; columns, and then counts.
+    let counts = match shape.bytes_of_count {
+        Some(_) => bytes_of_counts(shape, documents),
+        None => 4 * documents * shape.nonzeros,
+    };
+    let stage = pinned::stage(shape.largest_page).min(counts).max(1);
+    let table = 4 * shape.topics * shape.terms.max(shape.documents);
+    let there = [
+        // Two, and a third that is being given back; and what is left of the last.
+        (stage, 3),
+        (counts % stage, 1),
+        (table.min(4 * AT_ONCE as u64), 1),
+        (SMALL, 1),
+    ];
+    // Of two batches at once; and of the last one.
+    let of_rows = |rows| 4 * shape.topics * rows;
+    let last = shape.documents.checked_rem(rows).unwrap_or(0);
+    let back = [(of_rows(rows), 2), (of_rows(last), 1)];
+    pinned::pages(shape.largest_page, &there) + pinned::pages(shape.largest_page, &back)
 }

@@ -10,6 +10,7 @@ mod exchange;
 mod held;
 mod launch;
 mod memory;
+mod pinned;
 mod send;
 #[cfg(test)]
 pub(crate) mod software;
@@ -35,7 +36,7 @@ use crate::error::Result;
 use crate::loader::Batch;
 
 pub(crate) use held::Held;
-pub(crate) use memory::{buffers, bytes_of_batch, bytes_of_counts, bytes_of_staging};
+pub(crate) use memory::{buffers, bytes_of_batch, bytes_of_counts, bytes_pinned};
 
 /// How dense counts lie on the card: 32 bits at a time, which any runtime can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -14,14 +14,10 @@ use cubecl::server::{ComputeServer, CopyDescriptor, Handle};
 use cubecl::stream_id::StreamId;
 use rayon::prelude::*;
 
-use super::Kind;
+use super::{Kind, pinned};
 use crate::counts::{CountValue, Csr, DenseRows, Dtype, Element, View, as_bytes, with_values};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loader::Batch;
-
-/// Bytes that are filled, and then copied while the next are filled. Small: the runtime takes pinned memory in pages
-/// that are a few times larger.
-pub(super) const STAGE: usize = 8 << 20;
 
 /// A batch's counts on the card.
 pub(crate) enum Sent {
@@ -110,7 +106,8 @@ fn upload_into<R: Runtime>(
     let handle = client.empty(length);
     let server = DeviceHandle::<R::Server>::new(device.to_id());
     let stream = StreamId::current();
-    let at_once = (STAGE / row_bytes.max(1)).max(1);
+    let stage = pinned::stage(client.properties().memory.max_page_size) as usize;
+    let at_once = (stage / row_bytes.max(1)).max(1);
     for first in (0..rows).step_by(at_once) {
         let part = first..rows.min(first + at_once);
         let size = part.len() * row_bytes;
@@ -129,7 +126,7 @@ fn upload_into<R: Runtime>(
             .offset_end((length - end) as u64);
         let place = CopyDescriptor::new(place.binding(), [size].into(), [1].into(), 1);
         server.submit(move |server| server.write(vec![(place, bytes)], stream));
-        if size >= STAGE / 2 {
+        if size >= stage / 2 {
             // Waits until the stage before this one has been copied, and gives its memory back.
             server
                 .submit_blocking(move |server| server.flush(stream))
