@@ -46,7 +46,8 @@ impl Budget {
         self
     }
 
-    /// The card's memory at most, as `"1.5 GiB"` or in bytes.
+    /// The card's memory at most, as `"1.5 GiB"` or in bytes; never more than is free there. On a machine without a card,
+    /// or on the CPU, the budget stands for one.
     pub fn vram(mut self, size: impl fmt::Display) -> Self {
         self.vram = Some(size.to_string());
         self
@@ -80,10 +81,6 @@ impl Budget {
 
     pub(crate) fn gives_ram(&self) -> bool {
         self.ram.is_some()
-    }
-
-    pub(crate) fn gives_vram(&self) -> bool {
-        self.vram.is_some()
     }
 
     /// Bytes of VRAM, if given.

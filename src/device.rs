@@ -18,7 +18,7 @@ pub enum Device {
     /// The first CUDA card if a driver and NVRTC are found, else the CPU.
     #[default]
     Auto,
-    /// The CPU, through Burn's `flex` backend.
+    /// The CPU.
     Cpu,
     /// The CUDA card of this number; a fit is refused when it cannot be used.
     Cuda(usize),

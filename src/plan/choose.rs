@@ -163,10 +163,15 @@ pub(super) fn choose(
     let ram = budget.ram_bytes(taken)?;
     let streams = streams(model, counts)?;
     let free = match device {
-        Resolved::Cuda(card) => card_memory(card).map(|memory| memory.free - memory.free / 10),
+        Resolved::Cuda(card) => card_memory(card).map(|memory| memory.free),
         Resolved::Cpu => None,
     };
-    let vram = budget.vram_bytes()?.or(free);
+    // Whatever was asked for, a card has no more than it has.
+    let asked = budget.vram_bytes()?;
+    let vram = match (asked, free) {
+        (Some(asked), Some(free)) => Some(asked.min(free)),
+        (asked, free) => asked.or(free.map(|free| free - free / 10)),
+    };
     let (documents, terms) = counts.shape();
     let on_card = matches!(device, Resolved::Cuda(_));
     let card = on_card || vram.is_some();
@@ -314,7 +319,7 @@ pub(super) fn choose(
             },
         };
         let given = match refusal.lives {
-            Lives::Card => budget.gives_vram(),
+            Lives::Card => asked == vram,
             _ => budget.gives_ram(),
         };
         return Err(refuse(&least, &refusal, given));

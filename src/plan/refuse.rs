@@ -36,7 +36,13 @@ pub(super) fn refuse(case: &Case, refusal: &Refusal, given: bool) -> Error {
         false => "what is free, less a margin, makes a budget of",
     };
     let (_, when) = peak(items, *lives);
-    let mut changes = vec![format!("give a budget of at least {}", up(*least))];
+    let mut changes = vec![match (lives, given) {
+        (Lives::Card, false) => format!(
+            "end what else uses the card, until {} are free",
+            up(*least + *least / 9)
+        ),
+        _ => format!("give a budget of at least {}", up(*least)),
+    }];
     changes.extend(smaller(case, |case| match lives {
         Lives::Card => case.peak_vram() <= *budget,
         _ => case.peak() <= *budget,

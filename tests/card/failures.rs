@@ -1,7 +1,7 @@
 //! What is missing, and what goes wrong on the way.
 
 use cardless::{others_take, report};
-use topicbook::{Device, ErrorKind, doctor};
+use topicbook::{Budget, Device, ErrorKind, doctor};
 
 use crate::fits::{dense, model};
 use crate::machine::{Compiler, Machine};
@@ -86,10 +86,15 @@ fn a_card_that_is_too_full_is_named_first() {
         .with("MEMORY", 1u64 << 30)
         .with("TAKEN", (1u64 << 30) - 300_000);
     let report = machine.run("failures::a_card_that_is_too_full_is_named_first", || {
-        let error = model().fit(counts()).unwrap_err();
-        println!("{error}");
-        assert_eq!(error.kind(), ErrorKind::Space);
-        assert!(error.to_string().contains("of VRAM"), "{error}");
+        // Whatever the budget allows, the card has no more.
+        let allowed = model().budget(Budget::new().vram("900 MiB"));
+        for model in [model(), allowed] {
+            let error = model.fit(counts()).unwrap_err();
+            println!("{error}");
+            assert_eq!(error.kind(), ErrorKind::Space);
+            assert!(error.to_string().contains("of VRAM"), "{error}");
+            assert!(!error.to_string().contains("900 MiB"), "{error}");
+        }
     });
     assert!(report.is_none_or(|report| (report.allocations, report.refused) == (0, 0)));
 }
