@@ -1,7 +1,7 @@
 //! What the NVIDIA driver and CUDA's run-time compiler say, asked of their libraries themselves: the CUDA runtime of the
 //! tensor library panics where one of them is missing or does not fit the other.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fmt;
 
 /// A version of CUDA: major, minor.
@@ -30,6 +30,17 @@ pub(crate) struct Card {
     /// Bytes.
     pub(crate) memory: u64,
     pub(crate) capability: Version,
+    /// Its place in the machine, by which other libraries know it: they count cards that CUDA leaves out.
+    pub(crate) bus: Option<CString>,
+    /// Why nothing can run on it, if so.
+    pub(crate) refused: Option<String>,
+}
+
+impl Cuda {
+    /// The number of the first card that can be used.
+    pub(crate) fn first(&self) -> Option<usize> {
+        self.cards.iter().position(|card| card.refused.is_none())
+    }
 }
 
 type Found<T> = Result<T, String>;
@@ -37,17 +48,21 @@ type Found<T> = Result<T, String>;
 /// Finds the cards, or says what is missing.
 pub(crate) fn find() -> Found<Cuda> {
     let driver = Driver::open()?;
-    let cards = driver.cards()?;
+    let mut cards = driver.cards()?;
     if cards.is_empty() {
         return Err("the NVIDIA driver sees no card".into());
     }
     let compiler = Compiler::open()?;
     let (driver, nvrtc) = (driver.version()?, compiler.version()?);
     check_versions(driver, nvrtc)?;
-    for card in &cards {
-        compiler.check_card(card, nvrtc)?;
-    }
     check_headers()?;
+    for card in &mut cards {
+        card.refused = compiler.check_card(card, nvrtc).err();
+    }
+    // An old card beside a new one may stay idle.
+    if cards.iter().all(|card| card.refused.is_some()) {
+        return Err(cards.swap_remove(0).refused.unwrap_or_default());
+    }
     Ok(Cuda {
         driver,
         nvrtc,
@@ -152,7 +167,21 @@ impl Driver {
                 .map_or_else(|_| "?".into(), |name| name.to_string_lossy().into_owned()),
             memory: memory as u64,
             capability: Version(capability[0] as u32, capability[1] as u32),
+            bus: self.bus(device),
+            refused: None,
         })
+    }
+
+    fn bus(&self, device: c_int) -> Option<CString> {
+        type Bus = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+        let mut text = [0u8; 64];
+        // SAFETY: the signature of cuda.h; the text is as long as is said, and one longer.
+        let status = unsafe {
+            let ask = self.function::<Bus>(c"cuDeviceGetPCIBusId").ok()?;
+            ask(text.as_mut_ptr().cast(), text.len() as c_int - 1, device)
+        };
+        let text = CStr::from_bytes_until_nul(&text).ok()?;
+        (status == 0).then(|| text.to_owned())
     }
 
     /// # Safety

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Device {
-    /// The first CUDA card if a driver and NVRTC are found, else the CPU.
+    /// The first CUDA card that can be used, if a driver and NVRTC are found, else the CPU.
     #[default]
     Auto,
     /// The CPU.
@@ -47,27 +47,30 @@ impl Device {
     pub(crate) fn resolve(&self) -> Result<Resolved> {
         match *self {
             Device::Cpu => Ok(Resolved::Cpu),
-            Device::Auto => Ok(match cuda::find() {
-                Ok(_) => Resolved::Cuda(0),
-                Err(_) => Resolved::Cpu,
+            Device::Auto => Ok(match cuda::find().ok().and_then(|cuda| cuda.first()) {
+                Some(card) => Resolved::Cuda(card),
+                None => Resolved::Cpu,
             }),
             Device::Cuda(card) => {
-                let cuda = cuda::find().map_err(|missing| {
+                let refused = |missing| {
                     Error::new(
                         ErrorKind::Device,
                         format!("CUDA card {card} was asked for, but {missing}"),
                     )
                     .fix("install what is missing, or use Device::Auto or Device::Cpu")
-                })?;
-                let cards = cuda.cards.len();
-                if card < cards {
-                    Ok(Resolved::Cuda(card))
-                } else {
-                    Err(Error::new(
+                };
+                let cuda = cuda::find().map_err(refused)?;
+                match cuda.cards.get(card).map(|card| card.refused.clone()) {
+                    Some(None) => Ok(Resolved::Cuda(card)),
+                    Some(Some(missing)) => Err(refused(missing)),
+                    None => Err(Error::new(
                         ErrorKind::Device,
-                        format!("CUDA card {card} was asked for, but this machine has {cards}"),
+                        format!(
+                            "CUDA card {card} was asked for, but this machine has {}",
+                            cuda.cards.len()
+                        ),
                     )
-                    .fix("cards are numbered from 0"))
+                    .fix("cards are numbered from 0")),
                 }
             }
         }

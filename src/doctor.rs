@@ -53,6 +53,10 @@ pub fn doctor() -> Doctor {
                         card.capability
                     ),
                 ));
+                if let Some(why) = &card.refused {
+                    rows.push((format!("fit on card {number}"), why.clone()));
+                    continue;
+                }
                 let (line, good, _) = self_test(Device::Cuda(number), loss);
                 well &= good;
                 rows.push((format!("fit on card {number}"), line));

@@ -43,12 +43,13 @@ pub use precision::Precision;
 pub use resume::Checkpoint;
 pub use settings::Settings;
 
+pub(crate) use card::has_context;
 pub(crate) use exchange::Exchange;
 pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 #[cfg(test)]
 pub(crate) use kernels::software;
-pub(crate) use kernels::{buffers, bytes_of_batch, bytes_pinned};
+pub(crate) use kernels::{buffers, bytes_of_batch, bytes_of_counts, bytes_pinned};
 pub(crate) use network::{SMALLEST_RATE, to_tensor};
 pub(crate) use observer::Observer;
 pub(crate) use slopes::{Sums, tensor};

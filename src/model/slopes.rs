@@ -54,8 +54,13 @@ pub(crate) trait Sums: Backend {
     /// A batch's counts on the device.
     type Sent: Send;
 
-    /// Brings a batch's counts there.
-    fn send(batch: &Batch<'_>, terms: usize, device: &Self::Device) -> Result<Self::Sent>;
+    /// Brings a batch's counts there; `stays`: for good.
+    fn send(
+        batch: &Batch<'_>,
+        terms: usize,
+        stays: bool,
+        device: &Self::Device,
+    ) -> Result<Self::Sent>;
 
     /// For each document, the sum of x / rate times rows of F (documents x topics). `l` has the batch's weights
     /// (documents x topics), `f` the topics' terms; a count whose rate is below `smallest` gives nothing.
@@ -66,7 +71,7 @@ pub(crate) trait Sums: Backend {
         smallest: f32,
     ) -> Tensor<Self, 2>;
 
-    /// The sum of x log max(rate, smallest), and for each term that of x / rate times weights (topics x terms).
+    /// Parts of the sum of x log max(rate, smallest), and for each term that of x / rate times weights (topics x terms).
     fn by_terms(
         counts: &Self::Sent,
         l: Tensor<Self, 2>,

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::card::{Watch, allocator, in_trouble};
+use super::card::{Watch, allocator, troubles};
 use super::observer::{EpochReport, Moment, Observer, Start};
 use crate::device::Resolved;
 use crate::display::bytes;
@@ -32,6 +32,8 @@ pub(crate) struct MemoryWatch {
     said: bool,
     /// While the first steps are made: after them everything has been allocated once.
     first: Option<(Watch, usize)>,
+    /// How often something had gone wrong on the card before.
+    troubles: usize,
 }
 
 impl MemoryWatch {
@@ -48,6 +50,7 @@ impl MemoryWatch {
             epochs: 0,
             said: false,
             first: None,
+            troubles: 0,
         }
     }
 
@@ -89,6 +92,7 @@ impl Observer for MemoryWatch {
     fn started(&mut self, start: &Start) {
         self.epochs = start.epochs;
         self.begin_epoch(start.done.floor() as usize + 1);
+        self.troubles = self.card.map_or(0, troubles);
         self.first = self.card.map(|card| (Watch::start(card), 0));
     }
 
@@ -114,7 +118,7 @@ impl Observer for MemoryWatch {
             self.said = true;
             at.note(line);
         }
-        if self.card.is_some() && in_trouble() {
+        if self.card.is_some_and(|card| troubles(card) > self.troubles) {
             // What the fit asks for next returns the error.
             return ControlFlow::Break(());
         }

@@ -12,7 +12,7 @@ use crate::display::bytes;
 use crate::error::Result;
 use crate::loader::{DEFAULT_BYTES, Reading, Shuffle};
 use crate::memory::{Goal, card_memory, free_memory};
-use crate::model::{FusedStep, Optimizer, Precision, TopicModel, tensor_memory};
+use crate::model::{FusedStep, Optimizer, Precision, TopicModel, has_context, tensor_memory};
 use crate::place::TablePlace;
 use crate::solver::{self, Solver};
 
@@ -42,6 +42,9 @@ pub(crate) struct Shape {
 /// Documents below which a batch is not cut while L could leave the card instead: a row of L is far smaller than the counts
 /// that are sent with it, but a card that gets few documents at a time waits.
 const FEW: u64 = 256;
+
+/// What the driver takes of a card for a process that uses it.
+const CONTEXT: u64 = 512 << 20;
 
 /// Threads' stacks, samples of the monitor, small vectors.
 const SMALL: u64 = 1 << 19;
@@ -163,7 +166,10 @@ pub(super) fn choose(
     let ram = budget.ram_bytes(taken)?;
     let streams = streams(model, counts)?;
     let free = match device {
-        Resolved::Cuda(card) => card_memory(card).map(|memory| memory.free),
+        Resolved::Cuda(card) => {
+            let context = if has_context(card) { 0 } else { CONTEXT };
+            card_memory(card).map(|memory| memory.free.saturating_sub(context))
+        }
         Resolved::Cpu => None,
     };
     // Whatever was asked for, a card has no more than it has.

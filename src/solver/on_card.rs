@@ -13,8 +13,8 @@ use crate::error::Result;
 use crate::loader::{Batch, Reading, for_each_block};
 use crate::matrix::Matrix;
 use crate::model::{
-    Exchange, Losses, PINNED, Precision, Sums, buffers, bytes_of_batch, bytes_pinned, table_bytes,
-    tensor, to_matrix, to_tensor,
+    Exchange, Losses, PINNED, Precision, Sums, buffers, bytes_of_batch, bytes_of_counts,
+    bytes_pinned, table_bytes, tensor, to_matrix, to_tensor,
 };
 use crate::plan::{Item, Placement, Shape, When};
 
@@ -92,7 +92,7 @@ impl<B: Exchange + Sums> OnCard<B> {
                 rows: &rows,
                 documents: &rows,
             };
-            let counts = <B as Sums>::send(&batch, terms, device)?;
+            let counts = <B as Sums>::send(&batch, terms, held.is_some(), device)?;
             let places = block.first * topics..(block.first + documents) * topics;
             let of_l = &l[places.clone()];
             let fill = |row: usize, out: &mut [f32]| {
@@ -209,7 +209,7 @@ pub(super) fn memory(shape: &Shape, held: bool) -> Vec<Item> {
             let bytes = |(block, times): &(Shape, u64)| times * of(block.micro_batch);
             blocks.iter().map(bytes).sum()
         };
-        let counts = all(&|documents| bytes_of_batch(shape, documents));
+        let counts = all(&|documents| bytes_of_counts(shape, documents));
         items.push(Item::card("X, as stored", When::Fit, counts));
         items.push(Item::card("L", When::Fit, all(&rows)));
     }

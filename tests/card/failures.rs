@@ -126,3 +126,26 @@ fn a_card_that_fills_up_ends_a_fit_and_not_the_process() {
     );
     assert!(report.is_none_or(|report| report.refused > 0));
 }
+
+#[test]
+fn a_fit_beside_one_that_fails_is_whole_or_fails_too() {
+    const EPOCHS: usize = 40;
+    let test = "failures::a_fit_beside_one_that_fails_is_whole_or_fails_too";
+    let machine = Machine::default().with("MEMORY", 2u64 << 30);
+    let report = machine.run(test, || {
+        let counts = counts();
+        for after in [1, 10, 40] {
+            let fits = [1, 2].map(|seed| model().epochs(EPOCHS).seed(seed).spawn(&counts).unwrap());
+            others_take(2 << 30, after);
+            for fit in fits {
+                match fit.join() {
+                    Ok(fit) => assert_eq!(fit.history().height(), EPOCHS),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Device, "{error}"),
+                }
+            }
+            others_take(0, 0);
+        }
+        model().fit(&counts).unwrap();
+    });
+    assert!(report.is_none_or(|report| report.refused > 0));
+}

@@ -62,7 +62,7 @@ where
     }
 
     fn send_counts(batch: &Batch<'_>, terms: usize, device: &Self::Device) -> Result<()> {
-        send::upload_batch((&R::client(device), device), batch, terms).map(|_| ())
+        send::upload_batch((&R::client(device), device), batch, terms, false).map(|_| ())
     }
 
     fn bring(table: CubeTensor<R>) -> Arriving {
@@ -80,7 +80,7 @@ where
         let failed = |error: String| {
             Error::new(
                 ErrorKind::Device,
-                format!("the device did not return a batch's gradients: {error}"),
+                format!("the device did not give a table back: {error}"),
             )
             .fix("use a smaller batch size, or Device::Cpu")
         };

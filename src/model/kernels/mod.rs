@@ -92,7 +92,7 @@ where
         let card = Card::<R>::new(&f.device);
         let counts = match held {
             Some(held) => held.gather(card.to(), batch.documents)?,
-            None => send::upload_batch(card.to(), batch, f.meta.shape()[1])?,
+            None => send::upload_batch(card.to(), batch, f.meta.shape()[1], false)?,
         };
         let weights = softmax(tensor::<Self, 2>(l), 1);
         let f = softmax(tensor::<Self, 2>(f), 1);
@@ -100,6 +100,7 @@ where
         let tables = (primitive(&weights), primitive(&f));
         let pass = Pass::new(&card, &counts, tables, smallest, precision);
         let (likelihood, of_terms) = pass.by_terms();
+        let likelihood = card.whole_sum(likelihood);
         let (likelihood, of_terms) = (tensor::<Self, 1>(likelihood), tensor::<Self, 2>(of_terms));
         let of_documents = tensor::<Self, 2>(pass.by_documents());
         drop(pass);
@@ -134,8 +135,8 @@ where
 {
     type Sent = Sent;
 
-    fn send(batch: &Batch<'_>, terms: usize, device: &Self::Device) -> Result<Sent> {
-        send::upload_batch(Card::<R>::new(device).to(), batch, terms)
+    fn send(batch: &Batch<'_>, terms: usize, stays: bool, device: &Self::Device) -> Result<Sent> {
+        send::upload_batch(Card::<R>::new(device).to(), batch, terms, stays)
     }
 
     fn by_documents(

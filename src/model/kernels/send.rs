@@ -238,6 +238,7 @@ pub(super) fn upload_batch<R: Runtime>(
     to: (&ComputeClient<R>, &R::Device),
     batch: &Batch<'_>,
     terms: usize,
+    stays: bool,
 ) -> Result<Sent> {
     Ok(match &batch.view {
         View::Dense(counts) => {
@@ -249,7 +250,7 @@ pub(super) fn upload_batch<R: Runtime>(
                 kind,
             })
         }
-        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, batch.rows)?),
+        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, batch.rows, stays)?),
     })
 }
 
@@ -258,12 +259,16 @@ fn upload_csr<R: Runtime>(
     to: (&ComputeClient<R>, &R::Device),
     csr: &Csr,
     rows: &[usize],
+    stays: bool,
 ) -> Result<Sparse> {
     let starts = starts(rows.iter().map(|&row| csr.row(row).0.len()))?;
+    let nonzeros = starts[rows.len()] as usize;
+    // What stays is no place for another batch.
+    let least = if stays { nonzeros } else { room(nonzeros) };
     Ok(Sparse {
-        nonzeros: starts[rows.len()] as usize,
-        columns: upload_lists(to, &starts, |number| csr.row(rows[number]).0)?,
-        counts: upload_lists(to, &starts, |number| csr.row(rows[number]).1)?,
+        nonzeros,
+        columns: upload_lists(to, &starts, least, |number| csr.row(rows[number]).0)?,
+        counts: upload_lists(to, &starts, least, |number| csr.row(rows[number]).1)?,
         starts: upload_slice(to, &starts)?,
     })
 }
@@ -292,13 +297,14 @@ pub(super) fn starts(lengths: impl ExactSizeIterator<Item = usize>) -> Result<Ve
 fn upload_lists<'a, R: Runtime, T: Element>(
     to: (&ComputeClient<R>, &R::Device),
     starts: &[u32],
+    least: usize,
     list: impl Fn(usize) -> &'a [T] + Sync,
 ) -> Result<Handle> {
     /// Numbers that a thread copies at a time.
     const SOME: usize = 1 << 14;
     let all = starts[starts.len() - 1] as usize;
     let shape = (all, size_of::<T>());
-    upload_into(to, size_of::<T>() * room(all), shape, |part, out| {
+    upload_into(to, size_of::<T>() * least, shape, |part, out| {
         out.par_chunks_mut(SOME * size_of::<T>())
             .enumerate()
             .for_each(|(chunk, mut out)| {

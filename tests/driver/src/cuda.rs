@@ -64,6 +64,26 @@ pub unsafe extern "C" fn cuDeviceGetName(out: *mut c_char, length: c_int, _: c_i
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetPCIBusId(
+    out: *mut c_char,
+    length: c_int,
+    card: c_int,
+) -> Status {
+    // The other way round than NVML counts them.
+    let text = format!("0000:{:02x}:00.0\0", state().settings.cards - 1 - card);
+    if (length as usize) < text.len() {
+        return INVALID_VALUE;
+    }
+    // SAFETY: as above, for so many bytes.
+    unsafe {
+        text.as_ptr()
+            .cast::<c_char>()
+            .copy_to_nonoverlapping(out, text.len())
+    };
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem_v2(out: *mut usize, _: c_int) -> Status {
     // SAFETY: as above.
     unsafe { give(out, Some(state().memory.total), INVALID_VALUE) }
@@ -218,9 +238,13 @@ pub extern "C" fn cuMemFree_v2(address: usize) -> Status {
     SUCCESS
 }
 
+/// As a driver's pool, it keeps the memory until somebody waits, or needs it.
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFreeAsync(address: usize, _: Handle) -> Status {
-    cuMemFree_v2(address)
+    match state().memory.keep_block(address) {
+        true => SUCCESS,
+        false => state().wrong("memory is given back that is not allocated"),
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -27,6 +27,8 @@ pub struct Memory {
     pub pinned_bytes: usize,
     pub card: Blocks,
     pub pinned: Blocks,
+    /// Blocks that were given back, until somebody waits.
+    kept: Vec<usize>,
     /// What others will hold, after so many more allocations.
     later: Option<(usize, u64)>,
     /// Copies out of pinned memory: address, bytes, and when they end.
@@ -42,6 +44,7 @@ impl Memory {
             pinned_bytes: 0,
             card: Blocks::default(),
             pinned: Blocks::default(),
+            kept: Vec::new(),
             later: None,
             under_way: Vec::new(),
         }
@@ -68,6 +71,9 @@ impl Memory {
             }
             None => {}
         }
+        if bytes > self.free() {
+            self.release();
+        }
         if bytes == 0 || bytes > self.free() {
             return None;
         }
@@ -75,6 +81,22 @@ impl Memory {
         self.card.0.insert(address, bytes);
         self.held += bytes;
         Some(address)
+    }
+
+    /// A block that is given back, and still taken.
+    pub fn keep_block(&mut self, address: usize) -> bool {
+        let there = self.card.0.contains_key(&address) && !self.kept.contains(&address);
+        if there {
+            self.kept.push(address);
+        }
+        there
+    }
+
+    /// What was given back goes to whoever wants it.
+    pub fn release(&mut self) {
+        for address in std::mem::take(&mut self.kept) {
+            self.free_block(address);
+        }
     }
 
     pub fn free_block(&mut self, address: usize) -> bool {

@@ -1,6 +1,6 @@
 //! What `libnvidia-ml` says of the card's memory.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::state::state;
 
@@ -21,17 +21,23 @@ pub extern "C" fn nvmlInit_v2() -> c_int {
 }
 
 /// # Safety
-/// `device` is valid for a handle.
+/// `place` is a string, and `device` is valid for a handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlDeviceGetHandleByIndex_v2(
-    card: c_uint,
+pub unsafe extern "C" fn nvmlDeviceGetHandleByPciBusId_v2(
+    place: *const c_char,
     device: *mut *mut c_void,
 ) -> c_int {
-    if i64::from(card) >= i64::from(state().settings.cards) {
-        return INVALID_ARGUMENT;
-    }
     // SAFETY: as promised by the caller.
-    unsafe { *device = (card as usize + 1) as *mut c_void };
+    let place = unsafe { CStr::from_ptr(place) }.to_string_lossy();
+    let bus = place
+        .split(':')
+        .nth(1)
+        .and_then(|bus| i32::from_str_radix(bus, 16).ok());
+    match bus.filter(|bus| (0..state().settings.cards).contains(bus)) {
+        // SAFETY: as promised by the caller.
+        Some(bus) => unsafe { *device = (bus as usize + 1) as *mut c_void },
+        None => return INVALID_ARGUMENT,
+    }
     SUCCESS
 }
 

@@ -75,6 +75,8 @@ impl State {
 /// Sleeps until a time on the clock, without the lock.
 pub fn sleep_until(mut state: MutexGuard<'static, State>, end: f64) -> Status {
     let seconds = end - state.clock.now();
+    state.memory.release();
+    state.tally();
     if seconds > 0.0 {
         state.report.waits += 1;
         state.report.waited_microseconds += (1e6 * seconds) as u64;

@@ -73,7 +73,7 @@ impl<R: CubeRuntime> OfDense<'_, R> {
         }
         let out = card.table(topics, terms);
         card.add_slices(parts, slices, &out);
-        (card.total(likelihoods, units), out)
+        (card.parts_of_sum(likelihoods, units), out)
     }
 
     fn sizes(&self, per_slice: usize, slices: usize) -> SizesLaunch<R> {

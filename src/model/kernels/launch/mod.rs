@@ -24,6 +24,9 @@ use sparse::OfSparse;
 /// Cubes that fill a large card: sums are cut into slices until there are about as many.
 const CUBES: usize = 512;
 
+/// Parts of a sum of single numbers.
+const PARTS: usize = 256;
+
 /// What launches need.
 pub(super) struct Card<R: CubeRuntime> {
     pub(super) client: ComputeClient<R>,
@@ -133,12 +136,14 @@ impl<R: CubeRuntime> Card<R> {
         }
     }
 
-    /// The sum of `length` numbers.
-    fn total(&self, numbers: Handle, length: usize) -> CubeTensor<R> {
-        /// Sums after the first round.
-        const SOME: usize = 256;
-        let some = self.add_strided(numbers, length, SOME);
-        self.add_strided(some.handle, SOME, 1)
+    /// Parts of the sum of `length` numbers.
+    fn parts_of_sum(&self, numbers: Handle, length: usize) -> CubeTensor<R> {
+        self.add_strided(numbers, length, PARTS)
+    }
+
+    /// The sum of the parts of a sum.
+    pub(super) fn whole_sum(&self, parts: CubeTensor<R>) -> CubeTensor<R> {
+        self.add_strided(parts.handle, PARTS, 1)
     }
 
     /// Sums of every `every`-th of `length` numbers.
@@ -226,7 +231,7 @@ impl<'a, R: CubeRuntime> Pass<'a, R> {
         }
     }
 
-    /// The sum of x log max(rate, smallest) (one number), and for each term that of x / rate times weights (topics x
+    /// Parts of the sum of x log max(rate, smallest), and for each term that of x / rate times weights (topics x
     /// terms).
     pub(super) fn by_terms(&self) -> (CubeTensor<R>, CubeTensor<R>) {
         match self {

@@ -110,7 +110,7 @@ impl<'a, R: CubeRuntime> OfSparse<'a, R> {
         }
         let out = card.table(topics, terms);
         card.add_slices(parts, slices, &out);
-        let likelihood = card.total(self.likelihoods.clone(), documents * UNITS);
+        let likelihood = card.parts_of_sum(self.likelihoods.clone(), documents * UNITS);
         (likelihood, out)
     }
 }
