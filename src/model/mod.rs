@@ -49,7 +49,7 @@ pub(crate) use fused::{FusedStep, vector};
 pub(crate) use history::{Epoch, loss_chart};
 #[cfg(test)]
 pub(crate) use kernels::software;
-pub(crate) use kernels::{buffers, bytes_of_batch, bytes_of_counts, bytes_pinned};
+pub(crate) use kernels::{Stay, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned};
 pub(crate) use network::{SMALLEST_RATE, to_tensor};
 pub(crate) use observer::Observer;
 pub(crate) use slopes::{Sums, tensor};

@@ -6,6 +6,7 @@ use burn::tensor::ops::{FloatTensor, IntTensor};
 use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData, TensorPrimitive};
 
 use super::fused::loss_and_gradients;
+use super::kernels::Stay;
 use super::precision::Precision;
 use super::step::to_matrix;
 use crate::counts::Counts;
@@ -54,11 +55,11 @@ pub(crate) trait Sums: Backend {
     /// A batch's counts on the device.
     type Sent: Send;
 
-    /// Brings a batch's counts there; `stays`: for good.
+    /// Brings a batch's counts there; `stay`: what is known of batches that come again.
     fn send(
         batch: &Batch<'_>,
         terms: usize,
-        stays: bool,
+        stay: Option<Stay>,
         device: &Self::Device,
     ) -> Result<Self::Sent>;
 

@@ -8,12 +8,12 @@ use burn::tensor::Tensor;
 
 use super::table::{Table, inverse};
 use super::{Gain, Iterate};
-use crate::counts::Counts;
+use crate::counts::{Counts, View};
 use crate::error::Result;
 use crate::loader::{Batch, Reading, for_each_block};
 use crate::matrix::Matrix;
 use crate::model::{
-    Exchange, Losses, PINNED, Precision, Sums, buffers, bytes_of_batch, bytes_of_counts,
+    Exchange, Losses, PINNED, Precision, Stay, Sums, buffers, bytes_of_batch, bytes_of_counts,
     bytes_pinned, table_bytes, tensor, to_matrix, to_tensor,
 };
 use crate::plan::{Item, Placement, Shape, When};
@@ -78,6 +78,12 @@ impl<B: Exchange + Sums> OnCard<B> {
     /// Sends every document, with its row of L.
     fn send(&mut self, counts: &Counts, pass: &mut Pass<B>) -> Result<()> {
         let (terms, topics) = (counts.terms(), self.l.topics);
+        let largest = match self.reading {
+            Reading::Stream { .. } => None,
+            _ => largest_block(counts.view()?, self.at_once),
+        };
+        let held = self.held.is_some();
+        let stay = largest.map(|largest| Stay { largest, held });
         let (device, l, held) = (&self.device, &mut self.l.values, &mut self.held);
         let mut under_way: Option<(Range<usize>, B::Arriving)> = None;
         let mut settle = |l: &mut [f32], next| match std::mem::replace(&mut under_way, next) {
@@ -92,7 +98,7 @@ impl<B: Exchange + Sums> OnCard<B> {
                 rows: &rows,
                 documents: &rows,
             };
-            let counts = <B as Sums>::send(&batch, terms, held.is_some(), device)?;
+            let counts = <B as Sums>::send(&batch, terms, stay, device)?;
             let places = block.first * topics..(block.first + documents) * topics;
             let of_l = &l[places.clone()];
             let fill = |row: usize, out: &mut [f32]| {
@@ -191,6 +197,22 @@ impl<B: Exchange + Sums> Iterate for OnCard<B> {
         }
         Ok((l.proportions(), f))
     }
+}
+
+/// Nonzero counts of the block that has the most, where counts are sparse.
+fn largest_block(counts: View<'_>, documents: usize) -> Option<usize> {
+    let View::Csr(csr) = counts else {
+        return None;
+    };
+    let starts = csr.indptr.iter().step_by(documents.max(1));
+    let ends = csr
+        .indptr
+        .iter()
+        .skip(documents.max(1))
+        .step_by(documents.max(1));
+    let last = csr.indptr.last();
+    let nonzeros = starts.zip(ends.chain(last)).map(|(start, end)| end - start);
+    nonzeros.max().map(|largest| largest as usize)
 }
 
 /// Documents of a block that stays on the card.

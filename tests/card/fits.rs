@@ -33,6 +33,19 @@ pub fn sparse(documents: usize, terms: usize, each: usize) -> Counts {
     .unwrap()
 }
 
+/// From none to twice `mean` counts a document, the short ones first.
+pub fn rising(documents: usize, terms: usize, mean: usize) -> Counts {
+    let length = |row: usize| 2 * mean * row / documents;
+    let mut starts = vec![0u64];
+    let mut columns = Vec::new();
+    for row in 0..documents {
+        columns.extend((0..length(row)).map(|at| (at * (terms / (2 * mean))) as u32));
+        starts.push(columns.len() as u64);
+    }
+    let counts = vec![1.0; columns.len()];
+    Counts::csr(documents, terms, starts, columns, counts).unwrap()
+}
+
 pub fn model() -> TopicModel {
     TopicModel::new(TOPICS)
         .epochs(EPOCHS)

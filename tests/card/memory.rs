@@ -3,7 +3,7 @@
 use cardless::report;
 use topicbook::{Budget, Counts, Device, Fit, Optimizer, Precision, Solver, TopicModel};
 
-use crate::fits::{dense, model, sparse};
+use crate::fits::{dense, model, rising, sparse};
 use crate::machine::Machine;
 
 /// A row of a fit's table of memory, in bytes.
@@ -48,6 +48,10 @@ fn cases() -> Vec<(Counts, TopicModel, Option<&'static str>)> {
         (numbers(4_000, 10_000), em(20, 768), Some("100 MiB")),
         (sparse(10_000, 10_000, 100), em(20, 1_024), None),
         (sparse(10_000, 10_000, 100), em(20, 1_024), Some("16 MiB")),
+        // Documents in the order of their lengths.
+        (rising(20_000, 10_000, 100), adamw(20, 1_024), None),
+        (rising(20_000, 10_000, 100), em(20, 1_024), None),
+        (rising(20_000, 10_000, 100), em(20, 1_024), Some("24 MiB")),
     ]
 }
 

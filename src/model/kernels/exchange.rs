@@ -62,7 +62,7 @@ where
     }
 
     fn send_counts(batch: &Batch<'_>, terms: usize, device: &Self::Device) -> Result<()> {
-        send::upload_batch((&R::client(device), device), batch, terms, false).map(|_| ())
+        send::upload_batch((&R::client(device), device), batch, terms, None).map(|_| ())
     }
 
     fn bring(table: CubeTensor<R>) -> Arriving {

@@ -124,6 +124,7 @@ impl Held {
                 let [columns, counts] = self.copy(to, documents, (nonzeros, 1), span)?;
                 Ok(Sent::Sparse(Sparse {
                     nonzeros,
+                    room: send::room(nonzeros.max(1)),
                     starts: send::upload_slice(to, &starts)?,
                     columns,
                     counts,

@@ -37,6 +37,7 @@ use crate::loader::Batch;
 
 pub(crate) use held::Held;
 pub(crate) use memory::{buffers, bytes_of_batch, bytes_of_counts, bytes_pinned};
+pub(crate) use send::Stay;
 
 /// How dense counts lie on the card: 32 bits at a time, which any runtime can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,7 +93,7 @@ where
         let card = Card::<R>::new(&f.device);
         let counts = match held {
             Some(held) => held.gather(card.to(), batch.documents)?,
-            None => send::upload_batch(card.to(), batch, f.meta.shape()[1], false)?,
+            None => send::upload_batch(card.to(), batch, f.meta.shape()[1], None)?,
         };
         let weights = softmax(tensor::<Self, 2>(l), 1);
         let f = softmax(tensor::<Self, 2>(f), 1);
@@ -135,8 +136,13 @@ where
 {
     type Sent = Sent;
 
-    fn send(batch: &Batch<'_>, terms: usize, stays: bool, device: &Self::Device) -> Result<Sent> {
-        send::upload_batch(Card::<R>::new(device).to(), batch, terms, stays)
+    fn send(
+        batch: &Batch<'_>,
+        terms: usize,
+        stay: Option<Stay>,
+        device: &Self::Device,
+    ) -> Result<Sent> {
+        send::upload_batch(Card::<R>::new(device).to(), batch, terms, stay)
     }
 
     fn by_documents(

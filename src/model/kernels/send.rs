@@ -52,9 +52,20 @@ impl Dense {
     }
 }
 
+/// What is known of sparse counts that come in the same blocks again and again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stay {
+    /// Nonzero counts of the block that has the most.
+    pub(crate) largest: usize,
+    /// Whether each block stays on the card.
+    pub(crate) held: bool,
+}
+
 /// Sparse counts by document: where each begins (one more than there are documents), and what it has.
 pub(crate) struct Sparse {
     pub(super) nonzeros: usize,
+    /// Numbers that there is room for where each nonzero count has one.
+    pub(super) room: usize,
     pub(super) starts: Handle,
     pub(super) columns: Handle,
     pub(super) counts: Handle,
@@ -238,7 +249,7 @@ pub(super) fn upload_batch<R: Runtime>(
     to: (&ComputeClient<R>, &R::Device),
     batch: &Batch<'_>,
     terms: usize,
-    stays: bool,
+    stay: Option<Stay>,
 ) -> Result<Sent> {
     Ok(match &batch.view {
         View::Dense(counts) => {
@@ -250,7 +261,7 @@ pub(super) fn upload_batch<R: Runtime>(
                 kind,
             })
         }
-        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, batch.rows, stays)?),
+        View::Csr(csr) => Sent::Sparse(upload_csr(to, csr, batch.rows, stay)?),
     })
 }
 
@@ -259,14 +270,21 @@ fn upload_csr<R: Runtime>(
     to: (&ComputeClient<R>, &R::Device),
     csr: &Csr,
     rows: &[usize],
-    stays: bool,
+    stay: Option<Stay>,
 ) -> Result<Sparse> {
     let starts = starts(rows.iter().map(|&row| csr.row(row).0.len()))?;
     let nonzeros = starts[rows.len()] as usize;
-    // What stays is no place for another batch.
-    let least = if stays { nonzeros } else { room(nonzeros) };
+    let (least, room) = match stay {
+        // What stays is no place for another batch.
+        Some(Stay { largest, held }) => {
+            let room = largest.max(nonzeros);
+            (if held { nonzeros } else { room }, room)
+        }
+        None => (room(nonzeros), room(nonzeros)),
+    };
     Ok(Sparse {
         nonzeros,
+        room,
         columns: upload_lists(to, &starts, least, |number| csr.row(rows[number]).0)?,
         counts: upload_lists(to, &starts, least, |number| csr.row(rows[number]).1)?,
         starts: upload_slice(to, &starts)?,

@@ -6,7 +6,7 @@ use cubecl::prelude::*;
 use cubecl::server::Handle;
 
 use super::super::dense::UNITS;
-use super::super::send::{Sparse, room};
+use super::super::send::Sparse;
 use super::super::sparse::{self, Known, SLICE, terms_of_cube};
 use super::{Card, Tables, slices};
 
@@ -27,7 +27,7 @@ impl<'a, R: CubeRuntime> OfSparse<'a, R> {
             card,
             counts,
             tables,
-            shares: card.numbers(room(length)),
+            shares: card.numbers(counts.room.max(1)),
             likelihoods: card.numbers(units),
         };
         let tables = &pass.tables;

@@ -33,7 +33,7 @@ fn bf16_is_rounded_f32<R: CubeRuntime>(device: &R::Device) {
             rows: &rows,
             documents: &rows,
         };
-        let sent = send::upload_batch(card.to(), &batch, case.terms, false).unwrap();
+        let sent = send::upload_batch(card.to(), &batch, case.terms, None).unwrap();
         let mut random = Random(3);
         let l = random.table(case.documents, case.topics, 1.0);
         let f = random.table(case.topics, case.terms, 1.0);
