@@ -1,7 +1,7 @@
 //! What all work on a card has in common: one stream, memory that is given back, and errors instead of panics.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -22,14 +22,6 @@ use crate::error::{Error, ErrorKind, Result};
 /// The stream of all work. The runtime would give every thread its own, with a pool of memory that no other thread uses.
 const STREAM: StreamId = StreamId { value: 0 };
 
-static USED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
-
-/// Whether this process has used a card: what its driver takes for that is no longer free.
-pub(crate) fn has_context(card: usize) -> bool {
-    let used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-    used.contains(&card)
-}
-
 fn client(card: usize) -> ComputeClient<CudaRuntime> {
     CudaRuntime::client(&CudaDevice::new(card))
 }
@@ -42,10 +34,7 @@ fn client(card: usize) -> ComputeClient<CudaRuntime> {
 pub(super) fn on_card<T>(card: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let work = || {
         listen();
-        USED.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(card);
-        let since = troubles(card);
+        let since = book().entry(card).or_default().count;
         let done = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: on a stream that is never used in another mode, by threads that take turns at its server.
             unsafe { client(card).allocation_mode(MemoryAllocationMode::Persistent) };
@@ -94,15 +83,15 @@ fn stopped(card: usize, since: usize, panic: &(dyn Any + Send)) -> Error {
 #[derive(Default)]
 struct Troubles {
     count: usize,
-    /// The latest, with their numbers: every call after one that failed is another.
-    latest: VecDeque<(usize, String)>,
+    /// The latest of them: every call after one that failed is another.
+    latest: VecDeque<String>,
 }
 
 impl Troubles {
     const KEPT: usize = 1_024;
 
     fn add(&mut self, text: String) {
-        self.latest.push_back((self.count, text));
+        self.latest.push_back(text);
         self.count += 1;
         if self.latest.len() > Self::KEPT {
             self.latest.pop_front();
@@ -111,15 +100,21 @@ impl Troubles {
 
     /// The first of them that came after so many.
     fn since(&self, count: usize) -> Option<String> {
-        let mut after = self.latest.iter().filter(|(number, _)| *number >= count);
-        after.next().map(|(_, text)| text.clone())
+        let gone = self.count - self.latest.len();
+        self.latest.get(count.saturating_sub(gone)).cloned()
     }
 }
 
+/// By card: those that this process has used.
 static BOOK: Mutex<BTreeMap<usize, Troubles>> = Mutex::new(BTreeMap::new());
 
 fn book() -> MutexGuard<'static, BTreeMap<usize, Troubles>> {
     BOOK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether this process has used a card: what its driver takes for that is no longer free.
+pub(crate) fn has_context(card: usize) -> bool {
+    book().contains_key(&card)
 }
 
 /// How often something has gone wrong: whoever waits for nothing learns of it here.

@@ -232,12 +232,11 @@ impl<B: Exchange> Step for HostedStep<B> {
 mod tests {
     use burn::backend::Flex;
     use burn::backend::flex::FlexDevice;
-    use burn_cuda::{Cuda, CudaDevice};
+    use burn_cuda::Cuda;
 
     use super::super::fused::FusedStep;
-    use super::super::kernels::software::{Processor, SoftwareBackend, there};
+    use super::super::kernels::software::{Processor, SoftwareBackend, card, there};
     use super::*;
-    use crate::cuda;
     use crate::place::TablePlace;
 
     const DOCUMENTS: usize = 200;
@@ -364,9 +363,8 @@ mod tests {
 
     #[test]
     fn l_beside_a_card_is_the_fused_step() {
-        match cuda::find() {
-            Ok(_) => is_the_fused_step::<Cuda>(&CudaDevice::new(0)),
-            Err(missing) => eprintln!("SKIPPED: {missing}"),
+        if let Some(card) = card() {
+            is_the_fused_step::<Cuda>(&card);
         }
     }
 

@@ -54,7 +54,7 @@ pub(crate) use network::{SMALLEST_RATE, to_tensor};
 pub(crate) use observer::Observer;
 pub(crate) use slopes::{Sums, tensor};
 pub(crate) use step::{Losses, to_matrix};
-pub(crate) use tensor_memory::{PINNED, table_bytes};
+pub(crate) use tensor_memory::{PINNED, sums, table_bytes};
 pub(crate) use watching::Watching;
 
 use crate::budget::Budget;

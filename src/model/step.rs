@@ -226,8 +226,8 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     }
 }
 
-/// Single numbers, such as the losses of steps, which stay on the device until they are asked for. Put together now and then: many tensors of one
-/// number make the device's allocator slow.
+/// Single numbers, such as the losses of steps, which stay on the device until they are asked for. Put together now and
+/// then: many tensors of one number make the device's allocator slow.
 pub(crate) struct Losses<B: Backend> {
     single: Vec<Tensor<B, 1>>,
     together: Vec<Tensor<B, 1>>,
@@ -276,7 +276,7 @@ pub(super) fn adamw(settings: &Settings) -> AdamWConfig {
         .with_epsilon(1e-8)
 }
 
-pub(crate) fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
+fn read<B: Backend>(tensor: Tensor<B, 1>) -> Result<Vec<f64>> {
     Ok(values(tensor.try_into_data().map_err(device_error)?)?
         .into_iter()
         .map(f64::from)

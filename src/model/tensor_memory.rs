@@ -65,11 +65,7 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
         buffers.push(tables);
         buffers
     };
-    let mut sums: Vec<u64> = parts.iter().flat_map(of_part).collect();
-    sums.sort_unstable();
-    sums.dedup();
-    let sums = sums.iter().sum();
-    items.push(Item::card("workspace: sums", When::Steps, sums));
+    items.push(sums(parts.iter().flat_map(of_part).collect()));
     // AdamW works in a gradient and one more table; and a part's gradient is added to that of the parts before it.
     let spare = match shape.batch > shape.micro_batch {
         true => 2 * f,
@@ -78,6 +74,13 @@ pub(crate) fn on_card(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> 
     items.push(Item::card("workspace: AdamW", When::Steps, l + spare));
     items.retain(|item| item.bytes > 0);
     items
+}
+
+/// What sums take that need memory of these sizes: what has the same size has the same memory.
+pub(crate) fn sums(mut sizes: Vec<u64>) -> Item {
+    sizes.sort_unstable();
+    sizes.dedup();
+    Item::card("workspace: sums", When::Steps, sizes.iter().sum())
 }
 
 /// The sizes that parts of batches have: most, what is left of a batch, and what is left of the last one of an epoch.

@@ -117,6 +117,12 @@ impl Gain {
     }
 }
 
+/// What a score by rates in tokens, which sum to the documents' lengths, has more than one by rates that sum to one.
+fn entropy(lengths: &[f64]) -> f64 {
+    let lengths = lengths.iter().filter(|length| **length > 0.0);
+    lengths.map(|length| length * length.ln()).sum()
+}
+
 /// Something that improves L and F, one iteration at a time.
 pub(crate) trait Iterate: Send {
     fn iterate(&mut self, counts: &Counts) -> Result<Gain>;

@@ -11,7 +11,7 @@ use super::kernel::{Against, Scratch, improve};
 use super::nonzeros::{Room, row_of};
 use super::statistics::{explain, gather};
 use super::table::{CHUNK, Table, inverse};
-use super::{Gain, Iterate};
+use super::{Gain, Iterate, entropy};
 use crate::counts::Counts;
 use crate::error::Result;
 use crate::loader::{Block, Reading, for_each_block};
@@ -68,6 +68,7 @@ pub(super) struct OnePass {
     rows: Rows,
     reading: Reading,
     lengths: Vec<f64>,
+    entropy: f64,
     tokens: f64,
     /// In tokens.
     l: Table,
@@ -108,6 +109,7 @@ impl OnePass {
             rows,
             reading,
             lengths: summary.document_lengths().to_vec(),
+            entropy: entropy(summary.document_lengths()),
             tokens: summary.total(),
             l,
             f,
@@ -232,13 +234,6 @@ impl Iterate for OnePass {
             likelihood += self.add_statistics(&block);
             Ok(())
         })?;
-        // Rates count in tokens: those of a document sum to its length.
-        let entropy: f64 = self
-            .lengths
-            .iter()
-            .filter(|length| **length > 0.0)
-            .map(|length| length * length.ln())
-            .sum();
         for (row, statistics) in self
             .f
             .values
@@ -251,7 +246,7 @@ impl Iterate for OnePass {
         }
         self.f.scale(&inverse(&self.f.sums()));
         Ok(Gain {
-            score: likelihood - entropy,
+            score: likelihood - self.entropy,
             residual: moved / self.tokens,
         })
     }

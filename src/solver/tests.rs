@@ -324,6 +324,12 @@ fn an_ended_fit_is_stationary() {
     assert!(after - before < 1e-5 * before.abs(), "{before} -> {after}");
 }
 
+fn on_the_cpu(solver: Solver, counts: &Counts, l: &Matrix, f: &Matrix) -> Box<dyn Iterate> {
+    let settings = settings(solver);
+    let place = (Resolved::Cpu, Placement::whole(&settings));
+    begin(&settings, counts, place, l, f).unwrap()
+}
+
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let [_, counts] = counts(200, 90, 0.3, 50.0, 5);
@@ -336,14 +342,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
                 .build()
                 .unwrap();
             pool.install(|| {
-                let mut fit = begin(
-                    &settings(solver),
-                    &counts,
-                    (Resolved::Cpu, Placement::whole(&settings(solver))),
-                    &l,
-                    &f,
-                )
-                .unwrap();
+                let mut fit = on_the_cpu(solver, &counts, &l, &f);
                 let scores: Vec<f64> = (0..5)
                     .map(|_| fit.iterate(&counts).unwrap().score)
                     .collect();
@@ -362,14 +361,7 @@ fn one_topic_is_the_frequency_of_terms() {
     let x = dense(&counts);
     let total: f64 = x.iter().flatten().sum();
     for solver in [Solver::Em, Solver::CoordinateDescent] {
-        let mut fit = begin(
-            &settings(solver),
-            &counts,
-            (Resolved::Cpu, Placement::whole(&settings(solver))),
-            &l,
-            &f,
-        )
-        .unwrap();
+        let mut fit = on_the_cpu(solver, &counts, &l, &f);
         for _ in 0..3 {
             fit.iterate(&counts).unwrap();
         }

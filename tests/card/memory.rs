@@ -15,14 +15,19 @@ fn measured(fit: &Fit, row: &str) -> f64 {
     f64::from(1 << 20) * peaks.f64().unwrap().get(at).unwrap()
 }
 
-fn cases() -> Vec<(Counts, TopicModel, Option<&'static str>)> {
-    let bytes = |documents, terms| dense(documents, terms, |value| value);
-    let numbers = |documents, terms| dense(documents, terms, f32::from);
+/// Counts are made when their turn has come.
+type Make = Box<dyn Fn() -> Counts>;
+
+fn cases() -> Vec<(Make, TopicModel)> {
+    let bytes = |n, m| -> Make { Box::new(move || dense(n, m, |value| value)) };
+    let numbers = |n, m| -> Make { Box::new(move || dense(n, m, f32::from)) };
+    let sparse = |n, m, each| -> Make { Box::new(move || sparse(n, m, each)) };
+    let rising = |n, m, mean| -> Make { Box::new(move || rising(n, m, mean)) };
     let adamw = |topics, batch| TopicModel::new(topics).batch_size(batch);
     let rowwise = |topics, batch| adamw(topics, batch).optimizer(Optimizer::RowwiseAdamW);
     let half = |topics, batch| adamw(topics, batch).precision(Precision::Bf16);
     let em = |topics, batch| adamw(topics, batch).solver(Solver::Em);
-    vec![
+    let cases = vec![
         // Held, sent, and in parts.
         (bytes(2_000, 10_000), adamw(20, 768), None),
         (bytes(2_000, 10_000), adamw(20, 768), Some("24 MiB")),
@@ -52,7 +57,13 @@ fn cases() -> Vec<(Counts, TopicModel, Option<&'static str>)> {
         (rising(20_000, 10_000, 100), adamw(20, 1_024), None),
         (rising(20_000, 10_000, 100), em(20, 1_024), None),
         (rising(20_000, 10_000, 100), em(20, 1_024), Some("24 MiB")),
-    ]
+    ];
+    let model = |(counts, model, budget): (Make, TopicModel, Option<&str>)| {
+        let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size));
+        let model = model.epochs(2).quiet().device(Device::Cuda(0));
+        (counts, model.budget(budget))
+    };
+    cases.into_iter().map(model).collect()
 }
 
 #[test]
@@ -60,9 +71,8 @@ fn plans_hold_to_a_tenth() {
     let machine = Machine::default().with("MEMORY", 24u64 << 30);
     let report = machine.run("memory::plans_hold_to_a_tenth", || {
         let mut wrong = Vec::new();
-        for (counts, model, budget) in cases() {
-            let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size));
-            let model = model.epochs(2).quiet().device(Device::Cuda(0)).budget(budget);
+        for (counts, model) in cases() {
+            let counts = counts();
             let plan = model.plan(&counts).unwrap();
             let before = report().unwrap();
             let fit = plan.fit().unwrap();
@@ -109,10 +119,9 @@ fn pinned_memory_is_planned() {
         let machine = Machine::default().with("MEMORY", memory).with("CASE", case);
         let ran = machine.run(test, || {
             let case: usize = std::env::var("CARDLESS_CASE").unwrap().parse().unwrap();
-            let (counts, model, budget) = cases().swap_remove(case);
-            let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size));
-            let model = model.epochs(2).quiet().device(Device::Cuda(0));
-            let plan = model.budget(budget).plan(&counts).unwrap();
+            let (counts, model) = cases().swap_remove(case);
+            let counts = counts();
+            let plan = model.plan(&counts).unwrap();
             let (table, mut planned) = (plan.table(), 0);
             let (names, bytes) = (
                 table.column("what").unwrap(),

@@ -34,13 +34,16 @@ pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
     let (documents, terms) = (shape.micro_batch as usize, shape.terms as usize);
     let topics = shape.topics as usize;
     let words = |rows: usize, columns| rows * table::words(columns, shape.precision);
-    let half = shape.precision != Precision::F32;
+    let packed = |rows, columns| match shape.precision {
+        Precision::F32 => 0,
+        _ => words(rows, columns),
+    };
     let numbers = if shape.bytes_of_count.is_none() {
         let (_, of_terms) = slices(documents, SLICE, terms.div_ceil(terms_of_cube(topics)));
         vec![
             // F by term, and L.
             words(terms, topics),
-            if half { words(documents, topics) } else { 0 },
+            packed(documents, topics),
             // Shares, and each unit's part of the likelihood.
             room(documents * shape.nonzeros as usize),
             documents * UNITS,
@@ -48,10 +51,6 @@ pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
             of_terms * topics * terms,
         ]
     } else {
-        let read = match half {
-            true => [words(topics, terms), words(documents, topics)],
-            false => [0, 0],
-        };
         let kind = (Kind::U8, shape.precision);
         let tile = Tile::by_terms(topics, kind, true);
         let tiles = terms.div_ceil(UNITS * tile.terms);
@@ -60,8 +59,8 @@ pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
         let groups = documents.div_ceil(tile.documents);
         let (_, of_documents) = slices(terms, UNITS * tile.terms, groups);
         vec![
-            read[0],
-            read[1],
+            packed(topics, terms),
+            packed(documents, topics),
             // Sums, and each unit's part of the likelihood.
             of_terms * topics * terms,
             of_terms * tiles * UNITS,

@@ -1,10 +1,11 @@
-//! A runtime of CubeCL that needs no card, for tests: WebGPU's shaders on a Vulkan driver that runs on the CPU (Mesa's
+//! Where tests run kernels: on a card, or on a runtime of CubeCL that needs none: WebGPU's shaders on a Vulkan driver that runs on the CPU (Mesa's
 //! lavapipe, Debian's package mesa-vulkan-drivers).
 
 use std::sync::OnceLock;
 
 use burn::tensor::backend::DeviceOps;
 use burn_cubecl::CubeBackend;
+use burn_cuda::CudaDevice;
 use cubecl::client::ComputeClient;
 use cubecl::device::{Device, DeviceId};
 use cubecl::ir::TargetProperties;
@@ -12,6 +13,8 @@ use cubecl::prelude::Runtime;
 use cubecl::server::ComputeServer;
 use cubecl::zspace::{Shape, Strides};
 use cubecl_wgpu::{WgpuDevice, WgpuRuntime};
+
+use crate::cuda;
 
 /// Burn's tensors on it.
 pub(crate) type SoftwareBackend = CubeBackend<Software, f32, i32, u32>;
@@ -80,4 +83,15 @@ pub(crate) fn there() -> bool {
         eprintln!("SKIPPED: no Vulkan driver that runs on the CPU (Debian: mesa-vulkan-drivers)");
     }
     there
+}
+
+/// A card; says so if there is none.
+pub(crate) fn card() -> Option<CudaDevice> {
+    match cuda::find() {
+        Ok(cuda) => cuda.first().map(CudaDevice::new),
+        Err(missing) => {
+            eprintln!("SKIPPED: {missing}");
+            None
+        }
+    }
 }

@@ -6,12 +6,11 @@ mod held;
 
 use burn::backend::Autodiff;
 use burn::tensor::{Tensor, TensorData};
-use burn_cuda::{Cuda, CudaDevice};
+use burn_cuda::Cuda;
 
 use super::software::{self, Processor, SoftwareBackend};
 use super::*;
 use crate::counts::CountValue;
-use crate::cuda;
 use crate::matrix::Matrix;
 use crate::model::loss::Fused;
 use crate::model::step::{State, Step, TensorStep, to_matrix};
@@ -328,9 +327,8 @@ fn the_kernels_follow_the_formula() {
 
 #[test]
 fn the_kernels_follow_the_formula_on_a_card() {
-    match cuda::find() {
-        Ok(_) => table_through::<Cuda>("kernels on a card", &CudaDevice::new(0)),
-        Err(missing) => eprintln!("SKIPPED: {missing}"),
+    if let Some(card) = software::card() {
+        table_through::<Cuda>("kernels on a card", &card);
     }
 }
 
@@ -429,8 +427,7 @@ fn a_fit_by_the_kernels_is_that_on_the_cpu() {
 
 #[test]
 fn a_fit_on_a_card_is_that_on_the_cpu() {
-    match cuda::find() {
-        Ok(_) => fits_agree::<Cuda>(&CudaDevice::new(0)),
-        Err(missing) => eprintln!("SKIPPED: {missing}"),
+    if let Some(card) = software::card() {
+        fits_agree::<Cuda>(&card);
     }
 }
