@@ -1,73 +1,103 @@
-//! What this machine offers a fit, and whether it works.
+//! Checks of the devices of this machine, with a small fit on each.
 
 use std::fmt;
 use std::time::Instant;
 
-use crate::cuda;
-use crate::device::Device;
-use crate::display::{Card, bytes};
+use crate::config::Device;
+#[cfg(not(feature = "cuda"))]
+use crate::config::WITHOUT_CUDA;
 use crate::error::Result;
-use crate::memory::free_memory;
 use crate::model::TopicModel;
 use crate::synthetic::Synthetic;
+#[cfg(feature = "cuda")]
+use crate::system::cuda_driver;
+use crate::system::memory::free_memory;
+use crate::text::bytes;
 
-/// What [`doctor`] found.
+/// Result of [`doctor`]: processor, memory and GPUs of this machine, and whether fits work on them. `Display` writes
+/// one line for each check.
+///
+/// ```
+/// let doctor = topicbook::doctor();
+/// assert!(doctor.to_string().contains("fit on the CPU"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Doctor {
     rows: Vec<(String, String)>,
     well: bool,
 }
 
-/// Looks for processor, memory, NVIDIA driver, run-time compiler (NVRTC) and cards, and fits a small model on each
-/// device: about a second on the CPU; on a card the first fit compiles its kernels, which takes longer.
+/// Checks processor, memory, NVIDIA driver, run-time compiler (NVRTC) and GPUs, and fits a small model on each device.
 ///
 /// ```
 /// let doctor = topicbook::doctor();
 /// println!("{doctor}");
 /// assert!(doctor.is_well());
 /// ```
+///
+/// # Cost
+/// The fit on the CPU needs about a second. The first fit on a GPU compiles its kernels, which takes longer.
+#[doc(alias = "diagnose")]
 pub fn doctor() -> Doctor {
     let mut rows = vec![
         (
             "processor".into(),
-            format!("{} threads, {}", rayon::current_num_threads(), vectors()),
+            format!(
+                "{} threads, {}",
+                rayon::current_num_threads(),
+                vector_instructions()
+            ),
         ),
         ("free memory".into(), bytes(free_memory())),
     ];
-    let (line, mut well, loss) = self_test(Device::Cpu, None);
-    rows.push(("fit on the CPU".into(), line));
-    match cuda::find() {
+    let (verdict, mut well, loss) = test_fit(Device::Cpu, None);
+    rows.push(("fit on the CPU".into(), verdict));
+    well &= look_for_gpus(&mut rows, loss);
+    Doctor { rows, well }
+}
+
+/// Adds what CUDA finds, and a fit on each GPU beside one on the CPU; whether all that can be used work.
+#[cfg(feature = "cuda")]
+fn look_for_gpus(rows: &mut Vec<(String, String)>, loss: Option<f64>) -> bool {
+    let mut well = true;
+    match cuda_driver::find() {
         Err(missing) => rows.push(("CUDA".into(), format!("the CPU is used: {missing}"))),
         Ok(cuda) => {
             rows.push((
                 "CUDA".into(),
                 format!("driver for CUDA {}, NVRTC {}", cuda.driver, cuda.nvrtc),
             ));
-            for (number, card) in cuda.cards.iter().enumerate() {
+            for (number, gpu) in cuda.gpus.iter().enumerate() {
                 rows.push((
-                    format!("card {number}"),
+                    format!("GPU {number}"),
                     format!(
                         "{}, {}, compute capability {}",
-                        card.name,
-                        bytes(card.memory),
-                        card.capability
+                        gpu.name,
+                        bytes(gpu.memory),
+                        gpu.capability
                     ),
                 ));
-                if let Some(why) = &card.refused {
-                    rows.push((format!("fit on card {number}"), why.clone()));
+                if let Some(reason) = &gpu.unusable_because {
+                    rows.push((format!("fit on GPU {number}"), reason.clone()));
                     continue;
                 }
-                let (line, good, _) = self_test(Device::Cuda(number), loss);
-                well &= good;
-                rows.push((format!("fit on card {number}"), line));
+                let (verdict, right, _) = test_fit(Device::Cuda(number), loss);
+                well &= right;
+                rows.push((format!("fit on GPU {number}"), verdict));
             }
         }
     }
-    Doctor { rows, well }
+    well
 }
 
-/// The widest vector registers that fits use.
-fn vectors() -> &'static str {
+#[cfg(not(feature = "cuda"))]
+fn look_for_gpus(rows: &mut Vec<(String, String)>, _loss: Option<f64>) -> bool {
+    rows.push(("CUDA".into(), format!("the CPU is used: {WITHOUT_CUDA}")));
+    true
+}
+
+/// The widest vector instructions that fits use.
+fn vector_instructions() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
         if std::is_x86_feature_detected!("avx512f") {
@@ -80,10 +110,12 @@ fn vectors() -> &'static str {
     "no AVX"
 }
 
-/// A small fit: what it came to, whether that is right, and its loss.
-fn self_test(device: Device, expected: Option<f64>) -> (String, bool, Option<f64>) {
+/// Runs a small fit; gives a verdict in words, whether the loss is right, and the loss.
+///
+/// `expected` is the loss of the same fit on the CPU.
+fn test_fit(device: Device, expected: Option<f64>) -> (String, bool, Option<f64>) {
     let began = Instant::now();
-    let loss = || -> Result<f64> {
+    let loss = || -> Result<Option<f64>> {
         let corpus = Synthetic::new(300, 400, 4)
             .avg_doc_length(500)
             .seed(1)
@@ -94,16 +126,17 @@ fn self_test(device: Device, expected: Option<f64>) -> (String, bool, Option<f64
     match loss() {
         Err(error) => (error.to_string(), false, None),
         Ok(loss) => {
+            let loss = loss.unwrap_or(f64::NAN);
             let seconds = began.elapsed().as_secs_f64();
-            // The same law with another order of additions.
+            // Devices add up in different orders, so losses agree up to rounding.
             let right = loss.is_finite()
                 && expected.is_none_or(|expected| (loss / expected - 1.0).abs() < 1e-3);
             let verdict = match (right, expected) {
                 (true, _) => format!("works ({seconds:.2} s)"),
                 (false, Some(expected)) => {
-                    format!("ends at a loss of {loss}, the CPU at {expected}")
+                    format!("wrong loss: {loss}, on the CPU {expected}")
                 }
-                (false, None) => format!("ends at a loss of {loss}"),
+                (false, None) => format!("wrong loss: {loss}"),
             };
             (verdict, right, Some(loss))
         }
@@ -111,18 +144,18 @@ fn self_test(device: Device, expected: Option<f64>) -> (String, bool, Option<f64
 }
 
 impl Doctor {
-    /// Whether every device that is there fits the small model as it should.
-    pub fn is_well(&self) -> bool {
-        self.well
+    /// Labels and values, in the order of display.
+    pub(crate) fn rows(&self) -> &[(String, String)] {
+        &self.rows
     }
 
-    /// Shows what was found below a cell.
-    pub fn evcxr_display(&self) {
-        let card = Card::new("This machine");
-        self.rows
-            .iter()
-            .fold(card, |card, (label, value)| card.row(label, value))
-            .show();
+    /// Whether the small fit works on every usable device: it ends, and its loss is that of the CPU within 0.1%.
+    ///
+    /// ```
+    /// assert!(topicbook::doctor().is_well());
+    /// ```
+    pub fn is_well(&self) -> bool {
+        self.well
     }
 }
 

@@ -1,22 +1,33 @@
-//! One error type, written for the person who reads it below a cell: what, where, what to do.
+//! The error type. Its text is for the reader of a notebook cell: what went wrong, where, and what to do about it.
 
+use std::any::Any;
+use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
 use std::path::Path;
 
-use crate::display::{escape, show};
-
-/// What every fallible function here returns.
+/// Result of the fallible functions of this crate.
+///
+/// ```
+/// use topicbook::{Counts, Result};
+/// fn tokens(path: &str) -> Result<f64> {
+///     Ok(Counts::open(path)?.summary()?.total())
+/// }
+/// assert!(tokens("no-such-file.npy").is_err());
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, where, and what to do about it.
+/// An error: what went wrong, where, and what to do about it.
 ///
-/// Its `Debug` form is its `Display` form, because that is what evcxr prints below a cell when a `?` fails.
+/// `Debug` (`{:?}`) prints the same text as `Display`, because evcxr prints the `Debug` form below a cell when a `?` fails;
+/// the alternate form (`{:#?}`) prints the fields. The text contains the message of the error behind it, such as that of
+/// the operating system, so [`source`](std::error::Error::source) goes on with the cause of that one.
 ///
 /// ```
 /// let error = topicbook::Counts::open("no-such-file.npy").unwrap_err();
 /// assert_eq!(error.kind(), topicbook::ErrorKind::Io);
 /// assert!(error.to_string().contains("no-such-file.npy"));
+/// assert!(format!("{error:#?}").starts_with("Error {"));
 /// ```
 pub struct Error {
     kind: ErrorKind,
@@ -27,28 +38,38 @@ pub struct Error {
 }
 
 /// The kind of an [`Error`], to match on.
+///
+/// ```
+/// use topicbook::{Counts, ErrorKind};
+/// let counts = Counts::dense(2, 2, vec![1.0, 0.0, 2.5, 3.0])?;
+/// match counts.summary().unwrap_err().kind() {
+///     ErrorKind::Value => {} // 2.5 is not a count
+///     kind => panic!("{kind:?}"),
+/// }
+/// # Ok::<(), topicbook::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A file could not be opened, read or written.
     Io,
-    /// A file is not what its name says: truncated, wrong magic, unsupported layout or dtype.
+    /// A file is malformed or unsupported: truncated, wrong magic number, unsupported layout or dtype.
     Format,
-    /// A value is not a count: negative, NaN, infinite, fractional, or too large for the dtype asked for.
+    /// A value is not a count: negative, NaN, infinite, fractional, or too large for the requested dtype.
     Value,
-    /// Two things that belong together have different shapes.
+    /// Shapes do not fit each other, such as those of a fit and of counts.
     Shape,
     /// A setting is out of its range.
     Setting,
-    /// A device (CUDA) was asked for by name and cannot be used.
+    /// A requested device (CUDA) cannot be used, or failed.
     Device,
-    /// A table could not be made or written.
+    /// A table could not be built or written.
     Table,
     /// A chart could not be drawn.
     Drawing,
-    /// Memory or disk space does not suffice.
+    /// There is too little memory or disk space.
     Space,
-    /// A computation on another thread ended in a panic.
+    /// A computation on another thread panicked.
     Panic,
 }
 
@@ -96,48 +117,59 @@ impl Error {
         Self::new(ErrorKind::Setting, what)
     }
 
-    /// Adds the place: row, column, entry, byte.
+    /// Sets the place: row, column, entry, byte.
     pub(crate) fn at(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    /// Adds what to do about it.
+    /// Sets the remedy: what to do about it.
     pub(crate) fn fix(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }
 
-    /// Adds the error of the library underneath.
+    /// Sets the error that caused this one.
     pub(crate) fn because(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
     }
 
-    /// What went wrong, in one line.
+    /// The first line of the message, without place and remedy.
     pub(crate) fn headline(&self) -> &str {
         self.what.lines().next().unwrap_or_default()
     }
 
-    /// The kind, to match on.
+    /// The kind of the error, to match on.
+    ///
+    /// ```
+    /// use topicbook::{Counts, ErrorKind};
+    /// let error = Counts::open("no-such-file.npy").unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Io);
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// Where: a row, a column, an entry of an archive, a byte.
+    /// Where it went wrong: a row, a column, an entry of an archive, a byte; `None` where the message says it.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 2, vec![1.0, 0.0, 2.5, 3.0])?;
+    /// assert_eq!(counts.summary().unwrap_err().place(), Some("row 1, column 0 (counted from 0)"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn place(&self) -> Option<&str> {
         self.place.as_deref()
     }
 
-    /// What to do about it.
+    /// What to do about the error, where there is something to do.
+    ///
+    /// ```
+    /// let error = topicbook::Counts::open("no-such-file.npy").unwrap_err();
+    /// assert!(error.remedy().is_some_and(|remedy| remedy.contains("check the path")));
+    /// ```
     pub fn remedy(&self) -> Option<&str> {
         self.remedy.as_deref()
-    }
-
-    /// Shows the message below a cell, for an error that was kept in a variable.
-    pub fn evcxr_display(&self) {
-        let text = self.to_string();
-        show(&format!("<pre>{}</pre>", escape(&text)), &text);
     }
 }
 
@@ -156,14 +188,39 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        match f.alternate() {
+            false => fmt::Display::fmt(self, f),
+            true => f
+                .debug_struct("Error")
+                .field("kind", &self.kind)
+                .field("what", &self.what)
+                .field("place", &self.place)
+                .field("remedy", &self.remedy)
+                .field("source", &self.source)
+                .finish(),
+        }
     }
 }
 
 impl StdError for Error {
+    /// The cause of the error whose message this one's text contains.
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn StdError + 'static))
+        self.source.as_deref().and_then(StdError::source)
     }
+}
+
+/// A conversion that cannot fail, where one that can is expected: `Budget::ram(1u64 << 30)`.
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+/// The message of a panic.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()))
+        .unwrap_or_else(|| "no message".into())
 }

@@ -1,72 +1,159 @@
-//! Topic models for count matrices that do not fit, in evcxr notebooks.
+//! Topic models for count matrices that do not fit in memory, in evcxr notebooks and in plain programs.
 //!
-//! The modules follow the data: [`Counts`] (opened, or drawn by [`Synthetic`]) are fitted by a [`TopicModel`] into a
-//! [`Fit`], which gives [`Matrix`], [`Table`] and [`Chart`] values that show themselves below a notebook's cell.
+//! A corpus is a matrix of counts, documents x terms. A topic model writes it as a product of two smaller ones: L
+//! (documents x topics) says what each document is about, F (topics x terms) which terms a topic uses. This crate fits the
+//! model of the Python package tinytopics, and others of the same likelihood, to counts that are larger than the memory of
+//! the GPU, that are streamed from a disk, or that are larger than RAM. Before it starts, it says what will be where and
+//! how much memory that takes.
 //!
 //! ```
 //! use topicbook::prelude::*;
 //!
+//! # fn main() -> topicbook::Result<()> {
 //! let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(42).generate()?;
-//! let fit = TopicModel::new(3).epochs(5).seed(42).quiet().fit(corpus.counts())?;
-//! let fit = fit.align_to(corpus.true_f())?;
-//! println!("{} nats a token", fit.log_likelihood_per_token());
-//! # Ok::<(), Error>(())
+//! let fit = TopicModel::new(3).epochs(20).seed(42).quiet().fit(corpus.counts())?;
+//! assert_eq!(fit.l().shape(), (60, 3));
+//! assert_eq!(fit.f().shape(), (3, 30));
+//! let new = fit.transform(corpus.counts())?; // proportions of documents, with F fixed
+//! assert_eq!(new.shape(), (60, 3));
+//! # Ok(())
+//! # }
 //! ```
+//!
+//! # The types, in the order of the data
+//!
+//! | Step | Types |
+//! |---|---|
+//! | counts | [`Counts`] (opened, or from your own arrays), [`Synthetic`] and its [`Corpus`], [`Terms`], [`Summary`], [`Resample`] |
+//! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
+//! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit |
+//! | fitting | [`TopicModel::fit`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
+//! | results | a [`Fit`]: its [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure) |
+//! | this machine | [`doctor`] says which device fits, and what is missing |
+//!
+//! # File formats
+//!
+//! [`Counts::open`] reads `.npy` (in place), SciPy's `.npz` (row by row), `.safetensors`, and with the feature `polars`
+//! `.parquet` and `.csv` files of triplets. [`Counts::write_npy`], [`Counts::write_npz`] and the methods beside them write
+//! in bounded memory. A fit is saved by [`Fit::save`] and read by [`Fit::load`]; its file is in the safetensors format, so
+//! that Python reads L and F from it.
+//!
+//! # Memory
+//!
+//! Every fit is planned first. [`TopicModel::plan`] returns the [`Plan`]: where counts, L and F live, the bytes of each, the
+//! predicted peak of RAM and VRAM, and what does not fit and why. [`TopicModel::budget`] limits both. Counts in a file are
+//! mapped, or streamed in blocks through two reused buffers where they are larger than half of the free memory; on the GPU
+//! they stay resident or are uploaded batch by batch; L and its optimizer state can leave the GPU for RAM, or RAM for a
+//! folder of [`Budget::spill_dir`]. [`Fit::memory`] compares the plan with what was measured.
+//!
+//! # In a plain program
+//!
+//! Nothing needs a notebook: `cargo run --example quickstart` is the program above, and `examples/` has more (from a CSV
+//! file, larger than RAM, resume, solvers compared, new documents, GPU). Fits print nothing there unless
+//! [`show_progress`]`(true)` is called; [`TopicModel::on_epoch`] hands every [`Epoch`] to a closure.
+//!
+//! # Features
+//!
+//! All but the last are on by default.
+//!
+//! | Feature | What it adds |
+//! |---|---|
+//! | `cuda` | fits on an NVIDIA GPU, found at run time; builds on machines without one |
+//! | `polars` | [`Table`], and counts from Parquet and CSV files |
+//! | `charts` | [`Chart`] as PNG and SVG |
+//! | `notebook` | values show themselves below an evcxr cell; includes `charts` and `polars` |
+//! | `bench-hooks` | functions for this repository's own tests and benchmarks; no part of the API |
+//!
+//! `default-features = false` leaves counts, synthetic data, all solvers on the CPU, plans, checkpoints and fits, with some
+//! 90 crates to compile instead of 300.
+//!
+//! # Notebooks
+//!
+//! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram` and
+//! `05_real_text`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
+//!
+//! # Platform
+//!
+//! Linux. Memory is measured in `/proc` and in control groups, files are read through `mmap` and `pread`.
 
-mod beside;
-mod budget;
+// A build without a feature keeps the helpers that only the feature calls: one list of them for every combination of
+// features would be longer than they are.
+#![cfg_attr(
+    not(all(feature = "cuda", feature = "notebook")),
+    allow(dead_code, unused_imports)
+)]
+
+#[cfg_attr(not(feature = "cuda"), path = "backend/absent.rs")]
+mod backend;
+mod batches;
+// They compare with Burn's tensors, which come with CUDA.
+#[cfg(all(feature = "bench-hooks", feature = "cuda"))]
+#[doc(hidden)]
+pub mod bench_hooks;
+#[cfg(feature = "charts")]
 mod charts;
+mod config;
+mod cost;
 mod counts;
-mod cuda;
-mod device;
-mod display;
+mod data;
 mod doctor;
 mod error;
-mod exact;
 mod fit;
-mod loader;
-mod matrix;
-mod memory;
 mod model;
-mod place;
+#[cfg(feature = "notebook")]
+mod notebook;
 mod plan;
-mod progress;
-mod random;
-mod simd;
-mod solver;
+mod solvers;
+mod step;
 mod synthetic;
-mod table;
-mod tensor_file;
-mod terms;
+mod system;
+mod text;
+mod training;
 
-pub use budget::Budget;
-pub use charts::{Chart, palette, side_by_side, sort_documents, stack};
+pub use batches::Reading;
+#[cfg(feature = "charts")]
+pub use charts::{Chart, palette, side_by_side, stack};
+pub use config::{
+    Budget, ByteSize, Device, FullPass, MiniBatch, Optimizer, Precision, Settings, Solver,
+    TableStorage,
+};
 pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
-pub use device::Device;
+#[cfg(feature = "polars")]
+pub use data::Table;
+pub use data::{Epoch, Matrix, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;
-pub use loader::Reading;
-pub use matrix::Matrix;
-pub use memory::{MemoryScope, memory_scope};
-#[doc(hidden)]
-pub use model::replay;
-pub use model::{Checkpoint, Optimizer, Precision, Settings, TopicModel, Training};
-pub use place::TablePlace;
+pub use model::{Checkpoint, TopicModel};
+#[cfg(feature = "notebook")]
+pub use notebook::{MemoryScope, memory_scope};
 pub use plan::Plan;
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
+#[cfg(feature = "polars")]
 pub use polars;
-pub use progress::show_progress;
-pub use solver::Solver;
 pub use synthetic::{Corpus, Synthetic};
-pub use table::Table;
-pub use terms::Terms;
+pub use system::show_progress;
+pub use training::Training;
 
-/// What a notebook's first cell brings in.
+/// The names that a notebook's first cell brings in. `Result` is not among them: it would hide that of the standard
+/// library, so that `Result<u32, String>` and `?` on another crate's error would fail in a cell.
+///
+/// ```
+/// use topicbook::prelude::*;
+/// let model = TopicModel::new(10).seed(42);
+/// let checked: Result<u32, String> = Ok(3);
+/// ```
 pub mod prelude {
+    #[cfg(feature = "polars")]
+    pub use crate::Table;
     pub use crate::{
-        Budget, Chart, Checkpoint, Corpus, Counts, Device, Dtype, Error, Fit, Matrix, MemoryScope,
-        Optimizer, Plan, Precision, Reading, Result, Settings, Solver, Synthetic, Table,
-        TablePlace, Terms, TopicModel, Training, memory_scope, show_progress, side_by_side, stack,
+        Budget, ByteSize, Checkpoint, Corpus, CountValue, Counts, Device, Doctor, Dtype, Epoch,
+        Error, ErrorKind, Fit, Layout, Location, Matrix, Optimizer, Plan, Precision, Reading,
+        Resample, Settings, Solver, Summary, Synthetic, TableStorage, Terms, TopicModel, Training,
+        doctor, show_progress,
     };
+    #[cfg(feature = "charts")]
+    pub use crate::{Chart, palette, side_by_side, stack};
+    #[cfg(feature = "notebook")]
+    pub use crate::{MemoryScope, memory_scope};
 }

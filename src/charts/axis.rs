@@ -1,66 +1,71 @@
-//! Scales, ticks and axes.
+//! Scales, ticks and axes of plots.
+
+use crate::error::Result;
+use crate::text::fixed;
 
 use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, SOFT_INK, text_width};
-use crate::display::fixed;
-use crate::error::Result;
 
-/// Maps values to pixels.
+/// A linear scale from values to pixels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     low: f64,
     high: f64,
-    /// Pixels of `low` and `high`; on a vertical scale the first is the larger one.
+    /// Pixels of `low` and `high`. On a vertical scale `from` is the larger one, because pixels count downwards.
     from: i32,
     to: i32,
 }
 
 impl Scale {
-    /// A scale of finite `low` and `high`; where they are the same it gets room on both sides.
+    /// A scale from `low` to `high`, both finite. If they are equal, it is extended on both sides.
     pub(crate) fn new(low: f64, high: f64, from: i32, to: i32) -> Self {
-        let room = if high > low {
+        let padding = if high > low {
             0.0
         } else {
             (low.abs() * 0.01).max(f64::MIN_POSITIVE.sqrt())
         };
         Self {
-            low: low - room,
-            high: high + room,
+            low: low - padding,
+            high: high + padding,
             from,
             to,
         }
     }
 
+    /// The position of a value in fractions of pixels.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        let share = (value - self.low) / (self.high - self.low);
-        f64::from(self.from) + share * f64::from(self.to - self.from)
+        let fraction = (value - self.low) / (self.high - self.low);
+        f64::from(self.from) + fraction * f64::from(self.to - self.from)
     }
 
+    /// The pixel of a value.
     pub(crate) fn pixel(&self, value: f64) -> i32 {
         self.position(value).round() as i32
     }
 
-    /// Round numbers on the scale, at most `most` (and at least about half as many).
-    pub(crate) fn ticks(&self, most: usize) -> Vec<f64> {
+    /// Multiples of 1, 2 or 5 times a power of ten on the scale: at most `max`, and at least about half as many.
+    pub(crate) fn ticks(&self, max: usize) -> Vec<f64> {
         let span = self.high - self.low;
-        let rough = span / most.max(1) as f64;
+        let rough = span / max.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
             .into_iter()
             .map(|factor| factor * power)
-            .find(|&step| (self.high / step).floor() - (self.low / step).ceil() < most as f64)
+            .find(|&step| (self.high / step).floor() - (self.low / step).ceil() < max as f64)
             .unwrap_or(10.0 * power);
         let (first, last) = ((self.low / step).ceil(), (self.high / step).floor());
         if !(step > 0.0 && first.is_finite() && last - first < 1e3) {
             return Vec::new();
         }
         (0..=(last - first) as i64)
-            // Zero without a sign.
+            // Adding 0.0 turns -0.0 into 0.0.
             .map(|index| (first + index as f64) * step + 0.0)
             .collect()
     }
 }
 
-/// Ticks as text, with as many digits as tell them apart; from a million on with a suffix.
+/// Ticks as text with the decimal places of their step, and from a million on with a suffix (M, G, T).
+///
+/// Below 1e-5 and from 1e15 on, numbers are in scientific notation.
 pub(crate) fn tick_labels(ticks: &[f64]) -> Vec<String> {
     let largest = ticks
         .iter()
@@ -78,11 +83,12 @@ pub(crate) fn tick_labels(ticks: &[f64]) -> Vec<String> {
         [first, second, ..] => (second - first) / unit,
         _ => largest / unit,
     };
-    let written_in_full = |&decimals: &usize| {
+    // Whether the step is a multiple of the last decimal place.
+    let is_exact = |&decimals: &usize| {
         let digits = step * 10f64.powi(decimals as i32);
         (digits - digits.round()).abs() < 1e-6 * digits.abs()
     };
-    let decimals = (0..9).find(written_in_full).unwrap_or(9);
+    let decimals = (0..9).find(is_exact).unwrap_or(9);
     let label = |tick: &f64| match *tick {
         0.0 => "0".to_string(),
         tick => fixed(tick / unit, decimals) + suffix,
@@ -92,18 +98,18 @@ pub(crate) fn tick_labels(ticks: &[f64]) -> Vec<String> {
 
 /// Pixels between an axis and its labels.
 const DISTANCE: i32 = 12;
-/// What a horizontal axis with labels takes below a plot; with a title below them twice that.
+/// Height of the labels of a horizontal axis below a plot; labels and a title need twice that.
 pub(crate) const BELOW: i32 = 40;
 
-/// What a vertical axis with these labels takes left of a plot.
+/// Width of a vertical axis with these labels, left of a plot.
 pub(crate) fn left_of(labels: &[String]) -> i32 {
     let widths = labels.iter().map(|label| text_width(label, SMALL));
-    // A browser's own font may be wider than the embedded one.
+    // One eighth more, because in an SVG the browser's font may be wider than the embedded one.
     let widest = widths.max().unwrap_or(0);
     widest + widest / 8 + DISTANCE
 }
 
-/// Grid lines and their labels on the left of a plot.
+/// Draws a vertical axis: grid lines across the plot, with labels on its left.
 pub(crate) fn vertical(
     canvas: &dyn Canvas,
     plot: Area,
@@ -120,7 +126,7 @@ pub(crate) fn vertical(
     Ok(())
 }
 
-/// The line below a plot with ticks and labels.
+/// Draws a horizontal axis: a line below the plot with ticks and labels.
 pub(crate) fn horizontal(
     canvas: &dyn Canvas,
     plot: Area,
@@ -138,7 +144,7 @@ pub(crate) fn horizontal(
     Ok(())
 }
 
-/// The title of a horizontal axis, below its labels.
+/// Draws the title of a horizontal axis, below its labels.
 pub(crate) fn title_below(canvas: &dyn Canvas, plot: Area, title: &str) -> Result<()> {
     let at = ((plot.left + plot.right) / 2, plot.bottom + BELOW + 22);
     canvas.text(title, at, Anchor::Centre, SMALL, SOFT_INK)
@@ -149,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_few() {
+    fn ticks_are_round_numbers_within_the_maximum() {
         let table: [(f64, f64, usize, &[&str]); 8] = [
             (0.0, 1.0, 6, &["0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
             (0.0, 1.0, 3, &["0", "0.5", "1.0"]),
@@ -165,15 +171,15 @@ mod tests {
             ),
             (0.0, 3e-7, 4, &["0e0", "1e-7", "2e-7", "3e-7"]),
         ];
-        for (low, high, most, expected) in table {
-            let ticks = Scale::new(low, high, 0, 100).ticks(most);
-            assert!(ticks.len() <= most, "{low} to {high}: {ticks:?}");
+        for (low, high, max, expected) in table {
+            let ticks = Scale::new(low, high, 0, 100).ticks(max);
+            assert!(ticks.len() <= max, "{low} to {high}: {ticks:?}");
             assert_eq!(tick_labels(&ticks), expected, "{low} to {high}: {ticks:?}");
         }
     }
 
     #[test]
-    fn labels_write_their_steps_in_full() {
+    fn labels_have_the_decimal_places_of_their_step() {
         assert_eq!(tick_labels(&[0.0, 0.25, 0.5]), ["0", "0.25", "0.50"]);
         assert_eq!(tick_labels(&[1e6, 1.25e6]), ["1.00M", "1.25M"]);
         assert_eq!(tick_labels(&[]), [""; 0]);

@@ -1,4 +1,4 @@
-//! What charts draw on: a few shapes and text in pixels, on any plotters backend.
+//! Drawing surface of charts: a few shapes and text in pixels, on any plotters backend.
 
 use std::sync::OnceLock;
 
@@ -9,8 +9,9 @@ use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBColor, TextStyle, register_font};
 
-use super::palette::Rgb;
 use crate::error::{Error, ErrorKind, Result};
+
+use super::palette::Rgb;
 
 /// A position in pixels, from the upper left corner of the picture.
 pub(crate) type Point = (i32, i32);
@@ -18,16 +19,17 @@ pub(crate) type Point = (i32, i32);
 pub(crate) const WHITE: Rgb = [255, 255, 255];
 /// Text and axes.
 pub(crate) const INK: Rgb = [0x1F, 0x23, 0x28];
-/// Text that explains.
+/// Titles and labels of axes, and axis lines.
 pub(crate) const SOFT_INK: Rgb = [0x4A, 0x50, 0x58];
 /// Grid lines.
 pub(crate) const FAINT: Rgb = [0xE2, 0xE5, 0xE9];
 
-/// Heights of text in pixels of a picture 1,600 wide: at 900 CSS pixels the smallest one is 13 CSS pixels high.
+/// Text heights in pixels of a picture 1,600 pixels wide. Shown at 900 CSS pixels, the smaller one is 14.6 CSS pixels
+/// high.
 pub(crate) const SMALL: f64 = 26.0;
 pub(crate) const LARGE: f64 = 36.0;
 
-/// A rectangle in pixels; right and bottom are outside.
+/// A rectangle in pixels, exclusive of `right` and `bottom`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Area {
     pub left: i32,
@@ -45,7 +47,7 @@ impl Area {
         self.bottom - self.top
     }
 
-    /// The area without a margin on each side.
+    /// The area without margins of these widths.
     pub(crate) fn inset(self, left: i32, top: i32, right: i32, bottom: i32) -> Self {
         Self {
             left: self.left + left,
@@ -56,20 +58,20 @@ impl Area {
     }
 }
 
-/// Where a text stands relative to its point.
+/// Horizontal position of a text relative to its point. Vertically, all texts are centred at the point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Anchor {
-    /// Begins there, the middle of its height at the point.
+    /// The text begins at the point.
     Left,
-    /// Ends there, the middle of its height at the point.
+    /// The text ends at the point.
     Right,
-    /// Its middle is there.
+    /// The text is centred at the point.
     Centre,
 }
 
-/// The shapes that charts are made of.
+/// The shapes that charts consist of.
 pub(crate) trait Canvas {
-    /// Whether the picture is made of shapes (SVG), each of which costs bytes, or of pixels.
+    /// Whether the picture consists of shapes (SVG), whose file grows with each point, or of pixels.
     fn is_vector(&self) -> bool;
     fn rectangle(&self, area: Area, colour: Rgb) -> Result<()>;
     fn polygon(&self, points: Vec<Point>, colour: Rgb) -> Result<()>;
@@ -124,13 +126,13 @@ impl<DB: DrawingBackend> Canvas for Plotters<'_, DB> {
             Anchor::Centre => HPos::Center,
         };
         let colour = rgb(colour);
-        // plotters centres a bitmap's text by its ascent; letters then stand too high by a fifth.
+        // In bitmaps plotters centres text by its ascent, which is a fifth of the height too high for letters.
         let lower = if self.vector { 0.03 } else { 0.19 } * height;
         let at = (at.0, at.1 + lower.round() as i32);
         let style = TextStyle::from(font(height))
             .color(&colour)
             .pos(Pos::new(position, VPos::Center));
-        // The embedded font is a light one: a second time, a pixel to the right, it reads as a regular one.
+        // The embedded font is light. In bitmaps text is drawn twice, one pixel apart, to look like a regular font.
         let times = if self.vector { 1 } else { 2 };
         for shift in 0..times {
             let at = (at.0 + shift, at.1);
@@ -148,16 +150,16 @@ fn rgb([red, green, blue]: Rgb) -> RGBColor {
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Drawing, format!("cannot draw: {error}"))
-        .fix("this is a fault of topicbook or of plotters: please report it")
+        .fix("this is a bug in topicbook or plotters: please report it")
 }
 
-/// The name of the embedded font. An SVG names it too, so the rest of it is what a browser falls back to.
+/// Name of the embedded font. It also is the font family of an SVG, where browsers fall back to the other names.
 const FAMILY: &str = "Ubuntu, Helvetica Neue, Helvetica, Arial, sans-serif";
 
 fn font(height: f64) -> FontDesc<'static> {
     static REGISTERED: OnceLock<()> = OnceLock::new();
     REGISTERED.get_or_init(|| {
-        // A font that plotters refused would be reported by every text drawn with it.
+        // If plotters rejects the font, drawing text reports the error.
         let _ = register_font(
             FAMILY,
             FontStyle::Normal,
@@ -167,7 +169,7 @@ fn font(height: f64) -> FontDesc<'static> {
     FontDesc::new(FontFamily::Name(FAMILY), height, FontStyle::Normal)
 }
 
-/// Pixels that a text is wide.
+/// Width of a text in pixels.
 pub(crate) fn text_width(text: &str, height: f64) -> i32 {
     font(height)
         .layout_box(text)
@@ -175,15 +177,15 @@ pub(crate) fn text_width(text: &str, height: f64) -> i32 {
         .unwrap_or(0)
 }
 
-/// The text, or as much of it as `widest` pixels hold, then with an ellipsis.
-pub(crate) fn fit_text(text: &str, height: f64, widest: i32) -> String {
-    if text_width(text, height) <= widest {
+/// The text if it fits into `max_width` pixels, otherwise as much of it as fits with an ellipsis.
+pub(crate) fn fit_text(text: &str, height: f64, max_width: i32) -> String {
+    if text_width(text, height) <= max_width {
         return text.into();
     }
     let mut kept: Vec<char> = text.chars().collect();
     while kept.pop().is_some() {
         let shortened = kept.iter().collect::<String>().trim_end().to_string() + "…";
-        if text_width(&shortened, height) <= widest {
+        if text_width(&shortened, height) <= max_width {
             return shortened;
         }
     }

@@ -1,20 +1,23 @@
-//! A small histogram, for cards.
+//! A small histogram, for cards in notebook cells.
+
+use crate::error::Result;
+use crate::text::count;
 
 use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
 use super::canvas::{Anchor, Area, Canvas, SMALL, SOFT_INK};
 use super::palette::colours;
 use super::{Panel, not_drawable, nothing};
-use crate::display::count;
-use crate::error::Result;
 
-const PLOT: i64 = 200;
-/// The line of text above the plot.
-const LABEL: i64 = 44;
-const MOST_BINS: usize = 40;
+const PLOT_HEIGHT: i64 = 200;
+/// Height of the line of text above the plot.
+const LABEL_HEIGHT: i64 = 44;
+const MAX_BINS: usize = 40;
 
 pub(crate) struct Histogram {
     values: Vec<f64>,
+    /// Unit of the values: the title of the horizontal axis.
     unit: String,
+    /// The things that have the values: the title of the vertical axis.
     counted: String,
 }
 
@@ -27,6 +30,7 @@ impl Histogram {
         }
     }
 
+    /// The least and the largest value.
     fn range(&self) -> (f64, f64) {
         let values = || self.values.iter().copied();
         (
@@ -36,11 +40,13 @@ impl Histogram {
     }
 }
 
-/// Edges of at most so many bins of a round width that hold all values.
+/// Edges of bins that cover all values from `low` to `high`, with a round width.
+///
+/// Their number is at most about the square root of the number of values, and about [`MAX_BINS`].
 fn bins(low: f64, high: f64, values: usize) -> Vec<f64> {
-    let most = values.isqrt().clamp(1, MOST_BINS);
+    let max = values.isqrt().clamp(1, MAX_BINS);
     let scale = Scale::new(low, high, 0, 1);
-    let inner = scale.ticks(most);
+    let inner = scale.ticks(max);
     match inner[..] {
         [first, second, ..] if second > first => {
             let width = second - first;
@@ -51,12 +57,13 @@ fn bins(low: f64, high: f64, values: usize) -> Vec<f64> {
                 .collect()
         }
         _ => {
-            let room = (high - low).max(high.abs() * 0.1).max(1.0) / 2.0;
-            vec![low - room, high + room]
+            let padding = (high - low).max(high.abs() * 0.1).max(1.0) / 2.0;
+            vec![low - padding, high + padding]
         }
     }
 }
 
+/// The number of values in each bin.
 fn counts(values: &[f64], edges: &[f64]) -> Vec<usize> {
     let mut counts = vec![0; edges.len() - 1];
     let last = counts.len() - 1;
@@ -74,7 +81,7 @@ impl Panel for Histogram {
 
     fn describe(&self) -> String {
         let (low, high) = self.range();
-        let number = crate::display::number;
+        let number = crate::text::number;
         match self.values.is_empty() {
             true => format!("histogram of {}: no {}", self.unit, self.counted),
             false => format!(
@@ -93,7 +100,7 @@ impl Panel for Histogram {
     }
 
     fn height(&self, _width: i64) -> i64 {
-        PLOT + LABEL + i64::from(2 * BELOW)
+        PLOT_HEIGHT + LABEL_HEIGHT + i64::from(2 * BELOW)
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
@@ -110,19 +117,19 @@ impl Panel for Histogram {
         let (low, high) = self.range();
         let edges = bins(low, high, self.values.len());
         let counts = counts(&self.values, &edges);
-        let most = counts.iter().copied().max().unwrap_or(1) as f64;
-        let bottom = area.top + (LABEL + PLOT) as i32;
-        let y = Scale::new(0.0, 1.05 * most, bottom, area.top + LABEL as i32);
+        let largest = counts.iter().copied().max().unwrap_or(1) as f64;
+        let bottom = area.top + (LABEL_HEIGHT + PLOT_HEIGHT) as i32;
+        let y = Scale::new(0.0, 1.05 * largest, bottom, area.top + LABEL_HEIGHT as i32);
         let mut ticks = y.ticks(4);
         ticks.retain(|tick| tick.fract() == 0.0);
         let labels = tick_labels(&ticks);
         let plot = Area {
             left: area.left + left_of(&labels),
-            top: area.top + LABEL as i32,
+            top: area.top + LABEL_HEIGHT as i32,
             right: area.right - 24,
             bottom,
         };
-        let above = (plot.left, plot.top - LABEL as i32 / 2 - 2);
+        let above = (plot.left, plot.top - LABEL_HEIGHT as i32 / 2 - 2);
         canvas.text(&self.counted, above, Anchor::Left, SMALL, SOFT_INK)?;
         vertical(canvas, plot, &y, &ticks, &labels)?;
         let x = Scale::new(edges[0], edges[edges.len() - 1], plot.left, plot.right);
@@ -147,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_is_in_a_bin() {
+    fn bins_contain_every_value() {
         let many: Vec<f64> = (0..1000).map(|i| f64::from(i) * 1.7 - 300.0).collect();
         let tables: [&[f64]; 5] = [
             &[5.0],
@@ -165,7 +172,7 @@ mod tests {
                 edges[0] <= low && high <= edges[edges.len() - 1],
                 "{edges:?}"
             );
-            assert!(edges.len() <= MOST_BINS + 3);
+            assert!(edges.len() <= MAX_BINS + 3);
             assert_eq!(counts(values, &edges).iter().sum::<usize>(), values.len());
         }
     }

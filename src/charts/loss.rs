@@ -1,18 +1,20 @@
-//! The loss curve: loss per epoch, and log-likelihood per token below it.
+//! The loss curve: a plot of the loss per epoch, and one of the log-likelihood per token below it.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::{count, counted, number};
 
 use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
 use super::canvas::{Anchor, Area, Canvas, INK, Point, SMALL, SOFT_INK, text_width};
 use super::palette::{Rgb, colours};
 use super::{Panel, not_drawable, nothing};
-use crate::display::{count, counted, number};
-use crate::error::{Error, ErrorKind, Result};
 
-const PLOT: i64 = 300;
-/// The line of text above a plot.
-const LABEL: i64 = 44;
-const BETWEEN: i64 = 30;
-/// Up to so many epochs each is marked by a dot.
-const MARKED: usize = 40;
+const PLOT_HEIGHT: i64 = 300;
+/// Height of the line of text above a plot.
+const LABEL_HEIGHT: i64 = 44;
+/// Space between the plots.
+const SPACING: i64 = 30;
+/// Most epochs that are marked by dots.
+const MAX_MARKED: usize = 40;
 
 pub(crate) struct Loss {
     loss: Vec<f64>,
@@ -73,25 +75,25 @@ impl Panel for Loss {
     }
 
     fn height(&self, _width: i64) -> i64 {
-        2 * (LABEL + PLOT) + BETWEEN + i64::from(2 * BELOW)
+        2 * (LABEL_HEIGHT + PLOT_HEIGHT) + SPACING + i64::from(2 * BELOW)
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
         self.check()?;
         let epochs = self.loss.len();
-        // The steep first tenth would press everything after it into a line.
-        let settled = match epochs {
+        // The steep first tenth would flatten the rest of the curve.
+        let first_scaled = match epochs {
             ..10 => 0,
             _ => epochs / 10,
         };
-        let upper = area.inset(0, LABEL as i32, 0, 0);
+        let upper = area.inset(0, LABEL_HEIGHT as i32, 0, 0);
         let upper = Area {
-            bottom: upper.top + PLOT as i32,
+            bottom: upper.top + PLOT_HEIGHT as i32,
             ..upper
         };
         let lower = Area {
-            top: upper.bottom + (BETWEEN + LABEL) as i32,
-            bottom: upper.bottom + (BETWEEN + LABEL + PLOT) as i32,
+            top: upper.bottom + (SPACING + LABEL_HEIGHT) as i32,
+            bottom: upper.bottom + (SPACING + LABEL_HEIGHT + PLOT_HEIGHT) as i32,
             ..upper
         };
         let curves = [
@@ -99,7 +101,7 @@ impl Panel for Loss {
             Curve::new(
                 "log-likelihood per token".into(),
                 &self.log_likelihood,
-                settled,
+                first_scaled,
             ),
         ];
         let labels = |curve: &Curve, plot: Area| tick_labels(&curve.scale(plot).ticks(5));
@@ -119,32 +121,32 @@ impl Panel for Loss {
 struct Curve<'a> {
     label: String,
     values: &'a [f64],
-    /// The first epoch, counted from zero, that the vertical scale must hold.
-    settled: usize,
+    /// The first epoch, counted from 0, that the vertical scale includes.
+    first_scaled: usize,
 }
 
 impl<'a> Curve<'a> {
-    fn new(label: String, values: &'a [f64], settled: usize) -> Self {
+    fn new(label: String, values: &'a [f64], first_scaled: usize) -> Self {
         let mut curve = Self {
             label,
             values,
-            settled,
+            first_scaled,
         };
         let (low, high) = curve.range();
-        let steep = &values[..settled];
+        let steep = &values[..first_scaled];
         if steep.iter().any(|value| !(low..=high).contains(value)) {
-            curve.label += &format!(", scaled from epoch {} on", settled + 1);
+            curve.label += &format!(", scaled from epoch {} on", first_scaled + 1);
         }
         curve
     }
 
-    /// What the vertical scale holds.
+    /// The range of the vertical scale, which extends the values by 4% on both sides.
     fn range(&self) -> (f64, f64) {
-        let held = &self.values[self.settled..];
-        let low = held.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = held.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let room = 0.04 * (high - low);
-        (low - room, high + room)
+        let scaled = &self.values[self.first_scaled..];
+        let low = scaled.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = scaled.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let padding = 0.04 * (high - low);
+        (low - padding, high + padding)
     }
 
     fn scale(&self, plot: Area) -> Scale {
@@ -155,7 +157,7 @@ impl<'a> Curve<'a> {
     fn draw(&self, canvas: &dyn Canvas, plot: Area, colour: Rgb) -> Result<()> {
         let y = self.scale(plot);
         let x = epoch_scale(self.values.len(), plot);
-        let above = plot.top - LABEL as i32 / 2 - 2;
+        let above = plot.top - LABEL_HEIGHT as i32 / 2 - 2;
         canvas.text(
             &self.label,
             (plot.left, above),
@@ -165,8 +167,8 @@ impl<'a> Curve<'a> {
         )?;
         if let Some(&last) = self.values.last() {
             let last = format!("last {}", number(last));
-            let taken = text_width(&self.label, SMALL) + text_width(&last, SMALL);
-            if taken + 40 < plot.width() {
+            let width = text_width(&self.label, SMALL) + text_width(&last, SMALL);
+            if width + 40 < plot.width() {
                 canvas.text(&last, (plot.right, above), Anchor::Right, SMALL, INK)?;
             }
         }
@@ -180,10 +182,10 @@ impl<'a> Curve<'a> {
             .map(|(epoch, &value)| (x.position((epoch + 1) as f64), y.position(value)))
             .collect();
         let (top, bottom) = (f64::from(plot.top), f64::from(plot.bottom));
-        for piece in inside(&points, top, bottom) {
+        for piece in clip(&points, top, bottom) {
             canvas.line(piece, colour, 4)?;
         }
-        if points.len() <= MARKED {
+        if points.len() <= MAX_MARKED {
             for &(x, y) in points.iter().filter(|(_, y)| (top..=bottom).contains(y)) {
                 canvas.dot((x.round() as i32, y.round() as i32), 6, colour)?;
             }
@@ -197,7 +199,7 @@ fn epoch_scale(epochs: usize, plot: Area) -> Scale {
     Scale::new(1.0, high, plot.left, plot.right)
 }
 
-/// Ticks at whole epochs.
+/// Ticks at whole epochs, and their labels.
 fn whole_ticks(scale: &Scale) -> (Vec<f64>, Vec<String>) {
     let mut ticks = scale.ticks(11);
     ticks.retain(|tick| tick.fract() == 0.0);
@@ -205,13 +207,13 @@ fn whole_ticks(scale: &Scale) -> (Vec<f64>, Vec<String>) {
     (ticks, labels)
 }
 
-/// The pieces of a line between two heights, cut where they leave.
-fn inside(points: &[(f64, f64)], top: f64, bottom: f64) -> Vec<Vec<Point>> {
+/// Clips a line to the heights between `top` and `bottom`; gives its pieces in pixels.
+fn clip(points: &[(f64, f64)], top: f64, bottom: f64) -> Vec<Vec<Point>> {
     let mut pieces: Vec<Vec<Point>> = Vec::new();
     let mut end = None;
     for pair in points.windows(2) {
         let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
-        // The part of the segment, from 0 to 1, between the two heights.
+        // The part of the segment between the two heights, in fractions of its length.
         let (mut from, mut to) = (0.0f64, 1.0f64);
         if y0 == y1 {
             if !(top..=bottom).contains(&y0) {
@@ -225,8 +227,8 @@ fn inside(points: &[(f64, f64)], top: f64, bottom: f64) -> Vec<Vec<Point>> {
         if from >= to {
             continue;
         }
-        let at = |share: f64| {
-            let (x, y) = (x0 + share * (x1 - x0), y0 + share * (y1 - y0));
+        let at = |fraction: f64| {
+            let (x, y) = (x0 + fraction * (x1 - x0), y0 + fraction * (y1 - y0));
             (x.round() as i32, y.round() as i32)
         };
         match pieces.last_mut() {
@@ -235,7 +237,7 @@ fn inside(points: &[(f64, f64)], top: f64, bottom: f64) -> Vec<Vec<Point>> {
         }
         end = Some(at(to));
     }
-    // Many epochs to a pixel leave the same point many times.
+    // With many epochs per pixel, the same point occurs many times.
     for piece in &mut pieces {
         piece.dedup();
     }
@@ -248,15 +250,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_at_the_edges_of_its_plot() {
+    fn a_line_is_clipped_at_the_edges_of_its_plot() {
         let points = [(0.0, -10.0), (10.0, 10.0), (20.0, 10.0), (30.0, 30.0)];
         assert_eq!(
-            inside(&points, 0.0, 20.0),
+            clip(&points, 0.0, 20.0),
             [vec![(5, 0), (10, 10), (20, 10), (25, 20)]]
         );
-        assert!(inside(&points[..1], 0.0, 20.0).is_empty());
-        assert!(inside(&[(0.0, -5.0), (9.0, -1.0)], 0.0, 20.0).is_empty());
+        assert!(clip(&points[..1], 0.0, 20.0).is_empty());
+        assert!(clip(&[(0.0, -5.0), (9.0, -1.0)], 0.0, 20.0).is_empty());
         let twice = [(0.0, 5.0), (2.0, -5.0), (4.0, 5.0)];
-        assert_eq!(inside(&twice, 0.0, 20.0).len(), 2);
+        assert_eq!(clip(&twice, 0.0, 20.0).len(), 2);
     }
 }

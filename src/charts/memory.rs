@@ -1,16 +1,17 @@
-//! Memory over time: curves against budget and prediction, with what happened meanwhile as a strip above.
+//! Memory over time: curves with lines for budget and prediction, below a strip of phases.
+
+use crate::error::Result;
+use crate::text::bytes;
 
 use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
 use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, SOFT_INK, text_width};
 use super::palette::{Rgb, colours};
 use super::{Panel, not_drawable, nothing};
-use crate::display::bytes;
-use crate::error::Result;
 
-/// One kind of memory.
+/// The plot of one kind of memory.
 pub(crate) struct MemoryPanel {
     pub(crate) label: String,
-    /// Drawn one over the other, the first one lowest.
+    /// Drawn in this order, so that later curves cover earlier ones.
     pub(crate) curves: Vec<MemoryCurve>,
     pub(crate) lines: Vec<MemoryLine>,
 }
@@ -19,10 +20,11 @@ pub(crate) struct MemoryPanel {
 pub(crate) struct MemoryCurve {
     /// Empty for the only curve of a panel.
     pub(crate) label: String,
+    /// Seconds and bytes.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// A height that means something.
+/// A horizontal line, such as a budget.
 pub(crate) struct MemoryLine {
     pub(crate) label: String,
     pub(crate) bytes: u64,
@@ -31,24 +33,26 @@ pub(crate) struct MemoryLine {
 
 pub(crate) struct Memory {
     panels: Vec<MemoryPanel>,
-    /// What happened: name, from, to.
+    /// Phases: name, start and end in seconds.
     spans: Vec<(String, f64, f64)>,
-    /// Seconds.
+    /// End of the time axis, in seconds.
     end: f64,
 }
 
-/// Heights of the first plot and of those below it.
-const FIRST: i64 = 340;
-const OTHERS: i64 = 170;
-/// The line of text above a plot.
-const LABEL: i64 = 44;
-const BETWEEN: i64 = 26;
-/// The strip of what happened, and its legend.
-const STRIP: i64 = 34;
-const LEGEND: i64 = 48;
-const RIGHT: i32 = 16;
+/// Heights of the first plot and of the others.
+const FIRST_HEIGHT: i64 = 340;
+const OTHER_HEIGHT: i64 = 170;
+/// Height of the line of text above a plot.
+const LABEL_HEIGHT: i64 = 44;
+/// Space between the plots.
+const SPACING: i64 = 26;
+/// Heights of the strip of phases and of its legend.
+const STRIP_HEIGHT: i64 = 34;
+const LEGEND_HEIGHT: i64 = 48;
+/// Margin on the right of the plots.
+const RIGHT_MARGIN: i32 = 16;
 
-/// Strong colours for lines that limit and predict.
+/// Colours of solid lines (budgets, limits) and dashed lines (predictions).
 const BUDGET: Rgb = [0xC8, 0x32, 0x2B];
 const PREDICTED: Rgb = [0x7A, 0x4B, 0x00];
 
@@ -62,10 +66,14 @@ impl Memory {
     }
 
     fn plot_height(index: usize) -> i64 {
-        if index == 0 { FIRST } else { OTHERS }
+        if index == 0 {
+            FIRST_HEIGHT
+        } else {
+            OTHER_HEIGHT
+        }
     }
 
-    /// The kinds of what happened, in the order of their first appearance, with their colours.
+    /// The kinds of phases in the order of their first appearance, with their colours.
     fn kinds(&self) -> Vec<(&str, Rgb)> {
         let mut kinds: Vec<&str> = Vec::new();
         for (name, ..) in &self.spans {
@@ -81,10 +89,11 @@ impl Memory {
             .collect()
     }
 
+    /// Draws the phases as bands.
     fn strip(&self, canvas: &dyn Canvas, area: Area, x: &Scale) -> Result<()> {
         let kinds = self.kinds();
         canvas.rectangle(area, [0xF6, 0xF7, 0xF8])?;
-        // Shorter ones last: a checkpoint lies within an epoch.
+        // Shorter phases are drawn last, because they may lie within longer ones: a checkpoint within an epoch.
         let mut spans: Vec<_> = self.spans.iter().collect();
         spans.sort_by(|a, b| (b.2 - b.1).total_cmp(&(a.2 - a.1)));
         for (name, from, to) in spans {
@@ -101,7 +110,7 @@ impl Memory {
             if left > area.left {
                 canvas.line(vec![(left, area.top), (left, area.bottom)], [255; 3], 2)?;
             }
-            // Where the whole name is too wide, its number alone: the colour says what it counts.
+            // If the whole name is too wide, its number alone: the colour tells the kind.
             let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());
             let fits =
                 |text: &&str| !text.is_empty() && text_width(text, SMALL) + 12 < band.width();
@@ -113,6 +122,7 @@ impl Memory {
         Ok(())
     }
 
+    /// Draws the kinds of phases and their colours, as many as fit.
     fn legend(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
         let mut left = area.left;
         let middle = (area.top + area.bottom) / 2;
@@ -147,14 +157,14 @@ impl Panel for Memory {
 
     fn height(&self, _width: i64) -> i64 {
         let plots: i64 = (0..self.panels.len())
-            .map(|index| LABEL + Self::plot_height(index) + BETWEEN)
+            .map(|index| LABEL_HEIGHT + Self::plot_height(index) + SPACING)
             .sum();
         let strip = if self.spans.is_empty() {
             0
         } else {
-            STRIP + LEGEND
+            STRIP_HEIGHT + LEGEND_HEIGHT
         };
-        strip + plots - BETWEEN + i64::from(2 * BELOW)
+        strip + plots - SPACING + i64::from(2 * BELOW)
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
@@ -166,7 +176,7 @@ impl Panel for Memory {
         }
         let labels = self.panels.iter().map(|panel| left_of(&panel.ticks().1));
         let left = labels.max().unwrap_or(0);
-        let area = area.inset(left, 0, RIGHT, 0);
+        let area = area.inset(left, 0, RIGHT_MARGIN, 0);
         let (unit, unit_name) = if self.end > 300.0 {
             (60.0, "minutes")
         } else {
@@ -177,13 +187,13 @@ impl Panel for Memory {
         if !self.spans.is_empty() {
             let strip = Area {
                 top,
-                bottom: top + STRIP as i32,
+                bottom: top + STRIP_HEIGHT as i32,
                 ..area
             };
             self.strip(canvas, strip, &x)?;
             let legend = Area {
                 top: strip.bottom,
-                bottom: strip.bottom + LEGEND as i32,
+                bottom: strip.bottom + LEGEND_HEIGHT as i32,
                 ..area
             };
             self.legend(canvas, legend)?;
@@ -192,12 +202,12 @@ impl Panel for Memory {
         let mut plot = area;
         for (index, panel) in self.panels.iter().enumerate() {
             plot = Area {
-                top: top + LABEL as i32,
-                bottom: top + (LABEL + Self::plot_height(index)) as i32,
+                top: top + LABEL_HEIGHT as i32,
+                bottom: top + (LABEL_HEIGHT + Self::plot_height(index)) as i32,
                 ..area
             };
             panel.draw(canvas, plot, &x, index)?;
-            top = plot.bottom + BETWEEN as i32;
+            top = plot.bottom + SPACING as i32;
         }
         let ticks = Scale::new(0.0, self.end.max(1e-3) / unit, area.left, area.right);
         let marks = ticks.ticks(11);
@@ -224,7 +234,7 @@ impl MemoryPanel {
             let name = if curve.label.is_empty() {
                 "peak".into()
             } else {
-                format!("{} at most", curve.label)
+                format!("{} peak", curve.label)
             };
             parts.push(format!("{name} {}", bytes(curve.highest() as u64)));
         }
@@ -234,19 +244,22 @@ impl MemoryPanel {
         format!("{}: {}", self.label, parts.join(", "))
     }
 
-    /// The highest value that the scale holds. A budget far above everything would press the curves into the ground.
+    /// The highest value of the vertical scale, at least 1.
+    ///
+    /// Solid lines count only up to four times the other values, because a much larger budget would flatten the curves.
     fn highest(&self) -> f64 {
         let curves = self.curves.iter().map(MemoryCurve::highest);
         let curves = curves.fold(0.0, f64::max);
         let dashed = self.lines.iter().filter(|line| line.dashed);
         let inner = dashed.fold(curves, |high, line| high.max(line.bytes as f64));
-        let near = self.lines.iter().map(|line| line.bytes as f64);
-        near.filter(|&line| line <= 4.0 * inner)
+        let lines = self.lines.iter().map(|line| line.bytes as f64);
+        lines
+            .filter(|&line| line <= 4.0 * inner)
             .fold(inner, f64::max)
             .max(1.0)
     }
 
-    /// The size of a unit, and the ticks in bytes with their labels.
+    /// Ticks in bytes, and their labels in KiB, MiB or GiB.
     fn ticks(&self) -> (Vec<f64>, Vec<String>) {
         let high = 1.2 * self.highest();
         let (unit, name) = match high {
@@ -266,10 +279,11 @@ impl MemoryPanel {
         )
     }
 
+    /// Draws the panel; its `index` selects its colours.
     fn draw(&self, canvas: &dyn Canvas, plot: Area, x: &Scale, index: usize) -> Result<()> {
         let high = 1.2 * self.highest();
         let y = Scale::new(0.0, high, plot.bottom, plot.top);
-        let above = plot.top - LABEL as i32 / 2 - 2;
+        let above = plot.top - LABEL_HEIGHT as i32 / 2 - 2;
         canvas.text(
             &self.label,
             (plot.left, above),
@@ -280,7 +294,7 @@ impl MemoryPanel {
         let (ticks, labels) = self.ticks();
         vertical(canvas, plot, &y, &ticks, &labels)?;
         let palette = colours(self.curves.len() + index + 1);
-        let mut measured = Vec::new();
+        let mut peaks = Vec::new();
         for (curve, &colour) in self.curves.iter().zip(&palette[index..]) {
             let mut points: Vec<(i32, i32)> = curve
                 .points
@@ -289,18 +303,18 @@ impl MemoryPanel {
                 .collect();
             points.dedup();
             if let (Some(first), Some(last)) = (points.first(), points.last()) {
-                let mut ground = points.clone();
-                ground.extend([(last.0, plot.bottom), (first.0, plot.bottom)]);
-                canvas.polygon(ground, pale(colour, 0.25))?;
+                let mut area = points.clone();
+                area.extend([(last.0, plot.bottom), (first.0, plot.bottom)]);
+                canvas.polygon(area, pale(colour, 0.25))?;
             }
             canvas.line(points, colour, 4)?;
             let peak = bytes(curve.highest() as u64);
-            measured.push(match curve.label.as_str() {
+            peaks.push(match curve.label.as_str() {
                 "" => format!("measured peak {peak}"),
-                label => format!("{label} at most {peak}"),
+                label => format!("{label} peak {peak}"),
             });
         }
-        let mut right = measured.join(", ");
+        let mut right = peaks.join(", ");
         for line in &self.lines {
             let (colour, at) = match line.dashed {
                 false => (BUDGET, (plot.right - 8, Anchor::Right)),
@@ -309,7 +323,7 @@ impl MemoryPanel {
             let height = line.bytes as f64;
             let text = format!("{} {}", line.label, bytes(line.bytes));
             if height > high {
-                right = format!("{right}, {text} (far above)");
+                right = format!("{right}, {text} (beyond the scale)");
                 continue;
             }
             let level = y.pixel(height);
@@ -339,12 +353,13 @@ const MIB: f64 = 1048576.0;
 const GIB: f64 = 1024.0 * MIB;
 
 impl MemoryCurve {
+    /// The largest number of bytes.
     fn highest(&self) -> f64 {
         self.points.iter().map(|point| point.1).fold(0.0, f64::max)
     }
 }
 
-/// `epoch 7` is of the kind `epoch`.
+/// The kind of a phase: its name without numbers, and in the singular if it has numbers. `epochs 1–9` is an `epoch`.
 fn kind(name: &str) -> &str {
     let end = name.find(|character: char| character.is_ascii_digit());
     let kind = name[..end.unwrap_or(name.len())].trim_end();
@@ -353,15 +368,15 @@ fn kind(name: &str) -> &str {
         .unwrap_or(kind)
 }
 
-/// More epochs than a strip has room for become bands of several.
+/// Merges consecutive epochs, so that the strip has at most 12 bands of epochs.
 fn merged(mut spans: Vec<(String, f64, f64)>) -> Vec<(String, f64, f64)> {
-    const MOST: usize = 12;
+    const MAX_BANDS: usize = 12;
     spans.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (epochs, mut others): (Vec<_>, Vec<_>) = spans
         .into_iter()
         .partition(|(name, ..)| kind(name) == "epoch");
-    let together = epochs.len().div_ceil(MOST).max(1);
-    for group in epochs.chunks(together) {
+    let per_band = epochs.len().div_ceil(MAX_BANDS).max(1);
+    for group in epochs.chunks(per_band) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
             continue;
         };
@@ -381,9 +396,9 @@ fn merged(mut spans: Vec<(String, f64, f64)>) -> Vec<(String, f64, f64)> {
     others
 }
 
-/// A colour mixed with white.
-fn pale(colour: Rgb, share: f64) -> Rgb {
-    colour.map(|channel| (255.0 - share * (255.0 - f64::from(channel))).round() as u8)
+/// Mixes a colour with white; `weight` is that of the colour.
+fn pale(colour: Rgb, weight: f64) -> Rgb {
+    colour.map(|channel| (255.0 - weight * (255.0 - f64::from(channel))).round() as u8)
 }
 
 #[cfg(test)]
@@ -391,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_epochs_share_bands_and_a_kind() {
+    fn consecutive_epochs_are_merged_into_bands() {
         let spans: Vec<_> = (0..100)
             .map(|epoch| {
                 (
@@ -417,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_far_above_does_not_press_the_curve_down() {
+    fn a_budget_far_above_does_not_change_the_scale() {
         let panel = |budget: u64| MemoryPanel {
             label: String::new(),
             curves: vec![MemoryCurve {

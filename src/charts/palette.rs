@@ -1,11 +1,11 @@
-//! The colours of the topics.
+//! Colours of topics.
 
 use std::sync::LazyLock;
 
-/// A colour of the sRGB space.
+/// An sRGB colour.
 pub(crate) type Rgb = [u8; 3];
 
-/// tinytopics' ten colours: Observable's ten in the order of D3's category10.
+/// The ten colours of tinytopics: those of Observable's palette in the order of D3's category10.
 const TEN: [Rgb; 10] = [
     [0x42, 0x69, 0xD0],
     [0xEF, 0xB1, 0x18],
@@ -19,10 +19,10 @@ const TEN: [Rgb; 10] = [
     [0x97, 0xBB, 0xF5],
 ];
 
-/// One colour per topic, as `#rrggbb`: the colours that charts of `k` topics use.
+/// The colours of charts of `k` topics, one per topic, as `#rrggbb`.
 ///
-/// Up to ten topics these are tinytopics' ten colours. Beyond, a cubic spline runs through the ten in CIELAB
-/// (the not-a-knot spline, as tinytopics 0.9 does it) and is sampled evenly; what falls outside sRGB is clipped.
+/// Up to ten topics have the ten colours of tinytopics. For more topics a cubic spline through the ten colours in
+/// CIELAB (not-a-knot, as in tinytopics 0.9) is sampled evenly, and clipped to sRGB.
 ///
 /// ```
 /// assert_eq!(topicbook::palette(2), ["#4269d0", "#efb118"]);
@@ -35,6 +35,7 @@ pub fn palette(k: usize) -> Vec<String> {
         .collect()
 }
 
+/// [`palette`] as numbers.
 pub(crate) fn colours(k: usize) -> Vec<Rgb> {
     if k <= TEN.len() {
         return TEN[..k].to_vec();
@@ -49,36 +50,37 @@ static SPLINE: LazyLock<Spline> = LazyLock::new(|| Spline::through(TEN.map(to_la
 /// A cubic spline through ten evenly spaced points in three dimensions.
 struct Spline {
     points: [[f64; 3]; 10],
-    /// Second derivatives at the points, for a distance of one between them.
-    bends: [[f64; 3]; 10],
+    /// Second derivatives at the points, for unit spacing.
+    curvatures: [[f64; 3]; 10],
 }
 
 impl Spline {
-    /// The third derivative is continuous at the second and the last but one point too ("not a knot"), which
-    /// makes the second derivative there one sixth of the right-hand side; the others follow from the usual
-    /// tridiagonal system.
+    /// The not-a-knot spline: the third derivative is continuous at the second and the last but one point too.
+    ///
+    /// The second derivatives of a cubic spline solve a tridiagonal system. The not-a-knot condition makes those at the
+    /// second and the last but one point a sixth of their right-hand sides; the others are found by Gauss-Seidel.
     fn through(points: [[f64; 3]; 10]) -> Self {
-        let mut bends = [[0.0; 3]; 10];
+        let mut curvatures = [[0.0; 3]; 10];
         for axis in 0..3 {
             let right = |i: usize| {
                 6.0 * (points[i - 1][axis] - 2.0 * points[i][axis] + points[i + 1][axis])
             };
-            let mut bend = [0.0; 10];
-            bend[1] = right(1) / 6.0;
-            bend[8] = right(8) / 6.0;
-            // Diagonally dominant: every sweep at least halves the error.
+            let mut curvature = [0.0; 10];
+            curvature[1] = right(1) / 6.0;
+            curvature[8] = right(8) / 6.0;
+            // Diagonally dominant: each Gauss-Seidel sweep at least halves the error.
             for _ in 0..64 {
                 for i in 2..8 {
-                    bend[i] = (right(i) - bend[i - 1] - bend[i + 1]) / 4.0;
+                    curvature[i] = (right(i) - curvature[i - 1] - curvature[i + 1]) / 4.0;
                 }
             }
-            bend[0] = 2.0 * bend[1] - bend[2];
-            bend[9] = 2.0 * bend[8] - bend[7];
+            curvature[0] = 2.0 * curvature[1] - curvature[2];
+            curvature[9] = 2.0 * curvature[8] - curvature[7];
             for i in 0..10 {
-                bends[i][axis] = bend[i];
+                curvatures[i][axis] = curvature[i];
             }
         }
-        Self { points, bends }
+        Self { points, curvatures }
     }
 
     /// The point at `position` between 0 and 1.
@@ -90,19 +92,20 @@ impl Spline {
         std::array::from_fn(|axis| {
             a * self.points[left][axis]
                 + b * self.points[left + 1][axis]
-                + ((a.powi(3) - a) * self.bends[left][axis]
-                    + (b.powi(3) - b) * self.bends[left + 1][axis])
+                + ((a.powi(3) - a) * self.curvatures[left][axis]
+                    + (b.powi(3) - b) * self.curvatures[left + 1][axis])
                     / 6.0
         })
     }
 }
 
-/// sRGB to CIE XYZ (IEC 61966-2-1, rounded as in scikit-image) and the white point D65 for two degrees.
+/// Linear sRGB to CIE XYZ (IEC 61966-2-1, rounded as in scikit-image).
 const XYZ_OF_RGB: [[f64; 3]; 3] = [
     [0.412453, 0.357580, 0.180423],
     [0.212671, 0.715160, 0.072169],
     [0.019334, 0.119193, 0.950227],
 ];
+/// The D65 white point of the 2-degree observer.
 const WHITE: [f64; 3] = [0.95047, 1.0, 1.08883];
 
 fn to_lab(rgb: Rgb) -> [f64; 3] {
@@ -151,7 +154,7 @@ fn multiply(matrix: &[[f64; 3]; 3], vector: [f64; 3]) -> [f64; 3] {
     matrix.map(|row| row.iter().zip(vector).map(|(m, v)| m * v).sum())
 }
 
-/// By cofactors, whose signs the cyclic indices carry.
+/// The inverse by cofactors. Cyclic indices make their signs positive.
 fn inverse(m: &[[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let cofactor = |i: usize, j: usize| {
         let [r, s] = [(i + 1) % 3, (i + 2) % 3];
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lab_and_back_is_the_same_colour() {
+    fn conversion_to_lab_and_back_gives_the_same_colour() {
         for colour in TEN
             .into_iter()
             .chain([[0, 0, 0], [255, 255, 255], [1, 2, 3]])
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spline_runs_through_the_ten() {
+    fn the_spline_passes_through_the_ten_colours() {
         for (index, &colour) in TEN.iter().enumerate() {
             assert_eq!(to_rgb(SPLINE.at(index as f64 / 9.0)), colour);
         }

@@ -1,20 +1,21 @@
-//! Pixels to PNG, as small as it gets: at most 256 colours, so one byte a pixel before compression.
+//! PNG encoding with at most 256 colours, which keeps files small: at most one byte per pixel before compression.
 
 use std::collections::HashMap;
 
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
 
-use super::palette::Rgb;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Encodes RGB pixels, row by row.
+use super::palette::Rgb;
+
+/// Encodes RGB pixels, given row by row, as a PNG file with a palette.
 ///
-/// Charts are flat colours and the softened edges of text and lines. Where they are more than 256, the 256 most
-/// frequent colours stay exactly as they are and the others, edges nearly all, take the nearest of those.
+/// Charts consist of flat colours and the antialiased edges of text and lines. Of more than 256 colours the 256 most
+/// frequent ones are kept exactly, and the others, nearly all of them edges, are replaced by the nearest of those.
 pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     let (pixels, _) = rgb.as_chunks::<3>();
     let mut frequency: HashMap<Rgb, usize> = HashMap::new();
-    // Runs of one colour, so that a colour is looked up a few thousand times and not a million.
+    // Per run of equal pixels: thousands of look-ups instead of millions.
     for run in pixels.chunk_by(|a, b| a == b) {
         *frequency.entry(run[0]).or_default() += run.len();
     }
@@ -48,7 +49,7 @@ pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     encoder.set_depth(depth);
     encoder.set_palette(palette.concat());
     encoder.set_compression(Compression::High);
-    // Indices are names, not amounts: their differences, which filters make, say nothing.
+    // PNG filters store differences of neighbours, which do not help with palette indices.
     encoder.set_filter(Filter::NoFilter);
     let mut writer = encoder.write_header().map_err(not_encoded)?;
     writer.write_image_data(&packed).map_err(not_encoded)?;
@@ -56,7 +57,7 @@ pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     Ok(file)
 }
 
-/// Several indices to a byte, the first in the highest bits; every row begins a new byte.
+/// Packs several indices into a byte, the first in the highest bits. Each row begins a new byte.
 fn pack(indices: &[u8], width: u32, depth: BitDepth) -> Vec<u8> {
     let bits = depth as usize;
     let rows = indices.chunks(width.max(1) as usize);
@@ -64,13 +65,14 @@ fn pack(indices: &[u8], width: u32, depth: BitDepth) -> Vec<u8> {
     bytes
         .map(|group| {
             let parts = group.iter().enumerate();
-            parts.fold(0, |byte, (place, index)| {
-                byte | index << (8 - bits * (place + 1))
+            parts.fold(0, |byte, (slot, index)| {
+                byte | index << (8 - bits * (slot + 1))
             })
         })
         .collect()
 }
 
+/// The index of the palette's colour with the least squared distance in RGB.
 fn nearest(palette: &[Rgb], colour: Rgb) -> u8 {
     let distance = |other: &Rgb| -> u32 {
         let parts = other.iter().zip(colour);
@@ -88,7 +90,7 @@ fn not_encoded(error: EncodingError) -> Error {
         ErrorKind::Drawing,
         format!("cannot encode the picture: {error}"),
     )
-    .fix("this is a fault of topicbook: please report it")
+    .fix("this is a bug in topicbook: please report it")
     .because(error)
 }
 
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn few_colours_come_back_exactly_at_every_depth() {
+    fn up_to_256_colours_are_exact_at_every_bit_depth() {
         for colours in [1u32, 2, 3, 4, 5, 16, 17, 256] {
             let (width, height) = (37, 29);
             let rgb: Vec<u8> = (0..width * height)
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn frequent_colours_stay_exact_among_many() {
+    fn frequent_colours_are_exact_among_many() {
         let flat = [66, 105, 208];
         let rgb: Vec<u8> = (0..64 * 64u32)
             .flat_map(|i| match i % 2 {

@@ -1,60 +1,23 @@
-//! The structure plot: topic proportions of all documents.
+//! The structure plot: topic proportions of all documents as stacked bars.
+
+use crate::data::{Matrix, dominant, row_sum, sort_documents};
+use crate::error::Result;
+use crate::text::counted;
 
 use super::axis::{BELOW, Scale, left_of, tick_labels, title_below, vertical};
 use super::canvas::{Anchor, Area, Canvas, INK, Point, SMALL, SOFT_INK, text_width};
 use super::palette::{Rgb, colours};
 use super::{Panel, not_drawable, nothing};
-use crate::display::counted;
-use crate::error::Result;
-use crate::matrix::Matrix;
 
-const PLOT: i64 = 460;
-/// The line of text above the plot.
-const LABEL: i64 = 44;
-const LEGEND_ROW: i64 = 38;
+const PLOT_HEIGHT: i64 = 460;
+/// Height of the line of text above the plot.
+const LABEL_HEIGHT: i64 = 44;
+const LEGEND_ROW_HEIGHT: i64 = 38;
 const SWATCH: i32 = 24;
-/// Up to so many topics the legend says "Topic 3", beyond just "3".
-const NAMED: usize = 20;
-/// Points of all polygons of an SVG, nine bytes each.
-const MOST_POINTS: usize = 40_000;
-
-/// Documents grouped by their dominant topic, in the order of the topics; inside a group by that topic's
-/// proportion, the largest first. Gives row indices of `l`; ties keep their order.
-///
-/// The dominant topic of a row is its first largest one, its proportion that value over the row's sum.
-///
-/// ```
-/// use topicbook::{Matrix, sort_documents};
-/// let l = Matrix::new(3, 2, vec![0.1, 0.9, 0.6, 0.4, 0.8, 0.2])?;
-/// assert_eq!(sort_documents(&l), [2, 1, 0]);
-/// # Ok::<(), topicbook::Error>(())
-/// ```
-pub fn sort_documents(l: &Matrix) -> Vec<usize> {
-    let keys: Vec<(usize, f64)> = (0..l.rows())
-        .map(|document| {
-            let row = l.row(document);
-            let topic = dominant(row);
-            let largest = row.get(topic).copied().unwrap_or(0.0);
-            (topic, f64::from(largest) / sum(row))
-        })
-        .collect();
-    let mut order: Vec<usize> = (0..l.rows()).collect();
-    order.sort_by(|&a, &b| {
-        let ((topic_a, share_a), (topic_b, share_b)) = (keys[a], keys[b]);
-        topic_a.cmp(&topic_b).then(share_b.total_cmp(&share_a))
-    });
-    order
-}
-
-/// The first of the largest values.
-fn dominant(row: &[f32]) -> usize {
-    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    row.iter().position(|&value| value == largest).unwrap_or(0)
-}
-
-fn sum(row: &[f32]) -> f64 {
-    row.iter().map(|&value| f64::from(value)).sum()
-}
+/// Most topics for which the legend says "Topic 3"; with more it says "3".
+const MAX_NAMED: usize = 20;
+/// Most points of all polygons of an SVG, nine bytes each.
+const MAX_POINTS: usize = 40_000;
 
 pub(crate) struct Structure {
     l: Matrix,
@@ -110,7 +73,7 @@ impl Panel for Structure {
 
     fn height(&self, width: i64) -> i64 {
         let legend = Legend::new(self.topics(), width as i32);
-        LABEL + PLOT + i64::from(2 * BELOW) + LEGEND_ROW * legend.rows() as i64
+        LABEL_HEIGHT + PLOT_HEIGHT + i64::from(2 * BELOW) + LEGEND_ROW_HEIGHT * legend.rows() as i64
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
@@ -120,11 +83,11 @@ impl Panel for Structure {
         let labels = tick_labels(&ticks);
         let plot = Area {
             left: area.left + left_of(&labels),
-            top: area.top + LABEL as i32,
+            top: area.top + LABEL_HEIGHT as i32,
             right: area.right - 8,
-            bottom: area.top + (LABEL + PLOT) as i32,
+            bottom: area.top + (LABEL_HEIGHT + PLOT_HEIGHT) as i32,
         };
-        let above = (plot.left, plot.top - LABEL as i32 / 2 - 2);
+        let above = (plot.left, plot.top - LABEL_HEIGHT as i32 / 2 - 2);
         canvas.text("topic proportions", above, Anchor::Left, SMALL, SOFT_INK)?;
         let y = Scale::new(0.0, 1.0, plot.bottom, plot.top);
         vertical(canvas, plot, &y, &ticks, &labels)?;
@@ -142,16 +105,16 @@ impl Panel for Structure {
     }
 }
 
-/// Heights in pixels of the topics' upper edges, one row per column of the picture.
+/// Heights in pixels of the upper edges of the topics, one vector per column of the picture.
 ///
-/// A column shows the mean of the documents under it, those at its edges by the part that is under it; where
-/// documents are wider than columns, the one at the column's middle.
+/// A column shows the mean of the documents that it covers, weighted by the part of each that it covers. If documents
+/// are wider than columns, it shows the document at its centre.
 fn edges(l: &Matrix, order: &[usize], columns: usize, height: i32) -> Vec<Vec<i32>> {
     let (documents, topics) = l.shape();
     let mut mean = vec![0.0f64; topics];
     let add = |mean: &mut [f64], position: usize, weight: f64| {
         let row = l.row(order[position]);
-        let weight = weight / sum(row);
+        let weight = weight / row_sum(row);
         for (mean, &value) in mean.iter_mut().zip(row) {
             *mean += weight * f64::from(value);
         }
@@ -183,7 +146,7 @@ fn edges(l: &Matrix, order: &[usize], columns: usize, height: i32) -> Vec<Vec<i3
         .collect()
 }
 
-/// Runs of equal columns: first, one past the last.
+/// Runs of equal columns: index of the first, and one past the last.
 fn runs<T: PartialEq>(columns: &[T]) -> Vec<(usize, usize)> {
     let mut runs = Vec::new();
     let mut first = 0;
@@ -196,7 +159,7 @@ fn runs<T: PartialEq>(columns: &[T]) -> Vec<(usize, usize)> {
     runs
 }
 
-/// For pixels: a rectangle per topic and run of equal columns.
+/// Draws a rectangle per topic and run of equal columns, for pixels.
 fn bars(
     canvas: &dyn Canvas,
     plot: Area,
@@ -222,8 +185,10 @@ fn bars(
     Ok(())
 }
 
-/// For shapes: one polygon per topic, from the axis to the topic's upper edge, the highest first, so that each
-/// edge is written once. Columns are made wider until the picture is small enough.
+/// Draws one polygon per topic, for SVG: from the axis to the topic's upper edge.
+///
+/// The highest polygon is drawn first and the others over it, so that each edge is stored only once. Columns are
+/// widened until there are at most [`MAX_POINTS`] points.
 fn polygons(
     canvas: &dyn Canvas,
     plot: Area,
@@ -241,7 +206,7 @@ fn polygons(
             })
             .collect();
         let points: usize = outlines.iter().map(Vec::len).sum();
-        if points <= MOST_POINTS || columns <= 16 {
+        if points <= MAX_POINTS || columns <= 16 {
             break outlines;
         }
         columns -= columns / 8;
@@ -252,8 +217,10 @@ fn polygons(
     Ok(())
 }
 
-/// The outline of everything below an edge. Columns of single documents are steps of two points; means of several
-/// documents are joined by lines through the columns' middles, which takes one.
+/// The outline of the area below an edge.
+///
+/// Columns of single documents are steps, with two points each. Columns of means (`joined`) are connected by lines
+/// through their centres, with one point each.
 fn outline(plot: Area, edge: &[i32], joined: bool) -> Vec<Point> {
     let x = |column: f64| {
         plot.left + (column / edge.len() as f64 * f64::from(plot.width())).round() as i32
@@ -278,7 +245,7 @@ fn outline(plot: Area, edge: &[i32], joined: bool) -> Vec<Point> {
     points
 }
 
-/// Numbers of the dominant topics below their groups, where there is room for them.
+/// Draws the horizontal axis with ticks between the groups of dominant topics, and their numbers where they fit.
 fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Result<()> {
     let topics: Vec<usize> = order
         .iter()
@@ -289,6 +256,7 @@ fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Resul
     };
     let axis = plot.bottom + 1;
     canvas.line(vec![(plot.left, axis), (plot.right, axis)], SOFT_INK, 2)?;
+    // Left end of the space that no label uses yet.
     let mut free_from = plot.left - 20;
     for (first, end) in runs(&topics) {
         for edge in [x(first), x(end)] {
@@ -311,10 +279,12 @@ fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Resul
     Ok(())
 }
 
-/// The topics' colours in rows below the plot.
+/// The legend: topics and their colours in rows below the plot.
 struct Legend {
     topics: usize,
+    /// Width of an entry in pixels.
     entry: i32,
+    /// Entries per row.
     columns: usize,
 }
 
@@ -323,9 +293,9 @@ impl Legend {
         let longest = Self::label(topics, topics.saturating_sub(1));
         let text = text_width(&longest, SMALL);
         let entry = SWATCH + 10 + text + text / 8 + 24;
-        let most = (width / entry.max(1)).max(1) as usize;
-        // Rows of the same length.
-        let rows = topics.div_ceil(most).max(1);
+        let max = (width / entry.max(1)).max(1) as usize;
+        // As few rows as possible, and of equal length.
+        let rows = topics.div_ceil(max).max(1);
         Self {
             topics,
             entry,
@@ -339,7 +309,7 @@ impl Legend {
 
     fn label(topics: usize, topic: usize) -> String {
         match topics {
-            ..=NAMED => format!("Topic {topic}"),
+            ..=MAX_NAMED => format!("Topic {topic}"),
             _ => topic.to_string(),
         }
     }
@@ -347,7 +317,8 @@ impl Legend {
     fn draw(&self, canvas: &dyn Canvas, left: i32, top: i32, palette: &[Rgb]) -> Result<()> {
         for (topic, &colour) in palette.iter().enumerate() {
             let left = left + (topic % self.columns) as i32 * self.entry;
-            let middle = top + (topic / self.columns) as i32 * LEGEND_ROW as i32 + SWATCH / 2;
+            let middle =
+                top + (topic / self.columns) as i32 * LEGEND_ROW_HEIGHT as i32 + SWATCH / 2;
             let swatch = Area {
                 left,
                 top: middle - SWATCH / 2,

@@ -1,38 +1,43 @@
 //! The most probable terms of each topic, as small bar charts on one scale.
 
+use crate::data::{Matrix, Terms, top_n};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::{count, counted};
+
 use super::axis::{BELOW, Scale, horizontal, tick_labels};
 use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, SOFT_INK, fit_text, text_width};
 use super::palette::colours;
 use super::{Panel, not_drawable, nothing};
-use crate::display::{count, counted};
-use crate::error::{Error, ErrorKind, Result};
-use crate::matrix::Matrix;
 
+/// Heights of a bar and of a panel's heading, and the space between panels.
 const ROW: i64 = 32;
 const HEADING: i64 = 44;
-const BETWEEN: i64 = 24;
-/// The narrowest panel, and the most beside each other.
-const NARROWEST: i64 = 230;
-const MOST_COLUMNS: i64 = 5;
+const SPACING: i64 = 24;
+/// Least width of a panel.
+const MIN_WIDTH: i64 = 230;
+/// Most panels in a row.
+const MAX_COLUMNS: i64 = 5;
 
 pub(crate) struct TopTerms {
     shape: (usize, usize),
+    /// Number of names, if terms have names.
     names: Option<usize>,
     n: usize,
+    /// For each topic, the names and probabilities of its most probable terms.
     topics: Vec<Vec<(String, f32)>>,
 }
 
 impl TopTerms {
-    pub(crate) fn new(f: &Matrix, terms: Option<&[String]>, n: usize) -> Self {
+    pub(crate) fn new(f: &Matrix, terms: Option<&Terms>, n: usize) -> Self {
         let name = |term: usize| match terms.and_then(|terms| terms.get(term)) {
-            Some(name) => name.clone(),
+            Some(name) => name.to_string(),
             None => term.to_string(),
         };
         let topics = (0..f.rows())
             .map(|topic| {
                 let row = f.row(topic);
-                let largest = largest(row, n);
-                largest
+                // `top_n` orders NaN first, so `check` finds it among the `n` terms.
+                top_n(row, n)
                     .into_iter()
                     .map(|term| (name(term), row[term]))
                     .collect()
@@ -40,7 +45,7 @@ impl TopTerms {
             .collect();
         Self {
             shape: f.shape(),
-            names: terms.map(<[String]>::len),
+            names: terms.map(Terms::len),
             n,
             topics,
         }
@@ -52,7 +57,7 @@ impl TopTerms {
             return Err(nothing(&format!("F has {topics} topics and {terms} terms")));
         }
         if self.n == 0 {
-            return Err(nothing("zero terms per topic were asked for"));
+            return Err(nothing("zero terms per topic"));
         }
         if let Some(names) = self.names
             && names != terms
@@ -76,26 +81,14 @@ impl TopTerms {
     }
 
     fn columns(&self, width: i64) -> i64 {
-        let most = (width / NARROWEST).clamp(1, MOST_COLUMNS);
-        most.min(self.topics.len().max(1) as i64)
+        let max = (width / MIN_WIDTH).clamp(1, MAX_COLUMNS);
+        max.min(self.topics.len().max(1) as i64)
     }
 
     fn panel_height(&self) -> i64 {
         let bars = self.n.min(self.shape.1).min(1_000_000) as i64;
         HEADING + ROW * bars + i64::from(BELOW)
     }
-}
-
-/// The columns of the `n` largest values, NaN first so that it is seen, ties by index.
-fn largest(row: &[f32], n: usize) -> Vec<usize> {
-    let order = |&a: &usize, &b: &usize| row[b].total_cmp(&row[a]).then(a.cmp(&b));
-    let mut terms: Vec<usize> = (0..row.len()).collect();
-    if n > 0 && n < terms.len() {
-        terms.select_nth_unstable_by(n - 1, order);
-    }
-    terms.truncate(n);
-    terms.sort_unstable_by(order);
-    terms
 }
 
 impl Panel for TopTerms {
@@ -115,7 +108,7 @@ impl Panel for TopTerms {
 
     fn height(&self, width: i64) -> i64 {
         let rows = self.topics.len().div_ceil(self.columns(width) as usize) as i64;
-        rows * (self.panel_height() + BETWEEN) - BETWEEN + i64::from(BELOW)
+        rows * (self.panel_height() + SPACING) - SPACING + i64::from(BELOW)
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
@@ -134,8 +127,8 @@ impl Panel for TopTerms {
             .map(|name| text_width(name, SMALL))
             .max()
             .unwrap_or(0);
-        // Bars keep at least half of a panel; longer names end in an ellipsis.
-        let named = (widest + widest / 8 + 12).min(width * 11 / 20);
+        // Names get at most 55% of a panel's width; longer ones end in an ellipsis.
+        let name_width = (widest + widest / 8 + 12).min(width * 11 / 20);
         for (topic, (bars, colour)) in self
             .topics
             .iter()
@@ -143,9 +136,9 @@ impl Panel for TopTerms {
             .enumerate()
         {
             let left = area.left + (topic % columns) as i32 * width;
-            let top = area.top + (topic / columns) as i32 * (self.panel_height() + BETWEEN) as i32;
+            let top = area.top + (topic / columns) as i32 * (self.panel_height() + SPACING) as i32;
             let plot = Area {
-                left: left + named,
+                left: left + name_width,
                 top: top + HEADING as i32,
                 right: left + width - 24,
                 bottom: top + HEADING as i32 + bars.len() as i32 * ROW as i32,
@@ -168,7 +161,7 @@ impl Panel for TopTerms {
                     bottom: middle + 12,
                 };
                 canvas.rectangle(bar, colour)?;
-                let name = fit_text(name, SMALL, named - 12);
+                let name = fit_text(name, SMALL, name_width - 12);
                 canvas.text(&name, (plot.left - 10, middle), Anchor::Right, SMALL, INK)?;
             }
             horizontal(canvas, plot, &x, &ticks, &tick_labels(&ticks))?;

@@ -1,18 +1,20 @@
-//! Sparse counts by row.
+//! Compressed sparse rows (CSR).
 
 use std::path::Path;
 
+use crate::counts::View;
+use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 use crate::error::{Error, ErrorKind};
 
-/// Compressed sparse rows: row `i` holds `values[indptr[i]..indptr[i + 1]]` in the columns
-/// `indices[indptr[i]..indptr[i + 1]]`, which rise strictly within the row.
+/// A matrix in compressed sparse rows: row `i` has the values `values[indptr[i]..indptr[i + 1]]` in the columns
+/// `indices[indptr[i]..indptr[i + 1]]`, which increase strictly within the row.
 pub(crate) struct Csr {
     pub(crate) indptr: Vec<u64>,
     pub(crate) indices: Vec<u32>,
     pub(crate) values: Vec<f32>,
 }
 
-/// What is wrong with sparse arrays, before it is known whether they came from a file.
+/// A defect of sparse arrays; [`in_memory`](Self::in_memory) or [`in_file`](Self::in_file) makes the error of it.
 pub(super) struct Problem {
     what: String,
     place: String,
@@ -31,11 +33,11 @@ impl Problem {
     }
 }
 
-const INDPTR: &str = "indptr has one entry per document and one more: it starts with 0, never falls, and ends with the number of values";
-const INDICES: &str = "column indices run from 0 to terms - 1";
-const TWICE: &str = "add them up first: X.sum_duplicates() in SciPy, group_by([\"doc\", \"term\"]).sum() in a table";
+const INDPTR: &str = "indptr has documents + 1 entries: the first is 0, none is smaller than the one before, and the last is the number of values";
+const INDICES: &str = "column indices go from 0 to terms - 1";
+const DUPLICATE: &str = "add them up first: X.sum_duplicates() in SciPy, group_by([\"doc\", \"term\"]).sum() in a table";
 
-/// Checks the columns of one row, and sorts them if need be.
+/// Checks the columns of one row, and sorts the row by column if it is not sorted.
 pub(super) fn check_row(
     row: usize,
     terms: usize,
@@ -51,13 +53,13 @@ pub(super) fn check_row(
         );
     }
     if !columns.is_sorted() {
-        let mut pairs: Vec<(u32, f32)> = columns
+        let mut sorted: Vec<(u32, f32)> = columns
             .iter()
             .copied()
             .zip(values.iter().copied())
             .collect();
-        pairs.sort_by_key(|pair| pair.0);
-        for (position, (column, value)) in pairs.into_iter().enumerate() {
+        sorted.sort_by_key(|pair| pair.0);
+        for (position, (column, value)) in sorted.into_iter().enumerate() {
             columns[position] = column;
             values[position] = value;
         }
@@ -66,14 +68,14 @@ pub(super) fn check_row(
         return problem(
             "two values for the same document and term".into(),
             format!("row {row}, column {}", pair[0]),
-            TWICE,
+            DUPLICATE,
         );
     }
     Ok(())
 }
 
 impl Csr {
-    /// No rows yet.
+    /// A matrix without rows.
     pub(super) fn empty() -> Self {
         Self {
             indptr: vec![0],
@@ -82,14 +84,14 @@ impl Csr {
         }
     }
 
-    /// No rows any more; the memory is kept.
+    /// Removes all rows and keeps the allocations.
     pub(super) fn clear(&mut self) {
         self.indptr.truncate(1);
         self.indices.clear();
         self.values.clear();
     }
 
-    /// Checks everything that the loops rely on, and sorts rows whose columns are not in order.
+    /// Checks all invariants of the format, and sorts the rows by column where they are not sorted.
     pub(super) fn new(
         documents: usize,
         terms: usize,
@@ -155,8 +157,9 @@ impl Csr {
         })
     }
 
-    /// From one entry per document and term, in any order. Indices must have been checked against the
-    /// shape; `name` says where an entry came from, for the message about a pair that comes twice.
+    /// Builds rows from triplets in any order. The caller has checked the indices against the shape.
+    ///
+    /// Fails if a pair of row and column occurs twice; the message names both entries by `name`.
     pub(super) fn from_triplets(
         documents: usize,
         rows: &[u32],
@@ -171,12 +174,13 @@ impl Csr {
         for row in 0..documents {
             indptr[row + 1] += indptr[row];
         }
+        // Counting sort of the entries by row.
         let mut next = indptr.clone();
         let mut order = vec![0usize; rows.len()];
         for (entry, &row) in rows.iter().enumerate() {
-            let place = &mut next[row as usize];
-            order[*place as usize] = entry;
-            *place += 1;
+            let position = &mut next[row as usize];
+            order[*position as usize] = entry;
+            *position += 1;
         }
         drop(next);
         for row in 0..documents {
@@ -189,7 +193,7 @@ impl Csr {
                 return Err(Problem {
                     what: format!("document {row} and term {} come twice", columns[pair[0]]),
                     place: format!("{} and {}", name(pair[0]), name(pair[1])),
-                    fix: TWICE,
+                    fix: DUPLICATE,
                 });
             }
         }
@@ -200,25 +204,31 @@ impl Csr {
         })
     }
 
-    /// Columns as rows; `columns` is how many there are.
-    pub(super) fn transpose(&self, columns: usize) -> Self {
+    /// Transposes a matrix of `rows` x `columns`: row `j` of the result has the rows of `view` with a nonzero count in
+    /// column `j`, in increasing order.
+    ///
+    /// A counting sort: two passes over the counts, O(nonzeros + columns), and 8 bytes per nonzero count in the result.
+    pub(crate) fn transposed(view: &View<'_>, rows: usize, columns: usize) -> Self {
+        let mut buffer = NonzeroBuffer::default();
         let mut indptr = vec![0u64; columns + 1];
-        for &column in &self.indices {
-            indptr[column as usize + 1] += 1;
+        for row in 0..rows {
+            for &column in nonzeros_of_row(view, columns, row, &mut buffer).0 {
+                indptr[column as usize + 1] += 1;
+            }
         }
         for column in 0..columns {
             indptr[column + 1] += indptr[column];
         }
         let mut next = indptr.clone();
-        let mut indices = vec![0; self.indices.len()];
-        let mut values = vec![0.0; self.values.len()];
-        for row in 0..self.indptr.len() - 1 {
-            let (row_columns, row_values) = self.row(row);
+        let mut indices = vec![0; indptr[columns] as usize];
+        let mut values = vec![0.0; indptr[columns] as usize];
+        for row in 0..rows {
+            let (row_columns, row_values) = nonzeros_of_row(view, columns, row, &mut buffer);
             for (&column, &value) in row_columns.iter().zip(row_values) {
-                let place = &mut next[column as usize];
-                indices[*place as usize] = row as u32;
-                values[*place as usize] = value;
-                *place += 1;
+                let position = &mut next[column as usize];
+                indices[*position as usize] = row as u32;
+                values[*position as usize] = value;
+                *position += 1;
             }
         }
         Self {
@@ -234,7 +244,8 @@ impl Csr {
         (&self.indices[range.clone()], &self.values[range])
     }
 
-    /// Rows as dense `f32`, one after the other; the caller has checked rows and lengths.
+    /// Writes rows to `out` as dense `f32`, one after the other. The caller has checked the row numbers and that `out`
+    /// has `rows.len() * terms` values.
     pub(super) fn fill(&self, terms: usize, rows: &[usize], out: &mut [f32]) {
         for (&row, out) in rows.iter().zip(out.chunks_exact_mut(terms)) {
             out.fill(0.0);
@@ -245,7 +256,7 @@ impl Csr {
         }
     }
 
-    /// The rows in the order given, copied.
+    /// Copies rows, in the order given.
     pub(super) fn select(&self, rows: &[usize]) -> Self {
         let mut indptr = Vec::with_capacity(rows.len() + 1);
         let mut indices = Vec::new();

@@ -1,38 +1,40 @@
-//! Dense counts, row by row: in memory or in a mapped file.
+//! Dense counts in row-major order, in a vector or in a memory-mapped file.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use super::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
-use super::file::{KeptFile, MappedFile};
+use crate::counts::rows::{MappedFile, OpenFile};
 use crate::error::{Error, Result};
 
-#[cfg(target_endian = "big")]
-compile_error!("mapped files hold little-endian values and are read in place");
+use super::dtype::{CountValue, Dtype, Element, map_values, with_values};
 
-/// Values of one type, owned or in a mapped file.
-pub enum Held<T> {
+#[cfg(target_endian = "big")]
+compile_error!("mapped files contain little-endian values, which are read in place");
+
+/// Values of one dtype, in a vector or in a memory-mapped file.
+pub(crate) enum ValueStorage<T> {
     Memory(Vec<T>),
     Mapped {
         map: Arc<MappedFile>,
-        /// First byte in the file; a multiple of the alignment of `T`.
+        /// Byte offset of the first value in the file; a multiple of the alignment of `T`.
         start: usize,
         /// Number of values.
         length: usize,
     },
 }
 
-impl<T: Element> Held<T> {
+impl<T: Element> ValueStorage<T> {
     pub(super) fn values(&self) -> Result<&[T]> {
         match self {
-            Held::Memory(values) => Ok(values),
-            Held::Mapped { map, start, length } => {
+            ValueStorage::Memory(values) => Ok(values),
+            ValueStorage::Mapped { map, start, length } => {
                 let bytes = map.bytes()?;
-                let cut = || Error::format(map.path(), "is shorter than its header says");
+                let truncated = || Error::format(map.path(), "is shorter than its header says");
                 let end = length
                     .checked_mul(size_of::<T>())
                     .and_then(|size| size.checked_add(*start))
-                    .ok_or_else(cut)?;
-                let bytes = bytes.get(*start..end).ok_or_else(cut)?;
+                    .ok_or_else(truncated)?;
+                let bytes = bytes.get(*start..end).ok_or_else(truncated)?;
                 // SAFETY: every bit pattern is a valid value of the (sealed) element types.
                 let (before, values, after) = unsafe { bytes.align_to::<T>() };
                 if !before.is_empty() || !after.is_empty() {
@@ -53,17 +55,17 @@ fn unaligned(map: &MappedFile) -> Error {
 }
 
 /// Dense values of any dtype.
-pub enum DenseStore {
-    U8(Held<u8>),
-    U16(Held<u16>),
-    U32(Held<u32>),
-    I32(Held<i32>),
-    I64(Held<i64>),
-    F32(Held<f32>),
-    F64(Held<f64>),
+pub(crate) enum DenseStore {
+    U8(ValueStorage<u8>),
+    U16(ValueStorage<u16>),
+    U32(ValueStorage<u32>),
+    I32(ValueStorage<i32>),
+    I64(ValueStorage<i64>),
+    F32(ValueStorage<f32>),
+    F64(ValueStorage<f64>),
 }
 
-/// The same, borrowed: all values, row by row.
+/// Borrowed dense values of any dtype: the whole matrix, in row-major order.
 #[derive(Clone, Copy)]
 pub(crate) enum DenseRows<'a> {
     U8(&'a [u8]),
@@ -75,55 +77,102 @@ pub(crate) enum DenseRows<'a> {
     F64(&'a [f64]),
 }
 
+/// Builds the [`DenseStore`] of a dtype from `$storage`, in which `$T` stands for the Rust type of the dtype.
+macro_rules! dense_store {
+    ($dtype:expr, $T:ident => $storage:expr) => {
+        match $dtype {
+            Dtype::U8 => {
+                type $T = u8;
+                DenseStore::U8($storage)
+            }
+            Dtype::U16 => {
+                type $T = u16;
+                DenseStore::U16($storage)
+            }
+            Dtype::U32 => {
+                type $T = u32;
+                DenseStore::U32($storage)
+            }
+            Dtype::I32 => {
+                type $T = i32;
+                DenseStore::I32($storage)
+            }
+            Dtype::I64 => {
+                type $T = i64;
+                DenseStore::I64($storage)
+            }
+            Dtype::F32 => {
+                type $T = f32;
+                DenseStore::F32($storage)
+            }
+            Dtype::F64 => {
+                type $T = f64;
+                DenseStore::F64($storage)
+            }
+        }
+    };
+}
+
 impl DenseStore {
-    /// Values that lie in a mapped file from byte `start` on. Reads none of them.
+    /// Values in memory. The vector is moved, not copied.
+    pub(super) fn from_vec<T: CountValue>(values: Vec<T>) -> Self {
+        dense_store!(T::DTYPE, U => ValueStorage::Memory(cast_vec::<T, U>(values)))
+    }
+
+    /// An empty store in memory.
+    pub(super) fn empty(dtype: Dtype) -> Self {
+        dense_store!(dtype, T => ValueStorage::Memory(Vec::<T>::new()))
+    }
+
+    /// Refers to `length` values in a mapped file, from byte `start` on. Reads none of them.
     pub(super) fn mapped(
         map: Arc<MappedFile>,
         start: usize,
         length: usize,
         dtype: Dtype,
     ) -> Result<Self> {
-        with_dtype!(dtype, T => {
+        Ok(dense_store!(dtype, T => {
             if !start.is_multiple_of(align_of::<T>()) {
                 return Err(unaligned(&map));
             }
-            Ok(T::hold(Held::Mapped { map, start, length }))
-        })
+            ValueStorage::Mapped { map, start, length }
+        }))
     }
 
     pub(super) fn dtype(&self) -> Dtype {
-        fn of<T: CountValue>(_: &Held<T>) -> Dtype {
+        fn of<T: CountValue>(_: &ValueStorage<T>) -> Dtype {
             T::DTYPE
         }
-        with_values!(DenseStore, self, held => of(held))
+        with_values!(DenseStore, self, storage => of(storage))
     }
 
-    /// The file and the byte of it that the values start at, unless they are in memory.
-    pub(super) fn in_file(&self) -> Option<(&KeptFile, u64)> {
-        fn of<T>(held: &Held<T>) -> Option<(&KeptFile, u64)> {
-            match held {
-                Held::Memory(_) => None,
-                Held::Mapped { map, start, .. } => Some((map.kept(), *start as u64)),
+    /// The mapped file and the byte offset of the first value in it; `None` for values in memory.
+    pub(super) fn in_file(&self) -> Option<(&OpenFile, u64)> {
+        fn of<T>(storage: &ValueStorage<T>) -> Option<(&OpenFile, u64)> {
+            match storage {
+                ValueStorage::Memory(_) => None,
+                ValueStorage::Mapped { map, start, .. } => Some((map.file(), *start as u64)),
             }
         }
-        with_values!(DenseStore, self, held => of(held))
+        with_values!(DenseStore, self, storage => of(storage))
     }
 
     pub(super) fn rows(&self) -> Result<DenseRows<'_>> {
-        Ok(match self {
-            DenseStore::U8(held) => DenseRows::U8(held.values()?),
-            DenseStore::U16(held) => DenseRows::U16(held.values()?),
-            DenseStore::U32(held) => DenseRows::U32(held.values()?),
-            DenseStore::I32(held) => DenseRows::I32(held.values()?),
-            DenseStore::I64(held) => DenseRows::I64(held.values()?),
-            DenseStore::F32(held) => DenseRows::F32(held.values()?),
-            DenseStore::F64(held) => DenseRows::F64(held.values()?),
-        })
+        Ok(map_values!(DenseStore => DenseRows, self, storage => storage.values()?))
     }
 }
 
+/// Returns the vector as a vector of `U`, which must be the same type as `T`.
+fn cast_vec<T: 'static, U: 'static>(mut values: Vec<T>) -> Vec<U> {
+    (&mut values as &mut dyn Any)
+        .downcast_mut::<Vec<U>>()
+        .map(std::mem::take)
+        .unwrap_or_default()
+}
+
 impl DenseRows<'_> {
-    /// Rows as `f32`, one after the other; the caller has checked rows and lengths.
+    /// Converts rows to `f32` and writes them to `out` one after the other. The caller has checked the row numbers and
+    /// that `out` has `rows.len() * terms` values.
     pub(super) fn fill(&self, terms: usize, rows: &[usize], out: &mut [f32]) {
         with_values!(DenseRows, self, values => {
             for (&row, out) in rows.iter().zip(out.chunks_exact_mut(terms)) {
@@ -135,28 +184,28 @@ impl DenseRows<'_> {
         });
     }
 
-    /// The rows in the order given, copied.
+    /// Copies rows, in the order given.
     pub(super) fn select(&self, terms: usize, rows: &[usize]) -> DenseStore {
-        fn copy<T: Element>(values: &[T], terms: usize, rows: &[usize]) -> DenseStore {
+        fn copy<T: Element>(values: &[T], terms: usize, rows: &[usize]) -> ValueStorage<T> {
             let mut copy = Vec::with_capacity(rows.len() * terms);
             for &row in rows {
                 copy.extend_from_slice(&values[row * terms..(row + 1) * terms]);
             }
-            T::hold(Held::Memory(copy))
+            ValueStorage::Memory(copy)
         }
-        with_values!(DenseRows, self, values => copy(values, terms, rows))
+        map_values!(DenseRows => DenseStore, self, values => copy(values, terms, rows))
     }
 }
 
-/// The bytes of values, as little-endian files hold them.
+/// The values as bytes, little-endian as in the files.
 pub(crate) fn as_bytes<T: Element>(values: &[T]) -> &[u8] {
     // SAFETY: the (sealed) element types are plain numbers without padding.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// The same, to be read into.
+/// The values as mutable bytes, to read a file into.
 pub(super) fn as_bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
     let size = size_of_val(values);
-    // SAFETY: as above, and every bit pattern is a valid value of the (sealed) element types.
+    // SAFETY: the (sealed) element types have no padding, and every bit pattern is a valid value of them.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size) }
 }

@@ -1,10 +1,16 @@
-//! Element types, and the one place where code is chosen by element type.
+//! Dtypes of counts, and the macros that select code by dtype.
 
 use std::fmt;
 
-use super::dense::{DenseStore, Held};
-
-/// How one count is stored.
+/// Number type that counts are stored in.
+///
+/// ```
+/// use topicbook::{Counts, Dtype};
+/// let counts = Counts::dense(1, 3, vec![0u16, 7, 300])?;
+/// assert_eq!(counts.dtype(), Dtype::U16);
+/// assert_eq!(Dtype::U16.to_string(), "u16");
+/// # Ok::<(), topicbook::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dtype {
@@ -26,11 +32,20 @@ pub enum Dtype {
 
 impl Dtype {
     /// Bytes of one value.
+    ///
+    /// ```
+    /// assert_eq!(topicbook::Dtype::U16.bytes(), 2);
+    /// ```
+    #[doc(alias = "itemsize")]
     pub fn bytes(self) -> usize {
         with_dtype!(self, T => size_of::<T>())
     }
 
     /// The name in Rust and Polars: `u8`, `f32`.
+    ///
+    /// ```
+    /// assert_eq!(topicbook::Dtype::F32.name(), "f32");
+    /// ```
     pub fn name(self) -> &'static str {
         match self {
             Dtype::U8 => "u8",
@@ -55,11 +70,6 @@ impl Dtype {
             Dtype::F64 => "<f8",
         }
     }
-
-    /// Shows the dtype in a notebook cell.
-    pub fn evcxr_display(&self) {
-        crate::display::show(self.name(), self.name());
-    }
 }
 
 impl fmt::Display for Dtype {
@@ -68,7 +78,7 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// Runs an expression with the type alias `$T` standing for the Rust type of a [`Dtype`].
+/// Evaluates `$body` with the type alias `$T` for the Rust type of a [`Dtype`].
 macro_rules! with_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {
@@ -104,7 +114,7 @@ macro_rules! with_dtype {
     };
 }
 
-/// Runs an expression with the typed content of an enum that has one variant per [`Dtype`].
+/// Evaluates `$body` with `$values` bound to the content of an enum that has one variant per [`Dtype`].
 macro_rules! with_values {
     ($enum:ident, $value:expr, $values:ident => $body:expr) => {
         match $value {
@@ -119,33 +129,64 @@ macro_rules! with_values {
     };
 }
 
+/// Maps an enum `$from` with one variant per [`Dtype`] to the same variant of the enum `$to`, whose content is `$body`.
+macro_rules! map_values {
+    ($from:ident => $to:ident, $value:expr, $values:ident => $body:expr) => {
+        match $value {
+            $from::U8($values) => $to::U8($body),
+            $from::U16($values) => $to::U16($body),
+            $from::U32($values) => $to::U32($body),
+            $from::I32($values) => $to::I32($body),
+            $from::I64($values) => $to::I64($body),
+            $from::F32($values) => $to::F32($body),
+            $from::F64($values) => $to::F64($body),
+        }
+    };
+}
+
+pub(crate) use map_values;
 pub(crate) use with_dtype;
 pub(crate) use with_values;
 
 /// A type that counts can be stored in: `u8`, `u16`, `u32`, `i32`, `i64`, `f32` and `f64`.
 ///
-/// The trait is sealed: it names the dtypes that [`Counts::dense`](crate::Counts::dense) takes.
+/// The trait is sealed; [`Counts::dense`](crate::Counts::dense) takes vectors of these types.
+///
+/// ```
+/// use topicbook::{CountValue, Counts};
+/// fn one_document<T: CountValue>(values: Vec<T>) -> topicbook::Result<Counts> {
+///     Counts::dense(1, values.len(), values)
+/// }
+/// assert_eq!(one_document(vec![0u16, 7, 300])?.dtype(), u16::DTYPE);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
 pub trait CountValue: Element {
     /// The dtype.
     const DTYPE: Dtype;
 }
 
-/// What the loops need to know of a stored value. Public only so that it can seal [`CountValue`].
-///
-/// Any bit pattern is a valid value, which is what lets a mapped file be read as a slice of them.
-pub trait Element: Copy + Default + PartialEq + Send + Sync + 'static {
-    /// As the training loop reads it: rounded to nearest where `f32` is too coarse.
-    fn to_f32(self) -> f32;
-    /// Rounded to nearest above 2^53 (`i64` only).
-    fn to_f64(self) -> f64;
-    /// Whole, finite and not negative. Written without `trunc`, which is a call on baseline x86-64.
-    fn is_count(self) -> bool;
-    /// The value if this type holds it exactly.
-    fn from_f64(value: f64) -> Option<Self>;
-    /// `None` where `f64` does not hold the value exactly.
-    fn exact_f64(self) -> Option<f64>;
-    /// Into the storage of its dtype.
-    fn hold(values: Held<Self>) -> DenseStore;
+pub(crate) use sealed::Element;
+
+/// The supertrait that seals [`CountValue`]. Code outside this crate cannot name it.
+mod sealed {
+    /// Conversions and checks of one stored value.
+    ///
+    /// Implementors are plain numbers without padding of which every bit pattern is valid. The unsafe code that reads
+    /// mapped files as slices of them relies on it.
+    #[doc(hidden)]
+    pub trait Element: Copy + Default + PartialEq + Send + Sync + 'static {
+        /// Rounded to the nearest `f32`, as training reads it.
+        fn to_f32(self) -> f32;
+        /// Rounded to the nearest `f64`; inexact only for `i64` above 2^53.
+        fn to_f64(self) -> f64;
+        /// Whether the value is whole, not negative, and finite also as `f32`. Implemented without `trunc`, which is a library call on
+        /// baseline x86-64.
+        fn is_count(self) -> bool;
+        /// Converts `value`; `None` unless this type represents it exactly.
+        fn from_f64(value: f64) -> Option<Self>;
+        /// Converts to `f64`; `None` unless `f64` represents the value exactly.
+        fn exact_f64(self) -> Option<f64>;
+    }
 }
 
 macro_rules! integer {
@@ -171,7 +212,7 @@ macro_rules! integer {
             #[inline(always)]
             fn from_f64(value: f64) -> Option<Self> {
                 let cast = value as $T;
-                // The second test turns away 2^63, which saturates to a value that rounds back to 2^63.
+                // The second test rejects 2^63: the cast saturates to `i64::MAX`, which rounds back to 2^63.
                 let exact = || size_of::<$T>() < 8 || (cast as i128) == (value as i128);
                 (cast as f64 == value && exact()).then_some(cast)
             }
@@ -179,9 +220,6 @@ macro_rules! integer {
             fn exact_f64(self) -> Option<f64> {
                 let wide = self as f64;
                 (size_of::<$T>() < 8 || wide as i128 == self as i128).then_some(wide)
-            }
-            fn hold(values: Held<Self>) -> DenseStore {
-                DenseStore::$Variant(values)
             }
         }
     };
@@ -194,7 +232,7 @@ integer!(i32, I32, |value| value >= 0);
 integer!(i64, I64, |value| value >= 0);
 
 macro_rules! float {
-    ($T:ty, $Variant:ident, $all_whole_from:expr) => {
+    ($T:ty, $Variant:ident, $whole_from:expr) => {
         impl CountValue for $T {
             const DTYPE: Dtype = Dtype::$Variant;
         }
@@ -210,9 +248,9 @@ macro_rules! float {
             }
             #[inline(always)]
             fn is_count(self) -> bool {
-                // Adding 2^23 (2^52) rounds to a whole number; from there on every float is whole.
-                let whole = (self + $all_whole_from) - $all_whole_from == self;
-                (0.0..<$T>::INFINITY).contains(&self) & (whole | (self >= $all_whole_from))
+                // Adding 2^23 (f32) or 2^52 (f64) rounds to a whole number; every float from there on is whole.
+                let whole = (self + $whole_from) - $whole_from == self;
+                (0.0..=f32::MAX as $T).contains(&self) & (whole | (self >= $whole_from))
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Option<Self> {
@@ -222,9 +260,6 @@ macro_rules! float {
             #[inline(always)]
             fn exact_f64(self) -> Option<f64> {
                 Some(self as f64)
-            }
-            fn hold(values: Held<Self>) -> DenseStore {
-                DenseStore::$Variant(values)
             }
         }
     };
@@ -238,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_numbers_are_told_from_others_as_trunc_does() {
+    fn is_count_agrees_with_trunc() {
         let values = [
             0.0,
             -0.0,
@@ -257,10 +292,11 @@ mod tests {
             -1.0,
             f64::NAN,
             f64::INFINITY,
+            1e243,
             4_503_599_627_370_495.5,
         ];
         for value in values {
-            let naive = value >= 0.0 && f64::is_finite(value) && value.trunc() == value;
+            let naive = value >= 0.0 && value <= f64::from(f32::MAX) && value.trunc() == value;
             assert_eq!(f64::is_count(value), naive, "{value}");
             let value = value as f32;
             let naive = value >= 0.0 && f32::is_finite(value) && value.trunc() == value;
@@ -269,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_converts_exactly_or_not_at_all() {
+    fn conversions_are_exact_or_none() {
         assert_eq!(u8::from_f64(255.0), Some(255));
         assert_eq!(u8::from_f64(256.0), None);
         assert_eq!(u8::from_f64(-1.0), None);

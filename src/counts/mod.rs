@@ -1,45 +1,40 @@
-//! Document-term counts: one handle, wherever they live.
+//! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
-mod csr;
-mod dense;
-mod dtype;
-mod file;
-mod nonzeros;
-mod npy;
-mod npz;
+pub(crate) mod csr;
+pub(crate) mod dense;
+pub(crate) mod dtype;
+pub(crate) mod formats;
+mod layout;
 mod open;
 mod resample;
-mod rows;
-mod safetensors;
-mod stored;
+pub(crate) mod rows;
 mod summary;
-mod triplets;
-mod values;
-mod write;
+pub(crate) mod write;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-pub(crate) use self::csr::Csr;
-use self::dense::{DenseStore, Held};
-use self::npz::LazyCsr;
-use crate::display::{Card, bytes, count};
-use crate::error::{Error, ErrorKind, Result};
-use crate::memory::phase;
+pub(crate) use csr::Csr;
+pub(crate) use dense::{DenseRows, as_bytes};
+pub use dtype::{CountValue, Dtype};
+pub(crate) use dtype::{Element, with_values};
+pub use layout::{Layout, Location};
+pub use resample::Resample;
+pub use summary::Summary;
+pub(crate) use write::write_npy_file;
 
-pub(crate) use self::dense::{DenseRows, as_bytes};
-pub use self::dtype::{CountValue, Dtype};
-pub(crate) use self::dtype::{Element, with_values};
-pub use self::resample::Resample;
-pub(crate) use self::stored::{Access, RowBuffer, SPARSE_BYTES, STAGE, Stage, Stored};
-pub use self::summary::Summary;
-pub(crate) use self::write::write_npy_file;
+use crate::counts::formats::LazyCsr;
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::memory::phase;
+use crate::text::{bytes, count};
+
+use dense::DenseStore;
 
 /// Document-term counts: one row per document, one column per term.
 ///
-/// A handle that is cheap to clone. The counts live in memory or in a file, and stay there: nothing here
-/// copies them as a whole, except where the documentation of a method says so.
+/// A handle that is cheap to clone. The counts are in memory or in a file; no method copies all of them unless its
+/// documentation says so.
 ///
 /// ```
 /// use topicbook::Counts;
@@ -51,6 +46,8 @@ pub(crate) use self::write::write_npy_file;
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone)]
+#[doc(alias = "CountVectorizer")]
+#[doc(alias = "document_term_matrix")]
 pub struct Counts {
     inner: Arc<Inner>,
 }
@@ -68,7 +65,7 @@ enum Store {
     Csr(LazyCsr),
 }
 
-/// Borrowed counts: all rows of one dtype, or sparse rows.
+/// Borrowed counts: dense rows of one dtype, or sparse rows.
 #[derive(Clone, Copy)]
 pub(crate) enum View<'a> {
     Dense(DenseRows<'a>),
@@ -76,7 +73,8 @@ pub(crate) enum View<'a> {
 }
 
 impl View<'_> {
-    /// Rows as dense `f32`, one after the other; the caller has checked rows and lengths.
+    /// Writes rows to `out` as dense `f32`, one after the other. The caller has checked the row numbers and that `out`
+    /// has `rows.len() * terms` values.
     pub(crate) fn fill(&self, terms: usize, rows: &[usize], out: &mut [f32]) {
         match self {
             View::Dense(values) => values.fill(terms, rows, out),
@@ -85,155 +83,63 @@ impl View<'_> {
     }
 }
 
-/// Bytes of anonymous memory that counts take.
+/// Anonymous memory that counts use, in bytes. Pages of a memory-mapped file do not belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct InMemory {
-    /// Now.
-    pub(crate) held: u64,
-    /// More, once their values are needed.
+    /// Memory in use now.
+    pub(crate) loaded: u64,
+    /// Additional memory from the first use of the counts on.
     pub(crate) to_read: u64,
-    /// On top of that while they are read and checked for the first time.
+    /// Additional memory during the first read and the [`summary`](Counts::summary).
     pub(crate) while_checking: u64,
 }
 
-/// How counts are laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Layout {
-    /// Every count, row by row.
-    Dense,
-    /// The nonzero counts of each row (compressed sparse rows).
-    Csr,
-}
-
-/// Where counts live.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Location {
-    /// In memory.
-    Memory,
-    /// In this file, of which only the rows asked for are read (`.npy`, `.safetensors`).
-    File(PathBuf),
-    /// In memory, read from this file: `.csv` and `.parquet` when they are opened, `.npz` (which is
-    /// compressed as a whole) the first time its counts are needed.
-    Loaded(PathBuf),
-}
-
 impl Counts {
-    /// Opens a file of counts; its ending says how to read it.
-    ///
-    /// | Ending | Holds | Opening reads |
-    /// |---|---|---|
-    /// | `.npy` | a 2-D NumPy array in C order, little-endian | the header; counts stay in the file |
-    /// | `.npz` | a sparse matrix of SciPy's `save_npz` (CSR; CSC and COO are converted) | the headers; counts are read into memory on first use |
-    /// | `.safetensors` | a 2-D tensor named `X`, or the only 2-D tensor | the header; counts stay in the file |
-    /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
-    ///
-    /// Dtypes read in place: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`. The values themselves are
-    /// checked by [`summary`](Self::summary).
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is not what its ending says.
-    ///
-    /// # Cost
-    /// A few kilobytes read, except for tables.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        open::open(path.as_ref())
-    }
-
-    /// Opens a table (`.parquet` or `.csv`) with the columns `doc`, `term` and `count` as counts of a
-    /// given shape. [`open`](Self::open) takes the largest ids instead, and so cannot know of empty
-    /// documents and terms at the end.
-    ///
-    /// # Errors
-    /// When the file cannot be read, an id does not fit the shape, or a document and term come twice.
-    ///
-    /// # Cost
-    /// Reads the whole table into memory: 8 bytes a count when done, about five times that on the way.
-    pub fn open_triplets(path: impl AsRef<Path>, documents: usize, terms: usize) -> Result<Self> {
-        triplets::open(path.as_ref(), Some((documents, terms)))
-    }
-
-    /// Dense counts in memory, row by row. Takes the vector over, without a copy.
-    ///
-    /// # Errors
-    /// When `values` does not hold `documents * terms` counts, or the shape is empty.
-    pub fn dense<T: CountValue>(documents: usize, terms: usize, values: Vec<T>) -> Result<Self> {
-        if documents.checked_mul(terms) != Some(values.len()) {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "counts of {documents} documents x {terms} terms do not fit {} values",
-                    values.len()
-                ),
-            )
-            .fix("pass documents * terms values, row by row"));
-        }
-        let store = Store::Dense(T::hold(Held::Memory(values)));
-        Self::new(documents, terms, store, Location::Memory)
-    }
-
-    /// Sparse counts in memory: document `i` has `values[indptr[i]..indptr[i + 1]]` in the columns
-    /// `indices[indptr[i]..indptr[i + 1]]`. Takes the vectors over; rows whose columns are not in order
-    /// are sorted.
-    ///
-    /// # Errors
-    /// When the three do not fit together or the shape, or a row names a column twice.
-    pub fn csr(
-        documents: usize,
-        terms: usize,
-        indptr: Vec<u64>,
-        indices: Vec<u32>,
-        values: Vec<f32>,
-    ) -> Result<Self> {
-        let csr =
-            Csr::new(documents, terms, indptr, indices, values).map_err(csr::Problem::in_memory)?;
-        Self::from_csr(documents, terms, csr, Location::Memory)
-    }
-
-    fn from_csr(documents: usize, terms: usize, csr: Csr, location: Location) -> Result<Self> {
-        Self::new(documents, terms, Store::Csr(LazyCsr::ready(csr)), location)
-    }
-
-    fn new(documents: usize, terms: usize, store: Store, location: Location) -> Result<Self> {
-        if documents == 0 || terms == 0 {
-            let whose = match &location {
-                Location::Memory => String::new(),
-                Location::File(path) | Location::Loaded(path) => format!("{}: ", path.display()),
-            };
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("{whose}counts of {documents} documents x {terms} terms are empty"),
-            )
-            .fix("pass at least one document and one term"));
-        }
-        Ok(Self {
-            inner: Arc::new(Inner {
-                documents,
-                terms,
-                store,
-                location,
-                summary: OnceLock::new(),
-            }),
-        })
-    }
-
     /// Number of documents (rows).
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.documents(), 2);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "n_samples")]
+    #[doc(alias = "num_documents")]
     pub fn documents(&self) -> usize {
         self.inner.documents
     }
 
     /// Number of terms (columns).
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.terms(), 3);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "n_features")]
+    #[doc(alias = "num_terms")]
     pub fn terms(&self) -> usize {
         self.inner.terms
     }
 
-    /// Documents and terms.
+    /// Number of documents and number of terms.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.shape(), (2, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn shape(&self) -> (usize, usize) {
         (self.inner.documents, self.inner.terms)
     }
 
-    /// How one count is stored; always `f32` for sparse counts.
+    /// Number type of the counts; `f32` for all sparse counts.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Dtype};
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.dtype(), Dtype::U8);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn dtype(&self) -> Dtype {
         match &self.inner.store {
             Store::Dense(store) => store.dtype(),
@@ -241,7 +147,14 @@ impl Counts {
         }
     }
 
-    /// How the counts are laid out.
+    /// Memory layout of the counts.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Layout};
+    /// let counts = Counts::csr(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 4.0])?;
+    /// assert_eq!(counts.layout(), Layout::Csr);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn layout(&self) -> Layout {
         match &self.inner.store {
             Store::Dense(_) => Layout::Dense,
@@ -249,14 +162,28 @@ impl Counts {
         }
     }
 
-    /// Where the counts live.
+    /// Where the counts are stored.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Location};
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.location(), Location::Memory);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn location(&self) -> Location {
         self.inner.location.clone()
     }
 
-    /// Bytes that the counts take as they are laid out: values, and for sparse counts their column
-    /// indices (4 bytes a value) and row starts (8 bytes a document). For an `.npz` this is what they
-    /// take in memory once read.
+    /// Size of the counts in bytes, in their dtype and layout. For sparse counts: values and column indices (4 bytes
+    /// each per stored count) and row starts (8 bytes per document), which is the size in memory after an `.npz` is
+    /// read.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u16, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.bytes_stored(), 12);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "nbytes")]
     pub fn bytes_stored(&self) -> u64 {
         match &self.inner.store {
             Store::Dense(store) => {
@@ -270,27 +197,44 @@ impl Counts {
         }
     }
 
-    /// Bytes that the counts would take as dense `f32`.
+    /// Size in bytes that the counts would have as dense `f32`: 4 bytes x documents x terms.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u16, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.bytes_dense_f32(), 24);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn bytes_dense_f32(&self) -> u64 {
         (self.inner.documents as u64)
             .saturating_mul(self.inner.terms as u64)
             .saturating_mul(4)
     }
 
-    /// Totals, document lengths and empty documents and terms, from one pass that checks every count.
+    /// Total, document lengths, and empty documents and terms. Checks every count.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// let summary = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?.summary()?;
+    /// assert_eq!((summary.total(), summary.nonzeros()), (7.0, 3));
+    /// let error = Counts::dense(2, 3, vec![1.0, 0.0, 2.0, 0.0, -4.0, 0.0])?.summary().unwrap_err();
+    /// assert_eq!(error.place(), Some("row 1, column 1 (counted from 0)"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// On the first value (by row, then column) that is negative, NaN, infinite or fractional.
+    /// On the first value (by row, then column) that is negative, NaN, infinite or fractional; if the counts' file
+    /// cannot be read or changed since it was opened.
     ///
     /// # Cost
-    /// The first call reads all counts, on all threads; the result is kept. A file is read in order at the disk's speed,
-    /// by positioned reads into 33 MB of buffers, so that one which is cut meanwhile is an error. A fit begins with
-    /// this pass: for counts that are streamed, one more reading of the file than there are epochs.
+    /// The first call reads all counts, on all threads, and caches the result. A file is read sequentially, with
+    /// positioned reads into 33 MB of buffers, so that truncation of the file during the pass is an error. Every fit
+    /// starts with this pass: streamed counts are read once more than the number of epochs.
+    #[doc(alias = "describe")]
     pub fn summary(&self) -> Result<Summary> {
         self.summary_by(false)
     }
 
-    /// The same; `streamed` when the counts will be streamed, and so must not be read into memory as a whole.
+    /// [`summary`](Self::summary). With `streamed`, an uncompressed `.npz` is streamed instead of read into memory.
     pub(crate) fn summary_by(&self, streamed: bool) -> Result<Summary> {
         if let Some(summary) = self.inner.summary.get() {
             return Ok(summary.clone());
@@ -300,13 +244,21 @@ impl Counts {
         Ok(self.inner.summary.get_or_init(|| summary).clone())
     }
 
-    /// Writes rows as dense `f32` into `out`, one after the other, in the order given (rows may repeat).
+    /// Writes rows to `out` as dense `f32`, one after the other, in the order given (rows may repeat).
     ///
     /// Reads no other rows. Counts above 2^24 are rounded to the nearest `f32`.
     ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// let mut row = [0.0; 3];
+    /// counts.fill_rows(&[1], &mut row)?;
+    /// assert_eq!(row, [0.0, 4.0, 0.0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// When `out` does not hold `rows.len() * terms` values, a row does not exist, or the file behind the
-    /// counts changed since it was opened.
+    /// If `out` does not have `rows.len() * terms` values, a row does not exist, or the counts' file cannot be read or
+    /// changed since it was opened.
     pub fn fill_rows(&self, rows: &[usize], out: &mut [f32]) -> Result<()> {
         let terms = self.terms();
         if rows.len().checked_mul(terms) != Some(out.len()) {
@@ -325,13 +277,23 @@ impl Counts {
         Ok(())
     }
 
-    /// Some documents, in the order given (documents may repeat), copied into memory.
+    /// Copies documents into memory, in the order given (documents may repeat).
+    ///
+    /// ```
+    /// use topicbook::{Counts, Location};
+    /// let counts = Counts::dense(3, 2, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// let held_out = counts.select(&[2, 0])?;
+    /// assert_eq!(held_out.shape(), (2, 2));
+    /// assert_eq!(held_out.location(), Location::Memory);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When a row does not exist or none is asked for, or the file behind the counts changed.
+    /// If `rows` is empty, a row does not exist, or the counts' file cannot be read or changed since it was opened.
     ///
     /// # Cost
-    /// The rows asked for are read and held, in the same layout and dtype.
+    /// Reads the given rows and keeps them in memory, in the same layout and dtype.
+    #[doc(alias = "train_test_split")]
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         self.check_rows(rows)?;
         let store = match self.view()? {
@@ -352,8 +314,8 @@ impl Counts {
         }
     }
 
-    /// The counts, borrowed as they lie. Reads an `.npz` if that has not happened yet, and checks that a
-    /// mapped file is still whole.
+    /// Borrows the counts in their layout and dtype. Reads an `.npz` on the first call, and checks that a mapped file
+    /// has not changed.
     pub(crate) fn view(&self) -> Result<View<'_>> {
         Ok(match &self.inner.store {
             Store::Dense(store) => View::Dense(store.rows()?),
@@ -361,12 +323,12 @@ impl Counts {
         })
     }
 
-    /// Whether sparse counts have not been read from their file yet.
-    fn waits(&self) -> bool {
-        matches!(&self.inner.store, Store::Csr(csr) if csr.waits())
+    /// Whether the counts are sparse and have not been read from their file yet.
+    fn is_unread(&self) -> bool {
+        matches!(&self.inner.store, Store::Csr(csr) if csr.is_unread())
     }
 
-    /// The file, for messages.
+    /// Path of the counts' file, for messages.
     fn path(&self) -> Option<&Path> {
         match &self.inner.location {
             Location::Memory => None,
@@ -374,67 +336,61 @@ impl Counts {
         }
     }
 
-    /// How much of the process's own memory the counts take.
+    /// Anonymous memory of the process for these counts.
     pub(crate) fn in_memory(&self) -> InMemory {
         match (&self.inner.store, &self.inner.location) {
             (_, Location::File(_)) => InMemory {
                 while_checking: summary::bytes(self),
                 ..InMemory::default()
             },
-            (Store::Csr(csr), _) if csr.waits() => InMemory {
-                held: 0,
+            (Store::Csr(csr), _) if csr.is_unread() => InMemory {
+                loaded: 0,
                 to_read: self.bytes_stored(),
-                while_checking: csr.reading_bytes(),
+                while_checking: csr.read_scratch_bytes(),
             },
             _ => InMemory {
-                held: self.bytes_stored(),
+                loaded: self.bytes_stored(),
                 ..InMemory::default()
             },
         }
     }
 
-    /// Nonzero counts of a document, on average, where that is known without a look at them.
+    /// Mean number of nonzero counts in a document, rounded up, if it is known without reading the counts.
     pub(crate) fn mean_nonzeros(&self) -> Option<usize> {
-        let all = match (&self.inner.store, self.inner.summary.get()) {
+        let nonzeros = match (&self.inner.store, self.inner.summary.get()) {
             (Store::Csr(csr), _) => csr.stored(),
             (_, Some(summary)) => summary.nonzeros(),
             _ => return None,
         };
-        usize::try_from(all.div_ceil(self.documents() as u64)).ok()
+        usize::try_from(nonzeros.div_ceil(self.documents() as u64)).ok()
     }
 
-    /// Whether a summary has been made already.
+    /// Whether the summary is cached.
     pub(crate) fn is_summarised(&self) -> bool {
         self.inner.summary.get().is_some()
     }
 
-    /// Where the counts live, and whether they are there already.
-    fn lives_in(&self) -> String {
+    /// Number of stored counts, for sparse counts.
+    pub(crate) fn stored_counts(&self) -> Option<u64> {
+        match &self.inner.store {
+            Store::Csr(csr) => Some(csr.stored()),
+            Store::Dense(_) => None,
+        }
+    }
+
+    /// The total of all counts, if the summary is cached.
+    pub(crate) fn known_total(&self) -> Option<f64> {
+        self.inner.summary.get().map(Summary::total)
+    }
+
+    /// The location, for messages. Says so if the counts are still to be read.
+    pub(crate) fn location_text(&self) -> String {
         match (&self.inner.store, &self.inner.location) {
-            (Store::Csr(csr), Location::Loaded(path)) if csr.waits() => {
+            (Store::Csr(csr), Location::Loaded(path)) if csr.is_unread() => {
                 format!("file {}, read into memory on first use", path.display())
             }
             (_, location) => location.to_string(),
         }
-    }
-
-    /// Shows shape, layout and sizes in a notebook cell, without a pass over the counts.
-    pub fn evcxr_display(&self) {
-        let mut card = Card::new("Counts")
-            .row("documents", count(self.documents() as u64))
-            .row("terms", count(self.terms() as u64))
-            .row("layout", self.layout().to_string())
-            .row("dtype", self.dtype().to_string())
-            .row("lives in", self.lives_in());
-        if let Store::Csr(csr) = &self.inner.store {
-            card = card.row("stored counts", count(csr.stored()));
-        }
-        if let Some(summary) = self.inner.summary.get() {
-            card = card.row("total count", count(summary.total() as u64));
-        }
-        card.row("bytes as stored", bytes(self.bytes_stored()))
-            .row("bytes as dense f32", bytes(self.bytes_dense_f32()))
-            .show();
     }
 }
 
@@ -448,49 +404,18 @@ impl fmt::Display for Counts {
             self.layout(),
             self.dtype(),
             bytes(self.bytes_stored()),
-            self.lives_in()
+            self.location_text()
         )
     }
 }
 
 impl fmt::Debug for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl Layout {
-    /// Shows the layout in a notebook cell.
-    pub fn evcxr_display(&self) {
-        let name = self.to_string();
-        crate::display::show(&name, &name);
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Layout::Dense => "dense",
-            Layout::Csr => "sparse rows (CSR)",
-        })
-    }
-}
-
-impl Location {
-    /// Shows the place in a notebook cell.
-    pub fn evcxr_display(&self) {
-        Card::new("Location")
-            .row("lives in", self.to_string())
-            .show();
-    }
-}
-
-impl fmt::Display for Location {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Location::Memory => f.write_str("memory"),
-            Location::File(path) => write!(f, "file {}", path.display()),
-            Location::Loaded(path) => write!(f, "memory, read from {}", path.display()),
-        }
+        f.debug_struct("Counts")
+            .field("shape", &self.shape())
+            .field("layout", &self.layout())
+            .field("dtype", &self.dtype())
+            .field("location", &self.location())
+            .finish_non_exhaustive()
     }
 }

@@ -1,34 +1,176 @@
-//! Which reader a file gets.
+//! Counts from files, and from arrays of the caller.
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
-use super::{Counts, npy, npz, safetensors, triplets};
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::phase;
 
-pub(super) fn open(path: &Path) -> Result<Counts> {
-    let _phase = phase("open");
-    let metadata = std::fs::metadata(path).map_err(|source| Error::io("open", path, source))?;
-    if metadata.is_dir() {
-        return Err(
-            Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
-                .fix("name a file inside it"),
-        );
+use super::dense::DenseStore;
+use super::dtype::CountValue;
+#[cfg(feature = "polars")]
+use super::formats::triplets;
+use super::formats::{self, LazyCsr};
+use super::layout::Location;
+use super::{Counts, Csr, Inner, Store, csr};
+
+impl Counts {
+    /// Opens a file of counts. The file's extension determines the format.
+    ///
+    /// | Extension | Content | Opening reads |
+    /// |---|---|---|
+    /// | `.npy` | a 2-D NumPy array in C order, little-endian | the header; counts stay in the file |
+    /// | `.npz` | a sparse matrix of SciPy's `save_npz` (CSR; CSC and COO are converted) | the headers; counts are read into memory on first use |
+    /// | `.safetensors` | a 2-D tensor named `X`, or the only 2-D tensor | the header; counts stay in the file |
+    /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
+    ///
+    /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`. The values themselves are
+    /// checked by [`summary`](Self::summary). Parquet and CSV need the feature `polars`.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Location};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?.write_npy("X.npy")?;
+    /// let counts = Counts::open("X.npy")?;
+    /// assert_eq!(counts.shape(), (2, 3));
+    /// assert_eq!(counts.location(), Location::File("X.npy".into()));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the file cannot be read, has another extension, is truncated or damaged, or has a dtype or an order that is
+    /// not supported; if it has no documents or no terms. For `.parquet` and `.csv` also if a column is missing or has
+    /// no numbers, an id is negative or fractional, or a pair of document and term occurs twice.
+    ///
+    /// # Cost
+    /// Reads a few kilobytes, except for tables (`.parquet`, `.csv`): see [`open_triplets`](Self::open_triplets).
+    #[doc(alias = "NumpyDiskDataset")]
+    #[doc(alias = "load_npz")]
+    #[doc(alias = "read_csv")]
+    #[doc(alias = "read_parquet")]
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        formats::open(path.as_ref())
     }
-    let ending = path
-        .extension()
-        .map(|ending| ending.to_string_lossy().to_lowercase());
-    match ending.as_deref() {
-        Some("npy") => npy::open(path),
-        Some("npz") => npz::open(path),
-        Some("safetensors") => safetensors::open(path),
-        Some("parquet" | "csv") => triplets::open(path, None),
-        other => {
-            let what = match other {
-                None => "has no ending that says what it holds".to_string(),
-                Some(ending) => format!("counts are not read from .{ending} files"),
-            };
-            Err(Error::format(path, what).fix("use .npy, .npz, .safetensors, .parquet or .csv"))
+
+    /// Opens a table (`.parquet` or `.csv`) with the columns `doc`, `term` and `count` as counts of a given shape.
+    /// [`open`](Self::open) derives the shape from the largest ids instead, which leaves out empty documents and terms
+    /// at the end.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("X.csv", "doc,term,count\n0,1,3\n2,0,1\n").unwrap();
+    /// assert_eq!(Counts::open("X.csv")?.shape(), (3, 2));
+    /// assert_eq!(Counts::open_triplets("X.csv", 4, 3)?.shape(), (4, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the file cannot be read, a column is missing or has no numbers, an id is negative, fractional or out of range
+    /// of the shape, or a pair of document and term occurs twice.
+    ///
+    /// # Cost
+    /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read.
+    #[cfg(feature = "polars")]
+    pub fn open_triplets(path: impl AsRef<Path>, documents: usize, terms: usize) -> Result<Self> {
+        triplets::open(path.as_ref(), Some((documents, terms)))
+    }
+
+    /// Dense counts in memory, in row-major order. The vector is moved, not copied.
+    ///
+    /// The values themselves are checked by [`summary`](Self::summary), and so before every fit.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.shape(), (2, 3));
+    /// assert!(Counts::dense(2, 3, vec![1u8, 0, 2]).is_err());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `values` does not have `documents * terms` counts, or `documents` or `terms` is 0.
+    pub fn dense<T: CountValue>(documents: usize, terms: usize, values: Vec<T>) -> Result<Self> {
+        if documents.checked_mul(terms) != Some(values.len()) {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!(
+                    "counts of {documents} documents x {terms} terms do not fit {} values",
+                    values.len()
+                ),
+            )
+            .fix("pass documents * terms values, row by row"));
         }
+        let store = Store::Dense(DenseStore::from_vec(values));
+        Self::new(documents, terms, store, Location::Memory)
+    }
+
+    /// Sparse counts in memory, in CSR: document `i` has the counts `values[indptr[i]..indptr[i + 1]]` in the columns
+    /// `indices[indptr[i]..indptr[i + 1]]`. The vectors are moved, not copied; rows that are not sorted by column are
+    /// sorted.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// // Document 0 has 1 of term 0 and 2 of term 2, document 1 has 4 of term 1.
+    /// let counts = Counts::csr(2, 3, vec![0, 2, 3], vec![0, 2, 1], vec![1.0, 2.0, 4.0])?;
+    /// let mut dense = [0.0; 6];
+    /// counts.fill_rows(&[0, 1], &mut dense)?;
+    /// assert_eq!(dense, [1.0, 0.0, 2.0, 0.0, 4.0, 0.0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `indptr` does not have `documents + 1` entries that start at 0, never fall and end at the number of values;
+    /// if `indices` and `values` differ in length; if a column is not below `terms`, or a row has a column twice; if
+    /// `documents` or `terms` is 0.
+    #[doc(alias = "csr_matrix")]
+    pub fn csr(
+        documents: usize,
+        terms: usize,
+        indptr: Vec<u64>,
+        indices: Vec<u32>,
+        values: Vec<f32>,
+    ) -> Result<Self> {
+        let csr =
+            Csr::new(documents, terms, indptr, indices, values).map_err(csr::Problem::in_memory)?;
+        Self::from_csr(documents, terms, csr, Location::Memory)
+    }
+
+    pub(super) fn from_csr(
+        documents: usize,
+        terms: usize,
+        csr: Csr,
+        location: Location,
+    ) -> Result<Self> {
+        Self::new(documents, terms, Store::Csr(LazyCsr::ready(csr)), location)
+    }
+
+    pub(super) fn new(
+        documents: usize,
+        terms: usize,
+        store: Store,
+        location: Location,
+    ) -> Result<Self> {
+        if documents == 0 || terms == 0 {
+            let file = match &location {
+                Location::Memory => String::new(),
+                Location::File(path) | Location::Loaded(path) => format!("{}: ", path.display()),
+            };
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!("{file}counts of {documents} documents x {terms} terms are empty"),
+            )
+            .fix("pass at least one document and one term"));
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                documents,
+                terms,
+                store,
+                location,
+                summary: OnceLock::new(),
+            }),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! One pass over all counts: checked, added up, in parallel, with the same result on any machine.
+//! A parallel pass that checks and sums all counts. Its result does not depend on the number of threads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,15 +6,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use crate::counts::formats::invalid_value;
+use crate::counts::rows::{Block, RowFile, STAGE_BYTES, for_each_file_block};
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::memory::free_memory;
+use crate::text::{count, listed};
+
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
-use super::{Counts, Layout, STAGE, Stored, View, values};
-use crate::display::{Card, count};
-use crate::error::{Error, ErrorKind, Result};
-use crate::loader::{Block, for_each_stored};
-use crate::memory::free_memory;
+use super::{Counts, Layout, View};
 
-/// What one pass over the counts says about them. Cheap to clone.
+/// Totals of counts, made by [`Counts::summary`]. Cheap to clone.
+///
+/// ```
+/// use topicbook::Counts;
+/// let summary = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?.summary()?;
+/// assert_eq!(summary.total(), 3.0);
+/// assert_eq!(summary.empty_documents(), [1]);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
 #[derive(Clone, PartialEq)]
 pub struct Summary {
     terms: usize,
@@ -27,84 +37,85 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Sum of all counts (tokens).
+    /// Sum of all counts, in tokens.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?;
+    /// assert_eq!(counts.summary()?.total(), 3.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "num_tokens")]
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// How many counts are not zero.
+    /// Number of counts that are not zero.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?;
+    /// assert_eq!(counts.summary()?.nonzeros(), 2);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "nnz")]
     pub fn nonzeros(&self) -> u64 {
         self.nonzeros
     }
 
-    /// Share of the counts that are not zero, from 0 to 1.
+    /// Fraction of the counts that are not zero, from 0 to 1.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?;
+    /// assert_eq!(counts.summary()?.density(), 2.0 / 6.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "sparsity")]
     pub fn density(&self) -> f64 {
         self.nonzeros as f64 / (self.document_lengths.len() as f64 * self.terms as f64)
     }
 
-    /// The largest count.
+    /// The largest count; 0 if all counts are zero.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?;
+    /// assert_eq!(counts.summary()?.largest(), 2.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn largest(&self) -> f64 {
         self.largest
     }
 
-    /// Sum of the counts of each document (tokens).
+    /// Sum of the counts of each document, in tokens; one value per document.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?;
+    /// assert_eq!(counts.summary()?.document_lengths(), [3.0, 0.0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn document_lengths(&self) -> &[f64] {
         &self.document_lengths
     }
 
-    /// Documents without a single count: rows, rising.
+    /// Rows of the documents without counts, in increasing order.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?;
+    /// assert_eq!(counts.summary()?.empty_documents(), [1]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn empty_documents(&self) -> &[usize] {
         &self.empty_documents
     }
 
-    /// Terms that no document uses: columns, rising.
+    /// Columns of the terms that occur in no document, in increasing order.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(2, 3, vec![1u8, 0, 2, 0, 0, 0])?;
+    /// assert_eq!(counts.summary()?.empty_terms(), [1]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn empty_terms(&self) -> &[usize] {
         &self.empty_terms
     }
-
-    /// Shows the summary in a notebook cell.
-    pub fn evcxr_display(&self) {
-        let shortest = self
-            .document_lengths
-            .iter()
-            .copied()
-            .fold(f64::MAX, f64::min);
-        let longest = self.document_lengths.iter().copied().fold(0.0, f64::max);
-        let mean = self.total / self.document_lengths.len() as f64;
-        Card::new("Summary of counts")
-            .row("total count", count(self.total as u64))
-            .row(
-                "nonzeros",
-                format!("{} ({:.2}%)", count(self.nonzeros), 100.0 * self.density()),
-            )
-            .row("largest count", count(self.largest as u64))
-            .row(
-                "document lengths",
-                format!(
-                    "{} to {}, mean {mean:.1}",
-                    count(shortest as u64),
-                    count(longest as u64)
-                ),
-            )
-            .row("empty documents", listed(&self.empty_documents))
-            .row("empty terms", listed(&self.empty_terms))
-            .show();
-    }
-}
-
-/// "none", or how many and the first few.
-fn listed(indices: &[usize]) -> String {
-    const SHOWN: usize = 5;
-    if indices.is_empty() {
-        return "none".into();
-    }
-    let first: Vec<String> = indices.iter().take(SHOWN).map(usize::to_string).collect();
-    let more = if indices.len() > SHOWN { ", …" } else { "" };
-    format!(
-        "{} ({}{more})",
-        count(indices.len() as u64),
-        first.join(", ")
-    )
 }
 
 impl fmt::Debug for Summary {
@@ -122,26 +133,28 @@ impl fmt::Debug for Summary {
     }
 }
 
-/// Bytes read from a file while those before them are added up.
+/// Bytes of a read buffer; one is filled while the other is summed.
 const READ_BYTES: u64 = 16 << 20;
 
-/// Bytes of memory that the pass takes on top of the counts.
+/// Bytes of memory that the pass uses in addition to the counts.
 pub(super) fn bytes(counts: &Counts) -> u64 {
-    match counts.is_stored() && counts.layout() == Layout::Dense {
-        true => 2 * READ_BYTES.min(counts.bytes_stored()) + STAGE as u64,
+    match counts.has_row_file() && counts.layout() == Layout::Dense {
+        true => 2 * READ_BYTES.min(counts.bytes_stored()) + STAGE_BYTES as u64,
         false => 0,
     }
 }
 
-/// Values in one unit of work; fixed, so that results do not depend on the number of threads.
+/// Values in a parallel task. Fixed, so that results do not depend on the number of threads.
 const BLOCK_VALUES: usize = 1 << 18;
 
-/// What the rows seen so far add up to. Joining two is commutative, so the order of threads is no matter.
+/// Partial result over some rows. [`join`](Self::join) is commutative and associative, so the order of the tasks does
+/// not matter.
 struct Tally {
     nonzeros: u64,
     largest: f64,
+    /// 1 for each term with a nonzero count.
     used: Vec<u8>,
-    /// Row, column and value of the first value that is no count.
+    /// Row, column and value of the first value that is not a count.
     bad: Option<(usize, usize, f64)>,
 }
 
@@ -168,7 +181,7 @@ impl Tally {
         self
     }
 
-    /// Takes in one dense row and returns its sum; `None` when it holds a value that is no count.
+    /// Adds a dense row and returns its sum; `None` if a value is not a count.
     fn add_dense<T: Element>(&mut self, row: usize, values: &[T]) -> Option<f64> {
         if !values
             .iter()
@@ -188,7 +201,7 @@ impl Tally {
         self.add_values(values)
     }
 
-    /// Takes in one sparse row, as above.
+    /// Adds a sparse row and returns its sum; `None` if a value is not a count.
     fn add_sparse(&mut self, row: usize, columns: &[u32], values: &[f32]) -> Option<f64> {
         if let Some(entry) = values.iter().position(|value| !value.is_count()) {
             self.bad = Some((row, columns[entry] as usize, f64::from(values[entry])));
@@ -202,12 +215,13 @@ impl Tally {
         self.add_values(values)
     }
 
-    /// Sum and largest value in eight lanes: sums of counts are exact in `f64`, so any order will do.
+    /// Updates the largest value and returns the sum, in eight lanes. Sums of whole numbers are exact in `f64` (below
+    /// 2^53), so their order does not matter.
     fn add_values<T: Element>(&mut self, values: &[T]) -> Option<f64> {
         const LANES: usize = 8;
         let mut sums = [0.0; LANES];
         let mut largest = [0.0; LANES];
-        let (chunks, rest) = values.as_chunks::<LANES>();
+        let (chunks, remainder) = values.as_chunks::<LANES>();
         for chunk in chunks {
             for lane in 0..LANES {
                 let value = chunk[lane].to_f64();
@@ -219,7 +233,7 @@ impl Tally {
                 };
             }
         }
-        for (lane, value) in rest.iter().enumerate() {
+        for (lane, value) in remainder.iter().enumerate() {
             sums[lane] += value.to_f64();
             largest[lane] = largest[lane].max(value.to_f64());
         }
@@ -228,39 +242,42 @@ impl Tally {
     }
 }
 
-/// The counts as rows of a file, where a pass through the map would not be as safe or through memory not as small.
-fn stored(counts: &Counts, streamed: bool) -> Result<Option<Stored>> {
+/// Opens the counts' file for streaming. Dense counts are always streamed, since truncation of a mapped file would kill
+/// the process; an `.npz` that has not been read is streamed if `streamed`, or if it needs more than a quarter of the
+/// free memory.
+fn file_to_stream(counts: &Counts, streamed: bool) -> Result<Option<RowFile>> {
     let fits = || !streamed && counts.bytes_stored() <= free_memory() / 4;
     match counts.layout() {
-        Layout::Csr if !counts.waits() || fits() => Ok(None),
-        _ => counts.stored(false),
+        Layout::Csr if !counts.is_unread() || fits() => Ok(None),
+        _ => counts.row_file(false),
     }
 }
 
-/// Adds up some rows on all threads, and writes their lengths. `stored` is how many values a row holds, on average.
-fn tally_rows(part: &Block<'_>, terms: usize, stored: usize, lengths: &mut [f64]) -> Tally {
-    let block = (BLOCK_VALUES / stored.max(1)).max(1);
+/// Sums the rows of a block on all threads, and writes their sums to `lengths`. `row_values` is the mean number of
+/// stored values in a row.
+fn tally_rows(block: &Block<'_>, terms: usize, row_values: usize, lengths: &mut [f64]) -> Tally {
+    let task_rows = (BLOCK_VALUES / row_values.max(1)).max(1);
     let first_bad = AtomicUsize::new(usize::MAX);
     lengths
-        .par_chunks_mut(block)
+        .par_chunks_mut(task_rows)
         .enumerate()
         .fold(
             || Tally::new(terms),
             |mut tally, (index, lengths)| {
-                let first = index * block;
-                // Rows after one that is known to be bad cannot hold the first bad value.
+                let first = index * task_rows;
+                // Rows after a row with a bad value cannot have the first bad value.
                 if first > first_bad.load(Ordering::Relaxed) || tally.bad.is_some() {
                     return tally;
                 }
                 for (offset, length) in lengths.iter_mut().enumerate() {
-                    let at = part.rows.start + first + offset;
-                    let document = part.first + first + offset;
-                    let sum = match &part.view {
+                    let row = block.rows.start + first + offset;
+                    let document = block.first + first + offset;
+                    let sum = match &block.view {
                         View::Dense(rows) => with_values!(DenseRows, rows, values => {
-                            tally.add_dense(document, &values[at * terms..(at + 1) * terms])
+                            tally.add_dense(document, &values[row * terms..(row + 1) * terms])
                         }),
                         View::Csr(csr) => {
-                            let (columns, values) = csr.row(at);
+                            let (columns, values) = csr.row(row);
                             tally.add_sparse(document, columns, values)
                         }
                     };
@@ -278,44 +295,50 @@ fn tally_rows(part: &Block<'_>, terms: usize, stored: usize, lengths: &mut [f64]
         .reduce(|| Tally::new(terms), Tally::join)
 }
 
+/// Computes the summary. See [`Counts::summary_by`].
 pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
     let (documents, terms) = counts.shape();
     let mut lengths = vec![0.0; documents];
     let mut tally = Tally::new(terms);
-    let mut take = |block: Block<'_>| {
+    let mut visit = |block: Block<'_>| {
         let lengths = &mut lengths[block.first..block.first + block.rows.len()];
-        let stored = match &block.view {
+        let row_values = match &block.view {
             View::Dense(_) => terms,
             View::Csr(csr) => csr.values.len() / (csr.indptr.len() - 1),
         };
-        let found = tally_rows(&block, terms, stored, lengths);
-        // A bad value ends the pass: those before it were looked at already.
-        let ended = found.bad.is_some();
-        tally = std::mem::replace(&mut tally, Tally::new(0)).join(found);
-        match ended {
-            true => Err(Error::new(ErrorKind::Value, "a value that is no count")),
+        let block_tally = tally_rows(&block, terms, row_values, lengths);
+        // Blocks come in order, so the first block with a bad value has the first bad value and ends the pass.
+        let bad = block_tally.bad.is_some();
+        tally = std::mem::replace(&mut tally, Tally::new(0)).join(block_tally);
+        match bad {
+            true => Err(Error::new(ErrorKind::Value, "a value is not a count")),
             false => Ok(()),
         }
     };
-    let passed = match stored(counts, streamed)? {
-        // Dense rows as they are: what f32 would round is added up as well.
-        Some(stored) => {
-            // As they will lie in memory: sparse rows may be narrower in the file.
-            let row = (counts.bytes_stored() / documents as u64).max(1);
-            let block = (READ_BYTES / row).max(1) as usize;
-            for_each_stored(stored, block, &mut take)
+    let result = match file_to_stream(counts, streamed)? {
+        // Dense rows keep their dtype, so that counts that are not exact in `f32` are summed exactly.
+        Some(row_file) => {
+            // Bytes of a row in the buffer; a sparse row may be smaller in the file.
+            let row_bytes = (counts.bytes_stored() / documents as u64).max(1);
+            let block = (READ_BYTES / row_bytes).max(1) as usize;
+            for_each_file_block(row_file, block, &mut visit)
         }
-        None => take(Block {
+        None => visit(Block {
             view: counts.view()?,
             rows: 0..documents,
             first: 0,
         }),
     };
     if tally.bad.is_none() {
-        passed?;
+        result?;
     }
     if let Some((row, column, value)) = tally.bad {
-        return Err(values::not_a_count(value, row, column, counts.path()));
+        return Err(invalid_value::not_a_count(
+            value,
+            row,
+            column,
+            counts.path(),
+        ));
     }
     let empty_documents = (0..documents).filter(|&row| lengths[row] == 0.0).collect();
     let empty_terms = (0..terms).filter(|&term| tally.used[term] == 0).collect();

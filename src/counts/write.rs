@@ -1,27 +1,29 @@
-//! Counts into files.
+//! Writing counts to files.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use crate::counts::formats::{invalid_value, npy, npz, writing_progress};
+use crate::counts::rows::{Pick, PickedRows};
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::memory::phase;
+use crate::system::{DISK_FULL_REMEDY, write_atomic_sized};
+
 use super::dense::{DenseRows, as_bytes};
 use super::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
-use super::rows::{Pick, PickedRows};
-use super::{Counts, View, npy, npz, values};
-use crate::beside::write_beside_sized;
-use crate::display::{bytes, counted};
-use crate::error::{Error, ErrorKind, Result};
-use crate::memory::phase;
-use crate::progress::{Progress, Throughput};
+use super::{Counts, View};
 
-/// Writes a `.npy` file whose rows `write` puts out one after the other, and opens it.
+/// Writes a `.npy` file, whose values `write` writes in row-major order, and opens it. `remedy` is for a disk without
+/// room for it.
 pub(crate) fn write_npy_file(
     path: &Path,
     (documents, terms): (usize, usize),
     dtype: Dtype,
+    remedy: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<Counts> {
-    npy::check_ending(path, "npy")?;
+    npy::check_extension(path, "npy")?;
     let _phase = phase("write");
     let shape = [documents as u64, terms as u64];
     let needed = shape[0]
@@ -30,11 +32,11 @@ pub(crate) fn write_npy_file(
         .ok_or_else(|| {
             Error::new(
                 ErrorKind::Space,
-                format!("no disk holds {documents} x {terms} counts as dense {dtype}"),
+                format!("{documents} x {terms} counts as dense {dtype} are too large for any disk"),
             )
             .fix("keep them sparse: write_npz")
         })?;
-    write_beside_sized(path, needed, |out| {
+    write_atomic_sized(path, needed, remedy, |out| {
         npy::write_header(&mut *out, dtype.npy(), &shape)
             .map_err(|source| Error::io("write", path, source))?;
         write(out)
@@ -45,15 +47,26 @@ pub(crate) fn write_npy_file(
 impl Counts {
     /// Writes the counts as a `.npy` file of the same dtype (`f32` for sparse counts) and opens it.
     ///
-    /// The file appears under its name only when it is complete; an earlier one of that name is replaced.
+    /// The file is written atomically: to a temporary file, which then replaces a file of that name.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Location};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// let in_file = counts.write_npy("X.npy")?; // numpy.load("X.npy") reads the same
+    /// assert_eq!(in_file.location(), Location::File("X.npy".into()));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When the disk is too small (found before anything is written) or writing fails.
+    /// If the path does not end in `.npy`, the disk is too small (checked before anything is written), writing fails,
+    /// or the source file cannot be read or changed since it was opened.
     ///
     /// # Cost
-    /// `documents * terms` values on disk; up to 64 MB of memory for counts in memory or in a `.npy` or `.safetensors`
-    /// file (those of a `.npz` file are read into memory). Prints progress when it takes longer than two seconds, unless
-    /// [`show_progress`](crate::show_progress) was told not to.
+    /// `documents * terms` values on disk. Up to 64 MB of memory, for counts in memory or in a `.npy` or `.safetensors`
+    /// file; counts of a `.npz` file are read into memory. Prints progress if it takes longer than two seconds, unless
+    /// [`show_progress`](crate::show_progress) is off.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<Counts> {
         self.write_npy_as(path, self.dtype())
     }
@@ -62,58 +75,78 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::{Counts, Dtype};
-    /// # let folder = std::env::temp_dir().join(format!("topicbook-doc-{}", std::process::id()));
-    /// # std::fs::create_dir_all(&folder).unwrap();
-    /// # let path = folder.join("X.npy");
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
     /// let counts = Counts::dense(1, 3, vec![0.0f32, 7.0, 300.0])?;
-    /// let narrow = counts.write_npy_as(&path, Dtype::U16)?;
-    /// assert_eq!(narrow.dtype(), Dtype::U16);
-    /// let error = counts.write_npy_as(&path, Dtype::U8).unwrap_err();
-    /// assert!(error.to_string().contains("row 0, column 2"));
-    /// # std::fs::remove_dir_all(&folder).unwrap();
+    /// assert_eq!(counts.write_npy_as("X.npy", Dtype::U16)?.dtype(), Dtype::U16);
+    /// let error = counts.write_npy_as("X.npy", Dtype::U8).unwrap_err();
+    /// assert_eq!(error.place(), Some("row 0, column 2 (counted from 0)"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`write_npy`](Self::write_npy), and on the first value that the dtype does not hold exactly.
+    /// As [`write_npy`](Self::write_npy), and on the first value that the dtype does not represent exactly.
+    ///
+    /// # Cost
+    /// As [`write_npy`](Self::write_npy).
     pub fn write_npy_as(&self, path: impl AsRef<Path>, dtype: Dtype) -> Result<Counts> {
         write_npy(self, Pick::All, path.as_ref(), dtype)
     }
 
-    /// Writes the counts as a `.npy` file of the narrowest dtype that holds them, and opens it.
-    /// See [`write_npy`](Self::write_npy).
+    /// Writes the counts as a `.npy` file of the narrowest dtype that represents all of them, and opens it. See
+    /// [`write_npy`](Self::write_npy).
+    ///
+    /// ```
+    /// use topicbook::{Counts, Dtype};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Counts::dense(1, 3, vec![0i64, 7, 300])?;
+    /// assert_eq!(counts.write_npy_narrow("X.npy")?.dtype(), Dtype::U16);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`write_npy`](Self::write_npy) and [`summary`](Self::summary).
     ///
     /// # Cost
-    /// One pass more than [`write_npy`](Self::write_npy), if there has been no summary yet.
+    /// One pass more than [`write_npy`](Self::write_npy), if the summary is not cached yet.
     pub fn write_npy_narrow(&self, path: impl AsRef<Path>) -> Result<Counts> {
         self.write_npy_as(path, self.narrowest()?)
     }
 
     /// Writes the nonzero counts as a `.npz` file that `scipy.sparse.load_npz` reads (CSR), and opens it. The values
-    /// keep their dtype in the file. They are stored as they are and not deflated, so that parts of the file can be
-    /// read where they lie.
+    /// keep their dtype in the file. The file is not compressed, so that rows can be read from it separately.
     ///
-    /// The file appears under its name only when it is complete; an earlier one of that name is replaced.
+    /// The file is written atomically: to a temporary file, which then replaces a file of that name.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Layout};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// assert_eq!(counts.write_npz("X.npz")?.layout(), Layout::Csr);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// On the first value that is not a count, or that the `f32` of sparse counts does not hold exactly;
-    /// when the disk is too small (found before anything is written) or writing fails.
+    /// If the path does not end in `.npz`; on the first value that is not a count, or that the `f32` of sparse counts
+    /// does not represent exactly; if the disk is too small (checked before anything is written) or writing fails; if
+    /// the source file cannot be read or changed since it was opened.
     ///
     /// # Cost
-    /// 4 bytes and a value on disk a count (from 2^31 counts on 8 bytes). Three passes over the counts, on one thread;
-    /// 8 bytes of memory a document besides what [`write_npy`](Self::write_npy) takes. Progress as there.
+    /// On disk, per nonzero count: a value and a column index of 4 bytes (8 bytes from 2^31 counts on). Three passes
+    /// over the counts, on one thread. In addition to the memory of [`write_npy`](Self::write_npy), 8 bytes per
+    /// document. Prints progress as `write_npy` does.
+    #[doc(alias = "save_npz")]
     pub fn write_npz(&self, path: impl AsRef<Path>) -> Result<Counts> {
         npz::write(self, Pick::All, path.as_ref())
     }
 
-    /// The narrowest dtype that holds every count.
+    /// The narrowest dtype that represents every count exactly.
     pub(super) fn narrowest(&self) -> Result<Dtype> {
         let largest = self.summary()?.largest();
-        // Whole numbers up to the largest: an integer type holds them all when it holds that one. Above
-        // u32, i64 does; above i64, the values are f32 or f64 already and stay so.
+        // An integer type represents all whole numbers up to the largest count if it represents that one. Counts above
+        // the range of i64 are f32 or f64 already and keep their dtype.
         Ok([Dtype::U8, Dtype::U16, Dtype::U32, Dtype::I64]
             .into_iter()
             .find(|&dtype| with_dtype!(dtype, T => T::from_f64(largest).is_some()))
@@ -125,8 +158,12 @@ impl Counts {
 pub(super) fn write_npy(counts: &Counts, pick: Pick, path: &Path, dtype: Dtype) -> Result<Counts> {
     let (documents, terms) = (pick.documents(counts), counts.terms());
     let row_bytes = (terms * dtype.bytes()) as f64;
-    write_npy_file(path, (documents, terms), dtype, |out| {
-        let progress = progress(path, documents, 1, row_bytes);
+    let remedy = match dtype {
+        Dtype::U8 => DISK_FULL_REMEDY,
+        _ => "free some disk space, write elsewhere, or use a narrower dtype (write_npy_narrow)",
+    };
+    write_npy_file(path, (documents, terms), dtype, remedy, |out| {
+        let progress = writing_progress(path, documents, 1, row_bytes);
         pick.each_block(counts, &mut |picked| {
             with_dtype!(dtype, T => write_rows::<T>(out, path, counts, &picked)?);
             progress.advance(picked.rows.len());
@@ -135,6 +172,7 @@ pub(super) fn write_npy(counts: &Counts, pick: Pick, path: &Path, dtype: Dtype) 
     })
 }
 
+/// Writes picked rows as dense values of `T`.
 fn write_rows<T: CountValue>(
     out: &mut impl Write,
     path: &Path,
@@ -142,14 +180,14 @@ fn write_rows<T: CountValue>(
     picked: &PickedRows<'_>,
 ) -> Result<()> {
     let terms = counts.terms();
-    let as_they_are = counts.dtype() == T::DTYPE;
+    let same_dtype = counts.dtype() == T::DTYPE;
     let mut converted = Vec::with_capacity(terms);
     for (&row, &document) in picked.rows.iter().zip(picked.documents) {
         converted.clear();
         match &picked.view {
             View::Dense(dense) => with_values!(DenseRows, dense, values => {
                 let values = &values[row * terms..(row + 1) * terms];
-                if as_they_are {
+                if same_dtype {
                     out.write_all(as_bytes(values))
                 } else {
                     convert::<_, T>(values, document, &mut converted)?;
@@ -161,8 +199,9 @@ fn write_rows<T: CountValue>(
                 let (columns, values) = csr.row(row);
                 for (&column, &value) in columns.iter().zip(values) {
                     let (column, value) = (column as usize, f64::from(value));
-                    converted[column] = T::from_f64(value)
-                        .ok_or_else(|| values::does_not_fit(value, document, column, T::DTYPE))?;
+                    converted[column] = T::from_f64(value).ok_or_else(|| {
+                        invalid_value::does_not_fit(value, document, column, T::DTYPE)
+                    })?;
                 }
                 out.write_all(as_bytes(&converted))
             }
@@ -172,7 +211,7 @@ fn write_rows<T: CountValue>(
     Ok(())
 }
 
-/// Converts a row; refuses the first value that does not fit.
+/// Converts a row and appends it to `out`. Fails on the first value that `T` does not represent exactly.
 fn convert<S: CountValue, T: CountValue>(
     values: &[S],
     document: usize,
@@ -190,29 +229,14 @@ fn convert<S: CountValue, T: CountValue>(
     if fits {
         return Ok(());
     }
-    let wrong = |at: &(usize, &S)| exact(at.1).is_none();
-    match values.iter().enumerate().find(wrong) {
+    let inexact = |(_, value): &(usize, &S)| exact(value).is_none();
+    match values.iter().enumerate().find(inexact) {
         None => Ok(()),
-        Some((column, value)) => Err(values::does_not_fit(
+        Some((column, value)) => Err(invalid_value::does_not_fit(
             value.to_f64(),
             document,
             column,
             T::DTYPE,
         )),
     }
-}
-
-/// The progress of writing documents of so many bytes each.
-pub(super) fn progress(path: &Path, documents: usize, passes: usize, row_bytes: f64) -> Progress {
-    let size = bytes((documents as f64 * row_bytes) as u64);
-    Progress::new(
-        format!(
-            "writing {} to {} ({size})",
-            counted(documents, "document"),
-            path.display()
-        ),
-        documents,
-        passes,
-        Throughput::Bytes(row_bytes),
-    )
 }

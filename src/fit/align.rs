@@ -1,19 +1,35 @@
-//! Topics have no order of their own: give them another's.
+//! Reorders topics to match those of another F.
 
 use std::borrow::Borrow;
 
-use super::Fit;
+use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
-use crate::matrix::Matrix;
+
+use super::Fit;
 
 impl Fit {
-    /// The same fit with its topics in the order in which they match the rows of `true_f` (topics x terms) best.
+    /// Returns the fit with its topics reordered to match the rows of `true_f` (topics x terms).
     ///
-    /// The match maximises the sum of the cosine similarities between paired rows, by linear assignment, as
-    /// tinytopics' `align_topics` does. Costs O(k^2 terms + k^3).
+    /// The order maximises the sum of the cosine similarities of paired rows, by linear assignment, like tinytopics'
+    /// `align_topics`. L's columns and F's rows get the same order.
+    ///
+    /// ```
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let aligned = fit.align_to(fit.f().select_rows(&[2, 0, 1])?)?;
+    /// assert_eq!(aligned.f().row(0), fit.f().row(2));
+    /// assert_eq!(aligned.l(), fit.l().select_columns(&[2, 0, 1])?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When `true_f` has another number of topics or terms.
+    /// When `true_f` has another number of topics or terms than F, or one of the two contains NaN.
+    ///
+    /// # Cost
+    /// O(k^2 terms + k^3) operations, and a copy of L and F.
+    #[doc(alias = "align_topics")]
+    #[doc(alias = "Hungarian")]
     pub fn align_to(&self, true_f: impl Borrow<Matrix>) -> Result<Fit> {
         let true_f = true_f.borrow();
         if true_f.shape() != self.f.shape() {
@@ -27,7 +43,7 @@ impl Fit {
                     self.f.columns()
                 ),
             )
-            .fix("fit as many topics, over the same terms, as the F to align to has"));
+            .fix("fit the same number of topics, over the same terms, as in the F to align to"));
         }
         let order = best_match(true_f, &self.f)?;
         let mut aligned = self.clone();
@@ -37,7 +53,7 @@ impl Fit {
     }
 }
 
-/// For every row of `target` the row of `candidate` it is paired with.
+/// For every row of `target`, the index of its paired row of `candidate`.
 fn best_match(target: &Matrix, candidate: &Matrix) -> Result<Vec<usize>> {
     let k = target.rows();
     let similarities: Vec<f64> = (0..k * k)
@@ -46,9 +62,9 @@ fn best_match(target: &Matrix, candidate: &Matrix) -> Result<Vec<usize>> {
     let (rows, columns) = lsap::solve(k, k, &similarities, true).map_err(|error| {
         Error::new(
             ErrorKind::Value,
-            format!("the topics could not be matched: {error:?}"),
+            format!("cannot match the topics: {error:?}"),
         )
-        .fix("check that neither F holds NaN")
+        .fix("check that neither F contains NaN")
     })?;
     let mut order = vec![0; k];
     for (row, column) in rows.into_iter().zip(columns) {

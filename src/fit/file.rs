@@ -1,43 +1,100 @@
-//! A fit on disk: one safetensors file with L, F, the settings, the history and the term names.
+//! A fit in a file: safetensors with L, F, the settings, the history and the term names.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::Fit;
-use crate::beside::write_beside;
+use crate::config::Settings;
+use crate::data::{Epoch, FileKind, Terms, invalid_file, tensor_file};
 use crate::error::Result;
-use crate::memory::Profile;
-use crate::model::{Epoch, Settings, TopicModel};
-use crate::tensor_file::{self, Kind, not_ours};
-use crate::terms::Terms;
+use crate::system::write_atomic;
 
-const FIT: Kind = Kind {
+use super::Fit;
+use super::memory_profile::MemoryProfile;
+
+const FIT: FileKind = FileKind {
     key: "topicbook",
     writer: "Fit::save",
 };
 
-/// What is kept beside the two tables.
+/// Everything in the file except L and F.
 #[derive(Serialize, Deserialize)]
-struct Notes {
+struct Metadata {
     version: String,
     settings: Settings,
     device: String,
     history: Vec<Epoch>,
     terms: Option<Vec<String>>,
     #[serde(default)]
-    memory: Option<Profile>,
+    memory: Option<MemoryProfile>,
 }
 
 impl Fit {
-    /// Saves the fit as safetensors: `L` (documents x topics) and `F` (topics x terms) as f32, with settings, history and
-    /// term names in the metadata. Written beside and renamed: never half a file under this name.
+    /// Loads a fit that [`save`](Self::save) wrote.
+    ///
+    /// ```
+    /// use topicbook::{Fit, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// fit.save("fit.safetensors")?;
+    /// let loaded = Fit::load("fit.safetensors")?;
+    /// assert!(loaded.l() == fit.l() && loaded.f() == fit.f());
+    /// assert_eq!(loaded.epochs(), fit.epochs());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be read, is truncated or damaged, or does not contain a fit; when the shapes of L, F and
+    /// the term names do not belong together.
+    ///
+    /// # Cost
+    /// Reads 4 bytes x k x (documents + terms) into memory.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let (metadata, [l, f], _) =
+            tensor_file::read::<Metadata, 2>(path, &FIT, ["L", "F"], |_| Vec::new())?;
+        let terms = metadata.terms.map(Terms::new).transpose()?;
+        let fits = l.columns() == f.rows() && terms.as_ref().is_none_or(|t| t.len() == f.columns());
+        if !fits {
+            let what = "L, F and the term names do not belong together";
+            return Err(invalid_file(path, &FIT, &what));
+        }
+        Ok(Fit::new(
+            metadata.settings,
+            l,
+            f,
+            terms,
+            metadata.history,
+            metadata.device,
+            metadata.memory,
+        ))
+    }
+
+    /// Saves the fit as safetensors: `L` (documents x topics) and `F` (topics x terms) as f32, with settings, history
+    /// and term names in the metadata. The write is atomic (temporary file + rename), so `path` never contains half a
+    /// file.
+    ///
+    /// ```
+    /// use topicbook::{Fit, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// TopicModel::new(3).epochs(5).quiet().fit(&counts)?.save("fit.safetensors")?;
+    /// assert_eq!(Fit::load("fit.safetensors")?.epochs().len(), 5); // safetensors.numpy.load_file reads L and F
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written: the folder does not exist, or the disk is full.
+    ///
+    /// # Cost
+    /// 4 bytes x k x (documents + terms) on disk, and the metadata.
+    #[doc(alias = "dump")]
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let notes = Notes {
+        let metadata = Metadata {
             version: env!("CARGO_PKG_VERSION").into(),
             settings: self.settings.clone(),
             device: self.device.clone(),
@@ -46,34 +103,8 @@ impl Fit {
             memory: self.memory.as_deref().cloned(),
         };
         let tables = [("L", &self.l), ("F", &self.f)];
-        write_beside(path, |out| {
-            tensor_file::write(out, path, &FIT, &notes, &tables)
+        write_atomic(path, |out| {
+            tensor_file::write(out, path, &FIT, &metadata, &tables)
         })
-    }
-}
-
-impl TopicModel {
-    /// Loads a fit that [`Fit::save`] wrote.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is not such a file.
-    pub fn load(path: impl AsRef<Path>) -> Result<Fit> {
-        let path = path.as_ref();
-        let (notes, [l, f]) = tensor_file::read::<Notes, 2>(path, &FIT, ["L", "F"])?;
-        let terms = notes.terms.map(Terms::new).transpose()?;
-        let fits = l.columns() == f.rows() && terms.as_ref().is_none_or(|t| t.len() == f.columns());
-        if !fits {
-            let what = "L, F and the term names do not belong together";
-            return Err(not_ours(path, &FIT, &what));
-        }
-        Ok(Fit::new(
-            notes.settings,
-            l,
-            f,
-            terms,
-            notes.history,
-            notes.device,
-            notes.memory,
-        ))
     }
 }

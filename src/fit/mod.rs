@@ -1,34 +1,57 @@
-//! A fitted model: L, F, and what can be asked of them.
+//! A fitted model: L and F, with their tables, charts, scores and transformations.
 
 mod align;
 mod file;
-mod likelihood;
+mod history;
 mod memory;
+mod memory_profile;
+#[cfg(feature = "charts")]
 mod plots;
+mod score;
+#[cfg(feature = "polars")]
 mod tables;
 mod transform;
 
 use std::sync::Arc;
 
-use crate::device::Device;
-use crate::display::{Card, bytes, seconds};
-use crate::matrix::Matrix;
-use crate::memory::Profile;
-use crate::model::{Epoch, Settings, settings_card};
-use crate::terms::Terms;
+#[cfg(feature = "charts")]
+pub(crate) use history::loss_chart;
+pub(crate) use memory_profile::MemoryProfile;
 
-/// A fitted topic model.
+use crate::config::Settings;
+use crate::data::{Epoch, Matrix, Terms, sort_documents};
+
+/// A fitted topic model: L, F, how it came about, and what can be asked of it.
 ///
-/// Cheap to clone. All its methods leave it as it is; those that change something return a new one.
+/// Cheap to clone. No method changes the fit; those that transform it return a new one.
+///
+/// | To | use |
+/// |---|---|
+/// | read the factors | [`l`](Self::l), [`f`](Self::f), [`term_names`](Self::term_names) |
+/// | see the topics | [`top_terms`](Self::top_terms), [`plot_top_terms`](Self::plot_top_terms), [`doc_topics`](Self::doc_topics), [`plot_structure`](Self::plot_structure) |
+/// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
+/// | judge the fit | [`score`](Self::score), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
+/// | compare fits | [`align_to`](Self::align_to) |
+/// | use it | [`transform`](Self::transform), [`save`](Self::save), [`load`](Self::load) |
+///
+/// ```
+/// use topicbook::{Synthetic, TopicModel};
+/// let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?;
+/// let fit = TopicModel::new(3).epochs(20).quiet().fit(corpus.counts())?;
+/// assert_eq!((fit.documents(), fit.topics(), fit.terms()), (60, 3, 30));
+/// let new_documents = corpus.counts().select(&[0, 1])?;
+/// assert_eq!(fit.transform(&new_documents)?.shape(), (2, 3));
+/// # Ok::<(), topicbook::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Fit {
-    settings: Settings,
-    l: Matrix,
-    f: Matrix,
-    terms: Option<Terms>,
-    history: Vec<Epoch>,
-    device: String,
-    memory: Option<Arc<Profile>>,
+    pub(crate) settings: Settings,
+    pub(crate) l: Matrix,
+    pub(crate) f: Matrix,
+    pub(crate) terms: Option<Terms>,
+    pub(crate) history: Vec<Epoch>,
+    pub(crate) device: String,
+    pub(crate) memory: Option<Arc<MemoryProfile>>,
 }
 
 impl Fit {
@@ -39,7 +62,7 @@ impl Fit {
         terms: Option<Terms>,
         history: Vec<Epoch>,
         device: String,
-        memory: Option<Profile>,
+        memory: Option<MemoryProfile>,
     ) -> Self {
         Self {
             settings,
@@ -52,117 +75,145 @@ impl Fit {
         }
     }
 
-    /// L: documents x topics; the proportions of the topics in each document, rows summing to one.
+    /// L (documents x topics): the proportions of the topics in each document. Rows sum to one. A handle, not a copy.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let l = fit.l();
+    /// assert_eq!(l.shape(), (60, 3));
+    /// assert!((l.row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "theta")]
+    #[doc(alias = "doc_topic")]
+    #[doc(alias = "loadings")]
+    #[doc(alias = "document_topic")]
+    #[doc(alias = "W")]
     pub fn l(&self) -> Matrix {
         self.l.clone()
     }
 
-    /// F: topics x terms; the probabilities of the terms in each topic, rows summing to one.
+    /// F (topics x terms): the probabilities of the terms in each topic. Rows sum to one. A handle, not a copy.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let f = fit.f();
+    /// assert_eq!(f.shape(), (3, 30));
+    /// assert!((f.row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "phi")]
+    #[doc(alias = "beta")]
+    #[doc(alias = "components")]
+    #[doc(alias = "components_")]
+    #[doc(alias = "topic_word")]
+    #[doc(alias = "factors")]
+    #[doc(alias = "H")]
     pub fn f(&self) -> Matrix {
         self.f.clone()
     }
 
     /// Number of documents.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert_eq!(fit.documents(), 60);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "n_samples")]
     pub fn documents(&self) -> usize {
         self.l.rows()
     }
 
     /// Number of topics.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert_eq!(fit.topics(), 3);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "n_components")]
     pub fn topics(&self) -> usize {
         self.f.rows()
     }
 
     /// Number of terms.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert_eq!(fit.terms(), 30);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "n_features")]
     pub fn terms(&self) -> usize {
         self.f.columns()
     }
 
-    /// The settings the model was fitted with.
+    /// The settings with which the model was fitted, with the [`Reading`](crate::Reading) that was chosen;
+    /// [`TopicModel::from_settings`](crate::TopicModel::from_settings) makes a model of them again.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert_eq!(fit.settings().epochs, 5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "get_params")]
     pub fn settings(&self) -> Settings {
         self.settings.clone()
     }
 
-    /// The loss of the last epoch: the mean over batches of the batches' sums, as tinytopics reports it. NaN for a fit
-    /// without a history.
-    pub fn loss(&self) -> f64 {
-        self.history.last().map_or(f64::NAN, |epoch| epoch.loss)
+    /// The names of the terms that the model was given, in the order of F's columns; `None` without names.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Terms, TopicModel};
+    /// let counts = Counts::dense(2, 3, vec![3u8, 1, 0, 0, 1, 4])?;
+    /// let model = TopicModel::new(2).epochs(3).quiet();
+    /// assert_eq!(model.fit(&counts)?.term_names(), None);
+    /// let terms = Terms::new(["apple", "pear", "plum"])?;
+    /// assert_eq!(model.terms(terms.clone()).fit(&counts)?.term_names(), Some(terms));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "get_feature_names_out")]
+    #[doc(alias = "vocabulary")]
+    pub fn term_names(&self) -> Option<Terms> {
+        self.terms.clone()
     }
 
-    /// The log-likelihood per token over the last epoch, in nats; higher is better, and it does not depend on the batch
-    /// size. NaN for a fit without a history.
-    pub fn log_likelihood_per_token(&self) -> f64 {
-        self.history
-            .last()
-            .map_or(f64::NAN, |epoch| epoch.log_likelihood_per_token)
+    /// The order of the documents in the structure plot, as row numbers of L: grouped by dominant topic, by falling
+    /// proportion in each group.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let order = fit.sort_documents();
+    /// let sorted = fit.l().select_rows(&order)?;
+    /// let dominant = |row: &[f32]| row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(topic, _)| topic);
+    /// assert!((1..60).all(|document| dominant(sorted.row(document - 1)) <= dominant(sorted.row(document))));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn sort_documents(&self) -> Vec<usize> {
+        sort_documents(&self.l)
     }
 
-    /// Wall time of the training, in seconds.
-    pub fn seconds(&self) -> f64 {
-        self.history.iter().map(|epoch| epoch.seconds).sum()
-    }
-
-    /// The name of a term, or its number where the model has no names.
+    /// The name of a term, or its number if the model has no names.
+    #[cfg(feature = "polars")]
     fn term_name(&self, term: usize) -> String {
         match self.terms.as_ref().and_then(|terms| terms.get(term)) {
             Some(name) => name.to_string(),
             None => term.to_string(),
         }
-    }
-
-    /// Shows the fit as a card below a cell.
-    pub fn evcxr_display(&self) {
-        self.card().show();
-    }
-
-    fn card(&self) -> Card {
-        let title = format!(
-            "Fit: {} documents x {} terms, k = {}",
-            crate::display::count(self.documents() as u64),
-            crate::display::count(self.terms() as u64),
-            self.topics()
-        );
-        let mut card = settings_card(&title, &self.settings).row("device", self.device.clone());
-        if let Some(last) = self.history.last() {
-            let peak = self.history.iter().map(|epoch| epoch.memory).max();
-            card = card
-                .row("final loss", format!("{:.2} a batch", last.loss))
-                .row(
-                    "log-likelihood",
-                    format!("{:.5} nats a token", last.log_likelihood_per_token),
-                )
-                .row(
-                    "time",
-                    format!(
-                        "{} ({} an epoch)",
-                        seconds(self.seconds()),
-                        seconds(self.seconds() / self.history.len() as f64)
-                    ),
-                )
-                .row(
-                    "peak memory",
-                    match &self.memory {
-                        Some(profile) => profile.sentence(),
-                        None => format!("{} of the process, files aside", bytes(peak.unwrap_or(0))),
-                    },
-                );
-        }
-        if self.settings.solver.iterates() {
-            let done = self.history.len();
-            return card.note(match done < self.settings.epochs {
-                true => format!("Ended after {done} iterations: converged or stopped."),
-                false => format!("Ended after {done} iterations, all that were allowed."),
-            });
-        }
-        if self.settings.device == Device::Auto && self.device.starts_with("CPU") {
-            card = card.note(format!("Device::Auto chose: {}.", Device::Auto.describe()));
-        }
-        if self.history.len() < self.settings.epochs {
-            card = card.note(format!(
-                "Stopped early: {} of {} epochs.",
-                self.history.len(),
-                self.settings.epochs
-            ));
-        }
-        card
     }
 }

@@ -1,28 +1,53 @@
-//! The charts of a fit.
+//! Charts of a fit.
+
+use crate::charts::Chart;
 
 use super::Fit;
-use crate::charts::{Chart, sort_documents};
-use crate::model::loss_chart;
-use crate::terms::Terms;
+use super::history::loss_chart;
 
 impl Fit {
-    /// The loss and the log-likelihood per token over the epochs.
+    /// Plots the loss and the log-likelihood per token against the epoch.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert!(fit.plot_loss().to_png()?.starts_with(b"\x89PNG"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "learning_curve")]
     pub fn plot_loss(&self) -> Chart {
         loss_chart(&self.history)
     }
 
-    /// The structure plot: one column per document, its topics stacked, documents sorted by their dominant topic.
+    /// Plots the structure of L: one column per document with its topics stacked, sorted by dominant topic
+    /// ([`sort_documents`](Self::sort_documents)).
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert!(fit.plot_structure().title("Topics").to_svg()?.contains("Topics"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "structure_plot")]
     pub fn plot_structure(&self) -> Chart {
         Chart::structure(&self.l)
     }
 
-    /// The `n` most probable terms of every topic, as bars.
+    /// Plots the `n` most probable terms of every topic as bars; from 1 to the number of terms.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert!(fit.plot_top_terms(8).to_png()?.starts_with(b"\x89PNG"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    /// One pass over F.
     pub fn plot_top_terms(&self, n: usize) -> Chart {
-        Chart::top_terms(&self.f, self.terms.as_ref().map(Terms::as_slice), n)
-    }
-
-    /// The documents grouped by dominant topic, in each group by falling proportion: the order of the structure plot.
-    pub fn sort_documents(&self) -> Vec<usize> {
-        sort_documents(&self.l)
+        Chart::top_terms(&self.f, self.terms.as_ref(), n)
     }
 }

@@ -1,31 +1,58 @@
-//! The tables of a fit.
+//! Tables of a fit.
 
-use polars::prelude::{Column, DataFrame};
+use polars::prelude::Column;
+
+use crate::data::{Table, top_n};
 
 use super::Fit;
-use crate::table::Table;
 
 impl Fit {
-    /// The `n` most probable terms of every topic: one column per topic, the most probable term first.
+    /// Table of the `n` most probable terms of every topic: one column per topic, the most probable term first. Above
+    /// the number of terms, `n` counts as that number.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let table = fit.top_terms(4);
+    /// assert_eq!((table.height(), table.width()), (4, 4)); // rank and three topics
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    /// One pass over F.
+    #[doc(alias = "show_topics")]
+    #[doc(alias = "print_topics")]
     pub fn top_terms(&self, n: usize) -> Table {
         let n = n.min(self.terms());
         let ranks = Column::new("rank".into(), (1..=n as u32).collect::<Vec<_>>());
         let topics = (0..self.topics()).map(|topic| {
-            let names: Vec<String> = top(self.f.row(topic), n)
+            let names: Vec<String> = top_n(self.f.row(topic), n)
                 .into_iter()
                 .map(|term| self.term_name(term))
                 .collect();
             Column::new(format!("topic {topic}").into(), names)
         });
-        table(std::iter::once(ranks).chain(topics).collect())
+        Table::from_columns(std::iter::once(ranks).chain(topics).collect())
     }
 
-    /// One row per document: its dominant topic, that topic's proportion, and the proportions of all topics.
+    /// Table with one row per document: its dominant topic, that topic's proportion, and the proportions of all topics,
+    /// from 0 to 1.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let table = fit.doc_topics();
+    /// assert_eq!(table.column("dominant").map(|column| column.len())?, 60);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "get_document_topics")]
     pub fn doc_topics(&self) -> Table {
         let documents = 0..self.documents();
         let dominant: Vec<usize> = documents
             .clone()
-            .map(|document| top(self.l.row(document), 1)[0])
+            .map(|document| top_n(self.l.row(document), 1)[0])
             .collect();
         let proportions: Vec<f32> = documents
             .clone()
@@ -55,16 +82,27 @@ impl Fit {
                 .collect();
             columns.push(Column::new(format!("topic {topic}").into(), proportions));
         }
-        table(columns)
+        Table::from_columns(columns)
     }
 
-    /// One row per epoch: loss (mean over batches of batch sums), log-likelihood per token (nats), the learning rate of
-    /// its last step, seconds, and the process's anonymous memory in bytes.
+    /// Table with one row per epoch: loss (mean over batches of the summed loss of a batch), log-likelihood per token
+    /// in nats, learning rate of the epoch's last step, wall time in seconds, and the process's anonymous memory in
+    /// bytes.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let history = fit.history();
+    /// assert_eq!(history.height(), 5);
+    /// assert_eq!(history.column("loss")?.f64()?.get(4), fit.loss());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn history(&self) -> Table {
-        let of = |value: fn(&crate::model::Epoch) -> f64| -> Vec<f64> {
+        let of = |value: fn(&crate::data::Epoch) -> f64| -> Vec<f64> {
             self.history.iter().map(value).collect()
         };
-        table(vec![
+        Table::from_columns(vec![
             Column::new(
                 "epoch".into(),
                 self.history
@@ -78,31 +116,14 @@ impl Fit {
                 of(|epoch| epoch.log_likelihood_per_token),
             ),
             Column::new("learning_rate".into(), of(|epoch| epoch.learning_rate)),
-            Column::new("seconds".into(), of(|epoch| epoch.seconds)),
+            Column::new("seconds".into(), of(|epoch| epoch.duration.as_secs_f64())),
             Column::new(
                 "memory".into(),
                 self.history
                     .iter()
-                    .map(|epoch| epoch.memory)
+                    .map(|epoch| epoch.memory_bytes)
                     .collect::<Vec<_>>(),
             ),
         ])
     }
-}
-
-/// The indices of the `n` largest values, largest first; ties by index.
-fn top(values: &[f32], n: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    let by_value = |a: &usize, b: &usize| values[*b].total_cmp(&values[*a]).then(a.cmp(b));
-    if n < order.len() {
-        order.select_nth_unstable_by(n, by_value);
-        order.truncate(n);
-    }
-    order.sort_unstable_by(by_value);
-    order
-}
-
-/// Columns of one length make a table; Polars has no other reason to refuse them.
-fn table(columns: Vec<Column>) -> Table {
-    Table::from(DataFrame::new_infer_height(columns).unwrap_or_default())
 }

@@ -1,93 +1,31 @@
 //! The topic model: settings in, a fit out.
 
-mod background;
-mod card;
-mod checkpoint;
-mod exchange;
-mod fused;
-mod history;
-mod hosted;
-mod iterate;
-mod kernels;
-mod loss;
-mod network;
-mod observer;
-mod operation;
-mod optimizer;
-mod position;
-mod precision;
-mod progress;
-mod reading;
-#[doc(hidden)]
-pub mod replay;
 mod resume;
-mod schedule;
-mod settings;
-mod slopes;
-mod start;
-mod step;
-pub(crate) mod tensor_memory;
-mod torch;
-mod train;
-mod watching;
 
 use std::borrow::Borrow;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use burn::backend::Autodiff;
-use burn_cuda::{Cuda, CudaDevice};
-
-pub use background::Training;
-pub use optimizer::Optimizer;
-pub use precision::Precision;
 pub use resume::Checkpoint;
-pub use settings::Settings;
 
-pub(crate) use card::has_context;
-pub(crate) use exchange::Exchange;
-pub(crate) use fused::{FusedStep, vector};
-pub(crate) use history::{Epoch, loss_chart};
-#[cfg(test)]
-pub(crate) use kernels::software;
-pub(crate) use kernels::{Stay, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned};
-pub(crate) use network::{SMALLEST_RATE, to_tensor};
-pub(crate) use observer::Observer;
-pub(crate) use slopes::{Sums, tensor};
-pub(crate) use step::{Losses, to_matrix};
-pub(crate) use tensor_memory::{PINNED, sums, table_bytes};
-pub(crate) use watching::Watching;
-
-use crate::budget::Budget;
+use crate::batches::Reading;
+use crate::config::{Budget, Device, Optimizer, Precision, Recipe, Settings, Solver, TableStorage};
 use crate::counts::Counts;
-use crate::device::{Device, Resolved};
-use crate::display::Card;
-use crate::error::{Error, ErrorKind, Result};
+use crate::data::{Epoch, Terms};
+use crate::error::Result;
 use crate::fit::Fit;
-use crate::matrix::Matrix;
-use crate::memory::{Handle, Profile};
-use crate::plan::Placement;
-use crate::terms::Terms;
-
-use checkpoint::{Earlier, Fingerprint, Keeper};
-use history::Recorder;
-use hosted::HostedStep;
-use loss::Fused;
-use position::Position;
-use progress::Progress;
-use start::initial_tables;
-use step::TensorStep;
-use step::{State, Step};
-use watching::MemoryWatch;
+use crate::plan::Plan;
+use crate::training::Training;
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
 ///
-/// Counts X (documents x terms) are modelled as Poisson with rates L F, where L (documents x topics) is the softmax
-/// over topics of a free table and F (topics x terms) the softmax over terms of another. The loss is the Poisson
-/// negative log-likelihood, the sum of rate - x log max(rate, 1e-10); it is minimised by AdamW over random batches of
-/// documents, with a learning rate that falls along a cosine and restarts. Model, loss and defaults are those of the
-/// Python package tinytopics 0.9 (Xiao 2025).
+/// Counts X (documents x terms) are modelled as Poisson with rates L F. L (documents x topics) is the softmax over topics
+/// of a table of logits, F (topics x terms) the softmax over terms of another. The loss is the Poisson negative
+/// log-likelihood, the sum of rate - x log max(rate, 1e-10). By default AdamW minimises it over random minibatches of
+/// documents, with a learning rate that falls along a cosine and restarts; [`solver`](Self::solver) has other ways. Model,
+/// loss and defaults are those of the Python package tinytopics 0.9 (Xiao 2025).
 ///
-/// One epoch costs O(documents x terms x k) operations.
+/// Setters check nothing: what is out of its range is refused when the fit is planned.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -97,48 +35,156 @@ use watching::MemoryWatch;
 /// assert_eq!(fit.f().shape(), (3, 30));
 /// # Ok::<(), topicbook::Error>(())
 /// ```
+///
+/// # Cost
+/// An epoch of gradient steps takes O(nonzeros x k + steps x terms x k) operations, because every step updates all of
+/// F. A pass of the other solvers takes O(nonzeros x k).
 #[derive(Debug, Clone)]
+#[must_use = "a model does nothing before `fit`, `spawn` or `plan` is called"]
+#[doc(alias = "NeuralPoissonNMF")]
+#[doc(alias = "NMF")]
+#[doc(alias = "pLSA")]
 pub struct TopicModel {
-    settings: Settings,
-    terms: Option<Terms>,
-    quiet: bool,
-    checkpoint: Option<PathBuf>,
-    pub(crate) budget: Budget,
-}
-
-/// Where a fit takes up its work: at the first batch, or where an earlier process left it.
-#[derive(Debug, Clone)]
-pub(crate) struct Beginning {
-    state: State,
-    position: Position,
-    pub(crate) history: Vec<Epoch>,
-    earlier: Earlier,
+    recipe: Recipe,
 }
 
 impl TopicModel {
-    /// A model of `k` topics with the defaults of [`Settings`].
+    /// A model of `k` topics, from 1 to the number of documents and of terms, with the defaults of [`Settings`].
+    ///
+    /// ```
+    /// let model = topicbook::TopicModel::new(10);
+    /// assert_eq!(model.settings().topics, 10);
+    /// ```
+    #[doc(alias = "n_components")]
+    #[doc(alias = "n_topics")]
     pub fn new(k: usize) -> Self {
         Self {
-            settings: Settings::new(k),
-            terms: None,
-            quiet: false,
-            checkpoint: None,
-            budget: Budget::new(),
+            recipe: Recipe::new(k),
         }
     }
 
-    /// Passes over the documents; 200 by default.
+    /// A model with the settings of another model or of a fit.
+    ///
+    /// ```
+    /// use topicbook::TopicModel;
+    /// let settings = TopicModel::new(10).seed(42).settings();
+    /// assert_eq!(TopicModel::from_settings(settings.clone()).settings(), settings);
+    /// ```
+    pub fn from_settings(settings: Settings) -> Self {
+        Self {
+            recipe: Recipe::from_settings(settings),
+        }
+    }
+
+    /// Passes over the documents; 200 by default, at least 1. Solvers that converge stop earlier.
+    ///
+    /// ```
+    /// let model = topicbook::TopicModel::new(10).epochs(50);
+    /// assert_eq!(model.settings().epochs, 50);
+    /// ```
+    #[doc(alias = "num_epochs")]
+    #[doc(alias = "max_iter")]
     pub fn epochs(mut self, epochs: usize) -> Self {
-        self.settings.epochs = epochs;
+        self.recipe.settings.epochs = epochs;
         self
     }
 
-    /// Documents in a batch; 16 by default. Larger batches use a card better.
+    /// The seed of the starting point and of the order of the batches; 0 by default, any `u64`. Only the lower 32 bits
+    /// matter, as in PyTorch.
+    ///
+    /// On the CPU the same seed gives the same fit bit for bit, for any number of threads. Where the counts are read in
+    /// place ([`Reading::InPlace`]), the fit starts where tinytopics with PyTorch on the CPU starts with this seed, and
+    /// meets the same batches. A stream has an order of its own, so set [`reading`](Self::reading) where a fit must be
+    /// repeated on a machine with other memory: [`Reading::Auto`] decides by what is free.
+    ///
+    /// ```
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let f = |seed| TopicModel::new(3).epochs(2).seed(seed).quiet().fit(&counts).map(|fit| fit.f());
+    /// assert!(f(42)? == f(42)? && f(42)? != f(43)?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "random_state")]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.recipe.settings.seed = seed;
+        self
+    }
+
+    /// The device to train on; [`Device::Auto`] by default.
+    ///
+    /// ```
+    /// use topicbook::{Device, TopicModel};
+    /// assert_eq!(TopicModel::new(10).device(Device::Cpu).settings().device, Device::Cpu);
+    /// ```
+    pub fn device(mut self, device: Device) -> Self {
+        self.recipe.settings.device = device;
+        self
+    }
+
+    /// How the fit reads its counts; [`Reading::Auto`] by default, and at least one document a block and one block of a
+    /// [`Reading::Stream`]. The order of the batches, and so the fit, is a function of the seed and of the sizes of the
+    /// stream, and of nothing else.
+    ///
+    /// ```
+    /// use topicbook::{Reading, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Synthetic::new(60, 30, 3).seed(1).write_npy("X.npy")?.counts();
+    /// let stream = Reading::Stream { block: 4, blocks: 8 };
+    /// let fit = TopicModel::new(3).reading(stream).epochs(2).quiet().fit(&counts)?;
+    /// assert_eq!(fit.settings().reading, stream);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn reading(mut self, reading: Reading) -> Self {
+        self.recipe.settings.reading = reading;
+        self
+    }
+
+    /// How the model is fitted; [`Solver::mini_batch`] by default, as in tinytopics. [`Solver::auto`] reaches a better
+    /// likelihood much sooner.
+    ///
+    /// Parameters of a solver are set after it: [`tolerance`](Self::tolerance) for those that converge, and for gradient
+    /// steps [`batch_size`](Self::batch_size), [`base_lr`](Self::base_lr), [`max_lr`](Self::max_lr), [`t_0`](Self::t_0),
+    /// [`t_mult`](Self::t_mult), [`weight_decay`](Self::weight_decay), [`optimizer`](Self::optimizer),
+    /// [`table_storage`](Self::table_storage) and [`precision`](Self::precision). A parameter that the solver does not have
+    /// is refused when the fit is planned.
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let settings = TopicModel::new(10).solver(Solver::auto()).tolerance(1e-6).settings();
+    /// assert!(matches!(settings.solver, Solver::Auto(parameters) if parameters.tolerance == 1e-6));
+    /// ```
+    pub fn solver(mut self, solver: Solver) -> Self {
+        self.recipe.set_solver(solver);
+        self
+    }
+
+    /// Gain of the log-likelihood, relative to its size, below which a solver that passes over all documents has
+    /// converged; 1e-8 by default, 0 or more. With 0 it runs all epochs.
+    ///
+    /// It ends when an iteration has changed the log-likelihood by less than this part of it, and a step of
+    /// expectation-maximisation would move no more than its square root (1e-4 by default) of all tokens to other topics.
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let fit = TopicModel::new(3).solver(Solver::em()).tolerance(1e-4).quiet().fit(&counts)?;
+    /// assert!(fit.epochs().len() < 200);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "tol")]
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.recipe
+            .set_full_pass("tolerance", |parameters| parameters.tolerance = tolerance);
+        self
+    }
+
+    /// Documents in a minibatch of gradient steps; 16 by default, at least 1. Larger batches use a GPU better.
     ///
     /// The learning rates that go with them depend on the steps of an epoch, documents / batch size. With 64 steps or
     /// more the default rates hold, whatever the batch. With fewer, multiply [`max_lr`](Self::max_lr) and
     /// [`base_lr`](Self::base_lr) by √(64 / steps), at most by 8: a row of L is in one batch of an epoch, and AdamW moves
-    /// it by about the rate times √steps for that. [`Optimizer::RowwiseAdamW`] wants twice as much (2 with 64 steps or
+    /// it by about the rate times √steps for that. [`Optimizer::RowwiseAdamW`] needs twice as much (2 with 64 steps or
     /// more), and at most 8 as well. [`t_0`](Self::t_0) may stay. On 2,483 NIPS papers, k = 10, 200 epochs:
     ///
     /// | batch size | steps | factor | max_lr, base_lr | score | with the default rates |
@@ -153,362 +199,297 @@ impl TopicModel {
     /// epoch it takes more epochs to learn as much: with 600 of them, batch 1,024 reaches -24,878,700 and all documents at
     /// once -24,888,800. In drawn counts of 20,000 documents topics are further from the true ones after 40 epochs at batch
     /// 1,024 than at 16 (0.11 and 0.06, in total variation), and as near after 120 (`cargo xtask bench batches`).
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let settings = TopicModel::new(10).batch_size(256).max_lr(0.126).base_lr(0.025).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.batch_size == 256));
+    /// ```
     pub fn batch_size(mut self, documents: usize) -> Self {
-        self.settings.batch_size = documents;
+        self.recipe
+            .set_mini_batch("batch_size", |parameters| parameters.batch_size = documents);
         self
     }
 
-    /// The learning rate at the end of every period; 0.01 by default. For large batches see
-    /// [`batch_size`](Self::batch_size).
+    /// The learning rate at the end of every period; 0.01 by default, positive and at most [`max_lr`](Self::max_lr).
+    /// AdamW moves a logit by about this much in a step. For large batches see [`batch_size`](Self::batch_size).
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let settings = TopicModel::new(10).base_lr(0.005).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.base_lr == 0.005));
+    /// ```
     pub fn base_lr(mut self, rate: f64) -> Self {
-        self.settings.base_lr = rate;
+        self.recipe
+            .set_mini_batch("base_lr", |parameters| parameters.base_lr = rate);
         self
     }
 
-    /// The learning rate at the start of every period; 0.05 by default. For large batches see
+    /// The learning rate at the start of every period; 0.05 by default, positive. For large batches see
     /// [`batch_size`](Self::batch_size).
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let settings = TopicModel::new(10).max_lr(0.1).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.max_lr == 0.1));
+    /// ```
+    #[doc(alias = "learning_rate")]
     pub fn max_lr(mut self, rate: f64) -> Self {
-        self.settings.max_lr = rate;
+        self.recipe
+            .set_mini_batch("max_lr", |parameters| parameters.max_lr = rate);
         self
     }
 
-    /// Epochs in the first period of the learning rate (tinytopics' `T_0`); 20 by default.
+    /// Epochs in the first period of the learning rate (tinytopics' `T_0`); 20 by default, at least 1.
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let settings = TopicModel::new(10).t_0(40).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.t_0 == 40));
+    /// ```
     pub fn t_0(mut self, epochs: usize) -> Self {
-        self.settings.t_0 = epochs;
+        self.recipe
+            .set_mini_batch("t_0", |parameters| parameters.t_0 = epochs);
         self
     }
 
-    /// How many times longer each period is than the one before (tinytopics' `T_mult`); 1 by default.
+    /// How many times longer each period of the learning rate is than the one before (tinytopics' `T_mult`); 1 by default,
+    /// at least 1.
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let settings = TopicModel::new(10).t_0(10).t_mult(2).settings(); // restarts after 10, 30, 70 epochs
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.t_mult == 2));
+    /// ```
     pub fn t_mult(mut self, factor: usize) -> Self {
-        self.settings.t_mult = factor;
+        self.recipe
+            .set_mini_batch("t_mult", |parameters| parameters.t_mult = factor);
         self
     }
 
-    /// AdamW's decoupled weight decay; 1e-5 by default.
+    /// AdamW's decoupled weight decay, and the L2 penalty of the other optimizers; 1e-5 by default, 0 or more.
+    ///
+    /// ```
+    /// use topicbook::{Solver, TopicModel};
+    /// let settings = TopicModel::new(10).weight_decay(0.0).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.weight_decay == 0.0));
+    /// ```
     pub fn weight_decay(mut self, weight_decay: f64) -> Self {
-        self.settings.weight_decay = weight_decay;
+        self.recipe.set_mini_batch("weight_decay", |parameters| {
+            parameters.weight_decay = weight_decay;
+        });
         self
     }
 
-    /// The seed of the starting point and of the order of the batches; 0 by default. On the CPU the same seed gives
-    /// the same fit, bit for bit, and starts where tinytopics with PyTorch on the CPU starts with it and meets the same
-    /// batches. Only its lower 32 bits matter, as there.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
+    /// The update rule of gradient steps; [`Optimizer::AdamW`], as in tinytopics, by default. On a GPU
+    /// [`Optimizer::RowwiseAdamW`] has L offloaded to RAM or a file; the other optimizers need [`Device::Cpu`], and are refused on a
+    /// GPU.
+    ///
+    /// ```
+    /// use topicbook::{Optimizer, Solver, TopicModel};
+    /// let settings = TopicModel::new(10).optimizer(Optimizer::RowwiseAdamW).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.optimizer == Optimizer::RowwiseAdamW));
+    /// ```
+    pub fn optimizer(mut self, optimizer: Optimizer) -> Self {
+        self.recipe
+            .set_mini_batch("optimizer", |parameters| parameters.optimizer = optimizer);
         self
     }
 
-    /// Where to train; [`Device::Auto`] by default.
-    pub fn device(mut self, device: Device) -> Self {
-        self.settings.device = device;
+    /// Where gradient steps store L's logits and their optimizer state, and where L itself is stored afterwards;
+    /// [`TableStorage::Memory`] by default.
+    ///
+    /// ```
+    /// use topicbook::{TableStorage, TopicModel};
+    /// let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let model = TopicModel::new(3).epochs(2).quiet();
+    /// let in_file = model.clone().table_storage(TableStorage::File(std::env::temp_dir()));
+    /// assert_eq!(in_file.fit(&counts)?.l(), model.fit(&counts)?.l());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn table_storage(mut self, storage: TableStorage) -> Self {
+        self.recipe.set_mini_batch("table_storage", |parameters| {
+            parameters.table_storage = storage
+        });
         self
     }
 
-    /// The names of the terms, for tables and charts; one for every column of the counts.
+    /// The precision in which a GPU reads the tables in gradient steps; [`Precision::F32`] by default. On the CPU
+    /// everything is `f32`.
+    ///
+    /// ```
+    /// use topicbook::{Precision, Solver, TopicModel};
+    /// let settings = TopicModel::new(10).precision(Precision::Bf16).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.precision == Precision::Bf16));
+    /// ```
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.recipe
+            .set_mini_batch("precision", |parameters| parameters.precision = precision);
+        self
+    }
+
+    /// How much memory the fit may use, in bytes; by default what is free, less a margin (see [`Budget`]).
+    ///
+    /// ```
+    /// use topicbook::{Budget, ErrorKind, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let error = TopicModel::new(3).budget(Budget::new().ram("100 kB")?).fit(&counts).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Space);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.recipe.budget = budget;
+        self
+    }
+
+    /// The names of the terms, for tables and charts; one for every column of the counts. Without them, which is the
+    /// default, tables and charts show the number of the column.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Terms, TopicModel};
+    /// let counts = Counts::dense(2, 3, vec![3u8, 1, 0, 0, 1, 4])?;
+    /// let terms = Terms::new(["apple", "pear", "plum"])?;
+    /// let fit = TopicModel::new(2).terms(terms).epochs(3).quiet().fit(&counts)?;
+    /// assert_eq!(fit.term_names().as_ref().and_then(|names| names.get(2)), Some("plum"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn terms(mut self, terms: Terms) -> Self {
-        self.terms = Some(terms);
+        self.recipe.terms = Some(terms);
         self
     }
 
-    /// No progress lines.
+    /// Prints no progress lines. By default a fit prints about 20 of them where [`show_progress`](crate::show_progress)
+    /// is on: in notebooks, and in programs that turn it on.
+    ///
+    /// ```
+    /// # let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let fit = topicbook::TopicModel::new(3).epochs(2).quiet().fit(&counts)?;
+    /// assert_eq!(fit.epochs().len(), 2);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "verbose")]
     pub fn quiet(mut self) -> Self {
-        self.quiet = true;
+        self.recipe.quiet = true;
         self
     }
 
-    /// Keeps what the fit has learned in a file as it goes, for [`resume`](Self::resume) after an interrupt or a crash.
+    /// Calls a function after every epoch, on the thread of the fit. [`ControlFlow::Break`] ends the fit there, with what it
+    /// has learned. By default there is none; a second call replaces the first.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let model = TopicModel::new(3).epochs(100).quiet().on_epoch(|epoch| match epoch.epoch {
+    ///     5 => ControlFlow::Break(()),
+    ///     _ => ControlFlow::Continue(()),
+    /// });
+    /// assert_eq!(model.fit(&counts)?.epochs().len(), 5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "callback")]
+    pub fn on_epoch(
+        mut self,
+        observe: impl Fn(&Epoch) -> ControlFlow<()> + Send + Sync + 'static,
+    ) -> Self {
+        self.recipe.set_on_epoch(observe);
+        self
+    }
+
+    /// Writes checkpoints to this file during the fit, for [`Checkpoint::open`] after an interrupt or a crash; none by
+    /// default.
     ///
     /// The last two checkpoints are kept, the one before the newest as `path` with `.previous` after it; a new fit
-    /// replaces those of an older one. Each takes 12 bytes x k x (documents + terms), and while it is written as much
-    /// memory. They are written after 49 times the time that the last one took (and at least a second), so that they
-    /// take at most 2% of a long fit's time, and once more when the fit ends or is stopped. A full disk does not
-    /// end the fit: it is said in one line, and the checkpoint before is kept.
+    /// replaces those of an older one. Each needs 12 bytes x k x (documents + terms) on disk, and while it is written as
+    /// much memory. The next is written after 49 times as long as the last one took (and at least a second), so that they
+    /// cost at most 2% of a long fit's time, and one more when the fit ends or is stopped. A full disk does not end the
+    /// fit: one line says so, and the checkpoint before is kept.
+    ///
+    /// ```
+    /// use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let fit = TopicModel::new(3).epochs(2).checkpoint("fit.ckpt").fit(&counts)?;
+    /// // In another process, after a crash:
+    /// assert_eq!(Checkpoint::open("fit.ckpt")?.fit(&counts)?.l(), fit.l());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
-        self.checkpoint = Some(path.into());
+        self.recipe.checkpoint = Some(path.into());
         self
     }
 
     /// The settings as they stand.
+    ///
+    /// ```
+    /// let settings = topicbook::TopicModel::new(10).settings();
+    /// assert_eq!(settings.epochs, 200);
+    /// ```
     pub fn settings(&self) -> Settings {
-        self.settings.clone()
+        self.recipe.settings.clone()
+    }
+
+    /// Plans a fit to these counts: the bytes of every item and the memory it is in, and the peaks against the budget.
+    ///
+    /// ```
+    /// use topicbook::{Budget, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let plan = TopicModel::new(3).budget(Budget::new().ram("2 GiB")?).plan(&counts)?;
+    /// assert!(plan.peak_ram() < 2 << 30);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a setting is out of its range or does not belong to the solver, the counts are too small for the topics, the
+    /// device cannot be used, or no way of fitting keeps within the budget: then the message names the smallest changes
+    /// that would.
+    ///
+    /// # Cost
+    /// The sizes of a stream, and those of a solver that passes over all documents, depend on how many counts are zero:
+    /// then the pass that checks all counts comes first, and is not repeated. Otherwise no counts are read.
+    #[doc(alias = "dry_run")]
+    pub fn plan(&self, counts: impl Borrow<Counts>) -> Result<Plan> {
+        Plan::new(&self.recipe, counts.borrow(), false)
     }
 
     /// Fits the model to counts (documents x terms): makes a [`plan`](Self::plan) and carries it out.
     ///
-    /// Prints about 20 lines of progress, unless [`quiet`](Self::quiet). Memory: the counts stay where they are; the
-    /// plan says what the rest takes, and keeps it within the [`budget`](Self::budget).
+    /// In notebooks about 20 lines of progress are printed, unless [`quiet`](Self::quiet). The counts stay where they are;
+    /// the plan says how much memory the rest needs, and keeps it within the [`budget`](Self::budget).
+    ///
+    /// ```
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?;
+    /// let fit = TopicModel::new(3).epochs(20).quiet().fit(corpus.counts())?;
+    /// assert_eq!((fit.l().shape(), fit.epochs().len()), ((60, 3), 20));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When a setting is out of its range, the counts hold something that is not a count, there are fewer documents or
     /// terms than topics, the term names do not match the counts, the device cannot be used, or memory does not
     /// suffice. All of it is checked before training starts.
+    #[doc(alias = "fit_model")]
+    #[doc(alias = "fit_transform")]
     pub fn fit(&self, counts: impl Borrow<Counts>) -> Result<Fit> {
         self.plan(counts)?.fit()
     }
 
-    /// The same fit on a thread of its own, without progress lines: the notebook stays free, and the handle shows how
-    /// far the fit is.
+    /// Starts the same fit on a thread of its own, without progress lines: the notebook stays free, and the handle shows
+    /// how far the fit is.
+    ///
+    /// ```
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(5).spawn(&counts)?;
+    /// assert_eq!(training.join()?.epochs().len(), 5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`fit`](Self::fit), and likewise before training starts.
     pub fn spawn(&self, counts: impl Borrow<Counts>) -> Result<Training> {
         self.plan(counts)?.spawn()
-    }
-
-    pub(crate) fn keeps_checkpoints(&self) -> bool {
-        self.checkpoint.is_some()
-    }
-
-    /// Refuses a place where checkpoints of a new fit cannot be written.
-    pub(crate) fn check_checkpoint(&self) -> Result<()> {
-        self.checkpoint
-            .as_deref()
-            .map_or(Ok(()), checkpoint::check_place)
-    }
-
-    /// The start of a new fit.
-    pub(crate) fn beginning(&self, counts: &Counts) -> Result<Beginning> {
-        let (documents, terms) = counts.shape();
-        let (l, f) = initial_tables(&self.settings, documents, terms)?;
-        Ok(Beginning {
-            state: State::new(l, f, &self.settings.table_place)?,
-            position: Position::default(),
-            history: Vec::new(),
-            earlier: Earlier::Foreign,
-        })
-    }
-
-    pub(crate) fn train(
-        &self,
-        counts: &Counts,
-        device: Resolved,
-        placement: Placement,
-        beginning: Beginning,
-        watching: Watching,
-        watch: Option<&mut dyn Observer>,
-    ) -> Result<Fit> {
-        let settings = &self.settings;
-        let mut keeper = match &self.checkpoint {
-            Some(path) => Some(Keeper::new(
-                path,
-                settings,
-                self.terms.as_ref(),
-                device.to_string(),
-                Fingerprint::of(counts)?,
-                &beginning,
-                watching.monitor.handle(),
-            )),
-            None => None,
-        };
-        let mut recorder = Recorder {
-            epochs: beginning.history,
-        };
-        let mut progress = Progress::default();
-        let mut memory = MemoryWatch::new(&watching, device);
-        let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder, &mut memory];
-        if !self.quiet {
-            observers.push(&mut progress);
-        }
-        if let Some(keeper) = &mut keeper {
-            observers.push(keeper);
-        }
-        if let Some(watch) = watch {
-            observers.push(watch);
-        }
-        let (l, f) = if settings.solver.iterates() {
-            let (state, position) = (beginning.state, beginning.position);
-            threads()?.install(|| {
-                let monitor = watching.monitor.handle();
-                guarded(device, || {
-                    iterate::iterate(
-                        settings,
-                        counts,
-                        (device, placement),
-                        state,
-                        position,
-                        &mut observers,
-                        &monitor,
-                    )
-                })
-            })?
-        } else {
-            self.run(
-                counts,
-                (device, placement),
-                beginning.state,
-                beginning.position,
-                &mut observers,
-                &watching.monitor.handle(),
-            )?
-        };
-        drop(memory);
-        let profile = Profile::new(watching.monitor.log(), watching.ram, watching.vram);
-        Ok(Fit::new(
-            settings.clone(),
-            l,
-            f,
-            self.terms.clone(),
-            recorder.epochs,
-            device.to_string(),
-            Some(profile),
-        ))
-    }
-
-    /// Everything that can be refused without a look at the counts themselves.
-    pub(crate) fn check(&self, counts: &Counts) -> Result<Resolved> {
-        self.settings.check()?;
-        let (documents, terms) = counts.shape();
-        let k = self.settings.topics;
-        if k > documents || k > terms {
-            return Err(Error::setting(format!(
-                "{k} topics are more than the counts hold ({documents} documents x {terms} terms)"
-            ))
-            .fix("use fewer topics: at most as many as documents and as terms"));
-        }
-        if i32::try_from(documents).is_err() {
-            return Err(Error::setting(format!("{documents} documents in one fit"))
-                .fix("fit at most 2,147,483,647 documents at once"));
-        }
-        if let Some(names) = &self.terms
-            && names.len() != terms
-        {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("{} term names for {terms} terms", names.len()),
-            )
-            .fix("pass one name for every column of the counts, in their order"));
-        }
-        let device = self.settings.place()?;
-        let on_cards = [Optimizer::AdamW, Optimizer::RowwiseAdamW];
-        let steps = !self.settings.solver.iterates();
-        if steps && device != Resolved::Cpu && !on_cards.contains(&self.settings.optimizer) {
-            return Err(Error::setting(format!(
-                "{} on {device}: only AdamW moves F there",
-                self.settings.optimizer
-            ))
-            .fix("use Optimizer::RowwiseAdamW or Optimizer::AdamW, or Device::Cpu"));
-        }
-        Ok(device)
-    }
-
-    /// Reads and checks all counts, unless that has been done.
-    pub(crate) fn check_counts(&self, counts: &Counts, streamed: bool) -> Result<()> {
-        if counts.summary_by(streamed)?.total() == 0.0 {
-            return Err(Error::new(ErrorKind::Value, "all counts are zero")
-                .fix("check that the file holds counts of terms in documents"));
-        }
-        Ok(())
-    }
-
-    fn run(
-        &self,
-        counts: &Counts,
-        (device, placement): (Resolved, Placement),
-        state: State,
-        position: Position,
-        observers: &mut [&mut dyn Observer],
-        monitor: &Handle,
-    ) -> Result<(Matrix, Matrix)> {
-        let settings = &self.settings;
-        let mut source = self.source(settings, counts)?;
-        let train = |step: &mut dyn Step| {
-            let device = device.to_string();
-            let source_now = &mut *source;
-            train::train(
-                settings, counts, device, step, position, source_now, observers,
-            )?;
-            // A stream's buffers go before L and F come.
-            drop(source);
-            let topics = step.topics();
-            monitor.look();
-            topics
-        };
-        match device {
-            Resolved::Cpu => {
-                threads()?.install(|| train(&mut FusedStep::new(settings, placement, state)?))
-            }
-            Resolved::Cuda(card) => guarded(device, || {
-                let card = CudaDevice::new(card);
-                if placement.l_on_host {
-                    let mut step = HostedStep::<Cuda>::new(settings, placement, state, card)?;
-                    if placement.resident {
-                        step.hold(counts)?;
-                    }
-                    // Rows catch up and move here, by the thread that leads the fit: all calls to the card are its own.
-                    return train(&mut step);
-                }
-                let mut step =
-                    TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, card);
-                if placement.resident {
-                    step.hold(counts)?;
-                }
-                train(&mut step)
-            }),
-        }
-    }
-
-    /// Shows the settings below a cell.
-    pub fn evcxr_display(&self) {
-        settings_card(
-            &format!("Topic model, k = {}", self.settings.topics),
-            &self.settings,
-        )
-        .show();
-    }
-}
-
-/// The threads of one fit. The loop runs inside the threads that share its work: none of them has to be woken at every
-/// step. They belong to this fit alone, so that fits side by side do not wait for each other.
-fn threads() -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(rayon::current_num_threads())
-        .build()
-        .map_err(|error| {
-            Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
-                .fix("free some memory, or raise the limit of threads of this process")
-                .because(error)
-        })
-}
-
-/// A card with the settings of a model or a fit.
-pub(crate) fn settings_card(title: &str, settings: &Settings) -> Card {
-    if settings.solver.iterates() {
-        return Card::new(title)
-            .row("solver", settings.solver.to_string())
-            .row("iterations", format!("at most {}", settings.epochs))
-            .row("tolerance", format!("{:e}", settings.tolerance))
-            .row("seed", settings.seed.to_string());
-    }
-    let card = Card::new(title)
-        .row("epochs", settings.epochs.to_string())
-        .row("batch size", format!("{} documents", settings.batch_size))
-        .row(
-            "learning rate",
-            format!(
-                "{} to {}, restart every {} epochs{}",
-                settings.max_lr,
-                settings.base_lr,
-                settings.t_0,
-                match settings.t_mult {
-                    1 => String::new(),
-                    factor => format!(", then {factor} times longer each"),
-                }
-            ),
-        )
-        .row("optimizer", settings.optimizer.to_string())
-        .row("the table behind L", settings.table_place.to_string())
-        .row("weight decay", settings.weight_decay.to_string())
-        .row("seed", settings.seed.to_string());
-    match settings.precision {
-        Precision::F32 => card,
-        other => card.row("tables on a card", other.to_string()),
-    }
-}
-
-/// Does something on a device.
-fn guarded<T>(device: Resolved, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    match device {
-        Resolved::Cpu => work(),
-        Resolved::Cuda(card) => card::on_card(card, work),
     }
 }

@@ -1,161 +1,283 @@
-//! A fit that goes on where another process left it.
+//! A fit that another process began.
 
 use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::{self, Earlier, Fingerprint, previous};
-use super::progress::epochs_done;
-use super::{Beginning, Settings, TopicModel, Training, settings_card};
-use crate::budget::Budget;
+use crate::config::{Budget, Device, Recipe, Settings};
 use crate::counts::Counts;
-use crate::device::Device;
-use crate::display::count;
+use crate::data::Terms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::plan::Plan;
-use crate::terms::Terms;
+use crate::training::{
+    ExistingFile, Fingerprint, ResumeState, Training, checkpoint, epochs_done, previous,
+};
 
-/// An interrupted fit, read from its file: [`fit`](Self::fit) goes on with it.
+/// An interrupted fit, read from its checkpoint: [`fit`](Self::fit) continues it.
 ///
-/// What made the fit what it is (topics, seed, learning rates, batches, term names) is fixed; how long and where it goes on can
-/// be changed.
+/// What determines the result (topics, seed, learning rates, batches, term names) is fixed; how many epochs there are in
+/// all, the device and the budget can be changed. [`fit`](Self::fit) and [`spawn`](Self::spawn) consume the checkpoint: its
+/// tables become those of the fit, instead of being copied.
 ///
-/// ```no_run
-/// use topicbook::{Counts, TopicModel};
-/// let counts = Counts::open("X.npy")?;
-/// let fit = TopicModel::resume("fit.checkpoint")?.fit(&counts)?;
+/// ```
+/// use topicbook::{Checkpoint, Synthetic, TopicModel};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # std::env::set_current_dir(&folder).unwrap();
+/// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+/// let model = TopicModel::new(3).epochs(10).checkpoint("fit.ckpt").quiet();
+/// let training = model.spawn(&counts)?;
+/// training.stop(); // or the process ends
+/// training.join()?;
+/// let fit = Checkpoint::open("fit.ckpt")?.quiet().fit(&counts)?;
+/// assert_eq!(fit.epochs().len(), 10);
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Debug, Clone)]
+#[must_use = "a checkpoint does nothing before `fit` or `spawn` is called"]
 pub struct Checkpoint {
-    model: TopicModel,
-    beginning: Beginning,
-    counts: Fingerprint,
+    pub(crate) recipe: Recipe,
+    pub(crate) start: ResumeState,
+    pub(crate) counts: Fingerprint,
     /// The device it was trained on.
-    device: String,
+    pub(crate) device: String,
     /// The file that was read.
-    file: PathBuf,
-    /// Why it is not the newest.
-    note: Option<String>,
+    pub(crate) file: PathBuf,
 }
 
-impl TopicModel {
-    /// Takes up a fit from the checkpoints that [`checkpoint`](Self::checkpoint) had it write; it goes on writing them
-    /// there.
+impl Checkpoint {
+    /// Reads the checkpoint that [`TopicModel::checkpoint`](crate::TopicModel::checkpoint) had a fit write; the continued
+    /// fit goes on writing there. A file that is damaged or missing is replaced by the one before it (`path` with
+    /// `.previous` after it), which [`note`](Self::note) and the first progress line say.
     ///
-    /// On the CPU the result is the same as that of an uninterrupted fit, bit for bit. A file that is damaged or
-    /// missing is replaced by the one before it (`path` with `.previous` after it), which is said in one line.
+    /// Gradient steps on the CPU continue bit for bit: the result is that of an uninterrupted fit. The other solvers start
+    /// again from the L and F of the checkpoint. Expectation-maximisation then follows the same path to rounding;
+    /// coordinate descent begins its extrapolation anew, and [`Solver::auto`](crate::Solver::auto) its search, so that
+    /// their results differ a little from those of an uninterrupted fit, and are as good.
+    ///
+    /// ```
+    /// use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let model = TopicModel::new(3).seed(1).quiet();
+    /// model.clone().epochs(5).checkpoint("fit.ckpt").fit(&counts)?;
+    /// let resumed = Checkpoint::open("fit.ckpt")?.epochs(10).quiet().fit(&counts)?;
+    /// assert!(resumed.l() == model.epochs(10).fit(&counts)?.l());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When neither file can be read.
-    pub fn resume(path: impl AsRef<Path>) -> Result<Checkpoint> {
+    /// When neither the file nor the one before it can be read, or is a checkpoint whose tables, settings and history
+    /// belong together.
+    ///
+    /// # Cost
+    /// Reads 12 bytes x k x (documents + terms) into memory: L, F and their optimizer state.
+    #[doc(alias = "resume")]
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        match read(path, path, Earlier::Ours) {
+        match Self::read(path, path, ExistingFile::Own) {
             Ok(checkpoint) => Ok(checkpoint),
-            Err(error) => match read(path, &previous(path), Earlier::Damaged) {
+            Err(error) => match Self::read(path, &previous(path), ExistingFile::Previous) {
                 Ok(mut checkpoint) => {
-                    let note = format!(
+                    checkpoint.start.note = Some(format!(
                         "The newest checkpoint is lost ({}); the one before it is used, after {} epochs.",
                         error.headline(),
                         checkpoint.done()
-                    );
-                    println!("{note}");
-                    checkpoint.note = Some(note);
+                    ));
                     Ok(checkpoint)
                 }
                 Err(_) => Err(error),
             },
         }
     }
-}
 
-fn read(path: &Path, file: &Path, earlier: Earlier) -> Result<Checkpoint> {
-    let (notes, state) = checkpoint::read(file)?;
-    Ok(Checkpoint {
-        model: TopicModel {
-            settings: notes.settings,
-            terms: notes.terms.map(Terms::new).transpose()?,
-            quiet: false,
-            checkpoint: Some(path.to_path_buf()),
-            budget: Budget::new(),
-        },
-        beginning: Beginning {
-            state,
-            position: notes.position,
-            history: notes.history,
-            earlier,
-        },
-        counts: notes.counts,
-        device: notes.device,
-        file: file.to_path_buf(),
-        note: None,
-    })
-}
+    fn read(path: &Path, file: &Path, existing: ExistingFile) -> Result<Self> {
+        let (metadata, state) = checkpoint::read(file)?;
+        let mut recipe = Recipe::from_settings(metadata.settings);
+        recipe.terms = metadata.terms.map(Terms::new).transpose()?;
+        recipe.checkpoint = Some(path.to_path_buf());
+        Ok(Self {
+            recipe,
+            start: ResumeState {
+                state,
+                position: metadata.position,
+                history: metadata.history,
+                existing,
+                note: None,
+            },
+            counts: metadata.counts,
+            device: metadata.device,
+            file: file.to_path_buf(),
+        })
+    }
 
-impl Checkpoint {
-    /// Passes over the documents in all, with those already done: more of them to train a finished fit further.
+    /// Why this is not the newest checkpoint, where it is not.
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// assert_eq!(Checkpoint::open("fit.ckpt")?.note(), None);
+    /// # std::fs::copy("fit.ckpt", "fit.ckpt.previous").unwrap();
+    /// std::fs::write("fit.ckpt", "damaged").unwrap();
+    /// assert!(Checkpoint::open("fit.ckpt")?.note().is_some_and(|note| note.contains("the one before")));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn note(&self) -> Option<&str> {
+        self.start.note.as_deref()
+    }
+
+    /// Passes over the documents in all, those already done included; those of the interrupted fit by default, at least
+    /// those done. More of them train a finished fit further.
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// let longer = Checkpoint::open("fit.ckpt")?.epochs(5).quiet().fit(&counts)?;
+    /// assert_eq!(longer.epochs().len(), 5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn epochs(mut self, epochs: usize) -> Self {
-        self.model = self.model.epochs(epochs);
+        self.recipe.settings.epochs = epochs;
         self
     }
 
-    /// Where to go on; where the fit began if not set.
+    /// The device to continue on; the fit's own by default.
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// use topicbook::Device;
+    /// let checkpoint = Checkpoint::open("fit.ckpt")?.device(Device::Cpu);
+    /// assert_eq!(checkpoint.settings().device, Device::Cpu);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn device(mut self, device: Device) -> Self {
-        self.model = self.model.device(device);
+        self.recipe.settings.device = device;
         self
     }
 
-    /// How much memory may be taken; what is free less a margin if not set (see [`Budget`]).
+    /// How much memory may be used, in bytes; what is free less a margin by default (see [`Budget`]).
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// use topicbook::{Budget, ErrorKind};
+    /// let small = Checkpoint::open("fit.ckpt")?.budget(Budget::new().ram("100 kB")?);
+    /// assert_eq!(small.fit(&counts).unwrap_err().kind(), ErrorKind::Space);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn budget(mut self, budget: Budget) -> Self {
-        self.model = self.model.budget(budget);
+        self.recipe.budget = budget;
         self
     }
 
-    /// No progress lines.
+    /// Prints no progress lines; by default they are printed where [`show_progress`](crate::show_progress) is on.
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// let fit = Checkpoint::open("fit.ckpt")?.epochs(4).quiet().fit(&counts)?;
+    /// assert_eq!(fit.epochs().len(), 4);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn quiet(mut self) -> Self {
-        self.model = self.model.quiet();
+        self.recipe.quiet = true;
         self
     }
 
     /// The settings as they stand.
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// assert_eq!(Checkpoint::open("fit.ckpt")?.settings().seed, 7);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn settings(&self) -> Settings {
-        self.model.settings()
+        self.recipe.settings.clone()
     }
 
-    /// Goes on to the end of the fit, with the counts it began with. A fit that had come to its end is given back as it
-    /// is.
+    /// Continues to the end of the fit, with the counts it began with. A fit that was finished is given back as it is.
     ///
-    /// Memory and time are those of [`TopicModel::fit`].
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// let fit = Checkpoint::open("fit.ckpt")?.epochs(4).quiet().fit(&counts)?;
+    /// assert_eq!(fit.l().shape(), (60, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When these are not the counts the fit began with, or are changed, when fewer epochs are asked for than are done,
-    /// and whatever [`TopicModel::fit`] refuses.
+    /// When these are not the counts the fit began with, when fewer epochs are asked for than are done, and whatever
+    /// [`TopicModel::fit`](crate::TopicModel::fit) refuses.
+    ///
+    /// # Cost
+    /// Memory and time of an epoch are those of [`TopicModel::fit`](crate::TopicModel::fit).
     pub fn fit(self, counts: impl Borrow<Counts>) -> Result<Fit> {
-        let plan = self.plan(counts)?;
-        let monitor = plan.ready()?;
-        plan.run(self.beginning, monitor, None)
+        let plan = self.plan(counts.borrow())?;
+        let monitor = plan.prepare()?;
+        plan.run(self.start, monitor, None)
     }
 
-    /// The same in the background, like [`TopicModel::spawn`].
+    /// Does the same in the background, like [`TopicModel::spawn`](crate::TopicModel::spawn).
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// let training = Checkpoint::open("fit.ckpt")?.epochs(4).spawn(&counts)?;
+    /// assert_eq!(training.join()?.epochs().len(), 4);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn spawn(self, counts: impl Borrow<Counts>) -> Result<Training> {
-        let plan = self.plan(counts)?;
-        let monitor = plan.ready()?;
-        plan.run_behind(self.beginning, monitor)
+        let plan = self.plan(counts.borrow())?;
+        let monitor = plan.prepare()?;
+        plan.run_in_background(self.start, monitor)
     }
 
-    fn plan(&self, counts: impl Borrow<Counts>) -> Result<Plan> {
-        self.check(counts.borrow())?;
-        self.model.plan_from(counts.borrow(), true)
+    /// Finished epochs; a part of the next may be done as well.
+    ///
+    /// ```
+    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// assert_eq!(Checkpoint::open("fit.ckpt")?.epochs_done(), 2);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn epochs_done(&self) -> usize {
+        self.start.position.epoch
     }
 
-    fn check(&self, counts: &Counts) -> Result<()> {
-        let (asked, done) = (
-            self.model.settings.epochs as f64,
-            self.beginning.position.epoch as f64,
-        );
+    fn plan(&self, counts: &Counts) -> Result<Plan> {
+        let (asked, done) = (self.recipe.settings.epochs, self.epochs_done());
         if asked < done {
             return Err(Error::new(
                 ErrorKind::Setting,
@@ -163,53 +285,14 @@ impl Checkpoint {
             )
             .fix("ask for more epochs in all than are done"));
         }
-        self.counts.check(counts)
+        self.counts.check(counts)?;
+        Plan::new(&self.recipe, counts, true)
     }
 
-    /// Epochs finished; a part of the next may be done as well.
-    pub fn epochs_done(&self) -> usize {
-        self.beginning.position.epoch
-    }
-
-    fn done(&self) -> String {
-        let batches = self
-            .counts
-            .documents
-            .div_ceil(self.model.settings.batch_size);
-        epochs_done(self.beginning.position.done(batches))
-    }
-
-    /// Shows how far the fit has come, and its settings, below a cell.
-    pub fn evcxr_display(&self) {
-        let settings = &self.model.settings;
-        let mut card = settings_card(
-            &format!(
-                "Checkpoint: {} of {} epochs done",
-                self.done(),
-                settings.epochs
-            ),
-            settings,
-        )
-        .row(
-            "counts",
-            format!(
-                "{} documents x {} terms",
-                count(self.counts.documents as u64),
-                count(self.counts.terms as u64)
-            ),
-        )
-        .row("topics", settings.topics.to_string())
-        .row("trained on", self.device.clone())
-        .row("file", self.file.display().to_string());
-        if let Some(last) = self.beginning.history.last() {
-            card = card.row(
-                "log-likelihood",
-                format!("{:.5} nats a token", last.log_likelihood_per_token),
-            );
-        }
-        if let Some(note) = &self.note {
-            card = card.note(note);
-        }
-        card.show();
+    /// Epochs done, with the part of the one at hand.
+    pub(crate) fn done(&self) -> String {
+        let batch_size = self.recipe.settings.batch_size();
+        let batches = self.counts.documents.div_ceil(batch_size);
+        epochs_done(self.start.position.done(batches))
     }
 }

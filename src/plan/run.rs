@@ -1,92 +1,119 @@
-//! A plan carried out.
+//! Runs the fit of a plan.
 
-use super::Plan;
-use crate::display::bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::memory::{Monitor, free_memory, phase, release_freed};
-use crate::model::{Beginning, Observer, Training, Watching};
+use crate::system::memory::{Monitor, free_memory, phase, release_freed};
+use crate::text::bytes;
+use crate::training::{FitMonitor, Observer, ResumeState, Training, check_checkpoint_path, train};
+
+use super::Plan;
 
 impl Plan {
-    /// Fits the model as planned.
+    /// Fits the model as planned. A plan can be carried out more than once.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let plan = TopicModel::new(3).epochs(5).quiet().plan(&counts)?;
+    /// assert_eq!(plan.fit()?.l().shape(), (60, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When the counts hold something that is not a count, the memory that was free when the plan was made is not any
-    /// more, or the device fails.
+    /// When the counts contain an invalid value, when memory that was free when the plan was made is no longer free,
+    /// when checkpoints cannot be written where the model says, or when the device fails.
     pub fn fit(&self) -> Result<Fit> {
-        let monitor = self.ready()?;
-        self.run(self.beginning()?, monitor, None)
+        let monitor = self.prepare()?;
+        self.run(self.start()?, monitor, None)
     }
 
-    /// The same on a thread of its own, as [`TopicModel::spawn`](crate::TopicModel::spawn).
+    /// Fits the model in the background, like [`TopicModel::spawn`](crate::TopicModel::spawn).
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(5).plan(&counts)?.spawn()?;
+    /// assert_eq!(training.join()?.epochs().len(), 5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`fit`](Self::fit), and likewise before training starts.
+    /// Those of [`fit`](Self::fit) that occur before training starts; [`Training::join`] returns the others.
     pub fn spawn(&self) -> Result<Training> {
-        let monitor = self.ready()?;
-        self.run_behind(self.beginning()?, monitor)
+        let monitor = self.prepare()?;
+        self.run_in_background(self.start()?, monitor)
     }
 
-    /// Checks what a plan only assumes: that its memory is still free, and that the counts are counts.
-    pub(crate) fn ready(&self) -> Result<Monitor> {
-        let (needed, free) = (self.ram.predicted.saturating_sub(self.taken), free_memory());
+    /// Checks that the planned memory is still free and that the counts are valid; returns a running memory monitor.
+    pub(crate) fn prepare(&self) -> Result<Monitor> {
+        let (needed, free) = (
+            self.ram.predicted.saturating_sub(self.baseline),
+            free_memory(),
+        );
         if needed > free {
             return Err(Error::new(
                 ErrorKind::Space,
                 format!(
-                    "the plan takes {} of memory, and {} are free now",
+                    "the plan needs {} of memory, but only {} are free now",
                     bytes(needed),
                     bytes(free)
                 ),
             )
-            .fix("end what has taken memory since, or plan again with a smaller budget"));
+            .fix("end other processes, or plan again with a smaller budget"));
         }
         let monitor = Monitor::start();
         let checking = monitor.handle().phase("check");
-        let streamed = self.model.settings().reading.shuffle().is_some();
-        self.model.check_counts(&self.counts, streamed)?;
+        let streamed = self.recipe.settings.reading.shuffle().is_some();
+        self.recipe.check_counts(&self.counts, streamed)?;
         drop(checking);
         release_freed();
         Ok(monitor)
     }
 
-    fn beginning(&self) -> Result<Beginning> {
-        self.model.check_checkpoint()?;
-        self.model.beginning(&self.counts)
+    fn start(&self) -> Result<ResumeState> {
+        if let Some(path) = &self.recipe.checkpoint {
+            check_checkpoint_path(path)?;
+        }
+        ResumeState::new(&self.recipe.settings, &self.counts)
     }
 
     pub(crate) fn run(
         &self,
-        beginning: Beginning,
+        start: ResumeState,
         monitor: Monitor,
-        watch: Option<&mut dyn Observer>,
+        observer: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
         let _fitting = phase("fit");
-        let watching = Watching {
+        let fit_monitor = FitMonitor {
             monitor,
             ram: self.ram,
-            vram: self.vram.map(|vram| vram.goal),
+            vram: self.vram.map(|vram| vram.limit),
         };
-        let fit = self.model.train(
+        let fit = train(
+            &self.recipe,
             &self.counts,
             self.device,
             self.placement,
-            beginning,
-            watching,
-            watch,
+            start,
+            fit_monitor,
+            observer,
         );
         fit.map_err(|error| match (error.kind(), self.vram) {
-            // Its memory may be what it is about.
-            (ErrorKind::Device, Some(vram)) if !vram.simulated => error.at(self.card_table()),
+            // The error may be caused by exhausted VRAM: add the planned items.
+            (ErrorKind::Device, Some(vram)) if !vram.simulated => error.at(self.vram_table()),
             _ => error,
         })
     }
 
-    pub(crate) fn run_behind(&self, beginning: Beginning, monitor: Monitor) -> Result<Training> {
+    pub(crate) fn run_in_background(
+        &self,
+        start: ResumeState,
+        monitor: Monitor,
+    ) -> Result<Training> {
         let mut plan = self.clone();
-        plan.model = plan.model.quiet();
-        Training::start(beginning.history.clone(), move |watch| {
-            plan.run(beginning, monitor, Some(watch))
+        plan.recipe.quiet = true;
+        Training::start(start.history.clone(), move |observer| {
+            plan.run(start, monitor, Some(observer))
         })
     }
 }

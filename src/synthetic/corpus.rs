@@ -1,19 +1,30 @@
-//! Synthetic counts together with the truth they were drawn from.
+//! Synthetic counts with the true L and F they were drawn from.
 
-use super::Synthetic;
+#[cfg(feature = "charts")]
 use crate::charts::Chart;
 use crate::counts::Counts;
-use crate::display::{Card, bytes, count, percent};
-use crate::error::Result;
-use crate::matrix::Matrix;
+use crate::data::Matrix;
 
-/// Counts and the true L and F they were drawn from.
+use super::Synthetic;
+
+/// Counts and the true L and F they were drawn from. Made by [`Synthetic`]; cheap to clone.
+///
+/// ```
+/// use topicbook::{Synthetic, TopicModel};
+/// let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?;
+/// let fit = TopicModel::new(3).epochs(50).quiet().fit(corpus.counts())?.align_to(corpus.true_f())?;
+/// // The total variation between the learned and the true proportions of document 0:
+/// let (learned, truth) = (fit.l(), corpus.true_l());
+/// let pairs = learned.row(0).iter().zip(truth.row(0));
+/// assert!(0.5 * pairs.map(|(a, b)| (a - b).abs()).sum::<f32>() < 0.3);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Corpus {
-    recipe: Synthetic,
-    counts: Counts,
-    true_l: Matrix,
-    true_f: Matrix,
+    pub(crate) recipe: Synthetic,
+    pub(crate) counts: Counts,
+    pub(crate) true_l: Matrix,
+    pub(crate) true_f: Matrix,
 }
 
 impl Corpus {
@@ -27,59 +38,51 @@ impl Corpus {
     }
 
     /// The counts: documents x terms. A handle, not a copy.
+    ///
+    /// ```
+    /// let corpus = topicbook::Synthetic::new(50, 20, 3).generate()?;
+    /// assert_eq!(corpus.counts().shape(), (50, 20));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn counts(&self) -> Counts {
         self.counts.clone()
     }
 
-    /// The true L: documents x topics, rows summing to one.
+    /// The true L: documents x topics, rows summing to one. A handle, not a copy.
+    ///
+    /// ```
+    /// let corpus = topicbook::Synthetic::new(50, 20, 3).generate()?;
+    /// assert_eq!(corpus.true_l().shape(), (50, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "theta")]
+    #[doc(alias = "loadings")]
     pub fn true_l(&self) -> Matrix {
         self.true_l.clone()
     }
 
-    /// The true F: topics x terms, rows summing to one.
+    /// The true F: topics x terms, rows summing to one. A handle, not a copy.
+    ///
+    /// ```
+    /// let corpus = topicbook::Synthetic::new(50, 20, 3).generate()?;
+    /// assert_eq!(corpus.true_f().shape(), (3, 20));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "phi")]
+    #[doc(alias = "components_")]
     pub fn true_f(&self) -> Matrix {
         self.true_f.clone()
     }
 
-    /// The structure plot of the true L.
+    /// The structure plot of the true L; see [`Chart::structure`].
+    ///
+    /// ```
+    /// let corpus = topicbook::Synthetic::new(50, 20, 3).generate()?;
+    /// assert!(corpus.plot_structure().to_png()?.starts_with(b"\x89PNG"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[cfg(feature = "charts")]
     pub fn plot_structure(&self) -> Chart {
         Chart::structure(&self.true_l)
-    }
-
-    /// Shows the corpus as a card with a histogram of the documents' lengths. Reads all counts once.
-    pub fn evcxr_display(&self) {
-        match self.card() {
-            Ok(card) => card.show(),
-            Err(error) => println!("{error}"),
-        }
-    }
-
-    fn card(&self) -> Result<Card> {
-        let (documents, terms) = self.counts.shape();
-        let summary = self.counts.summary()?;
-        Ok(Card::new(format!(
-            "Synthetic corpus: {} documents x {} terms",
-            count(documents as u64),
-            count(terms as u64)
-        ))
-        .row("topics", self.true_f.rows().to_string())
-        .row("total count", count(summary.total() as u64))
-        .row("nonzero", percent(summary.density()))
-        .row(
-            "in memory",
-            format!(
-                "{} as {} {}",
-                bytes(self.counts.bytes_stored()),
-                self.counts.layout(),
-                self.counts.dtype()
-            ),
-        )
-        .row("as dense f32", bytes(self.counts.bytes_dense_f32()))
-        .row("seed", self.recipe.seed.to_string())
-        .picture(Chart::histogram(
-            summary.document_lengths(),
-            "tokens",
-            "documents",
-        )))
     }
 }

@@ -1,4 +1,4 @@
-//! Counts with a known truth: documents drawn from the model itself.
+//! Synthetic counts, drawn from a topic model with known L and F.
 
 mod corpus;
 mod poisson;
@@ -9,24 +9,24 @@ use rayon::prelude::*;
 
 pub use corpus::Corpus;
 
+use crate::counts::rows::append_nonzeros;
 use crate::counts::{CountValue, Counts, Dtype};
-use crate::display::{Card, count, counted};
+use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
-use crate::matrix::Matrix;
-use crate::memory::phase;
-use crate::progress::{Progress, Throughput};
-use crate::random::{Purpose, stream};
+use crate::system::memory::phase;
+use crate::system::{Progress, Purpose, Throughput, stream};
+use crate::text::counted;
 
-/// Documents drawn together by one thread.
+/// Documents that one thread draws together.
 const BLOCK: usize = 8;
-/// Terms drawn at once for all of them; a multiple of 64.
-const PIECE: usize = 512;
+/// Terms that are drawn at once for the documents of a block; a multiple of 64.
+const TERMS_AT_ONCE: usize = 512;
 
 /// A recipe for synthetic counts of `n` documents, `m` terms and `k` topics.
 ///
-/// The law is tinytopics' `generate_synthetic_data`: rows of the true L and of the true F are Dirichlet(1), the length
-/// of a document is Poisson(`avg_doc_length`), and its counts are multinomial over its row of L F. Reproducible from
-/// the seed, whatever the number of threads and the processor.
+/// The distribution is that of `generate_synthetic_data` in tinytopics: rows of the true L and of the true F are
+/// Dirichlet(1), the length of a document is Poisson(`avg_doc_length`), and its counts are multinomial over its row of
+/// L F. The result depends only on the sizes and the seed, not on the number of threads or the processor.
 ///
 /// ```
 /// use topicbook::Synthetic;
@@ -35,16 +35,26 @@ const PIECE: usize = 512;
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[must_use = "nothing is drawn before `generate` or `write_npy` is called"]
+#[doc(alias = "generate_synthetic_data")]
 pub struct Synthetic {
-    documents: usize,
-    terms: usize,
-    topics: usize,
-    avg_doc_length: usize,
-    seed: u64,
+    pub(crate) documents: usize,
+    pub(crate) terms: usize,
+    pub(crate) topics: usize,
+    pub(crate) avg_doc_length: usize,
+    pub(crate) seed: u64,
 }
 
 impl Synthetic {
-    /// `n` documents over `m` terms from `k` topics; 1,000 tokens a document on average, seed 0.
+    /// `n` documents of `m` terms from `k` topics, each at least 1, with 1,000 tokens per document on average; seed 0.
+    ///
+    /// ```
+    /// use topicbook::Synthetic;
+    /// let corpus = Synthetic::new(50, 20, 3).generate()?;
+    /// assert_eq!(corpus.counts().shape(), (50, 20));
+    /// assert_eq!(corpus.true_f().shape(), (3, 20));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn new(n: usize, m: usize, k: usize) -> Self {
         Self {
             documents: n,
@@ -55,36 +65,52 @@ impl Synthetic {
         }
     }
 
-    /// The mean of the documents' lengths, in tokens.
+    /// Sets the mean document length, in tokens; 1,000 by default, at least 1.
+    ///
+    /// ```
+    /// use topicbook::Synthetic;
+    /// let summary = Synthetic::new(50, 20, 3).avg_doc_length(200).generate()?.counts().summary()?;
+    /// let mean = summary.total() / 50.0;
+    /// assert!((190.0..210.0).contains(&mean), "{mean}");
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn avg_doc_length(mut self, tokens: usize) -> Self {
         self.avg_doc_length = tokens;
         self
     }
 
-    /// The seed; the same seed gives the same corpus.
+    /// Sets the seed; 0 by default, any `u64`. The same seed gives the same corpus.
+    ///
+    /// ```
+    /// use topicbook::Synthetic;
+    /// let f = |seed| Synthetic::new(50, 20, 3).seed(seed).generate().map(|corpus| corpus.true_f());
+    /// assert!(f(1)? == f(1)? && f(1)? != f(2)?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "random_state")]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Shows the recipe below a cell.
-    pub fn evcxr_display(&self) {
-        Card::new("Recipe for synthetic counts")
-            .row("documents", count(self.documents as u64))
-            .row("terms", count(self.terms as u64))
-            .row("topics", count(self.topics as u64))
-            .row("mean length", counted(self.avg_doc_length, "token"))
-            .row("seed", self.seed.to_string())
-            .show();
-    }
-
-    /// Draws the corpus into memory, as dense counts of the narrowest type that holds them or as CSR, whichever is smaller.
+    /// Draws the corpus into memory, as dense counts of the narrowest dtype that fits them or as CSR, whichever is
+    /// smaller.
     ///
-    /// Costs O(n m k) multiplications and n m Poisson draws, on all cores. Prints progress when it takes longer than two
-    /// seconds, unless [`show_progress`](crate::show_progress) was told not to.
+    /// ```
+    /// use topicbook::{Dtype, Synthetic};
+    /// let corpus = Synthetic::new(50, 20, 3).avg_doc_length(200).seed(1).generate()?;
+    /// assert_eq!(corpus.counts().dtype(), Dtype::U8);
+    /// assert!((corpus.true_l().row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When a size is zero, or the counts do not fit into the memory that is free.
+    /// If a size or the mean length is zero, there are more than 4,294,967,295 terms, or the counts do not fit into the
+    /// free memory.
+    ///
+    /// # Cost
+    /// O(n m k) multiplications and n m Poisson draws, on all cores. Prints progress if it takes longer than two
+    /// seconds, unless [`show_progress`](crate::show_progress) is off.
     pub fn generate(&self) -> Result<Corpus> {
         self.check()?;
         let _phase = phase("generate");
@@ -93,11 +119,11 @@ impl Synthetic {
         truth.into_corpus(self, counts)
     }
 
-    /// The progress of drawing, and where to.
-    fn progress(&self, to: &str) -> Progress {
+    /// Progress of drawing. `target` is appended to its title.
+    fn progress(&self, target: &str) -> Progress {
         Progress::new(
             format!(
-                "drawing {} x {} counts{to}",
+                "drawing {} x {} counts{target}",
                 counted(self.documents, "document"),
                 counted(self.terms, "term")
             ),
@@ -121,7 +147,7 @@ impl Synthetic {
         }
         if u32::try_from(self.terms).is_err() || self.documents.checked_mul(self.terms).is_none() {
             return Err(Error::setting(format!(
-                "{} x {} counts are more than a machine can address",
+                "{} x {} counts are too many to address in memory",
                 self.documents, self.terms
             ))
             .fix("ask for fewer documents or terms (at most 4,294,967,295 terms)"));
@@ -130,9 +156,11 @@ impl Synthetic {
     }
 }
 
-/// The true L and F, in the precision the counts are drawn with.
+/// The true L and F, in the precision in which the counts are drawn.
 struct Truth {
+    /// Documents x topics.
     l: Vec<f64>,
+    /// Topics x terms.
     f: Vec<f64>,
     topics: usize,
     terms: usize,
@@ -148,7 +176,7 @@ impl Truth {
         }
     }
 
-    /// The expected tokens of each topic in a document.
+    /// The expected number of tokens of each topic in a document.
     fn weights(&self, recipe: &Synthetic, document: usize) -> Vec<f64> {
         self.l[document * self.topics..(document + 1) * self.topics]
             .iter()
@@ -156,8 +184,8 @@ impl Truth {
             .collect()
     }
 
-    /// Draws the documents from `first` on, as many as `rows` holds: the terms in pieces, so that the probabilities of
-    /// a piece stay in the cache for all of these documents.
+    /// Draws consecutive documents from `first` on and fills `rows` with their counts. Terms are drawn in chunks, so
+    /// that the probabilities of a chunk stay in the cache for all of these documents.
     fn draw_documents(&self, recipe: &Synthetic, first: usize, rows: &mut [u32]) {
         let mut documents: Vec<_> = rows
             .chunks_mut(self.terms)
@@ -168,8 +196,8 @@ impl Truth {
                 (self.weights(recipe, document), rng, row)
             })
             .collect();
-        for start in (0..self.terms).step_by(PIECE) {
-            let end = self.terms.min(start + PIECE);
+        for start in (0..self.terms).step_by(TERMS_AT_ONCE) {
+            let end = self.terms.min(start + TERMS_AT_ONCE);
             for (weights, rng, row) in &mut documents {
                 poisson::draw_terms(
                     weights,
@@ -185,7 +213,7 @@ impl Truth {
 
     fn draw_counts(&self, recipe: &Synthetic) -> Result<Counts> {
         let dtype = self.dtype(recipe);
-        // A stored nonzero takes four bytes of column and four of value.
+        // A nonzero count in CSR has a column of four bytes and a value of four.
         if 8.0 * self.density(recipe) < dtype.bytes() as f64 {
             return self.draw_csr(recipe);
         }
@@ -196,12 +224,12 @@ impl Truth {
         };
         match counts {
             Some(counts) => Ok(counts),
-            // A count beyond the expected range: the same seed draws the same counts again, into the widest type.
+            // A count exceeds the expected range. The same seed draws the same counts again, into the widest dtype.
             None => self.draw_dense::<u32>(recipe)?.ok_or_else(too_large),
         }
     }
 
-    /// The narrowest dtype that will hold the counts: twelve standard deviations above the largest mean.
+    /// The narrowest dtype that fits the largest mean count plus twelve standard deviations.
     fn dtype(&self, recipe: &Synthetic) -> Dtype {
         let largest_mean =
             recipe.avg_doc_length as f64 * self.f.iter().copied().fold(0.0, f64::max);
@@ -212,7 +240,7 @@ impl Truth {
         }
     }
 
-    /// The expected share of nonzero counts, judged by a few documents.
+    /// The expected fraction of nonzero counts, estimated from up to 32 documents.
     fn density(&self, recipe: &Synthetic) -> f64 {
         let sample = recipe.documents.min(32);
         let mut means = vec![0.0; self.terms];
@@ -231,13 +259,13 @@ impl Truth {
         nonzeros / (sample * self.terms) as f64
     }
 
-    /// Dense counts, or `None` when one does not fit the type.
+    /// Draws dense counts; `None` if a count does not fit the type.
     fn draw_dense<T>(&self, recipe: &Synthetic) -> Result<Option<Counts>>
     where
         T: CountValue + TryFrom<u32>,
     {
         let cells = recipe.documents * self.terms;
-        crate::memory::check_free((cells * size_of::<T>()) as u64, "the counts")?;
+        crate::system::memory::check_free((cells * size_of::<T>()) as u64, "the counts")?;
         let mut values = vec![T::default(); cells];
         let progress = recipe.progress("");
         let fits = self.draw_rows(recipe, 0, &mut values, &progress);
@@ -248,7 +276,8 @@ impl Truth {
         }
     }
 
-    /// Draws the documents from `first` on, as many as `rows` holds, on all threads; `false` when a count does not fit.
+    /// Draws consecutive documents from `first` on, on all threads, and fills `rows` with their counts. Returns `false`
+    /// if a count does not fit the type.
     fn draw_rows<T>(
         &self,
         recipe: &Synthetic,
@@ -280,6 +309,7 @@ impl Truth {
             .reduce(|| true, |left, right| left && right)
     }
 
+    /// Draws sparse counts.
     fn draw_csr(&self, recipe: &Synthetic) -> Result<Counts> {
         let progress = recipe.progress("");
         let blocks: Vec<Vec<(Vec<u32>, Vec<f32>)>> = (0..recipe.documents.div_ceil(BLOCK))
@@ -295,11 +325,9 @@ impl Truth {
                     drawn
                         .chunks(self.terms)
                         .map(|row| {
-                            row.iter()
-                                .enumerate()
-                                .filter(|(_, count)| **count > 0)
-                                .map(|(term, &count)| (term as u32, count as f32))
-                                .unzip()
+                            let (mut terms, mut counts) = (Vec::new(), Vec::new());
+                            append_nonzeros(row, 0, &mut terms, &mut counts);
+                            (terms, counts)
                         })
                         .collect()
                 },
@@ -337,7 +365,7 @@ fn too_large() -> Error {
     Error::new(ErrorKind::Value, "a count above 4,294,967,295").fix("use a smaller avg_doc_length")
 }
 
-/// Rows of Dirichlet(1, ..., 1): exponential variables over their sum (Devroye 1986, chapter XI.4).
+/// Draws rows from Dirichlet(1, ..., 1): exponential variables divided by their sum (Devroye 1986, chapter XI.4).
 fn dirichlet_rows(rows: usize, columns: usize, seed: u64, purpose: Purpose) -> Vec<f64> {
     let mut values = vec![0.0; rows * columns];
     values

@@ -1,22 +1,22 @@
-//! Poisson counts for a whole row at once.
+//! Poisson counts of a document, 64 terms at a time.
 //!
 //! A document whose length is Poisson(a) and whose counts are multinomial over the probabilities p has independent
-//! counts Poisson(a p_j), one per term: the two laws are the same (Kingman, Poisson Processes, 1993, section 1.4).
-//! That turns a multinomial draw, sequential over terms, into draws that fit vector registers.
+//! counts Poisson(a p_j), one per term: the two distributions are the same (Kingman, Poisson Processes, 1993, section
+//! 1.4). A multinomial draw, which is sequential over terms, becomes independent draws that can be vectorised.
 
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::simd::simd_dispatch;
+use crate::system::simd_dispatch;
 
-/// Up to this mean a count is found by walking up the distribution function, 64 terms side by side.
-const WALK_UP_TO: f64 = 16.0;
-/// Steps of that walk: P(X > 96) is below 1e-40 at a mean of 16.
+/// Largest mean for inversion, which steps through the distribution function, 64 terms in parallel lanes.
+const MAX_INVERSION_MEAN: f64 = 16.0;
+/// Maximum number of steps: P(X > 96) is below 1e-40 at a mean of 16.
 const STEPS: usize = 96;
 const LANES: usize = 64;
 
-/// 1, 1/2, 1/3, ...: the walk multiplies instead of dividing.
+/// 1, 1/2, 1/3, ...: inversion multiplies by them instead of dividing.
 const RECIPROCALS: [f64; STEPS] = {
     let mut table = [0.0; STEPS];
     let mut step = 0;
@@ -28,10 +28,11 @@ const RECIPROCALS: [f64; STEPS] = {
 };
 
 simd_dispatch! {
-    /// Draws the counts of one document for the terms from `first` on, as many as `counts` holds.
+    /// Draws the counts of one document for consecutive terms from `first` on, and fills `counts` with them.
     ///
-    /// `weights[t]` is the expected number of tokens of topic t, `f` (topics x `terms`) the probabilities of the terms.
-    /// A row may be drawn in pieces, from left to right, if each but the last is a multiple of 64 long.
+    /// `weights[t]` is the expected number of tokens of topic t, and `f` (topics x `terms`) has the probabilities of
+    /// the terms. A row may be drawn in several calls, from left to right, if the length of each but the last is a
+    /// multiple of 64.
     pub(super) fn draw_terms(
         weights: &[f64],
         f: &[f64],
@@ -55,7 +56,8 @@ simd_dispatch! {
     }
 }
 
-/// Inversion: the count is the number of steps of the distribution function that lie below a uniform number.
+/// Draws by inversion: the count is the number of values of the distribution function that are at most a uniform random
+/// number.
 #[inline(always)]
 fn draw_lanes(means: &[f64; LANES], drawn: &mut [u32], rng: &mut Xoshiro256PlusPlus) {
     let mut uniform = [0.0f64; LANES];
@@ -65,37 +67,37 @@ fn draw_lanes(means: &[f64; LANES], drawn: &mut [u32], rng: &mut Xoshiro256PlusP
     let mut mean = [0.0f64; LANES];
     let mut probability = [0.0f64; LANES];
     for lane in 0..LANES {
-        // Larger means are drawn below; here they must only not keep the others waiting.
-        mean[lane] = if means[lane] <= WALK_UP_TO {
+        // Larger means are drawn by `draw_large`. A mean of 0 ends at the first step and does not prolong the loop.
+        mean[lane] = if means[lane] <= MAX_INVERSION_MEAN {
             means[lane]
         } else {
             0.0
         };
         probability[lane] = exp_minus(mean[lane]);
     }
-    let mut below = probability;
+    let mut cumulative = probability;
     let mut counts = [0u64; LANES];
     for reciprocals in RECIPROCALS.chunks_exact(2) {
-        let mut any = 0u64;
+        let mut unfinished = 0u64;
         for lane in 0..LANES {
-            let (mut p, mut b) = (probability[lane], below[lane]);
-            let more = u64::from(uniform[lane] >= b);
+            let (mut p, mut sum) = (probability[lane], cumulative[lane]);
+            let first = u64::from(uniform[lane] >= sum);
             p *= mean[lane] * reciprocals[0];
-            b += p;
-            let again = u64::from(uniform[lane] >= b);
+            sum += p;
+            let second = u64::from(uniform[lane] >= sum);
             p *= mean[lane] * reciprocals[1];
-            b += p;
-            counts[lane] += more + again;
-            any |= again;
+            sum += p;
+            counts[lane] += first + second;
+            unfinished |= second;
             probability[lane] = p;
-            below[lane] = b;
+            cumulative[lane] = sum;
         }
-        if any == 0 {
+        if unfinished == 0 {
             break;
         }
     }
     for (lane, drawn) in drawn.iter_mut().enumerate() {
-        *drawn = if means[lane] <= WALK_UP_TO {
+        *drawn = if means[lane] <= MAX_INVERSION_MEAN {
             counts[lane] as u32
         } else {
             draw_large(means[lane], rng)
@@ -141,7 +143,7 @@ fn draw_large(mean: f64, rng: &mut Xoshiro256PlusPlus) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, stream};
+    use crate::system::{Purpose, stream};
 
     #[test]
     fn exp_minus_agrees_with_exp() {
@@ -152,9 +154,9 @@ mod tests {
         }
     }
 
-    /// Chi-square of the drawn counts against the Poisson probabilities, for small, middle and large means.
+    /// Chi-square test of the drawn counts against the Poisson probabilities, for small, medium and large means.
     #[test]
-    fn counts_follow_the_poisson_law() {
+    fn counts_follow_the_poisson_distribution() {
         for mean in [0.05, 0.7, 3.3, 9.0, 15.9, 16.1, 65.0] {
             let draws = 200_000;
             let mut counts = vec![0; draws];
@@ -182,7 +184,7 @@ mod tests {
                 chi_square += (rest_observed - rest_expected).powi(2) / rest_expected;
                 cells += 1.0;
             }
-            // Mean cells - 1, variance 2 (cells - 1): five standard deviations.
+            // The statistic has mean `cells - 1` and variance `2 (cells - 1)`; allow five standard deviations.
             let freedom: f64 = cells - 1.0;
             assert!(
                 chi_square < freedom + 5.0 * (2.0 * freedom).sqrt() + 5.0,

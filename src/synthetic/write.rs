@@ -1,21 +1,40 @@
-//! Synthetic counts straight into a file, in bounded memory.
+//! Writing synthetic counts to a file while they are drawn, in bounded memory.
 
 use std::io::Write;
 use std::path::Path;
 
-use super::{BLOCK, Corpus, Synthetic, Truth, too_large};
 use crate::counts::{CountValue, Counts, Dtype, as_bytes, write_npy_file};
 use crate::error::{Error, Result};
+use crate::system::DISK_FULL_REMEDY;
 
-/// Counts drawn before they are written.
+use super::corpus::Corpus;
+use super::{BLOCK, Synthetic, Truth, too_large};
+
+/// Counts that are drawn before they are written.
 const BLOCK_VALUES: usize = 1 << 24;
 
 impl Synthetic {
-    /// Draws the corpus into a `.npy` file of the narrowest dtype that holds the counts, and opens it: the same counts as
-    /// [`generate`](Self::generate) draws. Memory stays bounded: about 100 MB, L and F.
+    /// Draws the corpus into a `.npy` file of the narrowest dtype that fits the counts, and opens it. The counts are
+    /// the same as those of [`generate`](Self::generate).
+    ///
+    /// ```
+    /// use topicbook::{Location, Synthetic};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let recipe = Synthetic::new(50, 20, 3).avg_doc_length(200).seed(1);
+    /// let corpus = recipe.write_npy("X.npy")?;
+    /// assert_eq!(corpus.counts().location(), Location::File("X.npy".into()));
+    /// assert_eq!(corpus.counts().summary()?, recipe.generate()?.counts().summary()?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// When a size is zero, the disk is too small (found before anything is written), or writing fails.
+    /// If a size or the mean length is zero, the path does not end in `.npy`, the disk is too small (checked before
+    /// anything is written), or writing fails.
+    ///
+    /// # Cost
+    /// The operations of [`generate`](Self::generate), `n * m` values on disk, and a bounded memory: about 100 MB, and
+    /// L and F.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<Corpus> {
         self.check()?;
         let path = path.as_ref();
@@ -34,7 +53,7 @@ impl Synthetic {
 }
 
 impl Truth {
-    /// The file, or `None` when a count does not fit the type.
+    /// Writes and opens the file; `None` if a count does not fit the type.
     fn write<T>(&self, recipe: &Synthetic, path: &Path) -> Result<Option<Counts>>
     where
         T: CountValue + TryFrom<u32>,
@@ -46,7 +65,7 @@ impl Truth {
         let mut fits = true;
         let shape = (recipe.documents, self.terms);
         let progress = recipe.progress(&format!(" to {}", path.display()));
-        let written = write_npy_file(path, shape, T::DTYPE, |out| {
+        let written = write_npy_file(path, shape, T::DTYPE, DISK_FULL_REMEDY, |out| {
             for first in (0..recipe.documents).step_by(documents) {
                 let rows = &mut rows[..documents.min(recipe.documents - first) * self.terms];
                 fits = self.draw_rows(recipe, first, rows, &progress);

@@ -1,0 +1,129 @@
+//! VRAM and pinned host memory of the kernels, besides the tables.
+
+use crate::backend::tensors::MAX_DOWNLOAD;
+use crate::config::Precision;
+use crate::cost::{Item, Phase, Shape};
+
+use super::dense::{Tile, UNITS};
+use super::launch::slices;
+use super::sparse::{MIN_SLICE, terms_per_cube};
+use super::upload::rounded_capacity;
+use super::{CountFormat, packed, pinned};
+
+/// Bytes of small transfers: lists of documents, single numbers.
+const SMALL: u64 = 1 << 10;
+
+/// Bytes of the counts of `documents` documents on the GPU. Sparse counts are columns, values and row pointers.
+pub(crate) fn bytes_of_counts(shape: &Shape, documents: u64) -> u64 {
+    match shape.bytes_of_count {
+        Some(bytes) => documents * (bytes * shape.terms).next_multiple_of(4),
+        None => 8 * documents * shape.nonzeros + 4 * (documents + 1),
+    }
+}
+
+/// Bytes of a batch's counts on the GPU. The arrays of sparse counts have rounded capacities, so that batches of
+/// different lengths can reuse them.
+pub(crate) fn bytes_of_batch(shape: &Shape, documents: u64) -> u64 {
+    match shape.bytes_of_count {
+        Some(_) => bytes_of_counts(shape, documents),
+        None => {
+            8 * rounded_capacity((documents * shape.nonzeros) as usize) as u64 + 4 * (documents + 1)
+        }
+    }
+}
+
+/// Bytes of each buffer of the kernels: partial sums, ratios, and tables in the form in which the kernels read them.
+pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
+    let (documents, terms) = (shape.micro_batch as usize, shape.terms as usize);
+    let topics = shape.topics as usize;
+    let words = |rows: usize, columns| rows * packed::words(columns, shape.precision);
+    let packed = |rows, columns| match shape.precision {
+        Precision::F32 => 0,
+        _ => words(rows, columns),
+    };
+    let lengths = if shape.bytes_of_count.is_none() {
+        let tiles = terms.div_ceil(terms_per_cube(topics));
+        let (_, slices) = slices(documents, MIN_SLICE, tiles);
+        vec![
+            // F as terms x topics, and L.
+            words(terms, topics),
+            packed(documents, topics),
+            // Ratios, and each unit's part of the likelihood.
+            rounded_capacity(documents * shape.nonzeros as usize),
+            documents * UNITS,
+            // Sums by term.
+            slices * topics * terms,
+        ]
+    } else {
+        let inputs = (CountFormat::U8, shape.precision);
+        let tile = Tile::by_terms(topics, inputs, true);
+        let tiles = terms.div_ceil(UNITS * tile.terms);
+        let (_, document_slices) = slices(documents, tile.documents, tiles);
+        let tile = Tile::by_documents(topics, inputs, true);
+        let groups = documents.div_ceil(tile.documents);
+        let (_, term_slices) = slices(terms, UNITS * tile.terms, groups);
+        vec![
+            packed(topics, terms),
+            packed(documents, topics),
+            // Sums by term, and each unit's part of the likelihood.
+            document_slices * topics * terms,
+            document_slices * tiles * UNITS,
+            // Sums by document.
+            topics * term_slices * documents,
+        ]
+    };
+    lengths.iter().map(|length| 4 * *length as u64).collect()
+}
+
+/// Bytes of pinned memory: stages for uploads of counts (of all documents if `resident`, else of a micro-batch),
+/// downloads of tables, and downloads of rows of L (`rows` at a time, 0 if L is not offloaded), which have a stream of
+/// their own.
+pub(crate) fn bytes_pinned(shape: &Shape, resident: bool, rows: u64) -> u64 {
+    let documents = if resident {
+        shape.documents
+    } else {
+        shape.micro_batch
+    };
+    // Rows of dense counts; for sparse counts first the columns, then as many bytes of values.
+    let counts = match shape.bytes_of_count {
+        Some(_) => bytes_of_counts(shape, documents),
+        None => 4 * documents * shape.nonzeros,
+    };
+    let stage = pinned::stage(shape.largest_page).min(counts).max(1);
+    let table = 4 * shape.topics * shape.terms.max(shape.documents);
+    let uploads_and_tables = [
+        // Two stages alternate, and the runtime may still hold a third; the shorter last stage has a slice of its own.
+        (stage, 3),
+        (counts % stage, 1),
+        (table.min(4 * MAX_DOWNLOAD as u64), 1),
+        (SMALL, 1),
+    ];
+    // Two batches are in flight; the last batch of an epoch has a size of its own.
+    let row_bytes = |rows| 4 * shape.topics * rows;
+    let last = shape.documents.checked_rem(rows).unwrap_or(0);
+    let rows_of_l = [(row_bytes(rows), 2), (row_bytes(last), 1)];
+    pinned::pages(shape.largest_page, &uploads_and_tables)
+        + pinned::pages(shape.largest_page, &rows_of_l)
+}
+
+/// Name of the pinned memory in a plan.
+pub(crate) const PINNED: &str =
+    "pinned memory for uploads and downloads, in pages of the GPU runtime";
+
+/// The workspace of the kernels, from the sizes of all buffers. Buffers of the same size share an allocation.
+pub(crate) fn sums_workspace(mut sizes: Vec<u64>) -> Item {
+    sizes.sort_unstable();
+    sizes.dedup();
+    Item::vram("workspace: sums", Phase::Steps, sizes.iter().sum())
+}
+
+/// Bytes of a table of f32. If `padded`, rows are aligned as by CubeCL's CUDA runtime: to the power of two that is not
+/// less than their length, from 16 to 512 bytes.
+pub(crate) fn table_bytes(rows: u64, columns: u64, padded: bool) -> u64 {
+    let row = 4 * columns;
+    let align = match (padded, columns) {
+        (false, _) | (_, 1) => 4,
+        _ => row.next_power_of_two().clamp(16, 512),
+    };
+    rows.saturating_mul(row.next_multiple_of(align))
+}

@@ -1,0 +1,46 @@
+//! Minibatches of documents in a new random order every epoch, from memory, a memory map or a stream of a file.
+
+mod reading;
+mod shuffle;
+mod source;
+
+pub use reading::Reading;
+pub(crate) use reading::{DEFAULT_BUFFER_BYTES, Shuffle};
+pub(crate) use source::{InPlace, Source, Streamed};
+
+use crate::counts::View;
+
+/// A batch of documents: references to rows of counts in memory or in a memory map. Copies nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    /// The counts that `rows` refers to: the whole matrix, or the buffer that was read.
+    pub(crate) view: View<'a>,
+    /// For each document of the batch, its row in `view`.
+    pub(crate) rows: &'a [usize],
+    /// For each document of the batch, its row of L.
+    pub(crate) documents: &'a [usize],
+}
+
+impl<'a> Batch<'a> {
+    /// Splits the batch into parts of at most `documents` documents.
+    pub(crate) fn parts(&self, documents: usize) -> impl Iterator<Item = Batch<'a>> + use<'a> {
+        let view = self.view;
+        let parts = self
+            .rows
+            .chunks(documents)
+            .zip(self.documents.chunks(documents));
+        parts.map(move |(rows, documents)| Batch {
+            view,
+            rows,
+            documents,
+        })
+    }
+
+    /// Copies the counts to dense rows of `terms` columns, one row per document.
+    #[cfg(any(test, feature = "bench-hooks"))]
+    pub(crate) fn dense(&self, terms: usize) -> Vec<f32> {
+        let mut rows = vec![0.0; self.rows.len() * terms];
+        self.view.fill(terms, self.rows, &mut rows);
+        rows
+    }
+}

@@ -1,0 +1,341 @@
+//! How a model is fitted, and the parameters of each way.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+use super::optimizer::Optimizer;
+use super::precision::Precision;
+use super::storage::TableStorage;
+
+/// How a model is fitted, with the parameters that belong to it.
+///
+/// | Solver | One epoch is | Memory besides L, F and the counts |
+/// |---|---|---|
+/// | [`mini_batch`](Self::mini_batch) | gradient steps over minibatches of documents | gradients and optimizer state |
+/// | [`em`](Self::em) | one pass over the documents | 12 bytes x terms x k |
+/// | [`coordinate_descent`](Self::coordinate_descent) | one pass by documents, one by terms | 8 bytes a nonzero count (the counts by term), 12 bytes x k x (documents + terms) |
+/// | the same, streamed | one pass over the documents | 12 bytes x terms x k |
+/// | [`auto`](Self::auto) | as coordinate descent | the same, three times |
+///
+/// The solvers that pass over all documents stop as soon as they converge, so [`epochs`](crate::TopicModel::epochs) is
+/// the largest number of passes. On a CUDA GPU `mini_batch` runs there and `em` has its sums computed there; the others
+/// run on the CPU.
+///
+/// A setting that the solver does not have is refused when the fit is planned: coordinate descent has no learning rate.
+///
+/// ```
+/// use topicbook::{Solver, Synthetic, TopicModel};
+/// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+/// let model = TopicModel::new(3).solver(Solver::auto()).tolerance(1e-6).quiet();
+/// let fit = model.fit(&counts)?;
+/// assert_eq!(fit.settings().solver.to_string(), "automatic (coordinate descent with splits and merges)");
+/// assert!(model.max_lr(0.1).fit(&counts).is_err());
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+///
+/// # Cost
+/// A pass takes O(nonzeros x k) operations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Solver {
+    /// Stochastic gradient steps over minibatches, as in tinytopics: the default.
+    MiniBatch(MiniBatch),
+    /// Expectation-maximisation (Hofmann 1999): multiplicative updates that never lower the likelihood.
+    Em(FullPass),
+    /// Newton-like steps along one coordinate at a time (Lin and Boutros 2018), with extrapolation (Ang and Gillis
+    /// 2019), as in fastTopics (Carbonetto et al. 2021). Streamed counts are read once an iteration: rows of L by
+    /// coordinate descent, F by expectation-maximisation.
+    CoordinateDescent(FullPass),
+    /// The one that reaches the best likelihood in the records: coordinate descent that leaves local maxima by adding
+    /// topics where documents fit worst and merging the topics that are most alike (splits and merges, Ueda et al. 2000),
+    /// and by further random starts, until eight starts in a row have brought no gain. Counts that are streamed from a
+    /// file are fitted as by `CoordinateDescent`.
+    Auto(FullPass),
+}
+
+/// The parameters of [`Solver::MiniBatch`]. The defaults are tinytopics'; the setters of the same names on
+/// [`TopicModel`](crate::TopicModel) say more about each.
+///
+/// ```
+/// use topicbook::{Solver, TopicModel};
+/// let settings = TopicModel::new(10).batch_size(64).settings();
+/// let Solver::MiniBatch(parameters) = settings.solver else { unreachable!() };
+/// assert_eq!((parameters.batch_size, parameters.max_lr), (64, 0.05));
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct MiniBatch {
+    /// Documents in a minibatch; 16, at least 1.
+    pub batch_size: usize,
+    /// The learning rate at the end of a period; 0.01, positive and at most `max_lr`.
+    #[serde(with = "crate::system::serde_f64")]
+    pub base_lr: f64,
+    /// The learning rate at the start of a period; 0.05, positive.
+    #[doc(alias = "learning_rate")]
+    #[serde(with = "crate::system::serde_f64")]
+    pub max_lr: f64,
+    /// Epochs in the first period of the learning rate; 20, at least 1.
+    pub t_0: usize,
+    /// How many times longer each period is than the one before; 1, at least 1.
+    pub t_mult: usize,
+    /// AdamW's decoupled weight decay, and the L2 penalty of the other optimizers; 1e-5, 0 or more.
+    #[serde(with = "crate::system::serde_f64")]
+    pub weight_decay: f64,
+    /// The update rule; `Optimizer::AdamW`.
+    pub optimizer: Optimizer,
+    /// Where L's logits and their optimizer state are stored; `TableStorage::Memory`.
+    pub table_storage: TableStorage,
+    /// The precision in which GPU kernels read the tables; `Precision::F32`.
+    pub precision: Precision,
+}
+
+/// The parameters of the solvers that pass over all documents in each iteration.
+///
+/// ```
+/// use topicbook::{Solver, TopicModel};
+/// let settings = TopicModel::new(10).solver(Solver::em()).settings();
+/// let Solver::Em(parameters) = settings.solver else { unreachable!() };
+/// assert_eq!(parameters.tolerance, 1e-8);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct FullPass {
+    /// Relative gain of the log-likelihood below which the fit has converged; 1e-8, 0 or more.
+    #[doc(alias = "tol")]
+    #[serde(with = "crate::system::serde_f64")]
+    pub tolerance: f64,
+}
+
+impl MiniBatch {
+    const DEFAULT: Self = Self {
+        batch_size: 16,
+        base_lr: 0.01,
+        max_lr: 0.05,
+        t_0: 20,
+        t_mult: 1,
+        weight_decay: 1e-5,
+        optimizer: Optimizer::AdamW,
+        table_storage: TableStorage::Memory,
+        precision: Precision::F32,
+    };
+}
+
+impl FullPass {
+    const DEFAULT: Self = Self { tolerance: 1e-8 };
+}
+
+impl Default for MiniBatch {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Default for FullPass {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Default for Solver {
+    fn default() -> Self {
+        Self::mini_batch()
+    }
+}
+
+impl Solver {
+    /// Gradient steps over minibatches, with the defaults of [`MiniBatch`].
+    ///
+    /// ```
+    /// use topicbook::{MiniBatch, Solver, TopicModel};
+    /// assert_eq!(Solver::mini_batch(), Solver::MiniBatch(MiniBatch::default()));
+    /// assert_eq!(TopicModel::new(10).settings().solver, Solver::mini_batch());
+    /// ```
+    #[doc(alias = "MiniBatchNMF")]
+    #[doc(alias = "sgd")]
+    pub const fn mini_batch() -> Self {
+        Self::MiniBatch(MiniBatch::DEFAULT)
+    }
+
+    /// Expectation-maximisation, with the defaults of [`FullPass`].
+    ///
+    /// ```
+    /// use topicbook::{Solver, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let fit = TopicModel::new(3).solver(Solver::em()).epochs(20).quiet().fit(&counts)?;
+    /// let epochs = fit.epochs();
+    /// assert!(epochs[19].log_likelihood_per_token > epochs[0].log_likelihood_per_token);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "multiplicative_update")]
+    #[doc(alias = "mu")]
+    pub const fn em() -> Self {
+        Self::Em(FullPass::DEFAULT)
+    }
+
+    /// Coordinate descent, with the defaults of [`FullPass`].
+    ///
+    /// ```
+    /// use topicbook::{Solver, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let model = TopicModel::new(3).epochs(20).quiet();
+    /// let fit = model.clone().solver(Solver::coordinate_descent()).fit(&counts)?;
+    /// assert!(fit.score(&counts)? > model.fit(&counts)?.score(&counts)?); // than gradient steps
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "cd")]
+    #[doc(alias = "scd")]
+    pub const fn coordinate_descent() -> Self {
+        Self::CoordinateDescent(FullPass::DEFAULT)
+    }
+
+    /// Coordinate descent with splits, merges and random starts, with the defaults of [`FullPass`].
+    ///
+    /// ```
+    /// use topicbook::{Solver, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let model = TopicModel::new(3).epochs(50).quiet();
+    /// let fit = model.clone().solver(Solver::auto()).fit(&counts)?;
+    /// assert!(fit.score(&counts)? > model.fit(&counts)?.score(&counts)?); // than gradient steps
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "split_merge")]
+    pub const fn auto() -> Self {
+        Self::Auto(FullPass::DEFAULT)
+    }
+
+    /// The parameters of gradient steps, where those are the solver.
+    pub(crate) fn as_mini_batch(&self) -> Option<&MiniBatch> {
+        match self {
+            Self::MiniBatch(parameters) => Some(parameters),
+            _ => None,
+        }
+    }
+
+    /// The parameters of a solver that passes over all documents.
+    pub(crate) fn as_full_pass(&self) -> Option<&FullPass> {
+        match self {
+            Self::MiniBatch(_) => None,
+            Self::Em(parameters) | Self::CoordinateDescent(parameters) | Self::Auto(parameters) => {
+                Some(parameters)
+            }
+        }
+    }
+
+    pub(super) fn as_mini_batch_mut(&mut self) -> Option<&mut MiniBatch> {
+        match self {
+            Self::MiniBatch(parameters) => Some(parameters),
+            _ => None,
+        }
+    }
+
+    pub(super) fn as_full_pass_mut(&mut self) -> Option<&mut FullPass> {
+        match self {
+            Self::MiniBatch(_) => None,
+            Self::Em(parameters) | Self::CoordinateDescent(parameters) | Self::Auto(parameters) => {
+                Some(parameters)
+            }
+        }
+    }
+
+    /// Whether each iteration passes over all documents, instead of minibatches of them.
+    pub(crate) fn is_full_pass(&self) -> bool {
+        self.as_full_pass().is_some()
+    }
+
+    /// Whether a GPU can run the fit, or make its sums.
+    pub(crate) fn runs_on_gpu(&self) -> bool {
+        matches!(self, Self::MiniBatch(_) | Self::Em(_))
+    }
+
+    /// Values of state that a gradient step keeps for an entry of L and of F; other solvers keep none.
+    pub(crate) fn state_values(&self) -> usize {
+        self.as_mini_batch()
+            .map_or(0, |parameters| parameters.optimizer.state_values())
+    }
+
+    /// Where L's logits are stored; full passes keep L in memory.
+    pub(crate) fn table_storage(&self) -> TableStorage {
+        self.as_mini_batch()
+            .map_or(TableStorage::Memory, |parameters| {
+                parameters.table_storage.clone()
+            })
+    }
+
+    /// The same with L's logits in a folder.
+    pub(crate) fn stored_in(mut self, folder: PathBuf) -> Self {
+        if let Some(parameters) = self.as_mini_batch_mut() {
+            parameters.table_storage = TableStorage::File(folder);
+        }
+        self
+    }
+
+    /// Checks every rule of the parameters; the first broken one is the error.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Self::MiniBatch(parameters) => parameters.check(),
+            Self::Em(parameters) | Self::CoordinateDescent(parameters) | Self::Auto(parameters) => {
+                parameters.check()
+            }
+        }
+    }
+}
+
+impl MiniBatch {
+    fn check(&self) -> Result<()> {
+        for (name, value) in [
+            ("batch_size", self.batch_size),
+            ("t_0", self.t_0),
+            ("t_mult", self.t_mult),
+        ] {
+            if value == 0 {
+                return Err(Error::setting(format!("{name} is 0")).fix("it must be at least 1"));
+            }
+        }
+        for (name, value) in [("base_lr", self.base_lr), ("max_lr", self.max_lr)] {
+            // Written so that NaN is refused as well.
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::setting(format!("{name} is {value}"))
+                    .fix("learning rates are positive numbers, 0.01 to 0.05 by default"));
+            }
+        }
+        if self.base_lr > self.max_lr {
+            return Err(Error::setting(format!(
+                "base_lr ({}) is above max_lr ({})",
+                self.base_lr, self.max_lr
+            ))
+            .fix("the learning rate falls from max_lr to base_lr: exchange them"));
+        }
+        if !(self.weight_decay >= 0.0 && self.weight_decay.is_finite()) {
+            return Err(
+                Error::setting(format!("weight_decay is {}", self.weight_decay))
+                    .fix("it is zero or a small positive number, 1e-5 by default"),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl FullPass {
+    fn check(&self) -> Result<()> {
+        if !(self.tolerance >= 0.0 && self.tolerance.is_finite()) {
+            return Err(Error::setting(format!("tolerance is {}", self.tolerance))
+                .fix("it is zero or a small positive number, 1e-8 by default"));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Solver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MiniBatch(_) => "gradient steps over minibatches",
+            Self::Em(_) => "expectation-maximisation",
+            Self::CoordinateDescent(_) => "coordinate descent",
+            Self::Auto(_) => "automatic (coordinate descent with splits and merges)",
+        })
+    }
+}

@@ -1,0 +1,12 @@
+//! The memory model of fits: items with memory and phase, the shape from which formulas compute them, and the decisions
+//! of a plan.
+
+mod item;
+mod limit;
+mod placement;
+mod shape;
+
+pub(crate) use item::{Item, Memory, Phase, peak};
+pub(crate) use limit::Limit;
+pub(crate) use placement::Placement;
+pub(crate) use shape::Shape;

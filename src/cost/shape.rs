@@ -1,0 +1,35 @@
+//! The sizes from which memory use is computed.
+
+use crate::config::Precision;
+
+/// The sizes from which memory use is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) documents: u64,
+    pub(crate) terms: u64,
+    pub(crate) topics: u64,
+    /// Values of optimizer state for an entry of L or F.
+    pub(crate) state_values: u64,
+    pub(crate) batch: u64,
+    /// Documents per micro-batch.
+    pub(crate) micro_batch: u64,
+    /// Mean number of nonzero counts per document; the number of terms for dense counts without a summary.
+    pub(crate) nonzeros: u64,
+    /// Bytes of a dense count as it is uploaded to a GPU; `None` for sparse counts.
+    pub(crate) bytes_of_count: Option<u64>,
+    /// Bytes of the largest page that the GPU's runtime allocates.
+    pub(crate) largest_page: u64,
+    /// The precision in which a GPU reads the tables.
+    pub(crate) precision: Precision,
+    /// Whether L's logits are in a memory-mapped file.
+    pub(crate) l_in_file: bool,
+    /// Whether L's logits are offloaded to host memory, if there is a GPU.
+    pub(crate) l_on_host: bool,
+}
+
+impl Shape {
+    /// Bytes of L's tables over a fit: logits and optimizer state, the initial logits, and L itself.
+    pub(crate) fn l_bytes(&self) -> u64 {
+        4 * (3 + self.state_values) * self.topics * self.documents
+    }
+}

@@ -1,0 +1,137 @@
+//! File formats of counts, one module per format.
+
+pub(crate) mod invalid_value;
+pub(crate) mod npy;
+pub(crate) mod npz;
+mod safetensors;
+#[cfg(feature = "polars")]
+pub(crate) mod triplets;
+
+use std::path::Path;
+
+pub(crate) use npz::{CsrArrays, LazyCsr};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::memory::phase;
+use crate::system::{Progress, Throughput};
+use crate::text::{bytes, counted};
+
+use super::Counts;
+
+/// A file format that counts are read from.
+struct Format {
+    /// File extension, in lower case and without the dot.
+    extension: &'static str,
+    open: fn(&Path) -> Result<Counts>,
+}
+
+/// All formats, in the order in which messages name them. To add a format, add a row here and a row to the table in the
+/// documentation of [`Counts::open`].
+const FORMATS: &[Format] = &[
+    Format {
+        extension: "npy",
+        open: npy::open,
+    },
+    Format {
+        extension: "npz",
+        open: npz::open,
+    },
+    Format {
+        extension: "safetensors",
+        open: safetensors::open,
+    },
+    #[cfg(feature = "polars")]
+    Format {
+        extension: "parquet",
+        open: triplets::open_any_shape,
+    },
+    #[cfg(feature = "polars")]
+    Format {
+        extension: "csv",
+        open: triplets::open_any_shape,
+    },
+];
+
+/// Opens a file in the format of its extension.
+pub(crate) fn open(path: &Path) -> Result<Counts> {
+    let _phase = phase("open");
+    let metadata = std::fs::metadata(path).map_err(|source| Error::io("open", path, source))?;
+    if metadata.is_dir() {
+        return Err(
+            Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
+                .fix("name a file inside it"),
+        );
+    }
+    let extension = path
+        .extension()
+        .map(|extension| extension.to_string_lossy().to_lowercase());
+    let format = FORMATS
+        .iter()
+        .find(|format| Some(format.extension) == extension.as_deref());
+    match (format, extension) {
+        (Some(format), _) => (format.open)(path),
+        #[cfg(not(feature = "polars"))]
+        (None, Some(extension)) if extension == "parquet" || extension == "csv" => {
+            Err(Error::format(
+                path,
+                "topicbook was built without the feature polars, which reads tables",
+            )
+            .fix("switch the feature on, or save the counts as .npy, .npz or .safetensors"))
+        }
+        (None, Some(extension)) => Err(unknown_format(
+            path,
+            format!("counts cannot be read from .{extension} files"),
+        )),
+        (None, None) => Err(unknown_format(
+            path,
+            "has no file extension, so its format is unknown".into(),
+        )),
+    }
+}
+
+fn unknown_format(path: &Path, what: String) -> Error {
+    let extensions: Vec<String> = FORMATS
+        .iter()
+        .map(|format| format!(".{}", format.extension))
+        .collect();
+    let (last, others) = extensions
+        .split_last()
+        .map_or((String::new(), String::new()), |(last, others)| {
+            (last.clone(), others.join(", "))
+        });
+    Error::format(path, what).fix(format!("use {others} or {last}"))
+}
+
+/// Progress of writing `documents` documents of `row_bytes` bytes each in `passes` passes.
+pub(crate) fn writing_progress(
+    path: &Path,
+    documents: usize,
+    passes: usize,
+    row_bytes: f64,
+) -> Progress {
+    let size = bytes((documents as f64 * row_bytes) as u64);
+    Progress::new(
+        format!(
+            "writing {} to {} ({size})",
+            counted(documents, "document"),
+            path.display()
+        ),
+        documents,
+        passes,
+        Throughput::Bytes(row_bytes),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_format_is_documented() {
+        let documented = include_str!("../open.rs");
+        for Format { extension, .. } in FORMATS {
+            let row = format!("`.{extension}`");
+            assert!(documented.contains(&row), "{extension}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Sparse counts in `.npz` archives, in the format of `scipy.sparse.save_npz` and `load_npz`.
+
+mod archive;
+mod read;
+mod rows;
+mod write;
+
+pub(crate) use read::{LazyCsr, open};
+pub(crate) use rows::CsrArrays;
+pub(crate) use write::write;

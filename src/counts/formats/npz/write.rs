@@ -1,0 +1,205 @@
+//! Writes `.npz` archives.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::counts::dense::{DenseRows, as_bytes};
+use crate::counts::dtype::{CountValue, Element, with_values};
+use crate::counts::formats::{invalid_value, npy, writing_progress};
+use crate::counts::rows::{NonzeroBuffer, Pick, find_nonzeros, nonzeros_of_row};
+use crate::counts::{Counts, View};
+use crate::error::{Error, Result};
+use crate::system::{DISK_FULL_REMEDY, Progress, write_atomic_sized};
+
+use super::archive::MAX_SIZE;
+
+/// Upper bound of the bytes of an archive's headers and directory.
+const MAX_HEADER_BYTES: u64 = 1 << 12;
+
+/// Writes the nonzero counts of the picked rows as CSR, in the format of SciPy's `save_npz`, and opens the file.
+///
+/// Entries are stored without compression: rows can then be read separately, and the size of the file is known in
+/// advance. Three passes over the counts (row lengths, columns, values) keep memory bounded.
+pub(crate) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> {
+    npy::check_extension(path, "npz")?;
+    let documents = pick.documents(counts);
+    if documents > MAX_SIZE as usize {
+        return Err(Error::setting(format!(
+            "{documents} documents are too many for one sparse file: at most {MAX_SIZE}"
+        ))
+        .fix("write several files, or the counts as .npy"));
+    }
+    // Fails on values that are not counts: a file with such values could not be read again.
+    let summary = counts.summary()?;
+    let dtype = counts.dtype();
+    let row_bytes = summary.density() * (counts.terms() * (4 + dtype.bytes())) as f64;
+    let progress = writing_progress(path, documents, 3, row_bytes);
+    let indptr = row_starts(counts, pick, &progress)?;
+    let stored = indptr[documents];
+    let wide = stored > i32::MAX as u64 || counts.terms() > i32::MAX as usize;
+    let index_dtype = if wide { "<i8" } else { "<i4" };
+    let index_bytes = if wide { 8 } else { 4 };
+    let arrays = stored * (index_bytes + dtype.bytes() as u64) + indptr.len() as u64 * index_bytes;
+
+    write_atomic_sized(path, arrays + MAX_HEADER_BYTES, DISK_FULL_REMEDY, |out| {
+        let mut zip = Zip {
+            zip: ZipWriter::new(out),
+            path,
+        };
+        zip.start("indices", index_dtype, &[stored], stored * index_bytes)?;
+        let mut bytes = Vec::new();
+        let mut buffer = NonzeroBuffer::default();
+        pick.each_block(counts, &mut |picked| {
+            for &row in picked.rows {
+                bytes.clear();
+                let (columns, _) = nonzeros_of_row(&picked.view, counts.terms(), row, &mut buffer);
+                for &column in columns {
+                    put_index(&mut bytes, u64::from(column), wide);
+                }
+                zip.put(&bytes)?;
+            }
+            progress.advance(picked.rows.len());
+            Ok(())
+        })?;
+        let length = indptr.len() as u64;
+        zip.start("indptr", index_dtype, &[length], length * index_bytes)?;
+        for chunk in indptr.chunks(1 << 16) {
+            bytes.clear();
+            for &offset in chunk {
+                put_index(&mut bytes, offset, wide);
+            }
+            zip.put(&bytes)?;
+        }
+        zip.start("format", "|S3", &[], 3)?;
+        zip.put(b"csr")?;
+        zip.start("shape", "<i8", &[2], 16)?;
+        for size in [documents, counts.terms()] {
+            zip.put(&(size as i64).to_le_bytes())?;
+        }
+        zip.start(
+            "data",
+            dtype.npy(),
+            &[stored],
+            stored * dtype.bytes() as u64,
+        )?;
+        let mut columns = Vec::new();
+        pick.each_block(counts, &mut |picked| {
+            for &row in picked.rows {
+                match &picked.view {
+                    View::Csr(csr) => zip.put(as_bytes(csr.row(row).1))?,
+                    View::Dense(rows) => with_values!(DenseRows, rows, values => {
+                        let values = &values[row * counts.terms()..(row + 1) * counts.terms()];
+                        zip.put(as_bytes(&nonzero_values(values, &mut columns)))?
+                    }),
+                }
+            }
+            progress.advance(picked.rows.len());
+            Ok(())
+        })?;
+        zip.finish()
+    })?;
+    Counts::open(path)
+}
+
+/// An archive being written.
+struct Zip<'a> {
+    zip: ZipWriter<&'a mut BufWriter<File>>,
+    path: &'a Path,
+}
+
+impl Zip<'_> {
+    /// Starts the entry of an array whose values have `bytes` bytes.
+    fn start(&mut self, name: &str, dtype: &str, shape: &[u64], bytes: u64) -> Result<()> {
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .large_file(bytes >= 1 << 31);
+        self.zip
+            .start_file(format!("{name}.npy"), options)
+            .map_err(|error| self.failed(error.into()))?;
+        npy::write_header(&mut self.zip, dtype, shape).map_err(|error| self.failed(error))
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.zip
+            .write_all(bytes)
+            .map_err(|error| self.failed(error))
+    }
+
+    fn finish(self) -> Result<()> {
+        let path = self.path;
+        match self.zip.finish() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::io("write", path, error.into())),
+        }
+    }
+
+    fn failed(&self, error: std::io::Error) -> Error {
+        Error::io("write", self.path, error)
+    }
+}
+
+/// Appends an index as 32 or 64 bits, little-endian.
+fn put_index(bytes: &mut Vec<u8>, index: u64, wide: bool) {
+    if wide {
+        bytes.extend_from_slice(&(index as i64).to_le_bytes());
+    } else {
+        bytes.extend_from_slice(&(index as i32).to_le_bytes());
+    }
+}
+
+/// The nonzero values of a dense row, in their own dtype. `columns` is scratch memory.
+fn nonzero_values<T: CountValue>(row: &[T], columns: &mut Vec<u32>) -> Vec<T> {
+    columns.clear();
+    find_nonzeros(row, 0, columns);
+    columns.iter().map(|&column| row[column as usize]).collect()
+}
+
+/// The column and value of the first count of a dense row that `f32` does not represent exactly. `columns` has the
+/// columns of the nonzero counts.
+fn first_inexact<T: Element>(row: &[T], columns: &[u32]) -> Option<(usize, f64)> {
+    let exact = |value: T| {
+        value
+            .exact_f64()
+            .is_some_and(|wide| f64::from(wide as f32) == wide)
+    };
+    columns
+        .iter()
+        .map(|&column| (column as usize, row[column as usize]))
+        .find(|&(_, value)| !exact(value))
+        .map(|(column, value)| (column, value.to_f64()))
+}
+
+/// Computes `indptr`. Fails on the first count that the `f32` of sparse counts does not represent exactly.
+fn row_starts(counts: &Counts, pick: Pick, progress: &Progress) -> Result<Vec<u64>> {
+    let terms = counts.terms();
+    let mut starts = Vec::with_capacity(pick.documents(counts) + 1);
+    let mut stored = 0;
+    let mut columns = Vec::new();
+    starts.push(stored);
+    pick.each_block(counts, &mut |picked| {
+        for (&row, &document) in picked.rows.iter().zip(picked.documents) {
+            match &picked.view {
+                View::Csr(csr) => stored += csr.row(row).0.len() as u64,
+                View::Dense(rows) => with_values!(DenseRows, rows, values => {
+                    let values = &values[row * terms..(row + 1) * terms];
+                    columns.clear();
+                    find_nonzeros(values, 0, &mut columns);
+                    stored += columns.len() as u64;
+                    if let Some((column, value)) = first_inexact(values, &columns) {
+                        return Err(invalid_value::too_large_for_sparse(
+                            value, document, column, None,
+                        ));
+                    }
+                }),
+            }
+            starts.push(stored);
+        }
+        progress.advance(picked.rows.len());
+        Ok(())
+    })?;
+    Ok(starts)
+}

@@ -1,0 +1,224 @@
+//! Dense matrices, such as L and F of a fit.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::Values;
+
+/// A dense row-major matrix of `f32`. Cheap to clone, because clones share the values.
+///
+/// L has one row per document and one column per topic; F has one row per topic and one column per term.
+///
+/// ```
+/// use topicbook::Matrix;
+/// let l = Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+/// assert_eq!(l.shape(), (2, 3));
+/// assert_eq!(l.row(1), &[1.0, 0.0, 0.0]);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "ndarray")]
+#[doc(alias = "Array2")]
+pub struct Matrix {
+    rows: usize,
+    columns: usize,
+    values: Arc<Values>,
+}
+
+impl Matrix {
+    /// A `rows` x `columns` matrix from its values, row by row. The vector is moved, not copied.
+    ///
+    /// ```
+    /// use topicbook::Matrix;
+    /// assert_eq!(Matrix::new(2, 2, vec![0.2, 0.8, 1.0, 0.0])?.row(0), [0.2, 0.8]);
+    /// assert!(Matrix::new(2, 2, vec![0.2]).is_err());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the length of `values` is not `rows * columns`.
+    pub fn new(rows: usize, columns: usize, values: Vec<f32>) -> Result<Self> {
+        if rows.checked_mul(columns) != Some(values.len()) {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!(
+                    "a {rows} x {columns} matrix does not have {} values",
+                    values.len()
+                ),
+            )
+            .fix("pass rows * columns values, row by row"));
+        }
+        Ok(Self::from_parts(rows, columns, values))
+    }
+
+    /// A matrix from values whose number is right by construction.
+    pub(crate) fn from_parts(rows: usize, columns: usize, values: Vec<f32>) -> Self {
+        Self::of(rows, columns, Values::Memory(values))
+    }
+
+    /// [`from_parts`](Self::from_parts) for values on the heap or in a memory mapping.
+    pub(crate) fn of(rows: usize, columns: usize, values: Values) -> Self {
+        debug_assert_eq!(rows * columns, values.len());
+        Self {
+            rows,
+            columns,
+            values: Arc::new(values),
+        }
+    }
+
+    /// Number of rows and number of columns.
+    ///
+    /// ```
+    /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+    /// assert_eq!(l.shape(), (2, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
+    }
+
+    /// Number of rows: documents in L, topics in F.
+    ///
+    /// ```
+    /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+    /// assert_eq!(l.rows(), 2);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "nrows")]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns: topics in L, terms in F.
+    ///
+    /// ```
+    /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+    /// assert_eq!(l.columns(), 3);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "ncols")]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// One row: the topics of a document in L, the terms of a topic in F.
+    ///
+    /// ```
+    /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+    /// assert_eq!(l.row(1), [1.0, 0.0, 0.0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// When `row` is not smaller than the number of rows, as slices do.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
+    }
+
+    /// All values, row by row.
+    ///
+    /// ```
+    /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+    /// assert_eq!(l.values().len(), 6);
+    /// assert_eq!(l.values()[..3], *l.row(0));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "as_slice")]
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// The rows in the given order, from 0 (rows may repeat or be left out).
+    ///
+    /// ```
+    /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+    /// assert_eq!(l.select_rows(&[1, 0])?.row(0), l.row(1));
+    /// assert!(l.select_rows(&[2]).is_err());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When an index is not a row.
+    ///
+    /// # Cost
+    /// Copies the rows: 4 bytes a value.
+    #[doc(alias = "take")]
+    pub fn select_rows(&self, order: &[usize]) -> Result<Self> {
+        let mut values = Vec::with_capacity(order.len() * self.columns);
+        for &row in order {
+            if row >= self.rows {
+                return Err(Error::new(
+                    ErrorKind::Shape,
+                    format!("row {row} of a matrix with {} rows", self.rows),
+                ));
+            }
+            values.extend_from_slice(self.row(row));
+        }
+        Self::new(order.len(), self.columns, values)
+    }
+
+    /// The columns in the given order, from 0 (columns may repeat or be left out).
+    ///
+    /// ```
+    /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
+    /// assert_eq!(l.select_columns(&[2, 0])?.row(0), [0.5, 0.2]);
+    /// assert!(l.select_columns(&[3]).is_err());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When an index is not a column.
+    ///
+    /// # Cost
+    /// Copies the columns: 4 bytes a value.
+    pub fn select_columns(&self, order: &[usize]) -> Result<Self> {
+        if let Some(column) = order.iter().find(|&&column| column >= self.columns) {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!("column {column} of a matrix with {} columns", self.columns),
+            ));
+        }
+        let values = (0..self.rows)
+            .flat_map(|row| order.iter().map(move |&column| self.row(row)[column]))
+            .collect();
+        Self::new(self.rows, order.len(), values)
+    }
+
+    /// The transpose, as a copy in memory.
+    pub(crate) fn transposed(&self) -> Self {
+        let mut values = vec![0.0; self.values.len()];
+        for row in 0..self.rows {
+            for (column, &value) in self.row(row).iter().enumerate() {
+                values[column * self.rows + row] = value;
+            }
+        }
+        Self::from_parts(self.columns, self.rows, values)
+    }
+}
+
+impl PartialEq for Matrix {
+    fn eq(&self, other: &Self) -> bool {
+        self.shape() == other.shape() && self.values() == other.values()
+    }
+}
+
+impl std::fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Matrix {} x {}", self.rows, self.columns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transpose_swaps_rows_and_columns() {
+        let matrix = Matrix::from_parts(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let transposed = Matrix::from_parts(3, 2, vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(matrix.transposed(), transposed);
+        assert_eq!(transposed.transposed(), matrix);
+        let empty = Matrix::from_parts(4, 0, Vec::new());
+        assert_eq!(empty.transposed().shape(), (0, 4));
+    }
+}

@@ -1,0 +1,21 @@
+//! Data types that the other folders share: matrices, tables, terms, and files of named matrices.
+
+mod epoch;
+mod matrix;
+mod sort_documents;
+#[cfg(feature = "polars")]
+mod table;
+pub(crate) mod tensor_file;
+mod terms;
+mod top_n;
+
+pub use epoch::Epoch;
+pub use matrix::Matrix;
+pub use sort_documents::sort_documents;
+#[cfg(feature = "charts")]
+pub(crate) use sort_documents::{dominant, row_sum};
+#[cfg(feature = "polars")]
+pub use table::Table;
+pub(crate) use tensor_file::{FileKind, invalid_file, table_bytes};
+pub use terms::Terms;
+pub(crate) use top_n::top_n;

@@ -1,0 +1,185 @@
+//! The file format of fits and checkpoints: safetensors with named matrices, metadata as JSON, and a checksum.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+
+use super::matrix::Matrix;
+
+/// A kind of file: fits or checkpoints.
+pub(crate) struct FileKind {
+    /// Key of the metadata in the header, which identifies the kind.
+    pub(crate) key: &'static str,
+    /// The writer of such files, as named in error messages.
+    pub(crate) writer: &'static str,
+}
+
+/// Key of the checksum over metadata and matrices, which detects damage.
+const CHECKSUM: &str = "checksum";
+/// Bytes of the header length, a little-endian u64 at the start of the file; the header is padded to a multiple of it.
+const LENGTH_BYTES: usize = 8;
+/// The longest header, in bytes, that readers of the format accept.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// Bytes of these matrices in a file.
+pub(crate) fn table_bytes(tables: &[(&str, &Matrix)]) -> u64 {
+    tables
+        .iter()
+        .map(|(_, table)| 4 * table.values().len() as u64)
+        .sum()
+}
+
+/// Writes a whole file. Matrices are converted to bytes in small chunks, so none is in memory twice.
+pub(crate) fn write(
+    out: &mut impl Write,
+    path: &Path,
+    kind: &FileKind,
+    metadata: &impl Serialize,
+    tables: &[(&str, &Matrix)],
+) -> Result<()> {
+    let failed =
+        |what: &dyn std::fmt::Display| Error::format(path, format!("cannot be written: {what}"));
+    let metadata = serde_json::to_string(metadata).map_err(|error| failed(&error))?;
+    let sum = checksum(&metadata, tables.iter().map(|(_, table)| *table));
+    let mut end = 0;
+    let infos = tables.iter().map(|(name, table)| {
+        let begin = end;
+        end += 4 * table.values().len();
+        let info = TensorInfo {
+            dtype: Dtype::F32,
+            shape: vec![table.rows(), table.columns()],
+            data_offsets: (begin, end),
+        };
+        (name.to_string(), info)
+    });
+    let infos = infos.collect();
+    let texts = HashMap::from([(kind.key.into(), metadata), (CHECKSUM.into(), sum)]);
+    let metadata = Metadata::new(Some(texts), infos).map_err(|error| failed(&error))?;
+    let mut header = serde_json::to_string(&metadata).map_err(|error| failed(&error))?;
+    while !header.len().is_multiple_of(LENGTH_BYTES) {
+        header.push(' ');
+    }
+    if header.len() as u64 > MAX_HEADER {
+        return Err(failed(
+            &"its metadata (the term names) is longer than 100 MB",
+        ));
+    }
+    let put = |bytes: &[u8], out: &mut dyn Write| {
+        out.write_all(bytes)
+            .map_err(|error| Error::io("write", path, error))
+    };
+    put(&(header.len() as u64).to_le_bytes(), out)?;
+    put(header.as_bytes(), out)?;
+    for (_, table) in tables {
+        for values in table.values().chunks(1 << 14) {
+            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            put(&bytes, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the metadata, the matrices of these names, and those that `more` names, which depend on the metadata.
+///
+/// # Errors
+/// If the file cannot be read, is of another kind, or differs from what was written.
+pub(crate) fn read<N: DeserializeOwned, const T: usize>(
+    path: &Path,
+    kind: &FileKind,
+    names: [&'static str; T],
+    more: impl FnOnce(&N) -> Vec<&'static str>,
+) -> Result<(N, [Matrix; T], Vec<Matrix>)> {
+    let file = fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    let damaged = |what: &dyn std::fmt::Display| invalid_file(path, kind, what);
+    let (_, metadata) = SafeTensors::read_metadata(&file).map_err(|error| damaged(&error))?;
+    let text = |key: &str| {
+        metadata
+            .metadata()
+            .as_ref()
+            .and_then(|texts| texts.get(key))
+    };
+    let Some(json) = text(kind.key) else {
+        return Err(damaged(
+            &"a safetensors file without the metadata of this kind of file",
+        ));
+    };
+    let metadata = serde_json::from_str(json)
+        .map_err(|error| damaged(&format!("settings that cannot be read: {error}")))?;
+    let tensors = SafeTensors::deserialize(&file).map_err(|error| damaged(&error))?;
+    let table = |name: &str| -> Result<Matrix> {
+        let tensor = tensors.tensor(name).map_err(|error| damaged(&error))?;
+        match (tensor.dtype(), tensor.shape()) {
+            (Dtype::F32, &[rows, columns]) => Matrix::new(rows, columns, from_bytes(tensor.data())),
+            (dtype, shape) => Err(damaged(&format!(
+                "{name} is {dtype:?} of shape {shape:?}, expected F32 with two dimensions"
+            ))),
+        }
+    };
+    let mut tables = names
+        .into_iter()
+        .chain(more(&metadata))
+        .map(table)
+        .collect::<Result<Vec<_>>>()?;
+    if text(CHECKSUM) != Some(&checksum(json, &tables)) {
+        return Err(damaged(&"its contents are not what was written"));
+    }
+    let others = tables.split_off(T);
+    let tables = tables
+        .try_into()
+        .map_err(|_| damaged(&"tables are missing"))?;
+    Ok((metadata, tables, others))
+}
+
+/// Whether the file is of this kind, judged by its header.
+pub(crate) fn is(path: &Path, kind: &FileKind) -> bool {
+    let header = || -> io::Result<Metadata> {
+        let mut file = BufReader::new(File::open(path)?);
+        let mut length = [0; LENGTH_BYTES];
+        file.read_exact(&mut length)?;
+        let length = u64::from_le_bytes(length).min(MAX_HEADER);
+        let mut header = Vec::new();
+        file.take(length).read_to_end(&mut header)?;
+        Ok(serde_json::from_slice(&header)?)
+    };
+    header().is_ok_and(|header| {
+        let texts = header.metadata().as_ref();
+        texts.is_some_and(|texts| texts.contains_key(kind.key))
+    })
+}
+
+/// The error for a file that is of another kind, or damaged.
+pub(crate) fn invalid_file(path: &Path, kind: &FileKind, what: &dyn std::fmt::Display) -> Error {
+    Error::format(path, what).fix(format!(
+        "give the path of a file that {} wrote, complete and unchanged",
+        kind.writer
+    ))
+}
+
+/// Checksum against accidental damage, not against tampering: every bit changes it (the mixing step of FxHash).
+fn checksum<'a>(metadata: &str, tables: impl IntoIterator<Item = &'a Matrix>) -> String {
+    let mix = |sum: u64, word: u32| {
+        (sum.rotate_left(5) ^ u64::from(word)).wrapping_mul(0x517c_c1b7_2722_0a95)
+    };
+    let sum = metadata
+        .bytes()
+        .fold(0, |sum, byte| mix(sum, u32::from(byte)));
+    let sum = tables
+        .into_iter()
+        .flat_map(Matrix::values)
+        .fold(sum, |sum, value| mix(sum, value.to_bits()));
+    format!("{sum:016x}")
+}
+
+fn from_bytes(bytes: &[u8]) -> Vec<f32> {
+    bytes
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! Notebook display of counts, their properties, and synthetic corpora.
+
+use crate::batches::Reading;
+use crate::charts::Chart;
+use crate::counts::{Counts, Dtype, Layout, Location, Resample, Summary};
+use crate::error::Result;
+use crate::synthetic::{Corpus, Synthetic};
+use crate::text::{Card, bytes, count, counted, listed, percent};
+
+use super::evcxr::{show, show_card};
+
+impl Counts {
+    /// Shows shape, layout and sizes below a cell, without a pass over the counts.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let mut card = Card::new("Counts")
+            .row("documents", count(self.documents() as u64))
+            .row("terms", count(self.terms() as u64))
+            .row("layout", self.layout().to_string())
+            .row("dtype", self.dtype().to_string())
+            .row("location", self.location_text());
+        if let Some(stored) = self.stored_counts() {
+            card = card.row("stored counts", count(stored));
+        }
+        if let Some(total) = self.known_total() {
+            card = card.row("total count", count(total as u64));
+        }
+        card = card
+            .row("bytes as stored", bytes(self.bytes_stored()))
+            .row("bytes as dense f32", bytes(self.bytes_dense_f32()));
+        show_card(&card, None);
+    }
+}
+
+impl Summary {
+    /// Shows the summary below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let lengths = self.document_lengths().iter().copied();
+        let shortest = lengths.clone().fold(f64::MAX, f64::min);
+        let longest = lengths.clone().fold(0.0, f64::max);
+        let mean = self.total() / lengths.len() as f64;
+        let card = Card::new("Summary of counts")
+            .row("total count", count(self.total() as u64))
+            .row(
+                "nonzeros",
+                format!(
+                    "{} ({:.2}%)",
+                    count(self.nonzeros()),
+                    100.0 * self.density()
+                ),
+            )
+            .row("largest count", count(self.largest() as u64))
+            .row(
+                "document lengths",
+                format!(
+                    "{} to {}, mean {mean:.1}",
+                    count(shortest as u64),
+                    count(longest as u64)
+                ),
+            )
+            .row("empty documents", listed(self.empty_documents()))
+            .row("empty terms", listed(self.empty_terms()));
+        show_card(&card, None);
+    }
+}
+
+impl Layout {
+    /// Shows the layout below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let name = self.to_string();
+        show(&name, &name);
+    }
+}
+
+impl Dtype {
+    /// Shows the dtype below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show(self.name(), self.name());
+    }
+}
+
+impl Location {
+    /// Shows the location below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Location").row("counts are in", self.to_string()),
+            None,
+        );
+    }
+}
+
+impl Reading {
+    /// Shows below a cell how counts are read.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Reading").row("counts are read", self.describe()),
+            None,
+        );
+    }
+}
+
+impl Resample {
+    /// Shows the resampling, which is not carried out yet, below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Documents drawn with replacement")
+            .row("documents", count(self.documents as u64))
+            .row("from", self.counts.to_string())
+            .row("seed", self.seed.to_string())
+            .note(
+                "Documents are drawn when they are written: call write_npy, write_npy_narrow or write_npz.",
+            );
+        show_card(&card, None);
+    }
+}
+
+impl Synthetic {
+    /// Shows the parameters below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Parameters of synthetic counts")
+            .row("documents", count(self.documents as u64))
+            .row("terms", count(self.terms as u64))
+            .row("topics", count(self.topics as u64))
+            .row("mean length", counted(self.avg_doc_length, "token"))
+            .row("seed", self.seed.to_string());
+        show_card(&card, None);
+    }
+}
+
+impl Corpus {
+    /// Shows the corpus below a cell, with a histogram of document lengths. Reads all counts once.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        match self.card() {
+            Ok((card, chart)) => show_card(&card, Some(&chart)),
+            Err(error) => error.evcxr_display(),
+        }
+    }
+
+    fn card(&self) -> Result<(Card, Chart)> {
+        let counts = self.counts();
+        let (documents, terms) = counts.shape();
+        let summary = counts.summary()?;
+        let card = Card::new(format!(
+            "Synthetic corpus: {} documents x {} terms",
+            count(documents as u64),
+            count(terms as u64)
+        ))
+        .row("topics", self.true_f().rows().to_string())
+        .row("total count", count(summary.total() as u64))
+        .row("nonzero", percent(summary.density()))
+        .row(
+            "in memory",
+            format!(
+                "{} as {} {}",
+                bytes(counts.bytes_stored()),
+                counts.layout(),
+                counts.dtype()
+            ),
+        )
+        .row("as dense f32", bytes(counts.bytes_dense_f32()))
+        .row("seed", self.recipe.seed.to_string());
+        let chart = Chart::histogram(summary.document_lengths(), "tokens", "documents");
+        Ok((card, chart))
+    }
+}

@@ -1,0 +1,148 @@
+//! Notebook display of fits, their epochs, running fits, plans and checkpoints.
+
+use crate::config::Device;
+use crate::data::Epoch;
+use crate::fit::{Fit, loss_chart};
+use crate::model::Checkpoint;
+use crate::plan::Plan;
+use crate::text::{Card, bytes, count, seconds};
+use crate::training::Training;
+
+use super::evcxr::show_card;
+use super::settings::settings_card;
+
+impl Checkpoint {
+    /// Shows below a cell how many epochs are done, and the settings.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let settings = &self.recipe.settings;
+        let mut card = settings_card(
+            &format!(
+                "Checkpoint: {} of {} epochs done",
+                self.done(),
+                settings.epochs
+            ),
+            settings,
+        )
+        .row(
+            "counts",
+            format!(
+                "{} documents x {} terms",
+                count(self.counts.documents as u64),
+                count(self.counts.terms as u64)
+            ),
+        )
+        .row("topics", settings.topics.to_string())
+        .row("trained on", self.device.clone())
+        .row("file", self.file.display().to_string());
+        if let Some(last) = self.start.history.last() {
+            card = card.row(
+                "log-likelihood",
+                format!("{:.5} nats per token", last.log_likelihood_per_token),
+            );
+        }
+        if let Some(note) = self.note() {
+            card = card.note(note);
+        }
+        show_card(&card, None);
+    }
+}
+
+impl Training {
+    /// Shows below a cell how far the fit is, with its loss curve.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let history = self.status().history;
+        let chart = (history.len() >= 2).then(|| loss_chart(&history));
+        show_card(&self.card(), chart.as_ref());
+    }
+}
+
+impl Fit {
+    /// Shows settings and results of the fit below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(&self.card(), None);
+    }
+
+    fn card(&self) -> Card {
+        let title = format!(
+            "Fit: {} documents x {} terms, k = {}",
+            count(self.documents() as u64),
+            count(self.terms() as u64),
+            self.topics()
+        );
+        let mut card = settings_card(&title, &self.settings).row("device", self.device.clone());
+        if let Some(last) = self.history.last() {
+            let total = self.duration().as_secs_f64();
+            let peak = self.history.iter().map(|epoch| epoch.memory_bytes).max();
+            card = card
+                .row("final loss", format!("{:.2} per batch", last.loss))
+                .row(
+                    "log-likelihood",
+                    format!("{:.5} nats per token", last.log_likelihood_per_token),
+                )
+                .row(
+                    "time",
+                    format!(
+                        "{} ({} per epoch)",
+                        seconds(total),
+                        seconds(total / self.history.len() as f64)
+                    ),
+                )
+                .row(
+                    "peak memory",
+                    match &self.memory {
+                        Some(profile) => profile.sentence(),
+                        None => format!("{} of anonymous memory", bytes(peak.unwrap_or(0))),
+                    },
+                );
+        }
+        if self.settings.solver.is_full_pass() {
+            let done = self.history.len();
+            return card.note(match done < self.settings.epochs {
+                true => format!("Ended after {done} iterations: converged or stopped."),
+                false => format!("Ended after {done} iterations, the maximum."),
+            });
+        }
+        if self.settings.device == Device::Auto && self.device.starts_with("CPU") {
+            card = card.note(format!(
+                "Device::Auto has chosen: {}.",
+                Device::Auto.describe()
+            ));
+        }
+        if self.history.len() < self.settings.epochs {
+            card = card.note(format!(
+                "Stopped early: {} of {} epochs.",
+                self.history.len(),
+                self.settings.epochs
+            ));
+        }
+        card
+    }
+}
+
+impl Epoch {
+    /// Shows the epoch below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new(format!("Epoch {}", self.epoch))
+            .row("loss", format!("{:.2} per batch", self.loss))
+            .row(
+                "log-likelihood",
+                format!("{:.5} nats per token", self.log_likelihood_per_token),
+            )
+            .row("learning rate", self.learning_rate.to_string())
+            .row("time", seconds(self.duration.as_secs_f64()))
+            .row("memory", bytes(self.memory_bytes));
+        show_card(&card, None);
+    }
+}
+
+impl Plan {
+    /// Shows the plan below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(&self.card(), None);
+    }
+}

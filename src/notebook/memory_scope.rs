@@ -1,0 +1,187 @@
+//! Memory scopes, which measure the memory that a part of a notebook uses.
+
+use std::fmt;
+
+use crate::charts::{Chart, anonymous, end, files, group, spans};
+use crate::system::memory::{Log, Monitor, Sample};
+use crate::text::{Card, bytes, count, seconds};
+
+/// Starts a scope that samples the memory of the process until it is finished or dropped. The name is the title of its
+/// chart.
+///
+/// ```
+/// use topicbook::memory_scope;
+/// let mut scope = memory_scope("load");
+/// let counts = vec![1u8; 1 << 20];
+/// scope.finish();
+/// assert!(scope.peak() > 0);
+/// assert!(scope.to_string().starts_with("Memory: load (finished)"));
+/// # drop(counts);
+/// ```
+#[doc(alias = "tracemalloc")]
+#[doc(alias = "memory_profiler")]
+pub fn memory_scope(name: impl Into<String>) -> MemoryScope {
+    let monitor = Monitor::start();
+    monitor.register();
+    MemoryScope {
+        name: name.into(),
+        state: State::Open(monitor),
+    }
+}
+
+/// Memory of the process over time, measured from [`memory_scope`] on: its peak, its change, and a chart.
+///
+/// A thread takes 100 samples per second at first, and fewer later. The chart marks the work of this crate meanwhile:
+/// generating, opening, checking, writing, fitting.
+///
+/// ```
+/// use topicbook::{Counts, memory_scope};
+/// let scope = memory_scope("summary");
+/// Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?.summary()?;
+/// println!("{scope}");
+/// assert!(scope.peak() > 0);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[must_use = "dropping the scope ends the measurement"]
+pub struct MemoryScope {
+    name: String,
+    state: State,
+}
+
+enum State {
+    Open(Monitor),
+    Finished(Log),
+}
+
+impl MemoryScope {
+    /// Stops sampling and keeps the samples. A second call changes nothing.
+    ///
+    /// ```
+    /// let mut scope = topicbook::memory_scope("load");
+    /// scope.finish();
+    /// let peak = scope.peak();
+    /// let later = vec![1u8; 8 << 20];
+    /// assert_eq!(scope.peak(), peak);
+    /// # drop(later);
+    /// ```
+    pub fn finish(&mut self) {
+        if let State::Open(monitor) = &self.state {
+            self.state = State::Finished(monitor.log());
+        }
+    }
+
+    /// The largest anonymous memory of the process so far, in bytes: the memory that a limit cannot reclaim.
+    ///
+    /// ```
+    /// let scope = topicbook::memory_scope("load");
+    /// let counts = vec![1u8; 32 << 20];
+    /// assert!(scope.peak() > 32 << 20);
+    /// # drop(counts);
+    /// ```
+    pub fn peak(&self) -> u64 {
+        self.log().peak.anonymous
+    }
+
+    /// The anonymous memory of the process now, or at the end of a finished scope, minus that at the start, in bytes.
+    ///
+    /// ```
+    /// let scope = topicbook::memory_scope("load");
+    /// let counts = vec![1u8; 32 << 20];
+    /// assert!(scope.change() > 16 << 20);
+    /// # drop(counts);
+    /// ```
+    pub fn change(&self) -> i64 {
+        let log = self.log();
+        let anonymous =
+            |sample: Option<&Sample>| sample.map_or(0, |sample| sample.process.anonymous as i64);
+        anonymous(log.samples.last()) - anonymous(log.samples.first())
+    }
+
+    /// Chart of anonymous memory and resident file pages over time, with the work of this crate.
+    ///
+    /// ```
+    /// let mut scope = topicbook::memory_scope("load");
+    /// scope.finish();
+    /// assert!(scope.plot().to_png()?.starts_with(b"\x89PNG"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn plot(&self) -> Chart {
+        let log = self.log();
+        let mut panels = vec![anonymous(&log, Vec::new()), files(&log)];
+        panels.extend(group(&log));
+        Chart::memory(panels, spans(&log), end(&log)).title(format!("Memory: {}", self.name))
+    }
+
+    /// Shows peak and change below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        super::evcxr::show_card(&self.card(), None);
+    }
+
+    fn log(&self) -> Log {
+        match &self.state {
+            State::Open(monitor) => monitor.log(),
+            State::Finished(log) => log.clone(),
+        }
+    }
+
+    fn card(&self) -> Card {
+        let log = self.log();
+        let state = match self.state {
+            State::Open(_) => "so far",
+            State::Finished(_) => "finished",
+        };
+        let (Some(first), Some(last)) = (log.samples.first(), log.samples.last()) else {
+            return Card::new(format!("Memory: {}", self.name));
+        };
+        let signed = |change: i64| match change {
+            0.. => format!("+{}", bytes(change as u64)),
+            _ => format!("-{}", bytes(change.unsigned_abs())),
+        };
+        let mut card = Card::new(format!("Memory: {} ({state})", self.name))
+            .row("time", seconds(last.seconds))
+            .row("at the start", bytes(first.process.anonymous))
+            .row("peak", bytes(log.peak.anonymous))
+            .row(
+                "change",
+                signed(last.process.anonymous as i64 - first.process.anonymous as i64),
+            )
+            .row("pages of files, peak", bytes(log.peak.file_backed))
+            .row(
+                "read from the disk",
+                bytes(last.read_bytes - first.read_bytes),
+            )
+            .row(
+                "page faults with disk reads",
+                count(last.major_faults - first.major_faults),
+            );
+        if log.limit > 0 {
+            let used = format!(
+                "{} of {}, with page cache",
+                bytes(log.peak.group),
+                bytes(log.limit)
+            );
+            card = card.row("control group, peak", used);
+        }
+        card.note(
+            "Start, peak and change are anonymous memory of the process, which a memory limit cannot reclaim. \
+             Pages of files are not included; the system reclaims them when memory is short.",
+        )
+    }
+}
+
+/// The card of the scope as text.
+impl fmt::Display for MemoryScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.card().text().trim_end())
+    }
+}
+
+impl fmt::Debug for MemoryScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryScope")
+            .field("name", &self.name)
+            .field("peak", &self.peak())
+            .finish_non_exhaustive()
+    }
+}

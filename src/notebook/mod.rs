@@ -1,0 +1,10 @@
+//! Display of values below a notebook cell: the `evcxr_display` methods, and memory scopes.
+
+mod counts;
+mod evcxr;
+mod fits;
+mod memory_scope;
+mod settings;
+mod values;
+
+pub use memory_scope::{MemoryScope, memory_scope};

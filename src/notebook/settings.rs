@@ -1,0 +1,164 @@
+//! Notebook display of models and their settings.
+
+use crate::config::{
+    Budget, ByteSize, Device, FullPass, MiniBatch, Optimizer, Precision, Settings, Solver,
+    TableStorage,
+};
+use crate::model::TopicModel;
+use crate::text::{Card, escape};
+
+use super::evcxr::{show, show_card};
+
+impl TopicModel {
+    /// Shows the settings below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let settings = self.settings();
+        let title = format!("Topic model, k = {}", settings.topics);
+        show_card(&settings_card(&title, &settings), None);
+    }
+}
+
+impl Settings {
+    /// Shows the settings below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = settings_card(&format!("Settings, k = {}", self.topics), self)
+            .row("device", self.device.describe());
+        show_card(&card, None);
+    }
+}
+
+impl Solver {
+    /// Shows the solver below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let name = self.to_string();
+        show(&name, &name);
+    }
+}
+
+impl Optimizer {
+    /// Shows the optimizer below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Optimizer").row("update rule", self.to_string()),
+            None,
+        );
+    }
+}
+
+impl Precision {
+    /// Shows the precision below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Precision").row("tables on the GPU", self.to_string()),
+            None,
+        );
+    }
+}
+
+impl TableStorage {
+    /// Shows the storage below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.to_string();
+        show(&escape(&text), &text);
+    }
+}
+
+impl Device {
+    /// Shows [`describe`](Self::describe) below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.describe();
+        show(&escape(&text), &text);
+    }
+}
+
+impl Budget {
+    /// Shows the budget below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let (ram, vram) = self.described();
+        let card = Card::new("Budget").row("RAM", ram).row("VRAM", vram);
+        show_card(&card, None);
+    }
+}
+
+impl ByteSize {
+    /// Shows the size below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.to_string();
+        show(&text, &text);
+    }
+}
+
+impl MiniBatch {
+    /// Shows the parameters below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Parameters of gradient steps");
+        show_card(&with_mini_batch(card, self), None);
+    }
+}
+
+impl FullPass {
+    /// Shows the parameters below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Parameters of full passes");
+        show_card(&with_full_pass(card, self), None);
+    }
+}
+
+/// A card with the settings of a model or a fit.
+pub(super) fn settings_card(title: &str, settings: &Settings) -> Card {
+    let card = Card::new(title);
+    let card = match &settings.solver {
+        Solver::MiniBatch(parameters) => {
+            with_mini_batch(card.row("epochs", settings.epochs.to_string()), parameters)
+        }
+        Solver::Em(parameters)
+        | Solver::CoordinateDescent(parameters)
+        | Solver::Auto(parameters) => {
+            let card = card
+                .row("solver", settings.solver.to_string())
+                .row("iterations", format!("at most {}", settings.epochs));
+            with_full_pass(card, parameters)
+        }
+    };
+    card.row("seed", settings.seed.to_string())
+}
+
+/// Adds the parameters of gradient steps to a card.
+fn with_mini_batch(card: Card, parameters: &MiniBatch) -> Card {
+    let periods = match parameters.t_mult {
+        1 => String::new(),
+        factor => format!(", each period {factor} times the one before"),
+    };
+    let card = card
+        .row("batch size", format!("{} documents", parameters.batch_size))
+        .row(
+            "learning rate",
+            format!(
+                "{} to {}, restart every {} epochs{periods}",
+                parameters.max_lr, parameters.base_lr, parameters.t_0
+            ),
+        )
+        .row("optimizer", parameters.optimizer.to_string())
+        .row("logits of L in", parameters.table_storage.to_string())
+        .row("weight decay", parameters.weight_decay.to_string());
+    match parameters.precision {
+        Precision::F32 => card,
+        other => card.row("tables on the GPU", other.to_string()),
+    }
+}
+
+/// Adds the parameters of full passes to a card.
+fn with_full_pass(card: Card, parameters: &FullPass) -> Card {
+    card.row("tolerance", format!("{:e}", parameters.tolerance))
+}

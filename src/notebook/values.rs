@@ -1,0 +1,107 @@
+//! Notebook display of matrices, tables, terms, charts, errors and the result of `doctor`.
+
+use crate::charts::Chart;
+use crate::data::{Matrix, Table, Terms};
+use crate::doctor::Doctor;
+use crate::error::Error;
+use crate::text::{Card, count, counted, decimals_for, escape, fixed};
+
+use super::evcxr::{show, show_card, show_png, show_text};
+
+/// Rows and columns that a cell shows.
+const ROWS_SHOWN: usize = 5;
+const COLUMNS_SHOWN: usize = 8;
+
+impl Matrix {
+    /// Shows the shape and the upper left corner below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let (rows, columns) = self.shape();
+        let shown = columns.min(COLUMNS_SHOWN);
+        let corner = || (0..rows.min(ROWS_SHOWN)).map(|row| &self.row(row)[..shown]);
+        let largest = corner()
+            .flatten()
+            .fold(0.0, |largest: f32, value| largest.max(value.abs()));
+        let decimals = decimals_for(largest.into());
+        let mut card = Card::new(format!(
+            "Matrix {} x {}",
+            count(rows as u64),
+            count(columns as u64)
+        ));
+        for (row, values) in corner().enumerate() {
+            let values: Vec<String> = values
+                .iter()
+                .map(|&value| fixed(value.into(), decimals))
+                .collect();
+            let more = if shown < columns { "  …" } else { "" };
+            card = card.row(format!("row {row}"), values.join("  ") + more);
+        }
+        if rows > ROWS_SHOWN {
+            card = card.note(format!("and {} more", counted(rows - ROWS_SHOWN, "row")));
+        }
+        show_card(&card, None);
+    }
+}
+
+impl Table {
+    /// Shows the first 20 rows below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show(&self.html(), &self.to_string());
+    }
+}
+
+impl Terms {
+    /// Shows the number of terms and the first of them below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        const SHOWN: usize = 10;
+        let mut first = self.as_slice()[..self.len().min(SHOWN)].join(", ");
+        if self.len() > SHOWN {
+            first.push_str(", …");
+        }
+        let mut card = Card::new("Terms")
+            .row("terms", count(self.len() as u64))
+            .row("first", first);
+        let duplicates = self.duplicates();
+        if !duplicates.is_empty() {
+            card = card.note(format!(
+                "{} occur more than once, the first is {}",
+                count(duplicates.len() as u64),
+                duplicates[0]
+            ));
+        }
+        show_card(&card, None);
+    }
+}
+
+impl Chart {
+    /// Shows the picture below a cell, or the error if it cannot be drawn.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        match self.to_png() {
+            Ok(png) => show_png(&png, &self.describe()),
+            Err(error) => show_text(&format!("{}: {error}", self.describe())),
+        }
+    }
+}
+
+impl Error {
+    /// Shows the message below a cell, for an error that was kept in a variable.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.to_string();
+        show(&format!("<pre>{}</pre>", escape(&text)), &text);
+    }
+}
+
+impl Doctor {
+    /// Shows the results below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("This machine");
+        let rows = self.rows().iter();
+        let card = rows.fold(card, |card, (label, value)| card.row(label, value));
+        show_card(&card, None);
+    }
+}

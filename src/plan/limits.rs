@@ -1,0 +1,43 @@
+//! The memory limits of a fit.
+
+use crate::config::{Budget, Resolved};
+
+use super::gpu;
+
+/// The limits of one fit, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Limit of the anonymous memory of the whole process.
+    pub(super) ram: u64,
+    /// Whether the user's budget gives `ram`; otherwise it is computed from free memory.
+    pub(super) ram_given: bool,
+    /// Limit of VRAM; `None` without a GPU and without a VRAM budget, or if NVML does not report free memory.
+    pub(super) vram: Option<u64>,
+    /// Whether `vram` is the user's budget; otherwise it is computed from free VRAM.
+    pub(super) vram_given: bool,
+    /// Whether the fit runs on a GPU.
+    pub(super) on_gpu: bool,
+}
+
+impl Limits {
+    /// The limit of VRAM is the budget, but at most the free VRAM; without a budget it is nine tenths of the free VRAM.
+    pub(super) fn of(budget: &Budget, device: Resolved, baseline: u64) -> Self {
+        let requested = budget.vram_bytes();
+        let vram = match (requested, gpu::free_vram(device)) {
+            (Some(requested), Some(free)) => Some(requested.min(free)),
+            (requested, free) => requested.or(free.map(|free| free - free / 10)),
+        };
+        Self {
+            ram: budget.ram_bytes(baseline),
+            ram_given: budget.gives_ram(),
+            vram,
+            vram_given: requested.is_some() && requested == vram,
+            on_gpu: matches!(device, Resolved::Cuda(_)),
+        }
+    }
+
+    /// Whether there is a GPU, or a VRAM budget that simulates one.
+    pub(super) fn gpu(&self) -> bool {
+        self.on_gpu || self.vram.is_some()
+    }
+}

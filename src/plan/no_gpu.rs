@@ -1,0 +1,24 @@
+//! What plans know of GPUs in a build without the feature `cuda`: nothing.
+
+use crate::config::{Resolved, Solver};
+use crate::cost::{Item, Shape};
+
+pub(super) fn free_vram(_device: Resolved) -> Option<u64> {
+    None
+}
+
+pub(super) fn largest_page(_device: Resolved) -> u64 {
+    0
+}
+
+pub(super) fn vram(_solver: &Solver, _shape: &Shape, _resident: bool) -> Vec<Item> {
+    Vec::new()
+}
+
+pub(super) fn ram_of_steps(_shape: &Shape, _resident: bool, _resumed: bool) -> Vec<Item> {
+    Vec::new()
+}
+
+pub(super) fn ram_of_solver(_solver: &Solver, _shape: &Shape, _resident: bool) -> Vec<Item> {
+    Vec::new()
+}

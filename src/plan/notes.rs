@@ -1,0 +1,58 @@
+//! Notes of a plan about placements that do not fit the limits.
+
+use crate::text::bytes;
+
+use super::candidate::Candidate;
+use super::limits::Limits;
+
+/// One note for each difference between the candidate found and the requested one. `all_resident`: bytes of VRAM with
+/// all counts resident, if that is possible.
+pub(super) fn notes(
+    requested: &Candidate,
+    found: &Candidate,
+    limits: &Limits,
+    all_resident: Option<u64>,
+) -> Vec<String> {
+    let batch = requested.shape.batch;
+    let mut notes = Vec::new();
+    if let (Some(all_resident), Some(vram)) = (all_resident, limits.vram)
+        && all_resident > vram
+    {
+        notes.push(format!(
+            "Keeping all counts on the GPU would need {} of VRAM, {} more than the limit{}.",
+            bytes(all_resident),
+            bytes(all_resident - vram),
+            match found.resident {
+                true => "",
+                false => ": X is uploaded part by part in every epoch",
+            }
+        ));
+    }
+    let gradient_steps = !found.solver.is_full_pass();
+    if limits.gpu() && gradient_steps && found.shape.l_on_host && !requested.shape.l_on_host {
+        let mut whole = found.with_micro_batch(batch);
+        whole.shape.l_on_host = false;
+        notes.push(format!(
+            "With L's logits and their optimizer state on the GPU a step would need {} of VRAM: they are offloaded to host memory; the rows of a batch are uploaded and their gradients downloaded. The result is the same up to rounding.",
+            bytes(whole.peak_vram())
+        ));
+    }
+    if found.shape.micro_batch < batch {
+        let (whole, micro_batch) = (found.with_micro_batch(batch), found.shape.micro_batch);
+        let (memory, needs) = match limits.vram {
+            Some(vram) if whole.peak_vram() > vram => ("VRAM", whole.peak_vram()),
+            _ => ("RAM", whole.peak()),
+        };
+        notes.push(format!(
+            "Gradients of {batch} documents at once would need {} of {memory}: they are accumulated over micro-batches of {micro_batch} documents. The result is the same up to rounding.",
+            bytes(needs)
+        ));
+    }
+    if found.shape.l_in_file && !requested.shape.l_in_file {
+        notes.push(format!(
+            "L's logits and their optimizer state ({}) do not fit the RAM budget: they are kept in memory-mapped files in the spill folder. The result is the same. A row-wise optimizer (Optimizer::RowwiseAdamW) is faster with mapped files, but learns less from the same number of epochs.",
+            bytes(found.shape.l_bytes())
+        ));
+    }
+    notes
+}

@@ -1,0 +1,83 @@
+//! Folding-in: rows of L for new documents, with F fixed.
+
+use std::cell::RefCell;
+
+use rayon::prelude::*;
+
+use crate::batches::Reading;
+use crate::counts::Counts;
+use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
+use crate::data::Matrix;
+use crate::error::Result;
+
+use super::factor::{CHUNK, Factor};
+use super::row_update::{RowProblem, Scratch, improve};
+use super::streaming_em::documents_in_block;
+
+/// Sweeps over a document's coordinates in a round, that is, between two convergence checks.
+const SWEEPS: usize = 8;
+/// Maximum number of rounds.
+const MAX_ROUNDS: usize = 100;
+/// A document has converged when a step of expectation-maximisation would move at most this fraction of its tokens.
+const TOLERANCE: f64 = 1e-6;
+/// Floor of a topic's share of a document's tokens.
+const SMALLEST_SHARE: f32 = 1e-10;
+
+thread_local! {
+    static SCRATCH: RefCell<(Scratch, NonzeroBuffer)> = RefCell::default();
+}
+
+/// Bytes that [`fold_in`] allocates besides the counts: L in tokens and in proportions, and F transposed.
+pub(crate) fn fold_in_bytes(counts: &Counts, topics: usize) -> u64 {
+    let (documents, terms) = counts.shape();
+    let rows = 2 * documents as u64 + terms as u64;
+    rows.saturating_mul(4 * topics as u64)
+}
+
+/// The maximum-likelihood L (documents x topics, rows summing to one) given F (topics x terms, rows summing to one).
+/// Documents without counts get equal proportions.
+pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {
+    let (topics, terms) = f.shape();
+    let f = Factor::from_f(f);
+    let column_sums: Vec<f32> = f.column_sums().into_iter().map(|sum| sum as f32).collect();
+    let problem = RowProblem {
+        factor: &f.values,
+        column_sums: &column_sums,
+        sweeps: SWEEPS,
+    };
+    let mut l = Factor {
+        topics,
+        values: vec![0.0; counts.documents() * topics],
+    };
+    let documents = documents_in_block(counts.terms());
+    let streamed = Reading::Auto
+        .resolve(counts, documents)?
+        .shuffle()
+        .is_some();
+    for_each_block(counts, streamed, documents, &mut |block| {
+        let range = block.first * topics..(block.first + block.rows.len()) * topics;
+        l.values[range]
+            .par_chunks_mut(CHUNK * topics)
+            .enumerate()
+            .for_each(|(chunk, rows)| {
+                SCRATCH.with_borrow_mut(|(scratch, buffer)| {
+                    for (row, weights) in rows.chunks_mut(topics).enumerate() {
+                        let row = block.rows.start + chunk * CHUNK + row;
+                        let (columns, counts) = nonzeros_of_row(&block.view, terms, row, buffer);
+                        let total: f64 = counts.iter().map(|count| f64::from(*count)).sum();
+                        let floor = SMALLEST_SHARE * total as f32;
+                        weights.fill(total as f32 / topics as f32);
+                        for _ in 0..MAX_ROUNDS {
+                            let outcome =
+                                improve(columns, counts, &problem, floor, weights, scratch);
+                            if outcome.kkt_residual <= TOLERANCE * total {
+                                break;
+                            }
+                        }
+                    }
+                });
+            });
+        Ok(())
+    })?;
+    Ok(l.proportions())
+}

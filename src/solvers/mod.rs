@@ -1,0 +1,173 @@
+//! Solvers other than gradient steps: expectation-maximisation and coordinate descent.
+//!
+//! The rates of a document sum to one, so minimising the Poisson loss means maximising the sum of x log (L F), and only
+//! nonzero counts matter. During the iterations both factors are those of a Poisson factorisation, L in tokens and F in
+//! probabilities: its optimal L and F are those of the multinomial model up to the scale of the rows (Carbonetto et al.
+//! 2021, arXiv 2105.13440), and no constraint couples the topics of a row.
+
+mod coordinate_descent;
+#[cfg(feature = "cuda")]
+mod em_gpu;
+mod factor;
+mod fold_in;
+mod row_update;
+mod split_merge;
+mod statistics;
+mod streaming_em;
+#[cfg(test)]
+mod tests;
+mod transpose;
+
+#[cfg(feature = "cuda")]
+use burn_cuda::{Cuda, CudaDevice};
+
+pub(crate) use fold_in::{fold_in, fold_in_bytes};
+pub(crate) use streaming_em::documents_in_block;
+
+#[cfg(not(feature = "cuda"))]
+use crate::config::no_cuda;
+use crate::config::{Resolved, Settings, Solver};
+use crate::cost::{Item, Phase, Placement, Shape};
+use crate::counts::Counts;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+
+use coordinate_descent::Descent;
+#[cfg(feature = "cuda")]
+use em_gpu::GpuEm;
+use split_merge::SplitMerge;
+use streaming_em::StreamingEm;
+
+/// Floor of a rate (an entry of L F) in the solvers, only to keep x / rate and log rate finite.
+/// [`Fit::score`](crate::Fit::score) and the loss of gradient steps use
+/// [`SMALLEST_RATE`](crate::config::SMALLEST_RATE), 1e-10.
+const RATE_FLOOR: f32 = 1e-30;
+
+/// Result of one iteration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Iteration {
+    /// The sum of x log rate at a point that the iteration passed through.
+    pub(crate) score: f64,
+    /// The residual of the KKT conditions: the fraction of all tokens that a step of expectation-maximisation would
+    /// assign to another topic.
+    pub(crate) residual: f64,
+}
+
+impl Iteration {
+    /// Whether the solver has converged, given the score of the previous iteration. Near an optimum the gain in score
+    /// falls with the square of the distance, hence the square root for the residual.
+    pub(crate) fn converged(&self, previous_score: f64, tolerance: f64) -> bool {
+        tolerance > 0.0
+            && (self.score - previous_score).abs() <= tolerance * self.score.abs()
+            && self.residual <= tolerance.sqrt()
+    }
+}
+
+/// The sum of n log n over the documents' lengths n. The sum of x log rate is larger by this amount with rates that sum
+/// to the length of their document than with rates that sum to one.
+fn entropy(lengths: &[f64]) -> f64 {
+    let lengths = lengths.iter().filter(|length| **length > 0.0);
+    lengths.map(|length| length * length.ln()).sum()
+}
+
+/// A solver that improves L and F one iteration at a time.
+pub(crate) trait Iterate: Send {
+    /// Runs one iteration.
+    fn iterate(&mut self, counts: &Counts) -> Result<Iteration>;
+
+    /// The best L (documents x topics) and F (topics x terms) so far, with rows that sum to one.
+    fn topics(&self) -> Result<(Matrix, Matrix)>;
+}
+
+/// Creates the solver that the settings name, for these counts. `l` and `f` are positive; their rows need not sum to
+/// one. `placement`: whether counts and L are resident on a GPU, and how many documents are uploaded at once.
+pub(crate) fn create(
+    settings: &Settings,
+    counts: &Counts,
+    (device, placement): (Resolved, Placement),
+    l: &Matrix,
+    f: &Matrix,
+) -> Result<Box<dyn Iterate>> {
+    let streams = settings.reading.shuffle().is_some();
+    Ok(match (&settings.solver, device) {
+        (Solver::Em(_), Resolved::Cuda(gpu)) => em_on_gpu(gpu, counts, (streams, placement), l, f)?,
+        (Solver::Em(_), Resolved::Cpu) => Box::new(StreamingEm::by_em(counts, streams, l, f)?),
+        (Solver::CoordinateDescent(_), _) if !streams => Box::new(Descent::new(counts, l, f)?),
+        (Solver::Auto(_), _) if !streams => Box::new(SplitMerge::new(counts, l, f, settings.seed)?),
+        (Solver::CoordinateDescent(_) | Solver::Auto(_), _) => {
+            Box::new(StreamingEm::by_descent(counts, streams, l, f)?)
+        }
+        (Solver::MiniBatch(_), _) => {
+            return Err(Error::setting(
+                "gradient steps do not pass over all documents",
+            ));
+        }
+    })
+}
+
+#[cfg(feature = "cuda")]
+fn em_on_gpu(
+    gpu: usize,
+    counts: &Counts,
+    (streams, placement): (bool, Placement),
+    l: &Matrix,
+    f: &Matrix,
+) -> Result<Box<dyn Iterate>> {
+    let device = CudaDevice::new(gpu);
+    let solver = GpuEm::<Cuda>::new(device, counts, (streams, placement), l, f)?;
+    Ok(Box::new(solver))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn em_on_gpu(
+    gpu: usize,
+    _counts: &Counts,
+    _placement: (bool, Placement),
+    _l: &Matrix,
+    _f: &Matrix,
+) -> Result<Box<dyn Iterate>> {
+    Err(no_cuda(gpu))
+}
+
+/// VRAM of a solver.
+#[cfg(feature = "cuda")]
+pub(crate) fn memory_on_gpu(solver: &Solver, shape: &Shape, resident: bool) -> Vec<Item> {
+    match solver {
+        Solver::Em(_) => em_gpu::memory(shape, resident),
+        _ => Vec::new(),
+    }
+}
+
+/// Host memory of a solver on a GPU.
+#[cfg(feature = "cuda")]
+pub(crate) fn host_memory_with_gpu(solver: &Solver, shape: &Shape, resident: bool) -> Vec<Item> {
+    match solver {
+        Solver::Em(_) => em_gpu::in_host_memory(shape, resident),
+        _ => memory(solver, shape, false),
+    }
+}
+
+/// Memory of a solver on the CPU besides the counts.
+pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item> {
+    match solver {
+        Solver::CoordinateDescent(_) if !streams => coordinate_descent::memory(shape),
+        Solver::Auto(_) if !streams => split_merge::memory(shape),
+        _ => streaming_em::memory(shape),
+    }
+}
+
+/// Memory of every solver before and after its iterations.
+pub(crate) fn memory_around_iterations(shape: &Shape) -> [Item; 2] {
+    let both = 4 * shape.topics * (shape.documents + shape.terms);
+    [
+        // Dropped once the solver has made its own copies.
+        Item::ram("starting values of L and F", Phase::Starting, both),
+        Item::ram("L and F, normalised", Phase::End, both),
+    ]
+}
+
+/// Memory of a copy of the state for a checkpoint: L and F, without an optimizer's state.
+pub(crate) fn checkpoint_memory(shape: &Shape) -> Item {
+    let both = 4 * shape.topics * (shape.documents + shape.terms);
+    Item::ram("copy of L and F", Phase::Checkpoint, both)
+}

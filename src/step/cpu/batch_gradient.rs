@@ -1,0 +1,75 @@
+//! The loss of one batch and its gradients, computed from given tables by the passes of the fused step.
+
+use rayon::prelude::*;
+
+use crate::counts::View;
+use crate::data::Matrix;
+use crate::system::softmax;
+
+use super::accumulate::{Accumulator, Weights};
+use super::{reduce, terms_per_shard};
+
+/// Loss of one batch and its gradients with respect to the logits.
+pub(crate) struct LossAndGradients {
+    pub(crate) loss: f64,
+    /// With respect to the batch's rows of L's logits: documents x topics.
+    pub(crate) l: Vec<f32>,
+    /// With respect to F's logits: topics x terms.
+    pub(crate) f: Vec<f32>,
+}
+
+/// Loss and gradients of the documents in `rows` of the counts, where `l` has their logits of L (documents x topics)
+/// and `f` the logits of F (topics x terms).
+///
+/// Costs one pass over the batch's counts and three over F.
+pub(crate) fn loss_and_gradients(
+    view: &View<'_>,
+    rows: &[usize],
+    l: &Matrix,
+    f: &Matrix,
+) -> LossAndGradients {
+    let (topics, terms) = f.shape();
+    let offsets: Vec<f32> = (0..topics)
+        .map(|topic| f.row(topic).iter().copied().fold(f32::MIN, f32::max))
+        .collect();
+    let length = terms_per_shard(topics, terms);
+    let mut accumulators: Vec<Accumulator> = (0..terms)
+        .into_par_iter()
+        .step_by(length)
+        .map(|first| {
+            let range = first..terms.min(first + length);
+            let mut logits = vec![0.0; range.len() * topics];
+            for (term, row) in range.clone().zip(logits.chunks_exact_mut(topics)) {
+                for (topic, value) in row.iter_mut().enumerate() {
+                    *value = f.row(topic)[term];
+                }
+            }
+            let mut accumulator = Accumulator::new(range, topics);
+            accumulator.set_logits(&logits, &offsets);
+            accumulator
+        })
+        .collect();
+    let scales: Vec<f64> = (0..topics)
+        .map(|topic| {
+            let sums = accumulators.iter().map(|shard| shard.exp_sums[topic]);
+            1.0 / sums.sum::<f64>()
+        })
+        .collect();
+    // The weights of the documents, which `reduce` replaces by gradients.
+    let mut l = l.values().to_vec();
+    l.chunks_exact_mut(topics).for_each(softmax);
+    let weights = Weights::new(rows, &l, &scales);
+    accumulators
+        .par_iter_mut()
+        .for_each(|shard| shard.accumulate(view, terms, &weights));
+    let (likelihood, totals) = reduce(accumulators.iter(), weights.width, &scales, &mut l);
+    let mut f = vec![0.0; topics * terms];
+    for shard in &accumulators {
+        shard.copy_gradients(&scales, &totals, terms, &mut f);
+    }
+    LossAndGradients {
+        loss: rows.len() as f64 - likelihood,
+        l,
+        f,
+    }
+}

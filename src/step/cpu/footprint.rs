@@ -1,0 +1,104 @@
+//! RAM and disk space of a fused step.
+
+use crate::cost::{Item, Memory, Phase, Shape};
+use crate::step::update::LazyRows;
+use crate::system::LANES;
+
+use super::dense::TERMS;
+use super::sparse::WIDEST;
+use super::{FusedStep, terms_per_shard};
+
+/// The kind of memory that has L's logits and their optimizer state, unless they are on a GPU.
+pub(crate) fn l_memory(shape: &Shape) -> Memory {
+    match shape.l_in_file {
+        true => Memory::Disk,
+        false => Memory::Ram,
+    }
+}
+
+impl LazyRows {
+    /// L's logits, their optimizer state and the bookkeeping of stale rows.
+    pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
+        let (n, k, memory) = (shape.documents, shape.topics, l_memory(shape));
+        vec![
+            Item::new("L's logits", memory, Phase::Fit, 4 * n * k),
+            Item::new(
+                "L's optimizer state",
+                memory,
+                Phase::Fit,
+                4 * shape.state_values * n * k,
+            ),
+            Item::ram(
+                "the step that each row of L is up to date with",
+                Phase::Fit,
+                4 * n,
+            ),
+        ]
+    }
+}
+
+impl FusedStep {
+    /// The tables and buffers that the step allocates, with gradients accumulated over micro-batches of
+    /// `shape.micro_batch` documents. `resumed`: the start state belongs to the resumed checkpoint, and is not counted.
+    pub(crate) fn memory(shape: &Shape, resumed: bool) -> Vec<Item> {
+        let (n, m, k) = (shape.documents, shape.terms, shape.topics);
+        let (batch, micro_batch) = (shape.batch, shape.micro_batch);
+        let lanes = LANES as u64;
+        let width = k.next_multiple_of(lanes);
+        let shards = m.div_ceil(terms_per_shard(k as usize, m as usize) as u64);
+        let l_memory = l_memory(shape);
+        let padding = shards * (TERMS as u64 * k + WIDEST as u64);
+        // Rows of F's gradient are assigned to the terms of a batch as they occur; unused ones stay lazily zeroed.
+        let gradient_rows = m.min(batch.saturating_mul(shape.nonzeros));
+        let padded = micro_batch.next_multiple_of(lanes);
+        let mut items = LazyRows::memory(shape);
+        items.extend([
+            Item::ram(
+                "F's logits and their exponentials",
+                Phase::Fit,
+                8 * m * k + 4 * padding,
+            ),
+            Item::ram(
+                "F's optimizer state",
+                Phase::Fit,
+                4 * shape.state_values * m * k,
+            ),
+            // Also each term's slot, and column, term, slot and count of one document's nonzeros.
+            Item::ram(
+                "F's gradient",
+                Phase::Fit,
+                4 * gradient_rows * width + 20 * m,
+            ),
+            Item::ram(
+                "batch: gradients of L's rows, one part for each shard of terms",
+                Phase::Steps,
+                4 * padded * (width * shards + width + k)
+                    + micro_batch * (4 * k + 8 * width + 16 * shards)
+                    + 4 * batch * k,
+            ),
+        ]);
+        if !resumed {
+            // Only the logits: the initial optimizer state is lazily zeroed, and never written.
+            let initial =
+                |what: &str, memory, size| Item::new(what, memory, Phase::Starting, 4 * k * size);
+            items.push(initial("L's initial logits", l_memory, n));
+            items.push(initial("F's initial logits", Memory::Ram, m));
+        }
+        items.push(Item::new("L", l_memory, Phase::End, 4 * k * n));
+        items.push(Item::ram("F", Phase::End, 4 * k * m));
+        items
+    }
+
+    /// The copy of the state that is made for a checkpoint: logits and optimizer state of L and F.
+    pub(crate) fn checkpoint_memory(shape: &Shape) -> Vec<Item> {
+        let tables = 1 + shape.state_values;
+        let item = |memory, rows| {
+            let bytes = 4 * tables * shape.topics * rows;
+            Item::new("a copy of the tables", memory, Phase::Checkpoint, bytes)
+        };
+        vec![
+            item(Memory::Ram, shape.terms),
+            item(l_memory(shape), shape.documents),
+        ]
+    }
+}

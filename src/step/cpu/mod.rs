@@ -1,0 +1,243 @@
+//! The gradient step on the CPU: the result of [`TensorStep`](super::TensorStep) in a few passes over memory.
+//!
+//! With W the batch's rows of L and r = W F: the rates of a document sum to one, so only nonzero counts carry a
+//! gradient. One pass over them gives the loss and both gradients without the batch x terms table of rates; one pass
+//! over F's logits applies softmax's backward, the optimizer and the exponentials of the next softmax. The work is
+//! split into shards (ranges of terms) whose number depends on the shape alone, so that results do not depend on the
+//! number of threads.
+
+mod accumulate;
+mod batch_gradient;
+mod dense;
+#[cfg(feature = "cuda")]
+mod flex;
+mod footprint;
+mod shard;
+mod sparse;
+
+use rayon::prelude::*;
+
+pub(crate) use footprint::l_memory;
+
+use crate::batches::Batch;
+use crate::config::Settings;
+use crate::cost::Placement;
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::step::update::{LazyRows, StepCounter};
+use crate::system::LANES;
+
+use super::{State, Step};
+use accumulate::{Accumulator, Weights};
+use shard::{ChunkConstants, Shard};
+
+/// Approximate number of F's values in a shard: few enough to balance the threads, enough to be worth a task.
+const SHARD_VALUES: usize = 1 << 14;
+
+/// Approximate minimum number of shards, so that small tables have work for several threads too.
+const MIN_SHARDS: usize = 8;
+
+/// Terms in a shard, a multiple of [`LANES`].
+fn terms_per_shard(topics: usize, terms: usize) -> usize {
+    (SHARD_VALUES / topics)
+        .min(terms / MIN_SHARDS)
+        .max(1)
+        .next_multiple_of(LANES)
+}
+
+pub(crate) struct FusedStep {
+    topics: usize,
+    terms: usize,
+    micro_batch: usize,
+    counter: StepCounter,
+    l: LazyRows,
+    shards: Vec<Shard>,
+    /// One over the sum of the exponentials over all terms, per topic.
+    scales: Vec<f64>,
+    /// Subtracted from the logits before the exponential, per topic.
+    offsets: Vec<f32>,
+    losses: Vec<f64>,
+}
+
+impl FusedStep {
+    pub(crate) fn new(settings: &Settings, placement: Placement, state: State) -> Result<Self> {
+        let (topics, terms) = state.f.shape();
+        let per_shard = terms_per_shard(topics, terms);
+        let shards = (0..terms)
+            .step_by(per_shard)
+            .map(|first| {
+                let range = first..terms.min(first + per_shard);
+                Shard::new(range, &state.f, &state.f_state)
+            })
+            .collect();
+        let mut step = Self {
+            topics,
+            terms,
+            micro_batch: placement.micro_batch.max(1),
+            counter: StepCounter::new(settings, &state),
+            l: LazyRows::new(&state.l, &state.l_state, &settings.mini_batch())?,
+            shards,
+            scales: vec![0.0; topics],
+            offsets: vec![0.0; topics],
+            losses: Vec::new(),
+        };
+        step.flush();
+        Ok(step)
+    }
+
+    /// Flushes L's stale rows and recomputes all derived values from the logits, so that a resumed fit and an
+    /// uninterrupted one continue with the same bits.
+    fn flush(&mut self) {
+        self.counter.mark_flushed();
+        self.l.flush();
+        self.shards.iter_mut().for_each(Shard::find_largest);
+        self.update_offsets();
+        let offsets = &self.offsets;
+        self.shards
+            .par_iter_mut()
+            .for_each(|shard| shard.recompute_exps(offsets));
+        self.update_scales();
+    }
+
+    fn update_offsets(&mut self) {
+        for topic in 0..self.topics {
+            self.offsets[topic] = self
+                .shards
+                .iter()
+                .map(|shard| shard.largest[topic])
+                .fold(f32::MIN, f32::max);
+        }
+    }
+
+    fn update_scales(&mut self) {
+        for topic in 0..self.topics {
+            let sum: f64 = self
+                .shards
+                .iter()
+                .map(|shard| shard.accumulator.exp_sums[topic])
+                .sum();
+            self.scales[topic] = 1.0 / sum;
+        }
+    }
+
+    /// Returns the loss of the batch, the gradients with respect to its logits of L, and each topic's expected number
+    /// of the batch's tokens. The gradient with respect to F's logits is added to the shards' accumulators, which
+    /// [`Shard::update`] applies and clears.
+    fn accumulate(&mut self, batch: &Batch<'_>) -> (f64, Vec<f32>, Vec<f64>) {
+        let topics = self.topics;
+        let mut l = vec![0.0; batch.documents.len() * topics];
+        self.l.prefetch(batch.documents);
+        for (&document, weights) in batch.documents.iter().zip(l.chunks_exact_mut(topics)) {
+            self.l.weights(document, weights);
+        }
+        let weights = Weights::new(batch.rows, &l, &self.scales);
+        let terms = self.terms;
+        self.shards
+            .par_iter_mut()
+            .for_each(|shard| shard.accumulator.accumulate(&batch.view, terms, &weights));
+        let accumulators = self.shards.iter().map(|shard| &shard.accumulator);
+        let (likelihood, totals) = reduce(accumulators, weights.width, &self.scales, &mut l);
+        (batch.documents.len() as f64 - likelihood, l, totals)
+    }
+}
+
+/// Adds up the shards' parts: returns the batch's sum of x log rate, and each topic's expected number of its tokens
+/// under the current model. Replaces the documents' weights in `l` by the gradients with respect to their logits.
+fn reduce<'a>(
+    accumulators: impl Iterator<Item = &'a Accumulator>,
+    width: usize,
+    scales: &[f64],
+    l: &mut [f32],
+) -> (f64, Vec<f64>) {
+    let topics = scales.len();
+    let mut sums = vec![0.0f64; l.len() / topics * width];
+    let mut likelihood = 0.0;
+    for accumulator in accumulators {
+        likelihood += accumulator.likelihood;
+        for (sum, gradient) in sums.iter_mut().zip(&accumulator.weight_gradients) {
+            *sum += f64::from(*gradient);
+        }
+    }
+    let mut totals = vec![0.0; topics];
+    for (l, sums) in l.chunks_exact_mut(topics).zip(sums.chunks_exact_mut(width)) {
+        // `sums` becomes the expected number of the document's tokens from each topic.
+        let mut all = 0.0;
+        for topic in 0..topics {
+            sums[topic] *= f64::from(l[topic]) * scales[topic];
+            totals[topic] += sums[topic];
+            all += sums[topic];
+        }
+        for (weight, tokens) in l.iter_mut().zip(&*sums) {
+            *weight = (f64::from(*weight) * all - tokens) as f32;
+        }
+    }
+    (likelihood, totals)
+}
+
+impl Step for FusedStep {
+    fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
+        let (mut loss, mut gradients) = (0.0, Vec::new());
+        let mut totals = vec![0.0; self.topics];
+        // Gradient accumulation: F's gradient is summed in the shards, and buffers are only as long as a part.
+        for part in batch.parts(self.micro_batch) {
+            let (part_loss, part_gradients, part_totals) = self.accumulate(&part);
+            loss += part_loss;
+            gradients.extend(part_gradients);
+            for (total, part_total) in totals.iter_mut().zip(part_totals) {
+                *total += part_total;
+            }
+        }
+        self.losses.push(loss);
+        let rules = self.counter.step(learning_rate);
+        self.l
+            .step(batch.documents, &gradients, rules.l_rule, rules.step_sizes);
+        self.update_offsets();
+        let constants = ChunkConstants::new(&self.scales, &totals, &self.offsets);
+        self.shards
+            .par_iter_mut()
+            .for_each(|shard| shard.update(&constants, rules.f_rule));
+        self.update_scales();
+        if self.counter.flush_due() {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    fn take_losses(&mut self) -> Result<Vec<f64>> {
+        self.flush();
+        Ok(std::mem::take(&mut self.losses))
+    }
+
+    fn topics(&self) -> Result<(Matrix, Matrix)> {
+        let mut f = vec![0.0; self.topics * self.terms];
+        for shard in &self.shards {
+            shard.copy_probabilities(self.terms, &self.scales, &mut f);
+        }
+        Ok((
+            self.l.probabilities()?,
+            Matrix::from_parts(self.topics, self.terms, f),
+        ))
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.counter.is_flushed()
+    }
+
+    fn state(&self) -> Result<State> {
+        let (l, l_state) = self.l.tables()?;
+        let f_table = |table: usize| {
+            let mut values = vec![0.0; self.topics * self.terms];
+            for shard in &self.shards {
+                shard.copy_table(table, self.terms, &mut values);
+            }
+            Matrix::from_parts(self.topics, self.terms, values)
+        };
+        Ok(State {
+            f: f_table(0),
+            f_state: (1..=l_state.len()).map(f_table).collect(),
+            l,
+            l_state,
+            steps: self.counter.steps(),
+        })
+    }
+}

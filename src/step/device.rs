@@ -1,0 +1,103 @@
+//! The step for a device and a placement, and the threads it runs on.
+
+#[cfg(feature = "cuda")]
+use burn::backend::Autodiff;
+#[cfg(feature = "cuda")]
+use burn_cuda::{Cuda, CudaDevice};
+
+use crate::backend::with_gpu;
+use crate::config::{Resolved, Settings};
+use crate::cost::Placement;
+use crate::counts::Counts;
+use crate::error::{Error, ErrorKind, Result};
+
+use super::cpu::FusedStep;
+#[cfg(feature = "cuda")]
+use super::loss::Fused;
+#[cfg(feature = "cuda")]
+use super::offload::OffloadedStep;
+#[cfg(feature = "cuda")]
+use super::tensor::TensorStep;
+use super::{State, Step};
+
+/// Makes the step for a device and a placement from a state, and calls `work` with it.
+pub(crate) fn with_step<T>(
+    settings: &Settings,
+    counts: &Counts,
+    (device, placement): (Resolved, Placement),
+    state: State,
+    work: impl FnOnce(&mut dyn Step) -> Result<T> + Send,
+) -> Result<T>
+where
+    T: Send,
+{
+    match device {
+        Resolved::Cpu => {
+            threads()?.install(|| work(&mut FusedStep::new(settings, placement, state)?))
+        }
+        Resolved::Cuda(gpu) => with_step_on_gpu(gpu, settings, counts, placement, state, work),
+    }
+}
+
+#[cfg(feature = "cuda")]
+fn with_step_on_gpu<T>(
+    gpu: usize,
+    settings: &Settings,
+    counts: &Counts,
+    placement: Placement,
+    state: State,
+    work: impl FnOnce(&mut dyn Step) -> Result<T>,
+) -> Result<T> {
+    with_gpu(gpu, || {
+        let gpu = CudaDevice::new(gpu);
+        if placement.l_on_host {
+            let mut step = OffloadedStep::<Cuda>::new(settings, placement, state, gpu)?;
+            if placement.resident {
+                step.make_resident(counts)?;
+            }
+            // Not in a thread pool: this thread makes all calls to the GPU, and updates the rows of L itself.
+            return work(&mut step);
+        }
+        let mut step = TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, gpu);
+        if placement.resident {
+            step.make_resident(counts)?;
+        }
+        work(&mut step)
+    })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn with_step_on_gpu<T>(
+    gpu: usize,
+    _settings: &Settings,
+    _counts: &Counts,
+    _placement: Placement,
+    _state: State,
+    _work: impl FnOnce(&mut dyn Step) -> Result<T>,
+) -> Result<T> {
+    Err(crate::config::no_cuda(gpu))
+}
+
+/// A thread pool for one fit. The training loop runs inside it, which saves waking the pool from outside at every step;
+/// and as each fit has its own pool, concurrent fits do not wait for each other.
+pub(crate) fn threads() -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(rayon::current_num_threads())
+        .build()
+        .map_err(|error| {
+            Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
+                .fix("free some memory, or raise the limit on threads of this process")
+                .because(error)
+        })
+}
+
+/// Runs `work` on a device; failures of a GPU become errors.
+pub(crate) fn catch_device_errors<T>(
+    device: Resolved,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    match device {
+        Resolved::Cpu => work(),
+        Resolved::Cuda(gpu) => with_gpu(gpu, work),
+    }
+}

@@ -1,0 +1,88 @@
+//! One gradient step: a small trait, and its implementations for each device and placement of L.
+
+pub(crate) mod cpu;
+mod device;
+#[cfg(feature = "cuda")]
+pub(crate) mod footprint;
+#[cfg(feature = "cuda")]
+mod fused_loss;
+#[cfg(feature = "cuda")]
+mod loss;
+#[cfg(feature = "cuda")]
+mod network;
+#[cfg(feature = "cuda")]
+mod offload;
+#[cfg(feature = "cuda")]
+mod tensor;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
+#[cfg(all(feature = "cuda", any(test, feature = "bench-hooks")))]
+mod unfused_loss;
+pub(crate) mod update;
+
+pub(crate) use device::{catch_device_errors, threads, with_step};
+#[cfg(all(feature = "cuda", any(test, feature = "bench-hooks")))]
+pub(crate) use {
+    loss::{Fused, Loss},
+    offload::OffloadedStep,
+    tensor::TensorStep,
+    unfused_loss::Unfused,
+};
+
+use crate::batches::Batch;
+use crate::config::{Solver, TableStorage};
+use crate::data::Matrix;
+use crate::error::Result;
+
+/// Loss, gradient and optimizer update of a batch, as the training loop needs them.
+pub(crate) trait Step: Send {
+    /// Updates L and F with the gradient of one batch.
+    fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()>;
+
+    /// The loss of every step since the last call. Waits for the device: call it once an epoch, not once a step.
+    fn take_losses(&mut self) -> Result<Vec<f64>>;
+
+    /// L (documents x topics) and F (topics x terms), whose rows sum to one.
+    fn topics(&self) -> Result<(Matrix, Matrix)>;
+
+    /// Whether [`state`](Self::state) is exact: no row of L is stale, and a step made from the state continues with the
+    /// same bits. True at the end of an epoch, after [`take_losses`](Self::take_losses), and sometimes within one.
+    fn is_flushed(&self) -> bool;
+
+    /// A copy of everything that later steps depend on, besides their batches and learning rates. Call it only if [`is_flushed`](Self::is_flushed).
+    fn state(&self) -> Result<State>;
+}
+
+/// Logits, optimizer state and number of steps. A [`Step`] made from it continues a fit bit for bit.
+#[derive(Debug, Clone)]
+pub(crate) struct State {
+    /// The logits of L, of which L is the softmax by rows: documents x topics.
+    pub(crate) l: Matrix,
+    /// The logits of F: topics x terms.
+    pub(crate) f: Matrix,
+    /// The optimizer's state for `l`, such as AdamW's two moments: tables of the same shape, none to two.
+    pub(crate) l_state: Vec<Matrix>,
+    /// The optimizer's state for `f`, in as many tables.
+    pub(crate) f_state: Vec<Matrix>,
+    /// Steps taken.
+    pub(crate) steps: u64,
+}
+
+impl State {
+    /// The state before the first step of `solver`, from the initial logits.
+    pub(crate) fn new(l: Matrix, f: Matrix, solver: &Solver) -> Result<Self> {
+        let zeros = |table: &Matrix, storage: &TableStorage| -> Result<Vec<Matrix>> {
+            let (rows, columns) = table.shape();
+            // All tables of state share one table of zeros.
+            let zeros = Matrix::of(rows, columns, storage.zeros(rows * columns)?);
+            Ok(vec![zeros; solver.state_values()])
+        };
+        Ok(Self {
+            l_state: zeros(&l, &solver.table_storage())?,
+            f_state: zeros(&f, &TableStorage::Memory)?,
+            l,
+            f,
+            steps: 0,
+        })
+    }
+}

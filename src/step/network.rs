@@ -1,0 +1,26 @@
+//! Neural Poisson NMF as a Burn module, and its loss.
+
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use burn::tensor::backend::Backend;
+
+use crate::backend::to_tensor;
+use crate::data::Matrix;
+
+/// The logits of L and F (tinytopics' `NeuralPoissonNMF`).
+#[derive(Module, Debug)]
+pub(crate) struct NeuralPoissonNmf<B: Backend> {
+    /// Documents x topics.
+    pub(crate) l: Param<Tensor<B, 2>>,
+    /// Topics x terms.
+    pub(crate) f: Param<Tensor<B, 2>>,
+}
+
+impl<B: Backend> NeuralPoissonNmf<B> {
+    pub(crate) fn new(l: &Matrix, f: &Matrix, device: &B::Device) -> Self {
+        Self {
+            l: Param::from_tensor(to_tensor(l, device)),
+            f: Param::from_tensor(to_tensor(f, device)),
+        }
+    }
+}

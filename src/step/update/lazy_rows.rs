@@ -1,0 +1,357 @@
+//! L's logits and their optimizer state, one row per document, with lazy updates.
+//!
+//! Row-wise optimizers update the rows of the batch only. Dense AdamW updates every row at every step, also the rows
+//! whose gradient is zero. For these the update has a closed form: with m and v the moments after step s, step t > s
+//! subtracts `size(t) b1^(t-s) m / (root(t) b2^((t-s)/2) sqrt(v))` from an entry, which is a factor of the step times a
+//! factor of the entry. The sums of the step factors are kept for each starting step s, so that a stale row is replayed
+//! in O(topics) when it is next needed, for any number of skipped steps.
+
+use crate::config::{MiniBatch, TableStorage};
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::system::{Values, simd_dispatch, softmax};
+
+use super::rule::{AdamWStep, BETA1, BETA2, EPSILON, Rule, UpdateRule, step_entry, with_rule};
+
+/// Lag (in steps) beyond which the momentum of a stale row is negligible: (0.9 / sqrt(0.999))^256 is 2e-12.
+const MAX_LAG: usize = 256;
+
+pub(crate) struct LazyRows {
+    topics: usize,
+    /// Values per entry of L: its logit, and the state that the optimizer keeps for it.
+    tables: usize,
+    /// Documents x tables x topics, so that all values of a document are contiguous.
+    rows: Values,
+    storage: TableStorage,
+    /// The steps that stale rows have to replay; `None` for row-wise optimizers.
+    skipped: Option<SkippedSteps>,
+}
+
+/// The steps of dense AdamW that the rows outside the batch have skipped.
+struct SkippedSteps {
+    /// For each row, the step (since the last flush) that it is up to date with.
+    updated: Vec<u32>,
+    /// For each step since the last flush, the product of the decay factors up to it.
+    decays: Vec<f64>,
+    /// For each step since the last flush, the sum of the step factors after it, divided by the products of the decays.
+    shifts: Vec<f64>,
+    /// (b1 / sqrt(b2))^i
+    powers: Vec<f64>,
+}
+
+impl LazyRows {
+    /// Copies the logits and their optimizer state (documents x topics each) into the storage that the parameters name.
+    /// With dense AdamW, rows outside the batch become stale.
+    pub(crate) fn new(logits: &Matrix, state: &[Matrix], parameters: &MiniBatch) -> Result<Self> {
+        let storage = &parameters.table_storage;
+        let dense = parameters.optimizer.moves_all_rows();
+        let (documents, topics) = logits.shape();
+        let tables = 1 + state.len();
+        let mut rows = storage.zeros(logits.values().len() * tables)?;
+        for (document, rows) in rows.chunks_exact_mut(topics * tables).enumerate() {
+            let tables = std::iter::once(logits).chain(state);
+            for (table, part) in tables.zip(rows.chunks_exact_mut(topics)) {
+                part.copy_from_slice(table.row(document));
+            }
+        }
+        rows.advise_random();
+        Ok(Self {
+            topics,
+            tables,
+            rows,
+            storage: storage.clone(),
+            skipped: dense.then(|| SkippedSteps::new(documents)),
+        })
+    }
+
+    /// Number of documents.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.len() / (self.topics * self.tables)
+    }
+
+    fn row(&mut self, document: usize) -> &mut [f32] {
+        let length = self.topics * self.tables;
+        &mut self.rows[document * length..(document + 1) * length]
+    }
+
+    /// Asks the OS to read the rows of these documents now, if they are in a mapped file.
+    pub(crate) fn prefetch(&self, documents: &[usize]) {
+        let length = self.topics * self.tables;
+        for document in documents {
+            self.rows
+                .prefetch(document * length..(document + 1) * length);
+        }
+    }
+
+    /// Replays the steps that a row has skipped.
+    pub(crate) fn bring_up_to_date(&mut self, document: usize) {
+        if let Some(replay) = self.skipped.as_mut().and_then(|all| all.replay(document)) {
+            let topics = self.topics;
+            replay_row(self.row(document), replay, topics);
+        }
+    }
+
+    /// The logits of a document, which are only valid if its row is up to date.
+    pub(crate) fn logits(&self, document: usize) -> &[f32] {
+        &self.rows[document * self.topics * self.tables..][..self.topics]
+    }
+
+    /// Brings a document's row up to date and writes the softmax of its logits into `weights`.
+    pub(crate) fn weights(&mut self, document: usize, weights: &mut [f32]) {
+        self.bring_up_to_date(document);
+        self.softmax(document, weights);
+    }
+
+    /// Writes the softmax of a document's logits, whose row has to be up to date.
+    fn softmax(&self, document: usize, weights: &mut [f32]) {
+        weights.copy_from_slice(self.logits(document));
+        softmax(weights);
+    }
+
+    /// Updates the rows of the batch with their gradients (documents x topics). Under dense AdamW all other rows skip
+    /// this step, whose sizes are `step_sizes`.
+    pub(crate) fn step(
+        &mut self,
+        documents: &[usize],
+        gradients: &[f32],
+        rule: UpdateRule,
+        step_sizes: AdamWStep,
+    ) {
+        self.update_rows(documents, gradients, rule);
+        self.mark_updated(documents, step_sizes);
+    }
+
+    /// The first half of [`step`](Self::step): updates the rows of the batch. It may run after the second half, as long
+    /// as these rows are not read in between.
+    pub(crate) fn update_rows(&mut self, documents: &[usize], gradients: &[f32], rule: UpdateRule) {
+        let rows = gradients.chunks_exact(self.topics);
+        for (&document, gradients) in documents.iter().zip(rows) {
+            step_row(self.row(document), gradients, rule);
+        }
+    }
+
+    /// The second half of [`step`](Self::step): counts a step, with which the rows of the batch are up to date and all
+    /// others are not.
+    pub(crate) fn mark_updated(&mut self, documents: &[usize], step_sizes: AdamWStep) {
+        if let Some(skipped) = &mut self.skipped {
+            skipped.step(documents, step_sizes);
+        }
+    }
+
+    /// Brings every row up to date and restarts the count of skipped steps. Costs O(documents x topics).
+    pub(crate) fn flush(&mut self) {
+        (0..self.rows()).for_each(|document| self.bring_up_to_date(document));
+        if let Some(skipped) = &mut self.skipped {
+            skipped.reset();
+        }
+    }
+
+    /// Copies of the logits and of their optimizer state. Call after [`flush`](Self::flush).
+    pub(crate) fn tables(&self) -> Result<(Matrix, Vec<Matrix>)> {
+        let table = |table: usize| {
+            let parts = self.rows.chunks_exact(self.topics);
+            let mut parts = parts.skip(table).step_by(self.tables);
+            self.table(|_, row| row.copy_from_slice(parts.next().unwrap_or_default()))
+        };
+        let state = (1..self.tables).map(table).collect::<Result<_>>()?;
+        Ok((table(0)?, state))
+    }
+
+    /// L: the softmax of every row. Call after [`flush`](Self::flush).
+    pub(crate) fn probabilities(&self) -> Result<Matrix> {
+        self.table(|document, row| self.softmax(document, row))
+    }
+
+    /// A new table of documents x topics in the same kind of storage as the rows.
+    fn table(&self, mut fill: impl FnMut(usize, &mut [f32])) -> Result<Matrix> {
+        let mut values = self.storage.zeros(self.rows() * self.topics)?;
+        for (document, row) in values.chunks_exact_mut(self.topics).enumerate() {
+            fill(document, row);
+        }
+        Ok(Matrix::of(self.rows(), self.topics, values))
+    }
+}
+
+/// The combined effect of the steps that a row has skipped:
+/// `x = decay * x - shift * m / sqrt(v)`, then `m` and `v` times `moment_decays`.
+#[derive(Clone, Copy)]
+struct Replay {
+    decay: f32,
+    shift: f32,
+    moment_decays: [f32; 2],
+}
+
+impl SkippedSteps {
+    fn new(documents: usize) -> Self {
+        let ratio = BETA1 / BETA2.sqrt();
+        Self {
+            updated: vec![0; documents],
+            decays: vec![1.0],
+            shifts: vec![0.0],
+            powers: (0..=MAX_LAG).map(|i| ratio.powi(i as i32)).collect(),
+        }
+    }
+
+    /// Steps taken since the last flush.
+    fn now(&self) -> usize {
+        self.decays.len() - 1
+    }
+
+    fn step(&mut self, updated: &[usize], step_sizes: AdamWStep) {
+        let now = self.now() + 1;
+        for &document in updated {
+            self.updated[document] = now as u32;
+        }
+        let product = self.decays[now - 1] * step_sizes.decay;
+        self.decays.push(product);
+        self.shifts.push(0.0);
+        let unit = step_sizes.size / step_sizes.root / product;
+        let first = now.saturating_sub(MAX_LAG);
+        for (lag, shift) in (1..=now - first).rev().zip(&mut self.shifts[first..now]) {
+            *shift += unit * self.powers[lag];
+        }
+    }
+
+    /// The effect of the steps that a row has skipped, `None` if it is up to date. Marks the row as up to date.
+    fn replay(&mut self, document: usize) -> Option<Replay> {
+        let (now, since) = (self.now(), self.updated[document] as usize);
+        if since == now {
+            return None;
+        }
+        self.updated[document] = now as u32;
+        let lag = (now - since) as i32;
+        Some(Replay {
+            decay: (self.decays[now] / self.decays[since]) as f32,
+            shift: (self.shifts[since] * self.decays[now]) as f32,
+            moment_decays: [BETA1.powi(lag) as f32, BETA2.powi(lag) as f32],
+        })
+    }
+
+    fn reset(&mut self) {
+        self.updated.fill(0);
+        self.decays = vec![1.0];
+        self.shifts = vec![0.0];
+    }
+}
+
+simd_dispatch! {
+    fn step_row(row: &mut [f32], gradients: &[f32], rule: UpdateRule) {
+        with_rule!(rule, rule => step_entries(rule, row, gradients))
+    }
+}
+
+#[inline(always)]
+fn step_entries<const S: usize, R: Rule<S>>(rule: R, row: &mut [f32], gradients: &[f32]) {
+    let topics = gradients.len();
+    let (logits, state) = row.split_at_mut(topics);
+    let (first, second) = state.split_at_mut(topics);
+    let second = &mut second[..if S > 1 { topics } else { 0 }];
+    for entry in 0..topics {
+        let gradient = gradients[entry];
+        logits[entry] = step_entry(rule, logits[entry], gradient, first, second, entry);
+    }
+}
+
+simd_dispatch! {
+    /// Only dense AdamW has stale rows.
+    fn replay_row(row: &mut [f32], replay: Replay, topics: usize) {
+        let (logits, state) = row.split_at_mut(topics);
+        let (first, second) = state.split_at_mut(topics);
+        for ((value, m), v) in logits.iter_mut().zip(first).zip(second) {
+            // AdamW itself adds EPSILON / root(t). As root is in (1, 32], this only matters where v is nearly zero.
+            let step = replay.shift * *m / (v.sqrt() + EPSILON as f32);
+            *value = value.mul_add(replay.decay, -step);
+            *m *= replay.moment_decays[0];
+            *v *= replay.moment_decays[1];
+        }
+    }
+}
+
+// Burn comes with CUDA.
+#[cfg(all(test, feature = "cuda"))]
+mod tests {
+    use burn::backend::Flex;
+    use burn::backend::flex::FlexDevice;
+    use burn::optim::decay::WeightDecayConfig;
+    use burn::optim::momentum::MomentumConfig;
+    use burn::optim::{
+        AdaGradConfig, AdamConfig, AdamWConfig, RmsPropConfig, SgdConfig, SimpleOptimizer,
+    };
+    use burn::tensor::{Tensor, TensorData};
+
+    use super::*;
+    use crate::config::Optimizer;
+
+    const DECAY: f64 = 0.01;
+
+    /// Runs Burn's dense optimizer on two rows, and ours on rows 0 and 2 of a table of four, and compares the results.
+    fn compare<O: SimpleOptimizer<Flex>>(optimizer: Optimizer, burn: O) {
+        let numbers = |seed: u32| -> Vec<f32> {
+            (0..6)
+                .map(|i| ((seed * 31 + i * 17) % 23) as f32 - 11.0)
+                .collect()
+        };
+        let tensor = |values: &[f32]| {
+            Tensor::<Flex, 2>::from_data(TensorData::new(values.to_vec(), [2, 3]), &FlexDevice)
+        };
+        let start = numbers(5);
+        let mut table = vec![0.25; 12];
+        table[..3].copy_from_slice(&start[..3]);
+        table[6..9].copy_from_slice(&start[3..]);
+        let zeros = Matrix::from_parts(4, 3, vec![0.0; 12]);
+        let logits = Matrix::from_parts(4, 3, table);
+        let state = vec![zeros; optimizer.state_values()];
+        let mut parameters = MiniBatch::default();
+        parameters.optimizer = optimizer;
+        let mut ours = LazyRows::new(&logits, &state, &parameters).unwrap();
+        let (mut theirs, mut state) = (tensor(&start), None);
+        for time in 1..=50 {
+            let (learning_rate, gradients) = (0.05 / time as f64, numbers(time));
+            let rule = UpdateRule::at(optimizer, time.into(), learning_rate, DECAY);
+            let step_sizes = AdamWStep::at(time.into(), learning_rate, DECAY);
+            ours.step(&[0, 2], &gradients, rule, step_sizes);
+            (theirs, state) = burn.step(learning_rate, theirs, tensor(&gradients), state);
+        }
+        let (ours, _) = ours.tables().unwrap();
+        let theirs: Vec<f32> = theirs.into_data().into_vec().unwrap();
+        for (ours, theirs) in [(ours.row(0), &theirs[..3]), (ours.row(2), &theirs[3..])] {
+            for (a, b) in ours.iter().zip(theirs) {
+                let error = (a - b).abs() / (1.0 + b.abs());
+                assert!(error < 1e-5, "{optimizer:?}: {a} against {b}");
+            }
+        }
+        assert_eq!(ours.row(1), [0.25; 3]);
+        assert_eq!(ours.row(3), [0.25; 3]);
+    }
+
+    #[test]
+    fn row_wise_optimizers_are_burns_dense_ones_on_the_rows_of_the_batch() {
+        let decay = || Some(WeightDecayConfig::new(DECAY as f32));
+        let adamw = AdamWConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseAdamW,
+            adamw.with_weight_decay(DECAY as f32).build(),
+        );
+        let adam = AdamConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseAdam,
+            adam.with_weight_decay(decay()).build(),
+        );
+        let rmsprop = RmsPropConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseRmsProp,
+            rmsprop.with_weight_decay(decay()).build(),
+        );
+        let adagrad = AdaGradConfig::new().with_epsilon(1e-8);
+        compare(
+            Optimizer::RowwiseAdagrad,
+            adagrad.with_weight_decay(decay()).build(),
+        );
+        let momentum = MomentumConfig::new().with_dampening(0.0);
+        let sgd = SgdConfig::new().with_momentum(Some(momentum));
+        compare(
+            Optimizer::RowwiseSgd,
+            sgd.with_weight_decay(decay()).build::<Flex>(),
+        );
+    }
+}

@@ -1,0 +1,9 @@
+//! Updates of the tables in one optimizer step: the update rules, L's lazily updated rows, the count of steps.
+
+mod lazy_rows;
+mod rule;
+mod step_counter;
+
+pub(crate) use lazy_rows::LazyRows;
+pub(crate) use rule::{Rule, UpdateRule, step_entry, with_rule};
+pub(crate) use step_counter::StepCounter;

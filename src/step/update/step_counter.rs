@@ -1,0 +1,76 @@
+//! Counts optimizer steps; gives each step's update rules and says when lazily updated rows must be flushed.
+
+use crate::config::{Optimizer, Settings};
+use crate::step::State;
+
+use super::rule::{AdamWStep, UpdateRule};
+
+pub(crate) struct StepCounter {
+    optimizer: Optimizer,
+    weight_decay: f64,
+    steps: u64,
+    steps_per_epoch: u64,
+    steps_between_flushes: usize,
+    steps_since_flush: usize,
+}
+
+/// The update rules of one step.
+pub(crate) struct UpdateRules {
+    pub(crate) l_rule: UpdateRule,
+    pub(crate) f_rule: UpdateRule,
+    /// For the rows of L that dense AdamW updates lazily.
+    pub(crate) step_sizes: AdamWStep,
+}
+
+impl StepCounter {
+    /// Continues the count of `state`.
+    pub(crate) fn new(settings: &Settings, state: &State) -> Self {
+        let (documents, batch_size) = (state.l.rows(), settings.batch_size());
+        Self {
+            optimizer: settings.mini_batch().optimizer,
+            weight_decay: settings.mini_batch().weight_decay,
+            steps: state.steps,
+            steps_per_epoch: documents.div_ceil(batch_size) as u64,
+            // Eight flushes an epoch; in small fits at most one in 64 steps, so that their cost is negligible.
+            steps_between_flushes: (documents / (8 * batch_size)).max(64),
+            steps_since_flush: 0,
+        }
+    }
+
+    /// Steps taken since the start of the fit, across resumes.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Counts a step and returns its update rules.
+    pub(crate) fn step(&mut self, learning_rate: f64) -> UpdateRules {
+        self.steps += 1;
+        self.steps_since_flush += 1;
+        let rule = |time| UpdateRule::at(self.optimizer, time, learning_rate, self.weight_decay);
+        // A row-wise optimizer counts the updates of a row, of which there is one an epoch.
+        let l_time = match self.optimizer.moves_all_rows() {
+            true => self.steps,
+            false => (self.steps - 1) / self.steps_per_epoch + 1,
+        };
+        UpdateRules {
+            l_rule: rule(l_time),
+            f_rule: rule(self.steps),
+            step_sizes: AdamWStep::at(self.steps, learning_rate, self.weight_decay),
+        }
+    }
+
+    /// Whether stale rows have to be flushed now.
+    pub(crate) fn flush_due(&self) -> bool {
+        self.steps_since_flush == self.steps_between_flushes
+    }
+
+    /// Notes that all rows have been flushed.
+    pub(crate) fn mark_flushed(&mut self) {
+        self.steps_since_flush = 0;
+    }
+
+    /// Whether no step was taken since the last flush.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.steps_since_flush == 0
+    }
+}

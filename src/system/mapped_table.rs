@@ -1,0 +1,105 @@
+//! Large tables of `f32` in memory or in memory-mapped, unlinked temporary files.
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+
+use memmap2::MmapMut;
+
+use crate::error::{Error, Result};
+
+use super::atomic_file::unlinked_temp_file;
+
+/// Zeros in a memory-mapped, unlinked temporary file in `folder`.
+pub(crate) fn mapped_zeros(folder: &Path, length: usize) -> Result<Values> {
+    let bytes = length.saturating_mul(size_of::<f32>());
+    let file = unlinked_temp_file(folder, bytes as u64)?;
+    // SAFETY: no other process can open and change an unlinked file, and its disk space is preallocated.
+    let map =
+        unsafe { MmapMut::map_mut(&file) }.map_err(|source| Error::io("map", folder, source))?;
+    Ok(Values::Mapped {
+        map,
+        length,
+        in_file: true,
+    })
+}
+
+/// Lazily zeroed memory: an anonymous mapping, whose pages the system allocates on first write and frees on drop.
+///
+/// Memory from malloc may come from the heap instead: its pages may still be resident from an earlier fit, and remain
+/// in the heap afterwards.
+pub(crate) fn lazy_zeroed(length: usize) -> Values {
+    match MmapMut::map_anon(length * size_of::<f32>()) {
+        Ok(map) => Values::Mapped {
+            map,
+            length,
+            in_file: false,
+        },
+        Err(_) => Values::Memory(vec![0.0; length]),
+    }
+}
+
+/// The values of a table, on the heap or in a memory mapping.
+pub(crate) enum Values {
+    Memory(Vec<f32>),
+    Mapped {
+        map: MmapMut,
+        /// Number of values.
+        length: usize,
+        /// Whether the mapping is of a file, so that the system can write its pages out when memory is short.
+        in_file: bool,
+    },
+}
+
+impl Values {
+    /// Tells the system that access is random (`MADV_RANDOM`), so that it does not read ahead.
+    pub(crate) fn advise_random(&self) {
+        #[cfg(unix)]
+        if let Self::Mapped {
+            map, in_file: true, ..
+        } = self
+        {
+            // Only a hint; errors are ignored.
+            let _ = map.advise(memmap2::Advice::Random);
+        }
+    }
+
+    /// Asks the system to read this range of values now (`MADV_WILLNEED`).
+    pub(crate) fn prefetch(&self, range: std::ops::Range<usize>) {
+        #[cfg(unix)]
+        if let Self::Mapped {
+            map, in_file: true, ..
+        } = self
+        {
+            let size = size_of::<f32>();
+            let (start, length) = (range.start * size, range.len() * size);
+            // Only a hint; errors are ignored.
+            let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
+        }
+    }
+}
+
+impl Deref for Values {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match self {
+            Self::Memory(values) => values,
+            // SAFETY: a mapping is page-aligned and holds `length` values; every bit pattern is a valid `f32`.
+            Self::Mapped { map, length, .. } => unsafe {
+                std::slice::from_raw_parts(map.as_ptr().cast(), *length)
+            },
+        }
+    }
+}
+
+impl DerefMut for Values {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        match self {
+            Self::Memory(values) => values,
+            // SAFETY: as in `deref`, and the mapping is borrowed mutably.
+            Self::Mapped { map, length, .. } => unsafe {
+                std::slice::from_raw_parts_mut(map.as_mut_ptr().cast(), *length)
+            },
+        }
+    }
+}

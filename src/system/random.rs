@@ -1,0 +1,31 @@
+//! Seeded random streams, one per purpose and index, so that results do not depend on the number of threads.
+
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Purpose of a random stream. The purpose is hashed into the seed, so one seed gives every purpose its own streams.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose {
+    TrueL = 1,
+    TrueF = 2,
+    Counts = 3,
+    BlockOrder = 7,
+    BufferOrder = 8,
+    Resample = 16,
+    Candidate = 20,
+}
+
+/// The random stream for a seed, a purpose and an index (a document, a topic, an epoch).
+///
+/// The three numbers are mixed by the finaliser of SplitMix64 (Steele, Lea, Flood 2014), then seed Xoshiro256++.
+pub(crate) fn stream(seed: u64, purpose: Purpose, index: u64) -> Xoshiro256PlusPlus {
+    let mixed = mix(mix(seed ^ mix(purpose as u64)).wrapping_add(index));
+    Xoshiro256PlusPlus::seed_from_u64(mixed)
+}
+
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,106 @@
+//! exp, ln and softmax in branch-free scalar code, which the compiler vectorises over lanes.
+//!
+//! Fused multiply-adds are explicit (`mul_add` rounds once on every machine), so every machine gives the same bits.
+
+use super::simd::simd_dispatch;
+
+/// Number of `f32` values in a vector: one AVX-512 register, or two AVX2 registers.
+pub(crate) const LANES: usize = 16;
+
+/// exp(x), for x clamped to [-87, 88]; relative error below 3e-7.
+///
+/// exp(x) = 2^n exp(r) with n the integer nearest to x / ln 2; exp(r) by its Taylor polynomial of degree 6.
+#[inline(always)]
+pub(crate) fn exp(x: f32) -> f32 {
+    // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
+    const ROUND: f32 = 12_582_912.0;
+    // ln 2 = high + low; the high part has few bits, so that n * high is exact.
+    const LN2_HIGH: f32 = 0.693_359_4;
+    const LN2_LOW: f32 = -2.121_944_4e-4;
+    // Comparisons instead of `clamp`, which would also test for NaN.
+    let x = if x > -87.0 { x } else { -87.0 };
+    let x = if x < 88.0 { x } else { 88.0 };
+    let rounded = x.mul_add(std::f32::consts::LOG2_E, ROUND);
+    let n = rounded - ROUND;
+    let r = n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x));
+    let mut sum: f32 = 1.0 / 720.0;
+    for coefficient in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+        sum = sum.mul_add(r, coefficient);
+    }
+    // The low bits of `rounded` are n, in [-126, 127]: they give the exponent without a float-to-integer conversion.
+    let exponent = rounded
+        .to_bits()
+        .wrapping_sub(ROUND.to_bits())
+        .wrapping_add(127);
+    sum * f32::from_bits(exponent << 23)
+}
+
+/// ln(x) for normal positive x; absolute error below 1e-7 times max(1, |ln x|).
+///
+/// x = 2^n m with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s) with s = (m - 1) / (m + 1), by its series up to s^9.
+#[inline(always)]
+pub(crate) fn ln(x: f32) -> f32 {
+    const SQRT_HALF: u32 = 0x3f35_04f3;
+    let bits = x.to_bits();
+    let n = (bits.wrapping_sub(SQRT_HALF) as i32) >> 23;
+    let m = f32::from_bits(bits.wrapping_sub((n << 23) as u32));
+    let s = (m - 1.0) / (m + 1.0);
+    let t = s * s;
+    let mut sum: f32 = 1.0 / 9.0;
+    for coefficient in [1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0] {
+        sum = sum.mul_add(t, coefficient);
+    }
+    (n as f32).mul_add(std::f32::consts::LN_2, 2.0 * (s * t).mul_add(sum, s))
+}
+
+/// A vector whose lanes are `value(lane)`.
+///
+/// A sequence of such short loops keeps intermediate vectors in registers; one long loop over the lanes would keep its
+/// sums in memory.
+#[inline(always)]
+pub(crate) fn per_lane(value: impl Fn(usize) -> f32) -> [f32; LANES] {
+    let mut values = [0.0; LANES];
+    for (lane, slot) in values.iter_mut().enumerate() {
+        *slot = value(lane);
+    }
+    values
+}
+
+/// The maximum of two numbers that are not NaN. One instruction, unlike `f32::max`, which also tests for NaN.
+#[inline(always)]
+pub(crate) fn max_of_numbers(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+simd_dispatch! {
+    /// Replaces a row of logits by its softmax: weights that sum to one.
+    pub(crate) fn softmax(row: &mut [f32]) {
+        let largest = row.iter().copied().fold(f32::MIN, f32::max);
+        let mut sum = 0.0;
+        for value in row.iter_mut() {
+            *value = exp(*value - largest);
+        }
+        for value in &*row {
+            sum += *value;
+        }
+        row.iter_mut().for_each(|value| *value /= sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exp_and_ln_agree_with_the_library() {
+        for step in 0..200_000 {
+            let x = -87.0 + step as f32 * (175.0 / 200_000.0);
+            let exact = f64::from(x).exp();
+            let relative = (f64::from(exp(x)) / exact - 1.0).abs();
+            assert!(relative < 3e-7, "exp({x}): {relative:e}");
+            let (value, logarithm) = (exact as f32, f64::from(exact as f32).ln());
+            let error = (f64::from(ln(value)) - logarithm).abs() / logarithm.abs().max(1.0);
+            assert!(error < 1.5e-7, "ln({value}): {error:e}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Text and HTML: number formats, escaping, and the cards that values show in notebook cells.
+
+mod card;
+mod format;
+mod html;
+
+pub(crate) use card::Card;
+pub(crate) use format::{
+    bytes, count, counted, decimals_for, fixed, listed, number, pad_left, pad_right, percent,
+    seconds, shorten, width,
+};
+pub(crate) use html::{cell, escape};

@@ -1,0 +1,315 @@
+//! A fit on a background thread, and its handle.
+
+use std::any::Any;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+#[cfg(feature = "charts")]
+use crate::charts::Chart;
+use crate::data::Epoch;
+use crate::error::{Error, ErrorKind, Result, panic_text};
+use crate::fit::Fit;
+#[cfg(feature = "charts")]
+use crate::fit::loss_chart;
+use crate::text::{Card, count, seconds};
+
+use super::observer::{FitStart, Observer, StepContext};
+use super::progress::epochs_done;
+
+/// Handle to a fit that runs on a background thread: shows its progress, stops it early, and returns its result. Made
+/// by [`TopicModel::spawn`](crate::TopicModel::spawn).
+///
+/// It can be shown in a cell at any time. Dropping it without [`join`](Self::join) stops the fit, because its result
+/// could no longer be reached.
+///
+/// ```
+/// use topicbook::{Synthetic, TopicModel};
+/// let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?;
+/// let training = TopicModel::new(3).epochs(5).seed(1).spawn(corpus.counts())?;
+/// assert!(training.to_string().contains("state"));
+/// let fit = training.join()?;
+/// assert_eq!(fit.l().shape(), (60, 3));
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[must_use = "dropping the handle stops the fit: call `join` for its result"]
+#[doc(alias = "JoinHandle")]
+pub struct Training {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Result<Fit>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    status: Mutex<Status>,
+}
+
+impl Shared {
+    /// Ignores poisoning: the status stays readable after the fit has panicked.
+    fn status(&self) -> MutexGuard<'_, Status> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Default, Clone)]
+pub(crate) struct Status {
+    pub(crate) start: Option<(FitStart, Instant)>,
+    /// Epochs done, including the finished part of the current one.
+    pub(crate) done: f64,
+    pub(crate) history: Vec<Epoch>,
+    pub(crate) notes: Vec<String>,
+    /// How the fit ended: "finished", "stopped" or "failed" with the error; `None` while it runs.
+    pub(crate) outcome: Option<String>,
+}
+
+/// An observer that updates the status and requests the stop.
+pub(crate) struct StatusObserver(Arc<Shared>);
+
+impl Observer for StatusObserver {
+    fn started(&mut self, start: &FitStart) {
+        let mut status = self.0.status();
+        status.done = start.done;
+        status.start = Some((start.clone(), Instant::now()));
+    }
+
+    fn epoch_finished(&mut self, epoch: &Epoch) {
+        self.0.status().history.push(*epoch);
+    }
+
+    fn batch_finished(&mut self, context: &mut StepContext) -> ControlFlow<()> {
+        self.0.status().done = context.done;
+        match self.0.stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn noted(&mut self, line: &str) {
+        self.0.status().notes.push(line.into());
+    }
+}
+
+impl Training {
+    /// Runs `fit` on a new thread. `history`: the epochs of an interrupted fit that is resumed.
+    pub(crate) fn start(
+        history: Vec<Epoch>,
+        fit: impl FnOnce(&mut StatusObserver) -> Result<Fit> + Send + 'static,
+    ) -> Result<Self> {
+        let shared = Arc::new(Shared::default());
+        shared.status().history = history;
+        let mut observer = StatusObserver(shared.clone());
+        let work = move || {
+            let result = catch_unwind(AssertUnwindSafe(|| fit(&mut observer)))
+                .unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+            observer.0.status().outcome = Some(match &result {
+                Ok(_) if observer.0.stop.load(Ordering::Relaxed) => "stopped".into(),
+                Ok(_) => "finished".into(),
+                Err(error) => format!("failed: {}", error.headline()),
+            });
+            result
+        };
+        let thread = thread::Builder::new()
+            .name("topicbook fit".into())
+            .spawn(work)
+            .map_err(|error| {
+                Error::new(ErrorKind::Space, format!("cannot start a thread: {error}"))
+                    .fix("end other programs, or use fit instead of spawn")
+                    .because(error)
+            })?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// A copy of the current status.
+    pub(crate) fn status(&self) -> Status {
+        self.shared.status().clone()
+    }
+
+    /// Whether the fit has been asked to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// State and progress as a notebook card.
+    pub(crate) fn card(&self) -> Card {
+        let status = self.status();
+        let ended = status.outcome.is_some();
+        let state = match &status.outcome {
+            Some(outcome) => outcome.clone(),
+            None if self.is_stopping() => "stopping".into(),
+            None => "running".into(),
+        };
+        let mut card = Card::new("Fit in the background").row("state", state);
+        if let Some((start, began)) = &status.start {
+            card = card
+                .row("documents", count(start.documents as u64))
+                .row("device", start.device.clone())
+                .row(
+                    "epochs",
+                    format!("{} of {}", epochs_done(status.done), start.epochs),
+                );
+            let (done, left) = (status.done - start.done, start.epochs as f64 - status.done);
+            if !ended && done > 0.0 {
+                let elapsed = began.elapsed().as_secs_f64();
+                card = card.row("time left", seconds(elapsed / done * left));
+            }
+        }
+        if let Some(last) = status.history.last() {
+            card = card.row("loss", format!("{:.2} a batch", last.loss)).row(
+                "log-likelihood",
+                format!("{:.5} nats a token", last.log_likelihood_per_token),
+            );
+        }
+        for note in &status.notes {
+            card = card.note(note);
+        }
+        card
+    }
+
+    /// Asks the fit to stop and returns at once. The fit ends at the end of the epoch, after 64 batches, or after an
+    /// eighth of a longer epoch; [`join`](Self::join) returns what it has learned.
+    ///
+    /// The history of the result contains the finished epochs. A fit with checkpoints writes a last one, from which
+    /// [`Checkpoint::open`](crate::Checkpoint::open) can continue.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(1_000_000).spawn(&counts)?;
+    /// training.stop();
+    /// assert!(training.join()?.epochs().len() < 1_000_000);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "cancel")]
+    #[doc(alias = "early_stopping")]
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the fit has ended, so that [`join`](Self::join) returns at once.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(5).spawn(&counts)?;
+    /// while !training.is_finished() {
+    ///     std::thread::yield_now();
+    /// }
+    /// assert_eq!(training.epochs_done(), 5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Number of finished epochs.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(5).spawn(&counts)?;
+    /// assert!(training.epochs_done() <= 5);
+    /// assert_eq!(training.join()?.epochs().len(), 5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn epochs_done(&self) -> usize {
+        self.shared.status().history.len()
+    }
+
+    /// Waits until the fit ends and returns its result.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(5).spawn(&counts)?;
+    /// assert_eq!(training.join()?.l().shape(), (60, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The error that ended the fit, as [`TopicModel::fit`](crate::TopicModel::fit) reports it. A panic is an error of
+    /// kind [`ErrorKind::Panic`].
+    pub fn join(mut self) -> Result<Fit> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => Err(panicked(panic.as_ref())),
+            None => Err(Error::new(ErrorKind::Panic, "the fit has no thread")),
+        }
+    }
+
+    /// Plots the loss and the log-likelihood per token of the epochs so far.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(5).spawn(&counts)?;
+    /// while training.epochs_done() == 0 {
+    ///     std::thread::yield_now();
+    /// }
+    /// assert!(training.plot_loss().to_png()?.starts_with(b"\x89PNG"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Before the first epoch has ended there is nothing to draw: [`Chart::to_png`] then returns an error.
+    #[cfg(feature = "charts")]
+    pub fn plot_loss(&self) -> Chart {
+        loss_chart(&self.shared.status().history)
+    }
+}
+
+impl Drop for Training {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Writes the state, epochs, time left and loss.
+impl fmt::Display for Training {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.card().text().trim_end())
+    }
+}
+
+impl fmt::Debug for Training {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status();
+        f.debug_struct("Training")
+            .field("epochs_done", &status.done)
+            .field("outcome", &status.outcome)
+            .finish_non_exhaustive()
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    Error::new(
+        ErrorKind::Panic,
+        format!("the fit in the background panicked: {}", panic_text(panic)),
+    )
+    .fix("this is a bug in topicbook; a fit with checkpoints can be resumed from the last one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let training = Training::start(Vec::new(), |_| panic!("topic {} is missing", 3)).unwrap();
+        while !training.is_finished() {
+            thread::yield_now();
+        }
+        let outcome = training.status().outcome;
+        assert!(outcome.is_some_and(|outcome| outcome.contains("failed: ")));
+        let error = training.join().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Panic);
+        assert!(error.to_string().contains("topic 3 is missing"), "{error}");
+    }
+}

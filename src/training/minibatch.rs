@@ -1,0 +1,125 @@
+//! The minibatch training loop: epochs, batches and learning rates, independent of tensor library and observers.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use crate::batches::Source;
+use crate::config::Settings;
+use crate::counts::Counts;
+use crate::data::Epoch;
+use crate::error::Result;
+use crate::step::Step;
+use crate::system::memory::process_memory;
+
+use super::observer::{FitStart, Observer, Snapshot, StepContext};
+use super::position::Position;
+use super::schedule::WarmRestarts;
+
+/// Runs from `position` to the end of `settings.epochs` epochs, or until an observer stops it.
+pub(crate) fn train(
+    settings: &Settings,
+    counts: &Counts,
+    device: String,
+    mut step: &mut dyn Step,
+    mut position: Position,
+    source: &mut dyn Source,
+    observers: &mut [&mut dyn Observer],
+) -> Result<()> {
+    let schedule = WarmRestarts {
+        base_lr: settings.mini_batch().base_lr,
+        max_lr: settings.mini_batch().max_lr,
+        t_0: settings.mini_batch().t_0,
+        t_mult: settings.mini_batch().t_mult,
+    };
+    let tokens = counts.summary()?.total();
+    let documents = counts.documents();
+    let batches = documents.div_ceil(settings.batch_size());
+    let mut epoch_began = Instant::now();
+    // tinytopics updates the learning rate after each step, from that step's time, so a step uses the previous step's
+    // time.
+    let mut time = position.previous_step_time(batches);
+    let start = FitStart {
+        epochs: settings.epochs,
+        documents,
+        device,
+        done: position.done(batches),
+    };
+    for observer in observers.iter_mut() {
+        observer.started(&start);
+    }
+    while position.epoch < settings.epochs {
+        let learning_rate = schedule.at(time);
+        let batch = source.batch(position.epoch, position.batches)?;
+        step.step(&batch, learning_rate)?;
+        position.batches += 1;
+        time = position.previous_step_time(batches);
+        if position.batches == batches {
+            position.add(&step.take_losses()?);
+            let report = Epoch {
+                epoch: position.epoch + 1,
+                loss: position.loss / batches as f64,
+                // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
+                log_likelihood_per_token: (documents as f64 - position.loss) / tokens,
+                learning_rate,
+                duration: Duration::try_from_secs_f64(position.seconds).unwrap_or_default()
+                    + epoch_began.elapsed(),
+                memory_bytes: process_memory().anonymous,
+            };
+            for observer in observers.iter_mut() {
+                observer.epoch_finished(&report);
+            }
+            position = Position::start_of(position.epoch + 1);
+            epoch_began = Instant::now();
+        }
+        if !step.is_flushed() {
+            continue;
+        }
+        let mut stop = false;
+        notify(
+            observers,
+            &mut step,
+            (&mut position, batches),
+            epoch_began,
+            &mut |observer, context| {
+                stop |= observer.batch_finished(context) == ControlFlow::Break(());
+            },
+        );
+        if stop {
+            break;
+        }
+    }
+    notify(
+        observers,
+        &mut step,
+        (&mut position, batches),
+        epoch_began,
+        &mut |observer, context| observer.finished(context),
+    );
+    Ok(())
+}
+
+/// Runs `call` on every observer with a shared context, then sends the notes that observers added to all of them.
+pub(crate) fn notify(
+    observers: &mut [&mut dyn Observer],
+    step: &mut dyn Snapshot,
+    (position, batches): (&mut Position, usize),
+    epoch_began: Instant,
+    call: &mut dyn FnMut(&mut dyn Observer, &mut StepContext),
+) {
+    let mut notes = Vec::new();
+    let mut context = StepContext {
+        done: position.done(batches),
+        step,
+        position,
+        epoch_began,
+        notes: &mut notes,
+    };
+    for observer in observers.iter_mut() {
+        call(*observer, &mut context);
+    }
+    for note in notes {
+        for observer in observers.iter_mut() {
+            observer.noted(&note);
+        }
+    }
+}

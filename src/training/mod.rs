@@ -1,0 +1,32 @@
+//! One run of a fit: the starting state, the training loop with its observers, checkpoints, and the result.
+
+mod background;
+mod callback;
+pub(crate) mod checkpoint;
+pub(crate) mod full_pass;
+mod init;
+mod memory_watch;
+pub(crate) mod minibatch;
+mod observer;
+mod position;
+mod progress;
+mod recorder;
+mod run;
+mod schedule;
+mod source;
+#[cfg(all(test, feature = "cuda"))]
+mod tests;
+
+pub use background::Training;
+pub(crate) use checkpoint::{ExistingFile, Fingerprint, check_checkpoint_path, previous};
+pub(crate) use init::ResumeState;
+pub(crate) use memory_watch::FitMonitor;
+pub(crate) use observer::Observer;
+pub(crate) use progress::epochs_done;
+pub(crate) use run::train;
+#[cfg(any(test, feature = "bench-hooks"))]
+pub(crate) use {
+    init::{initial_tables, orders},
+    position::Position,
+    recorder::Recorder,
+};

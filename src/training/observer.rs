@@ -1,0 +1,89 @@
+//! The observer interface: the training loops notify observers of their progress and do not depend on them otherwise.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use crate::data::Epoch;
+use crate::error::Result;
+use crate::step::{State, Step};
+
+use super::position::Position;
+
+/// Facts about a run before its first batch.
+#[derive(Debug, Clone)]
+pub(crate) struct FitStart {
+    pub(crate) epochs: usize,
+    pub(crate) documents: usize,
+    pub(crate) device: String,
+    /// Epochs done before this run, including the finished part of the current one; more than 0 for a resumed fit.
+    pub(crate) done: f64,
+}
+
+/// The part of a step or solver that observers may use between two batches.
+pub(crate) trait Snapshot {
+    /// The losses of the batches since the last call. Waits for the device.
+    fn take_losses(&mut self) -> Result<Vec<f64>>;
+    /// A copy of the state.
+    fn state(&self) -> Result<State>;
+}
+
+impl<S: Step + ?Sized> Snapshot for &mut S {
+    fn take_losses(&mut self) -> Result<Vec<f64>> {
+        (**self).take_losses()
+    }
+
+    fn state(&self) -> Result<State> {
+        (**self).state()
+    }
+}
+
+/// What an observer can see and do between two batches.
+pub(crate) struct StepContext<'a> {
+    /// Epochs done, including the finished part of the current one.
+    pub(crate) done: f64,
+    pub(crate) step: &'a mut dyn Snapshot,
+    pub(crate) position: &'a mut Position,
+    /// When this process started the current epoch.
+    pub(crate) epoch_began: Instant,
+    pub(crate) notes: &'a mut Vec<String>,
+}
+
+impl StepContext<'_> {
+    /// Finished epochs, and finished batches of the current one.
+    pub(crate) fn cursor(&self) -> (usize, usize) {
+        (self.position.epoch, self.position.batches)
+    }
+
+    /// The position and state from which the fit can be resumed. Waits for the device and copies the tables: L, F and
+    /// the optimizer's state.
+    pub(crate) fn snapshot(&mut self) -> Result<(Position, State)> {
+        self.position.add(&self.step.take_losses()?);
+        let mut position = *self.position;
+        if position.batches > 0 {
+            position.seconds += self.epoch_began.elapsed().as_secs_f64();
+        }
+        Ok((position, self.step.state()?))
+    }
+
+    /// Sends a one-line message for the user to every observer.
+    pub(crate) fn note(&mut self, line: String) {
+        self.notes.push(line);
+    }
+}
+
+/// Receives notifications from a training loop.
+pub(crate) trait Observer: Send {
+    /// Called before the first batch.
+    fn started(&mut self, _start: &FitStart) {}
+    /// Called after every epoch.
+    fn epoch_finished(&mut self, _report: &Epoch) {}
+    /// Called between two batches when the step has no pending row updates, and after every epoch, then after
+    /// `epoch_finished`. `Break` ends the fit here; its result is L and F as they are.
+    fn batch_finished(&mut self, _context: &mut StepContext) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+    /// Called after the last batch.
+    fn finished(&mut self, _context: &mut StepContext) {}
+    /// Called with a one-line message for the user.
+    fn noted(&mut self, _line: &str) {}
+}

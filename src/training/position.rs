@@ -1,0 +1,51 @@
+//! The position of a fit: epochs and batches done.
+
+use serde::{Deserialize, Serialize};
+
+/// A position between two batches. Stored in checkpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct Position {
+    /// Finished epochs.
+    pub(crate) epoch: usize,
+    /// Finished batches of the current epoch.
+    pub(crate) batches: usize,
+    /// Sum of the losses of those batches, as far as they have been downloaded from the device.
+    #[serde(with = "crate::system::serde_f64")]
+    pub(crate) loss: f64,
+    /// Seconds of wall time that earlier processes spent on those batches.
+    #[serde(with = "crate::system::serde_f64")]
+    pub(crate) seconds: f64,
+}
+
+impl Position {
+    /// The start of an epoch, counted from 0.
+    pub(crate) fn start_of(epoch: usize) -> Self {
+        Self {
+            epoch,
+            ..Self::default()
+        }
+    }
+
+    /// Adds losses one by one, in order, so that a resumed fit gets the same sum bit for bit.
+    pub(crate) fn add(&mut self, losses: &[f64]) {
+        self.loss = losses.iter().fold(self.loss, |sum, loss| sum + loss);
+    }
+
+    /// Epochs done, including the finished part of the current one.
+    pub(crate) fn done(&self, batches: usize) -> f64 {
+        time(self.epoch, self.batches, batches)
+    }
+
+    /// The time of the step before this position, in epochs; 0 before the first step.
+    pub(crate) fn previous_step_time(&self, batches: usize) -> f64 {
+        match (self.epoch, self.batches) {
+            (0, 0) => 0.0,
+            (epoch, 0) => time(epoch - 1, batches - 1, batches),
+            (epoch, done) => time(epoch, done - 1, batches),
+        }
+    }
+}
+
+fn time(epoch: usize, batch: usize, batches: usize) -> f64 {
+    epoch as f64 + batch as f64 / batches as f64
+}

@@ -1,0 +1,136 @@
+//! Runs a fit: registers the observers, runs the training loop of the solver and assembles the result.
+
+use crate::config::{Recipe, Resolved, Settings};
+use crate::cost::Placement;
+use crate::counts::Counts;
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::fit::{Fit, MemoryProfile};
+use crate::step::{self, State, Step};
+use crate::system::memory::Handle;
+
+use super::callback::Callback;
+use super::checkpoint::{CheckpointWriter, Fingerprint};
+use super::init::ResumeState;
+use super::memory_watch::{FitMonitor, MemoryObserver};
+use super::observer::Observer;
+use super::position::Position;
+use super::progress::Progress;
+use super::recorder::Recorder;
+use super::source::source;
+use super::{full_pass, minibatch};
+
+/// Trains from `start` to the end of the fit, or until an observer stops it. `observer` is registered after the
+/// built-in ones.
+pub(crate) fn train(
+    recipe: &Recipe,
+    counts: &Counts,
+    device: Resolved,
+    placement: Placement,
+    start: ResumeState,
+    fit_monitor: FitMonitor,
+    observer: Option<&mut dyn Observer>,
+) -> Result<Fit> {
+    let settings = &recipe.settings;
+    let mut writer = match &recipe.checkpoint {
+        Some(path) => Some(CheckpointWriter::new(
+            path,
+            settings,
+            recipe.terms.as_ref(),
+            device.to_string(),
+            Fingerprint::of(counts)?,
+            &start,
+            fit_monitor.monitor.handle(),
+        )),
+        None => None,
+    };
+    let mut recorder = Recorder {
+        epochs: start.history,
+    };
+    let mut progress = Progress::default();
+    let mut callback = recipe.on_epoch.clone().map(Callback::new);
+    let mut memory = MemoryObserver::new(&fit_monitor, device);
+    let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder, &mut memory];
+    if !recipe.quiet {
+        observers.push(&mut progress);
+    }
+    if let Some(writer) = &mut writer {
+        observers.push(writer);
+    }
+    if let Some(callback) = &mut callback {
+        observers.push(callback);
+    }
+    if let Some(observer) = observer {
+        observers.push(observer);
+    }
+    if let Some(note) = &start.note {
+        for observer in &mut observers {
+            observer.noted(note);
+        }
+    }
+    let start = (device, placement, start.state, start.position);
+    let monitor = fit_monitor.monitor.handle();
+    let (l, f) = match settings.solver.is_full_pass() {
+        true => run_full_passes(settings, counts, start, &mut observers, &monitor)?,
+        false => run_minibatches(settings, counts, start, &mut observers, &monitor)?,
+    };
+    drop(memory);
+    let profile = MemoryProfile::new(fit_monitor.monitor.log(), fit_monitor.ram, fit_monitor.vram);
+    Ok(Fit::new(
+        settings.clone(),
+        l,
+        f,
+        recipe.terms.clone(),
+        recorder.epochs,
+        device.to_string(),
+        Some(profile),
+    ))
+}
+
+/// What a training loop starts from.
+type Start = (Resolved, Placement, State, Position);
+
+/// Fits with a solver that passes over all documents in each iteration; returns L and F.
+fn run_full_passes(
+    settings: &Settings,
+    counts: &Counts,
+    (device, placement, state, position): Start,
+    observers: &mut [&mut dyn Observer],
+    monitor: &Handle,
+) -> Result<(Matrix, Matrix)> {
+    step::threads()?.install(|| {
+        step::catch_device_errors(device, || {
+            full_pass::iterate(
+                settings,
+                counts,
+                (device, placement),
+                state,
+                position,
+                observers,
+                monitor,
+            )
+        })
+    })
+}
+
+/// Fits by gradient steps over minibatches; returns L and F.
+fn run_minibatches(
+    settings: &Settings,
+    counts: &Counts,
+    (device, placement, state, position): Start,
+    observers: &mut [&mut dyn Observer],
+    monitor: &Handle,
+) -> Result<(Matrix, Matrix)> {
+    let mut source = source(settings, counts)?;
+    let train = |step: &mut dyn Step| {
+        let device = device.to_string();
+        let batches = &mut *source;
+        minibatch::train(settings, counts, device, step, position, batches, observers)?;
+        // Frees a stream's buffers before L and F are allocated.
+        drop(source);
+        let topics = step.topics();
+        monitor.sample();
+        topics
+    };
+    step::with_step(settings, counts, (device, placement), state, train)
+}
