@@ -1,7 +1,7 @@
-//! From text to counts: `cargo run --example count_words -- <output folder> <folder>...`
+//! Counts the words of text files: `cargo run --example count_words -- <output folder> <folder>...`
 //!
-//! Every English page (`.html`) and text (`.txt`, `.md`) below the folders is a document. Writes `corpus.npz`
-//! and `corpus_terms.txt`, which `notebooks/05_real_text.ipynb` opens.
+//! Every English page (`.html`) and text (`.txt`, `.md`) below the folders is a document. Writes `corpus.npz` and
+//! `corpus_terms.txt`, which `notebooks/05_real_text.ipynb` opens.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use topicbook::Counts;
 
-/// A shorter document says too little about its topics.
+/// Words of the shortest document: a shorter one has too little information about its topics.
 const SHORTEST_DOCUMENT: usize = 50;
-/// A term of fewer documents cannot show which terms belong together.
+/// Documents of the rarest term: a rarer one does not show which terms occur together.
 const RAREST_TERM: usize = 10;
-/// A term of more than this share of the documents tells no topic from another.
-const COMMONEST_TERM: f64 = 0.4;
+/// Fraction of the documents that have the most common term: a more common one does not distinguish topics.
+const MOST_COMMON_TERM: f64 = 0.4;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
@@ -24,38 +24,38 @@ fn main() -> Result<(), Box<dyn Error>> {
         .ok_or("usage: count_words <output folder> <folder>...")?;
     let mut files = Vec::new();
     for folder in arguments {
-        find(&folder, &mut files)?;
+        find_files(&folder, &mut files)?;
     }
     files.sort();
 
     let mut documents = Vec::new();
     for file in &files {
-        // Not every text file is UTF-8; the odd letter that is lost makes no difference here.
+        // Not every text file is UTF-8; a few lost letters make no difference here.
         let text = String::from_utf8_lossy(&fs::read(file)?).into_owned();
         let counts = if file
             .extension()
             .is_some_and(|extension| extension == "html")
         {
-            main_text(&text).map(|text| count(&text))
+            main_text(&text).map(|text| count_words(&text))
         } else {
-            Some(count(&text))
+            Some(count_words(&text))
         };
         documents
             .extend(counts.filter(|counts| counts.values().sum::<usize>() >= SHORTEST_DOCUMENT));
     }
 
-    let mut found_in: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut document_frequency: BTreeMap<&str, usize> = BTreeMap::new();
     for word in documents.iter().flat_map(HashMap::keys) {
-        *found_in.entry(word).or_default() += 1;
+        *document_frequency.entry(word).or_default() += 1;
     }
-    let most = (documents.len() as f64 * COMMONEST_TERM) as usize;
-    let terms: Vec<&str> = found_in
+    let most = (documents.len() as f64 * MOST_COMMON_TERM) as usize;
+    let terms: Vec<&str> = document_frequency
         .into_iter()
         .filter(|(_, documents)| (RAREST_TERM..=most).contains(documents))
         .map(|(word, _)| word)
         .collect();
 
-    let (mut ends, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    let (mut row_starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for document in &documents {
         for (column, term) in terms.iter().enumerate() {
             if let Some(&count) = document.get(*term) {
@@ -63,25 +63,28 @@ fn main() -> Result<(), Box<dyn Error>> {
                 values.push(count as f32);
             }
         }
-        if columns.len() as u64 > ends[ends.len() - 1] {
-            ends.push(columns.len() as u64);
+        // A document without any of the terms is left out.
+        if columns.len() as u64 > row_starts[row_starts.len() - 1] {
+            row_starts.push(columns.len() as u64);
         }
     }
-    let counts = Counts::csr(ends.len() - 1, terms.len(), ends, columns, values)?
+    let documents = row_starts.len() - 1;
+    let counts = Counts::csr(documents, terms.len(), row_starts, columns, values)?
         .write_npz(output.join("corpus.npz"))?;
     fs::write(output.join("corpus_terms.txt"), terms.join("\n") + "\n")?;
     println!("{} documents, {} terms", counts.documents(), counts.terms());
     Ok(())
 }
 
-fn find(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+/// Adds the texts and pages in a folder and the folders below it.
+fn find_files(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let path = entry.path();
         if entry.file_type()?.is_dir() {
-            find(&path, files)?;
+            find_files(&path, files)?;
         } else if let Some("html" | "txt" | "md") = path.extension().and_then(|name| name.to_str())
-            // A whole book once more, on one page.
+            // mdBook's `print.html` repeats a whole book on one page.
             && path.file_stem().is_none_or(|name| name != "print")
         {
             files.push(path);
@@ -90,7 +93,7 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The prose of an English page: what stands in `<main>`, without program text.
+/// The prose of an English page: the content of `<main>` without `<pre>`, scripts and styles.
 fn main_text(page: &str) -> Option<String> {
     if !page.contains("lang=\"en\"") {
         return None;
@@ -111,8 +114,8 @@ fn main_text(page: &str) -> Option<String> {
     Some(text)
 }
 
-/// Words of three letters and more, in lower case, without those that every text is full of.
-fn count(text: &str) -> HashMap<String, usize> {
+/// Counts the words of 3 to 20 letters in lower case, without stop words.
+fn count_words(text: &str) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     for word in text.split(|c: char| !c.is_ascii_alphabetic()) {
         let word = word.to_ascii_lowercase();
@@ -123,7 +126,7 @@ fn count(text: &str) -> HashMap<String, usize> {
     counts
 }
 
-/// In alphabetical order. `amp` and `quot` are what is left of HTML's `&amp;` and `&quot;`.
+/// Very common words, sorted for binary search. `amp` and `quot` come from HTML's `&amp;` and `&quot;`.
 const STOP_WORDS: [&str; 116] = [
     "about", "above", "after", "again", "against", "all", "also", "although", "amp", "and",
     "another", "any", "are", "because", "been", "before", "being", "below", "between", "both",

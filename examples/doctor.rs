@@ -1,4 +1,4 @@
-//! `cargo xtask doctor`: what this machine offers a fit, and whether it works.
+//! `cargo xtask doctor`: prints the devices of this machine that fits can use, and whether they work.
 
 use std::process::ExitCode;
 

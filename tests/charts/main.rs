@@ -1,0 +1,8 @@
+//! Charts and tables through the public API.
+#![cfg(feature = "notebook")]
+
+mod charts;
+mod invalid;
+mod pictures;
+mod structure;
+mod table;

@@ -1,0 +1,9 @@
+//! Counts: layouts, file formats, malformed input, resampling and synthetic counts.
+
+mod layouts;
+mod malformed;
+mod numpy;
+mod resample;
+mod rows;
+mod synthetic;
+mod writes;

@@ -1,0 +1,118 @@
+//! Writes that fail, and files that change after they were opened.
+
+use std::path::Path;
+
+use topicbook::{Counts, Dtype, Error, ErrorKind};
+
+use crate::malformed::check;
+
+/// Sorted names of the files in a folder.
+fn file_names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+#[rustfmt::skip] // one case a line
+fn failed_writes_leave_nothing_behind() {
+    use ErrorKind::{Io, Setting, Space, Value};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let counts = Counts::dense(2, 2, vec![1.0f64, 2.0, 3.0, 300.0]).unwrap();
+    counts.write_npy_as(at("kept.npy"), Dtype::F64).unwrap();
+    let sparse = Counts::csr(1, 2, vec![0, 1], vec![1], vec![300.0]).unwrap();
+    let bad = Counts::dense(1, 2, vec![1.0f64, f64::NAN]).unwrap();
+    let large = Counts::dense(1, 2, vec![1i64, (1 << 53) + 1]).unwrap();
+    // 4 TiB when written as dense counts.
+    let enormous = Counts::csr(1 << 20, 1 << 20, vec![0; (1 << 20) + 1], vec![], vec![]).unwrap();
+    let missing = at("no-such-folder").join("a.npy");
+    type Outcome = Result<Counts, Error>;
+    let cases: Vec<(&str, Outcome, ErrorKind, &[&str])> = vec![
+        ("value beyond u8", counts.write_npy_as(at("kept.npy"), Dtype::U8), Value, &["300 does not fit u8", "row 1, column 1"]),
+        ("value beyond u8 in CSR", sparse.write_npy_as(at("a.npy"), Dtype::U8), Value, &["300 does not fit u8", "row 0, column 1"]),
+        ("NaN as integer", bad.write_npy_as(at("a.npy"), Dtype::I64), Value, &["NaN does not fit i64", "row 0, column 1"]),
+        ("NaN narrow", bad.write_npy_narrow(at("a.npy")), Value, &["NaN is not a count"]),
+        ("NaN sparse", bad.write_npz(at("a.npz")), Value, &["NaN is not a count", "row 0, column 1"]),
+        ("beyond f64", large.write_npy_as(at("a.npy"), Dtype::F64), Value, &["does not fit f64", "row 0, column 1"]),
+        ("beyond sparse f32", large.write_npz(at("a.npz")), Value, &["f32 of sparse counts", "row 0, column 1"]),
+        ("disk too small", enormous.write_npy(at("a.npy")), Space, &["needs 4", "free"]),
+        ("wrong ending", counts.write_npy(at("a.dat")), Setting, &["a.npy"]),
+        ("no ending", counts.write_npz(at("a")), Setting, &["a.npz"]),
+        ("folder that does not exist", counts.write_npy(&missing), Io, &["no-such-folder"]),
+        ("folder of that name", { std::fs::create_dir(at("b.npy")).unwrap(); counts.write_npy(at("b.npy")) }, Io, &["is a folder"]),
+    ];
+    let wrong: Vec<String> = cases
+        .into_iter()
+        .filter_map(|(name, outcome, kind, fragments)| {
+            let error = outcome.err().ok_or_else(|| "it was written".to_string());
+            check(name, error, kind, fragments).err()
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(file_names(folder.path()), ["b.npy", "kept.npy"]);
+    let kept = Counts::open(at("kept.npy")).unwrap();
+    assert_eq!(kept.dtype(), Dtype::F64, "the existing file is unchanged");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_read_only_folder_is_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let set = |mode| {
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(0o555);
+    if std::fs::write(folder.path().join("probe"), "").is_ok() {
+        eprintln!("SKIPPED: this user may write into read-only folders");
+        set(0o755);
+        return;
+    }
+    let counts = Counts::dense(1, 2, vec![1u8, 2]).unwrap();
+    let error = counts.write_npy(folder.path().join("a.npy")).unwrap_err();
+    set(0o755);
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.to_string().contains("permissions"), "{error}");
+    assert!(file_names(folder.path()).is_empty());
+}
+
+/// Unchecked, reading a mapping beyond the end of its file kills the process (SIGBUS).
+#[test]
+fn a_file_that_changed_after_it_was_opened_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npy");
+    let written = Counts::dense(4, 4096, vec![1u16; 4 * 4096]).unwrap();
+    let mut row = vec![0.0; 4096];
+
+    let counts = written.write_npy(&path).unwrap();
+    counts.fill_rows(&[3], &mut row).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(4096).unwrap();
+    for error in [
+        counts.fill_rows(&[3], &mut row).unwrap_err(),
+        counts.summary().unwrap_err(),
+        counts.select(&[3]).unwrap_err(),
+        counts.write_npy(folder.path().join("b.npy")).unwrap_err(),
+        counts.write_npz(folder.path().join("b.npz")).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Format, "{error}");
+        assert!(error.to_string().contains("open it again"), "{error}");
+    }
+    assert_eq!(file_names(folder.path()), ["a.npy"]);
+
+    // A file replaced by rename: the mapping still has the old one, which is intact.
+    let counts = written.write_npy(&path).unwrap();
+    written.write_npy(&path).unwrap();
+    counts.fill_rows(&[3], &mut row).unwrap();
+
+    // An archive that changes before its counts are read for the first time.
+    let path = folder.path().join("a.npz");
+    let counts = written.write_npz(&path).unwrap();
+    std::fs::write(&path, "something else").unwrap();
+    let error = counts.summary().unwrap_err();
+    assert!(error.to_string().contains("open it again"), "{error}");
+}

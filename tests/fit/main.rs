@@ -1,0 +1,13 @@
+//! Fits on the CPU: results against the reference, tinytopics and real text; checkpoints and resuming.
+
+mod bounds;
+#[cfg(feature = "polars")]
+mod fit;
+// Compares with the implementation through Burn's tensors.
+#[cfg(feature = "cuda")]
+mod golden;
+mod nips;
+mod resume;
+mod solvers;
+#[cfg(feature = "cuda")]
+mod steps;

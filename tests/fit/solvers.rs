@@ -1,0 +1,133 @@
+//! Expectation-maximisation and coordinate descent: fits, histories, background fits and checkpoints.
+
+use testkit::reference;
+use topicbook::{Checkpoint, Corpus, Counts, Device, Fit, Solver, Synthetic, TopicModel};
+
+fn corpus() -> Corpus {
+    Synthetic::new(300, 80, 3)
+        .avg_doc_length(2_000)
+        .seed(4)
+        .generate()
+        .unwrap()
+}
+
+fn model(solver: Solver) -> TopicModel {
+    TopicModel::new(3).solver(solver).seed(1).quiet()
+}
+
+const SOLVERS: [Solver; 3] = [Solver::em(), Solver::coordinate_descent(), Solver::auto()];
+
+#[test]
+fn fits_score_better_than_the_true_topics() {
+    let corpus = corpus();
+    let truth = {
+        let (l, f) = (corpus.true_l(), corpus.true_f());
+        let f: Vec<&[f32]> = (0..3).map(|topic| f.row(topic)).collect();
+        let mut row = vec![0.0; 80];
+        (0..300)
+            .map(|document| {
+                corpus.counts().fill_rows(&[document], &mut row).unwrap();
+                reference::score(&row, &reference::rates(l.row(document), &f))
+            })
+            .sum::<f64>()
+    };
+    for solver in SOLVERS {
+        let fit = model(solver.clone())
+            .epochs(400)
+            .fit(corpus.counts())
+            .unwrap();
+        let score = fit.score(corpus.counts()).unwrap();
+        assert!(score > truth, "{solver}: {score}, true topics {truth}");
+        let tokens = corpus.counts().summary().unwrap().total();
+        assert!((score / tokens - fit.log_likelihood_per_token().unwrap()).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn a_fit_ends_when_the_score_stops_improving() {
+    let corpus = corpus();
+    let fit = model(Solver::coordinate_descent())
+        .epochs(500)
+        .fit(corpus.counts())
+        .unwrap();
+    assert!(fit.epochs().len() < 500, "{}", fit.epochs().len());
+    let without_tolerance = model(Solver::coordinate_descent())
+        .epochs(12)
+        .tolerance(0.0)
+        .fit(corpus.counts())
+        .unwrap();
+    assert_eq!(without_tolerance.epochs().len(), 12);
+}
+
+#[test]
+fn counts_in_a_file_give_the_fit_of_counts_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = corpus();
+    let file = corpus
+        .counts()
+        .write_npy(folder.path().join("X.npy"))
+        .unwrap();
+    let tokens = corpus.counts().summary().unwrap().total();
+    for solver in SOLVERS {
+        let in_memory = model(solver.clone())
+            .epochs(300)
+            .fit(corpus.counts())
+            .unwrap();
+        let in_file = model(solver.clone()).epochs(300).fit(&file).unwrap();
+        let [a, b] = [&in_memory, &in_file].map(|fit| fit.score(corpus.counts()).unwrap() / tokens);
+        assert!(
+            (a - b).abs() < 1e-3,
+            "{solver}: {a} in memory, {b} in a file"
+        );
+    }
+}
+
+#[test]
+fn a_fit_is_stopped_checkpointed_and_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("solver.checkpoint");
+    let corpus = corpus();
+    let model = model(Solver::em()).tolerance(0.0);
+    let whole = model.clone().epochs(9).fit(corpus.counts()).unwrap();
+    model
+        .clone()
+        .epochs(4)
+        .checkpoint(&path)
+        .fit(corpus.counts())
+        .unwrap();
+    let resumed = Checkpoint::open(&path)
+        .unwrap()
+        .epochs(9)
+        .quiet()
+        .fit(corpus.counts())
+        .unwrap();
+    assert_eq!(resumed.epochs().len(), 9);
+    let [a, b] = [&whole, &resumed].map(|fit| fit.log_likelihood_per_token().unwrap());
+    assert!((a - b).abs() < 1e-5, "{a} uninterrupted, {b} resumed");
+    let training = model.epochs(1_000_000).spawn(corpus.counts()).unwrap();
+    while training.epochs_done() < 3 {
+        std::thread::yield_now();
+    }
+    training.stop();
+    assert!(training.join().unwrap().epochs().len() >= 3);
+}
+
+#[test]
+fn the_solver_is_checked_and_saved_with_the_settings() {
+    let counts = Counts::dense(2, 2, vec![1u8, 2, 3, 4]).unwrap();
+    assert_eq!(TopicModel::new(2).settings().solver, Solver::mini_batch());
+    let refused = TopicModel::new(1)
+        .solver(Solver::coordinate_descent())
+        .device(Device::Cuda(0))
+        .fit(&counts);
+    assert!(refused.unwrap_err().to_string().contains("on CUDA GPU 0"));
+    let fit = TopicModel::new(1)
+        .solver(Solver::auto())
+        .quiet()
+        .fit(&counts)
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    fit.save(folder.path().join("fit.safetensors")).unwrap();
+    let loaded = Fit::load(folder.path().join("fit.safetensors")).unwrap();
+    assert_eq!(loaded.settings(), fit.settings());
+}

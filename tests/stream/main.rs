@@ -1,0 +1,4 @@
+//! Fits to counts that are streamed from a file.
+
+mod faults;
+mod stream;
