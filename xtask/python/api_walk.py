@@ -1,7 +1,7 @@
 """The public API as a cell for each type: every constructor and method bound by a bare `let`, every type shown.
 
 `WALK` has the cell of each exported type, line by line, in an order in which they run. `unwalked` reads the library's sources
-and says what the cells leave out, so that a new public function without its line here fails the test.
+and lists what the cells leave out, so that a new public function without a line here fails the test.
 """
 
 import pathlib
@@ -9,19 +9,19 @@ import re
 
 SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 
-# What cells cannot bind or show, and why.
+# Exported names that cells cannot bind or show, and the reason.
 NOT_SHOWN = {
     "CountValue": "a trait",
-    "Result": "another name for Rust's own",
-    "ErrorKind": "an enum to match on; its Debug form is all there is to show",
+    "Result": "an alias of the standard library's `Result`",
+    "ErrorKind": "an enum to match on, which cells show in its Debug form",
 }
 NOT_BOUND = {
-    "Table::into_inner": "a type of Polars, which the outline leaves out: bound with its type written down",
+    "Table::into_inner": "it gives a type of Polars, which the outline does not contain: the cell writes the type down",
 }
-# Free functions without a result.
-GIVES_NOTHING = {"show_progress"}
+# Free functions without a return value.
+RETURNS_NOTHING = {"show_progress"}
 
-# Free functions stand under the type that they give or take.
+# Free functions are in the cell of the type that they return or take.
 WALK = {
     "Matrix": [
         "let m = Matrix::new(3, 2, vec![0.5, 0.5, 0.9, 0.1, 0.2, 0.8])?;",
@@ -60,12 +60,12 @@ WALK = {
         "let no_documents = summary.empty_documents().to_vec(); let no_terms = summary.empty_terms().to_vec();",
     ],
     "Terms": [
-        'let vocabulary = Terms::new(vec!["ant".to_string(), "bee".to_string(), "cat".to_string()])?;',
+        'let vocabulary = Terms::new(["ant", "bee", "cat"])?;',
         'std::fs::write("terms.txt", "ant\\nbee\\ncat\\n")?;',
         'let vocabulary = Terms::open("terms.txt")?;',
         "let len = vocabulary.len(); let none = vocabulary.is_empty();",
         "let first = vocabulary.get(0).map(str::to_owned); let all = vocabulary.as_slice().to_vec();",
-        "let twice = vocabulary.duplicates();",
+        "let longest = vocabulary.iter().map(str::len).max(); let twice = vocabulary.duplicates();",
     ],
     "Synthetic": [
         "let recipe = Synthetic::new(60, 30, 3);",
@@ -79,34 +79,40 @@ WALK = {
         "let truth = corpus.plot_structure();",
     ],
     "Device": ["let device = Device::Cpu;", "let described = device.describe();"],
-    "Solver": ["let solver = Solver::Auto;"],
+    "Solver": [
+        "let steps = Solver::mini_batch(); let em = Solver::em();",
+        "let descent = Solver::coordinate_descent(); let solver = Solver::auto();",
+    ],
+    "MiniBatch": ["let step_parameters = topicbook::MiniBatch::default();"],
+    "FullPass": ["let pass_parameters = topicbook::FullPass::default();"],
     "Doctor": ["let machine = topicbook::doctor(); let well = machine.is_well();"],
     "Reading": ["let reading = Reading::Auto;"],
+    "ByteSize": ['let byte_size: ByteSize = "1.5 GiB".parse()?; let size = byte_size.bytes();'],
     "Budget": [
-        'let budget = Budget::new(); let budget = budget.ram("3 GiB"); let budget = budget.vram(3_000_000_000u64);',
+        'let budget = Budget::new(); let budget = budget.ram("3 GiB")?; let budget = budget.vram(3_000_000_000u64)?;',
+        'let budget = budget.spill_dir(".");',
     ],
     "Optimizer": ["let optimizer = Optimizer::RowwiseAdamW;"],
     "Precision": ["let precision = Precision::Bf16;"],
-    "TablePlace": ['let place = TablePlace::File(".".into());'],
+    "TableStorage": ['let storage = TableStorage::File(".".into());'],
     "TopicModel": [
         "let model = TopicModel::new(3).reading(Reading::InPlace); let model = model.reading(reading);",
+        # The solver comes before its parameters, which it would replace.
+        "let model = model.solver(steps); let passes = TopicModel::new(3).solver(solver).tolerance(1e-8);",
         "let model = model.epochs(4); let model = model.batch_size(8); let model = model.seed(1);",
         "let model = model.base_lr(0.01); let model = model.max_lr(0.05); let model = model.weight_decay(1e-5);",
-        "let model = model.solver(Solver::AdamW); let model = model.tolerance(1e-8);",
         "let model = model.t_0(20); let model = model.t_mult(1); let model = model.device(Device::Cpu);",
-        "let model = model.terms(Terms::new((0..30).map(|i| format!(\"term {i}\")).collect())?);",
-        "let model = model.optimizer(Optimizer::AdamW); let model = model.table_place(TablePlace::Memory);",
+        "let model = model.terms(Terms::new((0..30).map(|i| format!(\"term {i}\")))?);",
+        "let model = model.optimizer(Optimizer::AdamW); let model = model.table_storage(TableStorage::Memory);",
         "let model = model.precision(Precision::Bf16);",
         "let model = model.quiet();",
+        "let model = model.on_epoch(|_| std::ops::ControlFlow::Continue(()));",
         'let model = model.checkpoint("walk.checkpoint");',
-        'let model = model.budget(Budget::new().ram("3 GiB"));',
-        "let settings = model.settings();",
+        'let model = model.budget(Budget::new().ram("3 GiB")?);',
+        "let settings = model.settings(); let same = TopicModel::from_settings(settings.clone());",
         "let plan = model.plan(corpus.counts())?;",
         "let fit = model.fit(corpus.counts())?;",
         "let training = model.spawn(corpus.counts())?;",
-        'let checkpoint = TopicModel::resume("walk.checkpoint")?;',
-        'fit.save("walk.safetensors")?;',
-        'let loaded = TopicModel::load("walk.safetensors")?;',
     ],
     "Settings": ["let (k, passes) = (settings.topics, settings.epochs);"],
     "Plan": [
@@ -120,6 +126,7 @@ WALK = {
         "let learned = model.spawn(corpus.counts())?.join()?;",
     ],
     "Checkpoint": [
+        'let checkpoint = Checkpoint::open("walk.checkpoint")?; let note = checkpoint.note().map(str::to_owned);',
         "let done = checkpoint.epochs_done(); let settings = checkpoint.settings();",
         "let checkpoint = checkpoint.budget(Budget::new()); let checkpoint = checkpoint.epochs(5); let checkpoint = checkpoint.device(Device::Cpu);",
         "let checkpoint = checkpoint.quiet();",
@@ -129,14 +136,17 @@ WALK = {
     "Fit": [
         "let l = fit.l(); let f = fit.f();",
         "let documents = fit.documents(); let topics = fit.topics(); let terms = fit.terms();",
-        "let settings = fit.settings(); let loss = fit.loss(); let seconds = fit.seconds();",
+        "let settings = fit.settings(); let loss = fit.loss(); let duration = fit.duration();",
+        "let names = fit.term_names(); let peak = fit.peak_memory(); let epochs = fit.epochs();",
         "let likelihood = fit.log_likelihood_per_token(); let score = fit.score(corpus.counts())?;",
         "let aligned = fit.align_to(corpus.true_f())?; let again = fit.transform(corpus.counts())?;",
         "let top = fit.top_terms(5); let proportions = fit.doc_topics(); let history = fit.history();",
         "let curve = fit.plot_loss(); let bars = fit.plot_structure(); let words = fit.plot_top_terms(5);",
         "let memory = fit.memory(); let memory_chart = fit.plot_memory();",
-        'let order = fit.sort_documents(); fit.save("walk.safetensors")?;',
+        "let order = fit.sort_documents();",
+        'fit.save("walk.safetensors")?; let loaded = Fit::load("walk.safetensors")?;',
     ],
+    "Epoch": ["let epoch = epochs[0]; let (number, took) = (epoch.epoch, epoch.duration);"],
     "MemoryScope": [
         'let scope = memory_scope("walk");',
         "let highest = scope.peak(); let change = scope.change(); let over_time = scope.plot();",
@@ -163,7 +173,7 @@ WALK = {
     ],
 }
 
-# What stands at the end of a cell to show a value of each type.
+# The last line of a cell that shows a value of each type.
 SHOWN = {
     "Matrix": ["m", "left"],
     "Dtype": ["dtype"],
@@ -176,7 +186,9 @@ SHOWN = {
     "Synthetic": ["recipe"],
     "Corpus": ["corpus"],
     "Device": ["device"],
-    "Solver": ["solver"],
+    "Solver": ["descent"],
+    "MiniBatch": ["step_parameters"],
+    "FullPass": ["pass_parameters"],
     "Doctor": ["machine"],
     "Reading": ["reading"],
     "TopicModel": ["model"],
@@ -185,11 +197,13 @@ SHOWN = {
     "Checkpoint": ["checkpoint"],
     "Optimizer": ["optimizer"],
     "Precision": ["precision"],
-    "TablePlace": ["place"],
+    "TableStorage": ["storage"],
+    "ByteSize": ["byte_size"],
     "Budget": ["budget"],
     "Plan": ["plan"],
     "MemoryScope": ["scope"],
-    "Fit": ["fit", "resumed"],
+    "Fit": ["fit", "loaded", "resumed"],
+    "Epoch": ["epoch"],
     "Table": ["top", "history"],
     "Chart": ["column"],
     "Error": ["error"],
@@ -197,7 +211,7 @@ SHOWN = {
 
 
 def exported():
-    """The names that `lib.rs` exports, without modules and what is hidden from the documentation."""
+    """The names that `lib.rs` exports, without modules and without names that are hidden from the documentation."""
     library = (SOURCES / "lib.rs").read_text()
     library = library[: library.index("pub mod prelude")]
     names = set()
@@ -208,7 +222,7 @@ def exported():
 
 
 def methods(types):
-    """(type, name, signature) of the public methods in `impl` blocks, which rustfmt ends with a brace of their own."""
+    """(type, name, signature) of the public methods in `impl` blocks; rustfmt ends a block with a brace in column 1."""
     for path in sorted(SOURCES.rglob("*.rs")):
         source = path.read_text()
         for name, block in re.findall(r"^impl(?:<[^>]*>)? (\w+)[^{\n]*\{\n(.*?)^\}", source, re.M | re.S):
@@ -222,27 +236,27 @@ def statements(lines):
 
 
 def unwalked():
-    """What is exported and neither walked nor excepted, in words."""
+    """A message for each exported name that is neither in a cell nor among the exceptions."""
     names = exported()
     types = {name for name in names if name[0].isupper()} - set(NOT_SHOWN)
     everything = [line for lines in WALK.values() for line in statements(lines)]
     missing = [f"{name} is never shown" for name in sorted(types - set(SHOWN))]
     missing += [f"{name} is not exported" for name in sorted((set(SHOWN) | set(WALK)) - types)]
     for name in sorted(names - types - set(NOT_SHOWN)):
-        start = "" if name in GIVES_NOTHING else r"let \w+ = .*\b"
+        start = "" if name in RETURNS_NOTHING else r"let \w+ = .*\b"
         if not any(re.match(rf"{start}{name}\(", line) for line in everything):
-            missing.append(f"{name}() is never {'called' if name in GIVES_NOTHING else 'bound'}")
+            missing.append(f"{name}() is never {'called' if name in RETURNS_NOTHING else 'bound'}")
     seen = set()
     for owner, name, signature in methods(types):
         if name == "evcxr_display":
             continue
         seen.add(owner)
-        gives_nothing = "->" not in signature or "-> Result<()>" in signature
-        start = "" if gives_nothing or f"{owner}::{name}" in NOT_BOUND else r"let \(?\w+(?:, \w+)*\)? = "
+        returns_nothing = "->" not in signature or "-> Result<()>" in signature
+        start = "" if returns_nothing or f"{owner}::{name}" in NOT_BOUND else r"let \(?\w+(?:, \w+)*\)? = "
         call = rf"{start}.*(?:\.|\b{owner}::){name}\("
         if not any(re.match(call, line, re.S) for line in statements(WALK.get(owner, []))):
-            missing.append(f"{owner}::{name} is never {'called' if gives_nothing else 'bound'}")
-    # The expression above would find nothing after a change of style; then this test would pass by itself.
+            missing.append(f"{owner}::{name} is never {'called' if returns_nothing else 'bound'}")
+    # After a change of style the expressions above might find nothing, and the test would always pass.
     if not {"Counts", "Fit", "Chart", "TopicModel"} <= seen:
-        missing.append(f"the sources are not understood: methods only of {sorted(seen)}")
+        missing.append(f"the sources were not parsed: methods were found only for {sorted(seen)}")
     return missing

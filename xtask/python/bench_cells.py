@@ -1,8 +1,8 @@
-"""How long cells take in our kernel, beside evcxr without any dependency, in the same run.
+"""Compares the times of cells in our kernel with those in evcxr without dependencies, in the same run.
 
 usage: bench_cells.py EVCXR_JUPYTER RECORD
 
-Prints a table, writes it as JSON to RECORD, and ends with 1 when a figure misses its goal.
+Prints a table, writes it as JSON to RECORD, and exits with 1 if a figure misses its goal.
 """
 
 import datetime
@@ -39,7 +39,7 @@ OURS = {
 }
 
 
-# What must hold, given the bare kernel's figure. The others are told, for comparison.
+# The largest accepted figure, given that of the bare kernel. Figures without a goal are only printed.
 GOALS = {
     "start to first value": lambda bare: 1.5 * bare,
     "bind a value": lambda bare: bare + 0.5,
@@ -56,7 +56,7 @@ def run(client, code):
 
 
 def measure(manager, cells):
-    """Seconds of a kernel's start, of its first cells and of later ones that bind, show and print; MiB on disk."""
+    """Times of a kernel's start, of its first cells and of later ones that bind, show and print, in seconds; MiB on disk."""
     begin = time.monotonic()
     manager.start_kernel()
     client = manager.client()
@@ -67,7 +67,7 @@ def measure(manager, cells):
         if "use" in cells:
             run(client, cells["use"])
         figures["first cell with a let"] = run(client, cells["first"])
-        # Of a kernel without dependencies, to the value bound: there the goal was set.
+        # In the bare kernel until a value is bound, because the goal is defined so.
         if "use" in cells:
             run(client, cells["value"])
         figures["start to first value"] = time.monotonic() - begin

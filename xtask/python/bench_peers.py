@@ -1,8 +1,8 @@
-"""Runs our benchmark and the peers on the same work, in turns, and keeps benches/peers.json and benches/peers.md.
+"""Runs our benchmark and the peers on the same work, in turns; writes benches/records/peers.json and peers.md.
 
-usage: bench_peers.py PEERS.PY PEERS_PYTHON NIPS.npz FOLDER [ROW ...]     in the repository's root, by Jupyter's Python
+usage: bench_peers.py PEERS.PY PEERS_PYTHON NIPS.npz FOLDER [ROW ...]     in the repository's root, with Jupyter's Python
 
-Without names every row is measured; with names those rows alone, and the others stay as they were recorded.
+Without names it measures every row; with names only those rows, and the others keep their records.
 """
 
 import datetime
@@ -17,7 +17,7 @@ import tempfile
 
 from jupyter_client.manager import start_new_kernel
 
-# Seeds mean the same on both sides: the same start and the same batches.
+# A seed means the same on both sides: the same start and the same batches.
 SEEDS = [42, 1, 2, 3, 4]
 ROWS = {}
 
@@ -28,7 +28,7 @@ def row(function):
 
 
 class Bench:
-    """Both sides, and a folder for counts that they share."""
+    """Runs both sides, with a folder for counts that they share."""
 
     def __init__(self, peers, python, nips, records, scratch):
         self.peers, self.python, self.nips = peers, python, nips
@@ -38,10 +38,11 @@ class Bench:
         return self.run([self.python, self.peers, *map(str, words)])
 
     def our(self, *words):
-        return self.run(["cargo", "test", "--quiet", "--bench", "peers", "--", *map(str, words)])
+        cargo = ["cargo", "bench", "--quiet", "--profile", "dev", "--bench", "peers", "--"]
+        return self.run([*cargo, *map(str, words)])
 
     def tinytopics(self, seed, epochs):
-        """tinytopics on NIPS with another seed than the 42 of peers.py, by its own functions."""
+        """Runs tinytopics on NIPS with a seed; peers.py, whose functions this calls, fixes the seed 42."""
         lines = f"""
 import json, sys
 sys.path.insert(0, {str(pathlib.Path(self.peers).parent)!r})
@@ -66,7 +67,7 @@ def median(runs, key):
 
 
 def needed(run, times=1):
-    """What our side's formulas need, for the part of the machine that it uses."""
+    """Operations and bytes that the formulas of our side need, times a number of runs."""
     return {"operations": run["operations"] * times, "bytes": run["bytes"] * times}
 
 
@@ -103,7 +104,7 @@ def synthetic(bench, n, m, k, epochs, length, must):
         "quality": {
             "what": "final loss, lower is better",
             "values": quality,
-            # Counts are drawn by tinytopics and the seed is the same, so the runs are the same but for rounding.
+            # Counts by tinytopics and the same seed on both sides: the runs differ only by rounding.
             "good": quality["topicbook"] <= quality["tinytopics"] * 1.0001,
             "asked": "at most 0.01% above tinytopics'",
         },
@@ -146,21 +147,21 @@ def nips(bench):
 
 @row
 def nips_solver(bench):
-    """`Solver::Auto` for 20 s, beside scikit-learn's NMF (Kullback-Leibler) and LDA on the same counts."""
+    """`Solver::auto()` for 20 s, compared with scikit-learn's NMF (Kullback-Leibler) and LDA on the same counts."""
     target, seconds = -24_876_000, 20
     ours = [bench.our("solver", bench.nips, 10, seed, "auto", seconds, target) for seed in SEEDS]
     nmf = bench.peer("counts", bench.nips, 10, "nmf", 200)
     lda = bench.peer("counts", bench.nips, 10, "lda", 20)
-    # A seed that never gets there counts as infinite.
+    # A seed that does not reach the target counts as infinite time.
     times = [run["seconds_to_target"] or float("inf") for run in ours]
     scores = [run["score"] for run in ours]
     quality = {"topicbook": statistics.median(scores), "scikit-learn NMF": nmf["score"], "scikit-learn LDA": lda["score"]}
     time = statistics.median(times)
     return {
-        "work": f"NIPS, k 10, Solver::Auto: to a score of {target:,}; NMF by 200 rounds, LDA by 20",
+        "work": f"NIPS, k 10, Solver::auto() until a score of {target:,}; NMF with 200 iterations, LDA with 20",
         "unit": "s",
         "times": {"scikit-learn NMF": nmf["seconds"], "scikit-learn LDA": lda["seconds"], "topicbook": time},
-        # An iteration's, over the whole run.
+        # Those of one iteration, times the iterations until the target.
         "needed": needed(ours[0], ours[0]["iterations"] * time / ours[0]["seconds"]),
         "seconds_to_target": times,
         "scores": {"topicbook": scores},
@@ -175,18 +176,18 @@ def nips_solver(bench):
 
 @row
 def growth(bench):
-    """What an iteration of each solver costs: one size grown at a time."""
-    told = bench.our("growth", bench.records)
+    """The cost of an iteration of each solver, as one size grows at a time."""
+    result = bench.our("growth", bench.records)
     middle = {}
-    for cost in told["costs"]:
+    for cost in result["costs"]:
         middle.setdefault(cost["solver"], cost)
     costs = list(middle.values())
     return {
-        "work": "one iteration on 2000 x 5000, k 10, length 200: an epoch of AdamW beside coordinate descent",
+        "work": "one iteration on 2000 x 5000, k 10, length 200: coordinate descent, compared with an epoch of AdamW",
         "unit": "s",
         "times": {costs[0]["solver"]: costs[0]["seconds"], "topicbook": costs[2]["seconds"]},
         "needed": needed(costs[2]),
-        "growth": told,
+        "growth": result,
     }
 
 
@@ -199,13 +200,13 @@ println!("{}", began.elapsed().as_secs_f64());
 
 @row
 def notebook(bench):
-    """The same fit in a cell of our kernel and in a program of its own."""
+    """The same fit in a cell of our kernel and in a separate program."""
     manager, client = start_new_kernel(kernel_name="topicbook", startup_timeout=600)
-    said = []
+    printed = []
 
     def listen(message):
         if message["msg_type"] == "stream":
-            said.append(message["content"]["text"])
+            printed.append(message["content"]["text"])
 
     def run(code):
         reply = client.execute_interactive(code, timeout=600, output_hook=listen)
@@ -218,15 +219,15 @@ def notebook(bench):
         cells, programs = [], []
         for _ in range(3):
             programs.append(bench.our("counts", bench.nips, 10, 200, 42, "fused"))
-            said.clear()
+            printed.clear()
             run(CELL)
-            cells.append(float("".join(said).split()[-1]))
+            cells.append(float("".join(printed).split()[-1]))
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     times = {"in a program": median(programs, "seconds"), "topicbook": statistics.median(cells)}
     return {
-        "work": "NIPS, k 10, batch 16, 200 epochs, in a cell of the kernel, beside a program of its own",
+        "work": "NIPS, k 10, batch 16, 200 epochs, in a cell of the kernel, compared with a separate program",
         "unit": "s",
         "times": times,
         "needed": needed(programs[0], 200),
@@ -240,10 +241,10 @@ def faster(row):
     return row["times"][peer] / ours
 
 
-def shortcomings(rows):
+def missed_targets(rows):
     for row in rows:
         if row.get("must") and faster(row) < row["must"]:
-            yield f"{row['work']}: {faster(row):.3g} times faster, at least {row['must']} asked"
+            yield f"{row['work']}: {faster(row):.3g} times faster, at least {row['must']} required"
         if not row.get("quality", {"good": True})["good"]:
             yield f"{row['work']}: {row['quality']['asked']}"
 
@@ -263,34 +264,34 @@ def main(peers, python, nips, folder, *names):
             when = {"date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
             record["rows"][name] = when | ROWS[name](Bench(peers, python, nips, folder, scratch))
         print(json.dumps(record["rows"][name]), flush=True)
-    # Recorded rows keep the order in which they stand here.
+    # Orders the rows of the record as in this file.
     record["rows"] = {name: record["rows"][name] for name in ROWS if name in record["rows"]}
     path.write_text(json.dumps(record, indent=1) + "\n")
     (folder / "peers.md").write_text(table(record))
-    short = list(shortcomings(record["rows"].values()))
-    if short:
-        sys.exit("\n".join(short))
+    missed = list(missed_targets(record["rows"].values()))
+    if missed:
+        sys.exit("\n".join(missed))
 
 
 def table(record):
     machine, versions = record["machine"], record["versions"]
     lines = [
-        "# Beside the peers",
+        "# Comparison with the peers",
         "",
         f"Made by `cargo xtask bench peers`: {machine['cpu']}, {machine['cores']} cores;"
         f" {', '.join(f'{name} {version}' for name, version in versions.items())}."
-        " Both sides run in turns on the same counts in memory, with 2 threads. Medians of 3 runs or more, except the"
-        " tensor path on NIPS (1). *topicbook* is what a fit on the CPU does; the *tensor path* is its reference, Burn's"
-        " tensors with automatic differentiation.",
+        " Both sides run in turns on the same counts in memory, with 2 threads. Figures are medians of at least 3 runs,"
+        " except for single runs of the tensor path, NMF and LDA on NIPS and of the row on iterations. *topicbook* is a fit"
+        " on the CPU as users run it; the *tensor path* is its reference, with Burn's tensors and automatic differentiation.",
         "",
-        "The last columns but one say what part of the machine is used: floating-point operations and bytes that the"
-        " formulas need (`benches/peers/need.rs`) over time, of the peaks measured in the same run, which are"
-        f" {1e-9 * record['ceiling']['operations_per_second']:.0f} Gflop/s by multiply-adds and"
-        f" {1e-9 * record['ceiling']['bytes_per_second']:.1f} GB/s by reading and writing. What fits the caches moves"
+        "Two columns compare the rates of floating-point operations and bytes that the formulas need"
+        " (`benches/peers/need.rs`) with the peaks measured in the same run:"
+        f" {1e-9 * record['ceiling']['operations_per_second']:.0f} Gflop/s of multiply-adds and"
+        f" {1e-9 * record['ceiling']['bytes_per_second']:.1f} GB/s of reads and writes of RAM. Data in the caches move"
         " faster than that.",
         "",
-        "| work | unit | peer | topicbook | times faster | asked | tensor path | of the operations | of the memory"
-        " | day, load before |",
+        "| work | unit | peer | topicbook | times faster | required | tensor path | peak operations | peak memory rate"
+        " | date, load before |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in record["rows"].values():
@@ -302,7 +303,7 @@ def table(record):
             f" | {faster(row):.3g} | {asked(row)} | {tensor} | {parts(row, record['ceiling'])}"
             f" | {row['date']}, {row['load_before']:.2f} |"
         )
-    lines += ["", "Quality, from the same runs:", "", "| work | what | asked | seen |", "|---|---|---|---|"]
+    lines += ["", "Quality, from the same runs:", "", "| work | measure | required | measured |", "|---|---|---|---|"]
     for row in record["rows"].values():
         if "quality" in row:
             quality = row["quality"]
@@ -311,9 +312,9 @@ def table(record):
     for row in record["rows"].values():
         for name, scores in row.get("scores", {}).items():
             lines += ["", f"{row['work']}: {name} {', '.join(f'{score:,.0f}' for score in scores)}."]
-    told = record["rows"].get("growth", {}).get("growth")
-    if told:
-        lines += growth_lines(told)
+    result = record["rows"].get("growth", {}).get("growth")
+    if result:
+        lines += growth_lines(result)
     return "\n".join(lines) + "\n"
 
 
@@ -330,22 +331,22 @@ def parts(row, ceiling):
     )
 
 
-def growth_lines(told):
+def growth_lines(result):
     lines = [
         "",
-        "## What an iteration costs",
+        "## The cost of an iteration",
         "",
-        "One size grown at a time, from 2,000 x 5,000 with k 10 and 200 tokens a document. Points are measured; lines are"
-        " what the sizes predict, with three costs fitted for each solver to all points at once:",
+        "One size grows at a time, from 2,000 x 5,000 with k 10 and 200 tokens per document. Points are measured; lines are"
+        " predictions from the sizes, with three costs fitted per solver to all points at once:",
         "",
-        "| | ns a nonzero count and topic | ns a nonzero count | ns of | |",
+        "| | ns per nonzero count and topic | ns per nonzero count | ns per | |",
         "|---|---|---|---|---|",
     ]
-    for law in told["laws"]:
+    for fitted in result["fitted_costs"]:
         lines.append(
-            f"| {law['solver']} | {law['nanoseconds_a_nonzero_and_topic']:.2f}"
-            f" | {law['nanoseconds_a_nonzero']:.2f} | {law['rest']}"
-            f" | {law['nanoseconds_of_the_rest']:.2f} |"
+            f"| {fitted['solver']} | {fitted['nanoseconds_a_nonzero_and_topic']:.2f}"
+            f" | {fitted['nanoseconds_a_nonzero']:.2f} | {fitted['rest']}"
+            f" | {fitted['nanoseconds_of_the_rest']:.2f} |"
         )
     lines += [
         "",
@@ -354,7 +355,7 @@ def growth_lines(told):
         "| solver | grown | n | m | k | nonzeros | ms | predicted | Gflop/s | GB/s |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for cost in told["costs"]:
+    for cost in result["costs"]:
         seconds = cost["seconds"]
         lines.append(
             f"| {cost['solver']} | {cost['grown']} | {cost['documents']:,.0f} | {cost['terms']:,.0f}"

@@ -1,9 +1,10 @@
-"""What a person pays who uses topicbook in a plain evcxr, without our kernel: a fresh folder, one `:dep`, the first cells.
+"""Measures topicbook in a plain evcxr, without our kernel: a fresh folder, one `:dep`, and the first cells.
 
 usage: bench_plain.py EVCXR_JUPYTER NOTEBOOKS LOCK RECORD
 
-The kernel runs in the folder of the notebooks, with the repository's lock file where evcxr builds (versions would float
-otherwise) and nothing else of ours. Takes as long as 300 crates take; prints a table and writes it as JSON to RECORD.
+The kernel runs in the folder of the notebooks. evcxr's build folder gets a copy of the repository's lock file, so that the
+versions of the crates are fixed; nothing else of ours is used. Compiles 300 crates; prints a table and writes it as JSON
+to RECORD.
 """
 
 import json
@@ -32,7 +33,7 @@ OURS = ("TOPICBOOK_", "EVCXR_", "CARGO_", "RUST")
 
 
 def run(client, code):
-    """Seconds, and what went wrong; evcxr calls a cell good whose `?` failed, and writes why to stderr."""
+    """Seconds, and the error. When a `?` fails, evcxr writes the error to stderr and reports success."""
     wrong = []
 
     def collect(message):

@@ -1,9 +1,9 @@
-"""Notebook 01 in JupyterLab in a real browser, from a click on "Run All". Reports as Rust's test harness does.
+"""Tests notebook 01 in JupyterLab in a real browser, from a click on "Run All". Reports like Rust's test harness.
 
 usage: browser_tests.py NOTEBOOK OUTPUT_FOLDER
 
-Screenshots in both themes and the notebook as JupyterLab saved it go to OUTPUT_FOLDER. Chromium is driven by
-chromedriver, to which WebDriver's few commands are sent as plain HTTP.
+Screenshots in both themes and the notebook as JupyterLab saved it go to OUTPUT_FOLDER. chromedriver controls Chromium; this
+program sends it WebDriver commands over HTTP.
 """
 
 import base64
@@ -34,7 +34,7 @@ CHROMIUM = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# Every cell stays in the page, also those that are scrolled out of sight; and no questions from JupyterLab.
+# Keeps cells in the page when they are scrolled out of sight, and turns off JupyterLab's questions.
 SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -63,18 +63,18 @@ class Browser:
         self.send("POST", "/url", {"url": address})
 
     def ask(self, script):
-        """The value of a JavaScript expression; a promise is waited for."""
+        """The value of a JavaScript expression; waits for a promise."""
         return self.send("POST", "/execute/sync", {"script": f"return {script}", "args": []})
 
     def wait(self, script):
-        late = time.monotonic() + SECONDS
+        deadline = time.monotonic() + SECONDS
         while not (value := self.ask(script)):
-            assert time.monotonic() < late, f"never true: {script}"
+            assert time.monotonic() < deadline, f"timed out, never true: {script}"
             time.sleep(0.2)
         return value
 
     def click(self, selector):
-        """Where the element stands, as a person clicks; JupyterLab ignores clicks made by scripts."""
+        """Clicks at the position of an element, as a person does; JupyterLab ignores clicks by scripts."""
         place = json.dumps(selector)
         self.wait(f"document.querySelector({place})?.checkVisibility()")
         (element,) = self.send("POST", "/element", {"using": "css selector", "value": selector}).values()
@@ -106,7 +106,7 @@ class Page:
         self.browser.wait(f"{self.NOTEBOOK}.sessionContext.session?.kernel?.status === 'idle'")
 
     def theme(self, name):
-        """Chooses a theme and waits until the page wears it."""
+        """Selects a theme and waits until the page uses it."""
         self.browser.ask(f"jupyterapp.commands.execute('apputils:change-theme', {{theme: {json.dumps(name)}}})")
         light = json.dumps(str("Light" in name).lower())
         self.browser.wait(f"document.body.dataset.jpThemeLight === {light}")
@@ -120,7 +120,7 @@ def run_all_runs_every_cell(page):
     last = f"{page.NOTEBOOK}.content.widgets.filter(cell => cell.model.type === 'code').at(-1).model"
     failed = f"{page.NOTEBOOK}.content.widgets.some(cell => cell.node.querySelector(\"{ERRORS}\"))"
     page.browser.wait(f"({last}.executionCount > 0 && {last}.executionState === 'idle') || {failed}")
-    # evcxr passes stderr on in a thread of its own, which may be behind when the cell ends.
+    # evcxr forwards stderr on a thread of its own, which may lag behind the end of the cell.
     time.sleep(1)
     wrong = page.browser.ask(f"[...document.querySelectorAll(\"{ERRORS}\")].map(node => node.textContent)")
     assert not wrong, wrong
@@ -194,16 +194,16 @@ def free_port():
 
 @contextlib.contextmanager
 def program(*command, log, answers, **more):
-    """A program that runs until the end of the block, from when it answers at an address."""
+    """Runs a program until the end of the block, which begins when the program answers at an address."""
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, **more)
         try:
-            late = time.monotonic() + SECONDS
+            deadline = time.monotonic() + SECONDS
             while True:
                 with contextlib.suppress(requests.ConnectionError):
                     if requests.get(answers, timeout=SECONDS).ok:
                         break
-                assert process.poll() is None and time.monotonic() < late, log.read_text()
+                assert process.poll() is None and time.monotonic() < deadline, log.read_text()
                 time.sleep(0.1)
             yield
         finally:
@@ -213,10 +213,10 @@ def program(*command, log, answers, **more):
 
 @contextlib.contextmanager
 def opened(source, folder, chromedriver):
-    """The page, with everything behind it."""
+    """Starts JupyterLab, chromedriver and Chromium, and yields the page."""
     with contextlib.ExitStack() as stack:
         scratch = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        # Its own folder: the cells write files.
+        # The notebook gets a folder of its own, because its cells write files.
         served = folder / "browser"
         served.mkdir(parents=True, exist_ok=True)
         notebook = served / source.name
@@ -257,7 +257,7 @@ def opened(source, folder, chromedriver):
 def main(source, folder):
     chromedriver = shutil.which("chromedriver")
     if not chromedriver or not shutil.which("chromium"):
-        print("SKIPPED the tests in a browser: chromium and chromedriver are not both installed")
+        print("SKIPPED the tests in a browser: they need chromium and chromedriver")
         return 0
     with opened(pathlib.Path(source), pathlib.Path(folder).absolute(), chromedriver) as page:
         return run_tests("browser", TESTS, page)

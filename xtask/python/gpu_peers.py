@@ -1,7 +1,7 @@
-"""The peers' part of `cargo xtask bench gpu`; each prints one JSON line.
+"""The peers' part of `cargo xtask bench gpu`; each command prints one line of JSON.
 
-gpu_peers.py transfers ROWS COLUMNS          PyTorch: tables of f32 to the card and back, from and to pinned memory
-gpu_peers.py tinytopics X.npy N K BATCH      tinytopics on the first N documents: an epoch's seconds
+gpu_peers.py transfers ROWS COLUMNS          PyTorch: uploads and downloads of f32 tables with pinned host memory
+gpu_peers.py tinytopics X.npy N K BATCH      tinytopics on the first N documents: seconds per epoch
 """
 
 import json
@@ -13,25 +13,25 @@ import time
 def transfers(rows, columns):
     import torch
 
-    card = torch.cuda.is_available()
+    gpu = torch.cuda.is_available()
     host = torch.ones(rows, columns)
     back = torch.empty(rows, columns)
-    if card:
+    if gpu:
         host, back = host.pin_memory(), back.pin_memory()
-    wait = torch.cuda.synchronize if card else lambda: None
-    seconds = {"to_card": [], "from_card": []}
+    wait = torch.cuda.synchronize if gpu else lambda: None
+    seconds = {"to_gpu": [], "from_gpu": []}
     for _ in range(21):
         wait()
         began = time.perf_counter()
-        there = host.to("cuda" if card else "cpu", non_blocking=True)
+        there = host.to("cuda" if gpu else "cpu", non_blocking=True)
         wait()
-        seconds["to_card"].append(time.perf_counter() - began)
+        seconds["to_gpu"].append(time.perf_counter() - began)
         began = time.perf_counter()
         back.copy_(there, non_blocking=True)
         wait()
-        seconds["from_card"].append(time.perf_counter() - began)
+        seconds["from_gpu"].append(time.perf_counter() - began)
     rates = {f"{way}_per_second": 1 / statistics.median(times[1:]) for way, times in seconds.items()}
-    return rates | {"rows": rows, "columns": columns, "card": card, "torch": torch.__version__}
+    return rates | {"rows": rows, "columns": columns, "gpu": gpu, "torch": torch.__version__}
 
 
 def tiny(path, documents, topics, batch):
@@ -41,7 +41,7 @@ def tiny(path, documents, topics, batch):
 
     counts = torch.from_numpy(numpy.array(numpy.load(path, mmap_mode="r")[:documents]))
     tinytopics.set_random_seed(42)
-    # Libraries load and kernels compile on a few documents.
+    # A fit on a few documents first, which loads libraries and compiles kernels.
     tinytopics.fit_model(counts[: 4 * batch], topics, num_epochs=1, batch_size=batch)
     seconds = {}
     for epochs in (1, 3):
@@ -49,12 +49,12 @@ def tiny(path, documents, topics, batch):
         tinytopics.fit_model(counts, topics, num_epochs=epochs, batch_size=batch)
         seconds[epochs] = time.perf_counter() - began
     return {
-        # Without the way of the counts to the card, which it takes once, before the first epoch.
+        # Without the upload of the counts, which happens once, before the first epoch.
         "seconds_per_epoch": (seconds[3] - seconds[1]) / 2,
         "seconds_of_a_fit": seconds,
         "documents": documents,
         "batch": batch,
-        "card": torch.cuda.is_available(),
+        "gpu": torch.cuda.is_available(),
         "torch": torch.__version__,
     }
 

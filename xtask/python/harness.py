@@ -1,4 +1,4 @@
-"""Runs tests one after the other and reports as Rust's test harness does."""
+"""Runs tests one after the other and reports like Rust's test harness."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ import traceback
 
 
 def run_tests(group, tests, subject):
-    """Calls every test with what is tested; returns the exit status."""
+    """Calls every test with the subject under test; returns the exit status."""
     failed = 0
     for test in tests:
         start = time.monotonic()

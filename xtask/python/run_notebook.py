@@ -2,7 +2,7 @@
 
 usage: run_notebook.py NOTEBOOK OUTPUT_FOLDER
 
-Cells run in OUTPUT_FOLDER. Says what it does, cell by cell; stops and ends with 1 when a cell fails.
+Cells run in OUTPUT_FOLDER. Prints the progress, cell by cell; stops and exits with 1 when a cell fails.
 """
 
 import pathlib
@@ -21,7 +21,7 @@ START_SECONDS = 600
 
 
 class Runner(NotebookClient):
-    """A client that shows what a cell prints while it runs."""
+    """A client that prints the output of a cell while the cell runs."""
 
     def process_message(self, msg, cell, cell_index):
         content = msg["content"]
@@ -31,7 +31,7 @@ class Runner(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
     async def _take_late_output(self, cell, cell_index):
-        """evcxr passes stderr on in a thread of its own, which may be behind when the cell ends."""
+        """Collects late output: evcxr forwards stderr on a thread of its own, which may lag behind the end of a cell."""
         while True:
             try:
                 msg = await ensure_async(self.kc.iopub_channel.get_msg(timeout=0.1))
@@ -52,7 +52,7 @@ def plain(text):
 
 
 def complaint(cell):
-    """What went wrong in a cell. evcxr prints the error of a failed `?` to stderr and calls the cell good."""
+    """The error of a cell. When a `?` fails, evcxr prints the error to stderr and reports success."""
     text = ""
     for output in cell.outputs:
         if output.output_type == "error":

@@ -1,4 +1,4 @@
-//! Figures that users feel, measured and kept.
+//! Benchmarks, and their records in benches/records.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, command, run};
 
-/// Seconds from a kernel's start to a value, and of single cells, beside a kernel without any dependency.
+/// Measures the time from a kernel's start to the first value, and of single cells, in our kernel and in one without
+/// dependencies.
 pub fn cells(places: &Places) -> Result<()> {
     setup::all(places)?;
-    let records = places.root.join("benches");
+    let records = places.root.join("benches/records");
     fs::create_dir_all(&records).at(&records)?;
     run(setup::jupyter(places, "python")
         .arg(places.root.join("xtask/python/bench_cells.py"))
@@ -20,7 +21,7 @@ pub fn cells(places: &Places) -> Result<()> {
         .env("TOPICBOOK_KERNELS", places.kernels()))
 }
 
-/// What a plain evcxr pays for topicbook, without our kernel: everything is built inside it, once more.
+/// Measures topicbook in a plain evcxr, without our kernel: evcxr then builds all crates itself.
 pub fn plain(places: &Places) -> Result<()> {
     setup::all(places)?;
     run(setup::jupyter(places, "python")
@@ -28,36 +29,37 @@ pub fn plain(places: &Places) -> Result<()> {
         .arg(places.evcxr_exe())
         .arg(places.root.join("notebooks"))
         .arg(places.root.join("Cargo.lock"))
-        .arg(places.root.join("benches/plain.json"))
+        .arg(places.root.join("benches/records/plain.json"))
         .env("TOPICBOOK_KERNELS", places.kernels()))
 }
 
-/// Our fits and generator beside the peers, on the same work and in the same run: every row of the table, or those named.
+/// Compares our fits and generator with the peers, on the same work and in the same run: all rows of the table, or
+/// those named.
 pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     let shared = places.root.join("../shared");
     let (peers, nips) = (shared.join("peers/peers.py"), shared.join("data/nips.npz"));
     if !peers.is_file() || !nips.is_file() {
         return Err(Fail::new(format!(
-            "{} and {} are not there: nothing to compare with",
+            "{} and {} are needed for the comparison, and missing",
             peers.display(),
             nips.display()
         )));
     }
     let python = peers_python(places, &shared)?;
     run(ours(places, "peers").arg("--no-run"))?;
-    // A fit in a cell is among the rows.
+    // One of the rows is a fit in a cell.
     setup::all(places)?;
     run(setup::jupyter(places, "python")
         .arg(places.root.join("xtask/python/bench_peers.py"))
-        .args([&peers, &python, &nips, &places.root.join("benches")])
+        .args([&peers, &python, &nips, &places.root.join("benches/records")])
         .args(rows)
-        // Cargo starts our side, because it knows where the shared libraries are.
+        // The script runs our side by Cargo.
         .env("CARGO_TARGET_DIR", &places.target)
         .current_dir(&places.root))
 }
 
-/// Fits to 8 GB of counts in a cgroup of 1 GiB, in a folder of the cache that is removed afterwards. tinytopics does the
-/// same where the peers' script is there.
+/// Fits 8 GB of counts in a control group limited to 1 GiB, in a folder of the cache that is removed afterwards.
+/// tinytopics does the same if the peers' script exists.
 pub fn memory(places: &Places) -> Result<()> {
     let shared = places.root.join("../shared");
     let peers = shared.join("peers/peers.py");
@@ -74,26 +76,26 @@ pub fn memory(places: &Places) -> Result<()> {
     done
 }
 
-/// How optimizers grow with the number of documents.
+/// Measures what optimizers reach, on synthetic counts and, if they exist, the NIPS papers; and their speed by the
+/// number of documents.
 pub fn optimizers(places: &Places) -> Result<()> {
-    run(ours(places, "optimizers")
-        .arg("--")
-        .arg(places.root.join("benches")))
+    run(&mut with_nips(places, "optimizers"))
 }
 
-/// What tables read as bf16 do to a fit: on the driver that needs no card, which only the library's own tests can use.
+/// Compares fits with tables in bf16 and in f32, on lavapipe, which only the library's own tests can use.
 pub fn precision(places: &Places) -> Result<()> {
     let test = ["--lib", "real_counts_in_both_precisions"];
     measuring_test(places, &test, "TOPICBOOK_PRECISION", "precision.json")
 }
 
-/// How long the bytes of an epoch keep it, on the simulated bus of a driver without a card.
+/// Compares the time of an epoch with that of its transfers, on the simulated bus of the driver without a GPU.
 pub fn bus(places: &Places) -> Result<()> {
-    let test = ["--test", "card", "an_epoch_takes_as_long_as_its_bytes"];
+    let test = ["--test", "gpu", "an_epoch_takes_as_long_as_its_transfers"];
     measuring_test(places, &test, "TOPICBOOK_BUS", "bus.json")
 }
 
-/// A measurement that needs what only tests have: an ignored test, which writes its record where a variable says.
+/// Runs a measurement that is an ignored test, because it needs what only tests have; an environment variable names the
+/// file of its record.
 fn measuring_test(places: &Places, test: &[&str], variable: &str, record: &str) -> Result<()> {
     run(command("cargo")
         .args(["test", "--quiet"])
@@ -101,33 +103,39 @@ fn measuring_test(places: &Places, test: &[&str], variable: &str, record: &str) 
         .args(["--", "--ignored", "--nocapture"])
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target)
-        .env(variable, places.root.join("benches").join(record)))
+        .env(variable, places.root.join("benches/records").join(record)))
 }
 
-/// Which learning rates go with which batch size, on drawn counts and, where they are there, the NIPS papers.
+/// Finds the learning rates for each batch size, on synthetic counts and, if they exist, the NIPS papers.
 pub fn batches(places: &Places) -> Result<()> {
+    // One fit per thread is faster than one fit with all threads.
+    run(with_nips(places, "batches").env("RAYON_NUM_THREADS", "1"))
+}
+
+/// A benchmark that takes the folder of the records and, if they exist next to the repository, the counts of the NIPS
+/// papers.
+fn with_nips(places: &Places, name: &str) -> Command {
     let nips = places.root.join("../shared/data/nips.npz");
-    let mut bench = ours(places, "batches");
-    bench.arg("--").arg(places.root.join("benches"));
-    // A fit on each thread is quicker than all threads on one fit.
-    bench.env("RAYON_NUM_THREADS", "1");
+    let mut bench = ours(places, name);
+    bench.arg("--").arg(places.root.join("benches/records"));
     if nips.is_file() {
         bench.arg(nips);
     }
-    run(&mut bench)
+    bench
 }
 
-/// Our side of a comparison: Cargo starts it, because it knows where the shared libraries are.
+/// Our side of a comparison. Cargo runs it, because it sets the path of the shared libraries; in the profile `dev`, in
+/// which the library, the tests and the kernel are compiled.
 fn ours(places: &Places, bench: &str) -> Command {
     let mut cargo = command("cargo");
     cargo
-        .args(["test", "--quiet", "--bench", bench])
+        .args(["bench", "--quiet", "--profile", "dev", "--bench", bench])
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target);
     cargo
 }
 
-/// The peers' Python. PyTorch is large, so they have an environment of their own.
+/// The Python with the peers. PyTorch is large, so it gets an environment of its own.
 fn peers_python(places: &Places, shared: &Path) -> Result<PathBuf> {
     let folder = places.cache.join("peers");
     setup::environment(

@@ -1,4 +1,4 @@
-//! The texts of notebook 05: `corpus.npz` and `corpus_terms.txt` in the build folder.
+//! The counts of notebook 05: `corpus.npz` and `corpus_terms.txt` in the build folder.
 
 use std::fs;
 use std::path::Path;
@@ -26,8 +26,8 @@ const BOOKS: [&str; 12] = [
     "unstable-book",
 ];
 
-/// Papers of the NIPS conference where they lie beside the repository, and otherwise the documentation that
-/// came with this installation of Rust: real text on every machine.
+/// Writes the counts unless they exist: those of the NIPS papers if `../shared/data` has them, and otherwise those of
+/// the documentation that came with this installation of Rust, so that every machine has real text.
 pub fn prepare(places: &Places) -> Result<()> {
     let build = places.build();
     let [counts, terms] = FILES.map(|file| build.join(file));

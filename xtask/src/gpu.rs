@@ -1,4 +1,4 @@
-//! The benchmark for a machine with a card: one program, and what runs it there.
+//! Packs the GPU benchmark into an archive: one self-contained program, and a script that runs it.
 
 use std::fs;
 use std::path::Path;
@@ -8,19 +8,19 @@ use serde_json::Value;
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output, run, step};
 
-/// What a packed program may take.
+/// Largest size of the packed archive in bytes.
 const LIMIT: u64 = 60 << 20;
 
-/// `./run.sh`, and `./run.sh --small` where there is no card.
+/// The script of the archive: `./run.sh`, and `./run.sh --small` on a machine without a GPU.
 const SCRIPT: &str = "\
 #!/bin/sh
-# Measures topicbook on this machine's card, and tinytopics and PyTorch beside it where Python has them (PYTHON names
-# another Python than python3). `--small` tries everything at tiny sizes. Writes gpu.json and gpu.md into this folder.
+# Measures topicbook on this machine's GPU, and also tinytopics and PyTorch if Python has them (PYTHON names another
+# Python than python3). `--small` runs everything at tiny sizes. Writes gpu.json and gpu.md into this folder.
 cd \"$(dirname \"$0\")\" || exit 1
 exec ./gpu record . \"$@\" \"${PYTHON:-python3}\" gpu_peers.py
 ";
 
-/// Builds the program, sees that it needs none of Rust's libraries, and packs it with what runs it.
+/// Builds the program, checks that it needs no shared library of Rust or topicbook, and packs it with its script.
 pub fn pack(places: &Places) -> Result<()> {
     let folder = places.build().join("gpu");
     if folder.is_dir() {
@@ -53,20 +53,20 @@ pub fn pack(places: &Places) -> Result<()> {
     let size = fs::metadata(&archive).at(&archive)?.len();
     if size > LIMIT {
         return Err(Fail::new(format!(
-            "{} takes {size} bytes, more than {LIMIT}",
+            "{} has {size} bytes, more than {LIMIT}",
             archive.display()
         )));
     }
     eprintln!(
-        "topicbook: {} ({:.1} MB). On a machine with a card: tar -xJf {0} && gpu/run.sh; without one, gpu/run.sh --small",
+        "topicbook: {} ({:.1} MB). With a GPU: tar -xJf {0} && gpu/run.sh; without one: gpu/run.sh --small",
         archive.display(),
         size as f64 / 1e6
     );
     Ok(())
 }
 
-/// The same crates as everything else, as static libraries, and Rust's own. The last link is rustc's alone: Cargo puts the
-/// flag `-Cprefer-dynamic` of this repository behind all others.
+/// Links the program statically, against the same compiled crates as everything else. rustc links it without Cargo,
+/// because Cargo would append this repository's flag `-Cprefer-dynamic` after all others.
 fn build(places: &Places, program: &Path) -> Result<()> {
     let messages = output(
         command("cargo")
@@ -116,7 +116,7 @@ fn build(places: &Places, program: &Path) -> Result<()> {
         .env("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION")))
 }
 
-/// Where Cargo has put a crate's static library.
+/// The path of a crate's static library, from Cargo's messages.
 fn library<'a>(messages: &'a [Value], name: &str) -> Result<&'a str> {
     messages
         .iter()

@@ -1,7 +1,7 @@
-//! The program that Jupyter starts as the kernel. It uses the standard library alone, linked statically, so
-//! that it starts whatever became of the toolchain since set-up.
+//! The program that Jupyter starts as the kernel. It uses only the standard library, linked statically, so that it
+//! starts even after the toolchain has changed.
 
-// Some of what these modules offer is used by `cargo xtask` only.
+// Only `cargo xtask` uses some of the functions of these modules.
 #[allow(dead_code)]
 mod places;
 mod session;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
             places().and_then(|places| session::start(&places, Path::new(connection_file)))
         }
         _ => Err(task::Fail::new(
-            "usage: topicbook-kernel <connection file>, as Jupyter does it",
+            "usage: topicbook-kernel <connection file>; Jupyter starts this program",
         )),
     };
     match result {
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The three folders, which the kernel spec puts into the environment.
+/// The three folders, from the variables that the kernel spec sets.
 fn places() -> task::Result<places::Places> {
     let folder = |name: &str| {
         env::var_os(name).map(PathBuf::from).ok_or_else(|| {

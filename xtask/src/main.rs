@@ -2,14 +2,18 @@
 
 mod bench;
 mod corpus;
+mod examples;
+mod fuzz;
 mod gpu;
+mod layers;
 mod lint;
 mod notebook;
 mod places;
 mod setup;
+mod sizes;
 mod task;
 mod test;
-// What cells are told about Rust and the library is used by the launcher only.
+// Only the launcher uses the functions that configure the cells' compiler.
 #[allow(dead_code)]
 mod toolchain;
 #[allow(dead_code)]
@@ -28,23 +32,28 @@ cargo xtask <command>
 
   run <notebook>   runs a notebook; the executed .ipynb and an .html go to build/
   lab [options]    opens JupyterLab with the kernel \"Rust (topicbook)\"
-  test             format, lints, tests, documentation tests, then kernel, notebooks and a browser
-  setup            makes everything the other commands need: Python environment, evcxr, library, kernel
-  bench cells      times cells beside those of a bare evcxr; the record goes to benches/cells.json
-  bench plain      builds everything inside a plain evcxr, without our kernel (half an hour); benches/plain.json
-  bench memory     fits to counts larger than the memory they get; the record goes to benches/memory.json and memory.md
+  check            checks format, layers and lints, and runs the unit tests of the library: run it after every change
+  test             runs everything: format, layers, lints, documentation, tests, the library without its default
+                   features, then the kernel, the notebooks and a browser
+  setup            installs what the other commands need: Python environment, evcxr, library, kernel
+  bench cells      compares the times of cells with those of a bare evcxr; writes benches/records/cells.json
+  bench plain      times a plain evcxr that builds topicbook itself (half an hour); writes benches/records/plain.json
+  bench memory     fits counts that are larger than the memory limit; writes benches/records/memory.json and .md
   bench peers [row ...]
-                   fits and generates beside the peers; the record goes to benches/peers.json and peers.md
-  bench optimizers optimizers against the number of documents; the record goes to benches/optimizers.json and .md
-  bench precision  what tables of bf16 do to a fit, on a driver that needs no card; benches/precision.json
-  bench bus        how long its bytes keep an epoch, on a simulated bus; benches/bus.json
-  bench batches    learning rates against batch sizes (a quarter of an hour); benches/batches.json and .md
-  bench gpu        packs a program that measures fits on a card, for machines without Rust: build/topicbook-gpu.tar.xz
-  doctor           looks for processor, memory, driver and cards, and fits a small model on each
-  corpus           gathers the texts of notebook 05 into build/
+                   compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
+  bench optimizers measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
+  bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
+  bench bus        measures epochs on a simulated bus; writes benches/records/bus.json
+  bench batches    finds learning rates for batch sizes (a quarter of an hour); writes benches/records/batches.json, .md
+  bench gpu        packs a program that measures fits on a GPU, for machines without Rust: build/topicbook-gpu.tar.xz
+  fuzz <target> [seconds]
+                   mutates files of crates/fuzz/corpus/<target> for ten minutes, or for that many seconds
+  doctor           reports processor, memory, driver and GPUs, and fits a small model on each device
+  corpus           writes the counts of notebook 05 into build/
 
-Everything but build/ goes to a cache: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
-~/.cache/topicbook. Compiled crates go to CARGO_TARGET_DIR, else to the folder target in that cache.
+Executed notebooks go to build/, compiled crates to CARGO_TARGET_DIR or target/, as for Cargo. The rest (Python
+environment, evcxr, kernel) goes to a cache folder: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
+~/.cache/topicbook.
 ";
 
 fn main() -> ExitCode {
@@ -67,6 +76,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
     match words.as_slice() {
         ["run", notebook] => notebook::execute(&Places::of_xtask()?, Path::new(notebook))?,
         ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
+        ["check"] => return test::check(&Places::of_xtask()?),
         ["test"] => return test::all(&Places::of_xtask()?),
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
@@ -78,6 +88,8 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "bus"] => bench::bus(&Places::of_xtask()?)?,
         ["bench", "batches"] => bench::batches(&Places::of_xtask()?)?,
         ["bench", "gpu"] => gpu::pack(&Places::of_xtask()?)?,
+        ["fuzz", target] => fuzz::target(&Places::of_xtask()?, target, "600")?,
+        ["fuzz", target, seconds] => fuzz::target(&Places::of_xtask()?, target, seconds)?,
         ["doctor"] => doctor(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
@@ -89,7 +101,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The library looks: it alone knows what a fit needs.
+/// Runs the library's own `doctor`, which checks what a fit needs.
 fn doctor(places: &Places) -> Result<()> {
     run(command("cargo")
         .args(["run", "--quiet", "--example", "doctor"])

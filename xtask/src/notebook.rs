@@ -1,4 +1,4 @@
-//! Notebooks: run headless, or opened in JupyterLab.
+//! Runs notebooks headless, and opens them in JupyterLab.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, run, step};
 
-/// Runs one notebook; the executed one and its page go to the build folder.
+/// Runs one notebook; the executed notebook and its HTML page go to the build folder.
 pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
     if !notebook.is_file() {
         return Err(Fail::new(format!(
@@ -20,7 +20,10 @@ pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
         )));
     }
     setup::all(places)?;
-    corpus::prepare(places)?;
+    let text = fs::read_to_string(notebook).at(notebook)?;
+    if corpus::FILES.iter().any(|file| text.contains(file)) {
+        corpus::prepare(places)?;
+    }
     step(&format!("running {}", notebook.display()), || {
         run(setup::jupyter(places, "python")
             .arg(places.root.join("xtask/python/run_notebook.py"))
@@ -40,11 +43,11 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
             std::os::unix::fs::symlink(Path::new("../build").join(file), &link).at(&link)?;
         }
     }
-    // In this process's place, so that JupyterLab itself gets the signals and can ask before it stops.
+    // JupyterLab replaces this process, so that it gets the signals and can ask before it stops.
     let error = setup::jupyter(places, "jupyter-lab")
         .arg("--ServerApp.root_dir")
         .arg(&notebooks)
-        // A kernel that builds the library first is not a dead one.
+        // Without this, JupyterLab would give up a kernel that first builds the library.
         .arg("--MappingKernelManager.kernel_info_timeout=3600")
         .args(arguments)
         .stdin(Stdio::inherit())
@@ -52,7 +55,7 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
     Err(Fail::new(format!("cannot start JupyterLab: {error}")))
 }
 
-/// The committed notebooks, in their order.
+/// The notebooks of the repository, in their order.
 pub fn all(places: &Places) -> Result<Vec<PathBuf>> {
     let folder = places.root.join("notebooks");
     let mut notebooks = Vec::new();

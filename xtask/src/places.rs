@@ -1,23 +1,23 @@
-//! Where everything lies: the repository, the cache and the folders inside them.
+//! The paths of the repository, of the cache, and of the folders in them.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::task::{Fail, Result};
 
-/// Folders of this repository and of its cache. Nothing is written anywhere else.
+/// Folders of this repository and of its cache. Nothing is written elsewhere.
 #[derive(Clone)]
 pub struct Places {
     /// The repository.
     pub root: PathBuf,
-    /// What set-up makes: Python environment, evcxr, kernel spec, published libraries, running kernels.
+    /// The cache of `cargo xtask setup`: Python environment, evcxr, kernel spec, published builds, running kernels.
     pub cache: PathBuf,
-    /// Cargo's target folder, shared by library, tests and kernel.
+    /// Cargo's target folder, which the library, its tests, the kernel and the user's own Cargo commands share.
     pub target: PathBuf,
 }
 
 impl Places {
-    /// For commands started by `cargo xtask`, which says where the repository is.
+    /// The folders for a command of `cargo xtask`, which sets the path of the repository.
     pub fn of_xtask() -> Result<Self> {
         let manifest = env::var_os("CARGO_MANIFEST_DIR")
             .ok_or_else(|| Fail::new("start this with `cargo xtask`"))?;
@@ -35,14 +35,15 @@ impl Places {
             (_, _, Some(home)) => Path::new(&home).join(".cache").join("topicbook"),
             _ => {
                 return Err(Fail::new(
-                    "no place for the cache: set TOPICBOOK_CACHE or HOME",
+                    "there is no folder for the cache: set TOPICBOOK_CACHE or HOME",
                 ));
             }
         };
         let cache = std::path::absolute(cache)?;
         let target = match env::var_os("CARGO_TARGET_DIR") {
             Some(target) => std::path::absolute(PathBuf::from(target))?,
-            None => cache.join("target"),
+            // The folder that `cargo check` and rust-analyzer use by default.
+            None => root.join("target"),
         };
         Ok(Self {
             root,
@@ -66,17 +67,17 @@ impl Places {
         self.python().join("bin").join("python")
     }
 
-    /// A Python environment with nothing but NVIDIA's compiler and its headers.
+    /// The Python environment that has only NVIDIA's compiler and its headers.
     pub fn nvrtc(&self) -> PathBuf {
         self.cache.join("nvrtc")
     }
 
-    /// Where `cargo install` puts evcxr_jupyter.
+    /// The folder into which `cargo install` puts evcxr_jupyter.
     pub fn evcxr(&self) -> PathBuf {
         self.cache.join("evcxr")
     }
 
-    /// The kernel that runs the cells.
+    /// evcxr's kernel, which runs the cells.
     pub fn evcxr_exe(&self) -> PathBuf {
         self.evcxr().join("bin").join("evcxr_jupyter")
     }
@@ -86,7 +87,7 @@ impl Places {
         self.cache.join("bin").join("topicbook-kernel")
     }
 
-    /// Jupyter's data folder with our kernel spec; the user's own is left alone.
+    /// A data folder for Jupyter with our kernel spec, so that the user's own folder is not changed.
     pub fn jupyter(&self) -> PathBuf {
         self.cache.join("jupyter")
     }

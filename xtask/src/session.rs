@@ -1,4 +1,4 @@
-//! One running kernel: its folder, its environment, its end.
+//! Starts a kernel: creates its folder, sets its environment, and removes the folder when it has ended.
 
 use std::env;
 use std::fs::{self, File};
@@ -14,16 +14,16 @@ use crate::task::{At, Fail, Result};
 use crate::toolchain::Toolchain;
 use crate::warm::{Build, packages};
 
-/// The launcher's own first argument when it waits for a kernel's end.
+/// First argument of the launcher as the process that waits for the end of a kernel.
 pub const REAP: &str = "--reap";
 
-/// The same when it builds the library for a kernel that has started already.
+/// First argument of the launcher as the process that builds the library for a kernel that has already started.
 pub const BUILD: &str = "--build";
 
-/// Becomes the kernel that Jupyter talks to through `connection_file`. Returns only when that fails.
+/// Replaces this process by the kernel that Jupyter connects to through `connection_file`. Returns only if that fails.
 ///
-/// When sources, lock file or Rust have changed since the last build, the kernel starts all the same: the library is
-/// built beside it, and the first cell waits for it and shows how far it is (see `waiting`).
+/// If sources, lock file or Rust have changed since the last build, the kernel starts nevertheless: another process
+/// builds the library, and the first cell waits for it and shows its progress (see `waiting`).
 pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
     let toolchain = Toolchain::find(places)?;
     let build = Build::present(places, &toolchain)?;
@@ -39,20 +39,21 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .env("EVCXR_TMPDIR", folder.cells())
         .env("EVCXR_CONFIG_DIR", folder.config())
         .env("TOPICBOOK_KERNEL", &folder.path)
-        // Seen by rust-analyzer's `cargo metadata`; builds get flags of their own (see `Build`).
+        // For the `cargo metadata` of rust-analyzer; builds have flags of their own (see `Build`).
         .env("RUSTFLAGS", "--cfg topicbook_outline")
-        // rust-analyzer needs sources of the standard library, or it cannot follow a `?`.
+        // rust-analyzer needs the sources of the standard library to infer the type of a `?`.
         .env("RUST_SRC_PATH", folder.std())
-        // Straight to the tools instead of through rustup, which looks them up at every call.
+        // The tools themselves instead of rustup's proxies, which look them up at every call.
         .env("PATH", path_with(&toolchain.sysroot.join("bin"))?)
         .env("RUSTC", toolchain.sysroot.join("bin").join("rustc"))
-        // evcxr refreshes a kernel spec of its own where it finds one: not in the user's home.
+        // evcxr updates its own kernel spec where it finds one; this keeps it out of the user's home.
         .env("JUPYTER_PATH", places.jupyter())
         .env_remove("CARGO_TARGET_DIR")
         .env("LD_LIBRARY_PATH", libraries(&build, &toolchain)?)
-        // Never read. Its closing tells the reaper that the kernel has ended, however it ended.
+        // The write end of a pipe, which the kernel never uses: the reaper sees it closed when the kernel has ended for
+        // any reason.
         .stdin(Stdio::from(OwnedFd::from(pipe)))
-        // evcxr's remarks about its configuration. What cells print goes through Jupyter's protocol.
+        // evcxr prints remarks about its configuration here. The output of cells uses Jupyter's protocol.
         .stdout(Stdio::null());
     let error = kernel.exec();
     Err(Fail::new(format!(
@@ -66,16 +67,16 @@ pub fn build(places: &Places) -> Result<()> {
     Build::ready(places, &Toolchain::find(places)?).map(drop)
 }
 
-/// Waits until the kernel has ended, then removes its folder. The folder's lock came as standard output and
-/// is held until then.
+/// Waits until the kernel has ended, then removes its folder. This process holds the folder's lock until then: it
+/// inherited the locked file as its standard output.
 pub fn reap(folder: &Path) -> Result<()> {
     io::stdin().read_to_end(&mut Vec::new())?;
     fs::remove_dir_all(folder).at(folder)
 }
 
-/// Where the process that runs the cells finds the library, and Rust's own: the path that rustc writes into a cell is
-/// relative to the folder it is compiled in, and evcxr moves the cell out of it. Then what the user has named, as CUDA's
-/// compiler may lie there.
+/// The value of `LD_LIBRARY_PATH` for the process that runs the cells: the folders of the library and of Rust's own
+/// libraries, because rustc writes a path into a cell that is relative to the folder in which it compiles the cell, and
+/// evcxr moves the cell elsewhere. After them the user's folders, which may contain CUDA's compiler.
 fn libraries(build: &Build, toolchain: &Toolchain) -> Result<std::ffi::OsString> {
     let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let ours = [build.folder(), toolchain.libraries.as_path()];
@@ -105,12 +106,12 @@ struct Folder {
 impl Folder {
     fn new(places: &Places, toolchain: &Toolchain, build: &Build) -> Result<Self> {
         fs::create_dir_all(places.kernels()).at(&places.kernels())?;
-        // Kernels that start at the same time must not take each other's new folder for a stale one.
+        // The lock keeps kernels that start at the same time from removing each other's new folders as stale.
         let turn = places.cache.join("kernels.lock");
         let turn = File::create(&turn)
             .and_then(|file| file.lock().map(|()| file))
             .at(&turn)?;
-        sweep(places);
+        remove_stale(places);
         let path = places.kernels().join(std::process::id().to_string());
         fs::create_dir(&path).at(&path)?;
         let lock = File::create(path.join("lock")).at(&path)?;
@@ -119,7 +120,7 @@ impl Folder {
         let folder = Self { path, lock };
         fs::create_dir_all(folder.cells()).at(&folder.path)?;
         fs::create_dir_all(folder.config()).at(&folder.path)?;
-        // So that the build is not swept away while this kernel runs.
+        // `remove_stale` keeps the builds that a running kernel links to.
         symlink(build.folder(), folder.path.join("build")).at(&folder.path)?;
         fs::create_dir(folder.std()).at(&folder.path)?;
         if let Some(sources) = toolchain.std_sources() {
@@ -166,15 +167,15 @@ impl Folder {
         self.path.join("std")
     }
 
-    /// Starts the process that builds the library, out of reach of what happens to the kernel: the next one will want it.
-    /// Its output goes to a file that it holds locked to its end.
+    /// Starts the process that builds the library, in a process group of its own, so that it goes on if the kernel
+    /// ends: the next kernel needs the build as well. Its output goes to a file that it keeps locked until it ends.
     fn build_meanwhile(&self, places: &Places, build: &Build) -> Result<()> {
-        // The dynamic linker never again looks into a folder that is not there the first time.
+        // The dynamic linker ignores a folder that does not exist at its first look-up.
         fs::create_dir_all(build.folder()).at(build.folder())?;
         let path = self.path.join("build.log");
         let log = File::create(&path).at(&path)?;
         log.lock().at(&path)?;
-        eprintln!("topicbook: building the library; the notebook's first cell shows how far it is");
+        eprintln!("topicbook: building the library; the notebook's first cell shows the progress");
         Command::new(env::current_exe()?)
             .arg(BUILD)
             .stdin(Stdio::null())
@@ -186,7 +187,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Starts the process that removes the folder when the returned end of a pipe is closed.
+    /// Starts the process that removes the folder when the returned end of a pipe is closed (the reaper).
     fn reap_at_end(&self) -> Result<io::PipeWriter> {
         let (reader, writer) = io::pipe()?;
         Command::new(env::current_exe()?)
@@ -194,7 +195,7 @@ impl Folder {
             .arg(&self.path)
             .stdin(Stdio::from(OwnedFd::from(reader)))
             .stdout(Stdio::from(OwnedFd::from(self.lock.try_clone()?)))
-            // Out of reach of the signals that end or interrupt the kernel.
+            // A process group of its own, which the signals that end or interrupt the kernel do not reach.
             .process_group(0)
             .current_dir("/")
             .spawn()?;
@@ -202,17 +203,17 @@ impl Folder {
     }
 }
 
-/// The parts of the standard library whose sources rust-analyzer gets to see. With all of them it would also
-/// read every processor's intrinsics and ask Cargo about a dozen more packages: two seconds of the start.
+/// The parts of the standard library whose sources rust-analyzer gets. With all parts it would also read the intrinsics
+/// of all processors and ask Cargo about a dozen more packages, which takes two seconds at the start.
 const STD: [&str; 4] = ["core", "alloc", "std", "proc_macro"];
 
-/// What a kernel does before the first cell, while the person still reads: rust-analyzer is slow only once.
-/// The variable is gone when it is done.
+/// A cell that the kernel runs before the user's first cell, because rust-analyzer is slow only in its first analysis.
+/// It leaves no variable behind.
 const WARM_UP: &str =
     "let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;\ndrop(topicbook_ready);\n";
 
-/// Removes folders of kernels that ended without a reaper, and builds that are neither used nor recent.
-fn sweep(places: &Places) {
+/// Removes the folders of kernels that ended without a reaper, and builds that no kernel uses, except the three newest.
+fn remove_stale(places: &Places) {
     let mut used = Vec::new();
     for folder in entries(&places.kernels()) {
         let running = File::open(folder.join("lock")).is_ok_and(|lock| lock.try_lock().is_err());

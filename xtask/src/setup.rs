@@ -1,4 +1,4 @@
-//! Everything between a fresh clone and a kernel that runs: each part is made once and kept in the cache.
+//! Set-up: installs what a kernel needs. Each part is installed once and stays in the cache.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::task::{At, Fail, Result, command, output, run, step};
 use crate::toolchain::Toolchain;
 use crate::warm::Build;
 
-/// The version whose behaviour the kernel's design was tested with.
+/// The version of evcxr with which the kernel has been tested.
 const EVCXR: &str = "0.22.0";
 
-/// Makes what is missing or out of date.
+/// Installs what is missing or out of date.
 pub fn all(places: &Places) -> Result<()> {
     fs::create_dir_all(&places.cache).at(&places.cache)?;
     python(places)?;
@@ -24,7 +24,7 @@ pub fn all(places: &Places) -> Result<()> {
     kernel_spec(places)
 }
 
-/// The Python environment alone, which is all that the tests of file formats need.
+/// Installs only the Python environment, which the tests of file formats need.
 pub fn python(places: &Places) -> Result<()> {
     environment(
         "installing Jupyter, NumPy and SciPy into the cache (half a minute)",
@@ -35,8 +35,8 @@ pub fn python(places: &Places) -> Result<()> {
     )
 }
 
-/// NVIDIA's run-time compiler, with which a test compiles the kernels; it needs neither a card nor a driver. Where its
-/// packages are not to be had, that test is skipped.
+/// Installs NVIDIA's run-time compiler (NVRTC), with which a test compiles the kernels; it needs neither a GPU nor a
+/// driver. If its packages cannot be installed, that test is skipped.
 pub fn nvrtc(places: &Places) {
     let installed = environment(
         "installing NVRTC into the cache (90 MB)",
@@ -45,12 +45,14 @@ pub fn nvrtc(places: &Places) {
         &["--no-deps"],
     );
     if let Err(error) = installed {
-        eprintln!("topicbook: no NVRTC, so kernels are not compiled for cards: {error}");
+        eprintln!(
+            "topicbook: NVRTC could not be installed, so no test compiles the GPU kernels: {error}"
+        );
     }
 }
 
-/// A Python environment in `folder` with the packages of `requirements`; made anew when that file has changed or an
-/// earlier installation did not end.
+/// Installs a Python environment in `folder` with the packages of `requirements`; again if that file has changed or an
+/// earlier installation was interrupted.
 pub fn environment(what: &str, folder: &Path, requirements: &Path, options: &[&str]) -> Result<()> {
     let wanted = fs::read_to_string(requirements).at(requirements)?;
     let done = folder.join("topicbook-requirements.txt");
@@ -82,7 +84,8 @@ pub fn environment(what: &str, folder: &Path, requirements: &Path, options: &[&s
     })
 }
 
-/// rust-analyzer, inside evcxr, needs the sources of the standard library to follow a `?` or a `collect`.
+/// Installs the sources of the standard library: rust-analyzer, which evcxr contains, needs them to infer the type of a
+/// `?` or a `collect`.
 fn std_sources(places: &Places) -> Result<()> {
     if Toolchain::find(places)?.std_sources().is_some() {
         return Ok(());
@@ -113,7 +116,7 @@ fn evcxr(places: &Places) -> Result<()> {
         || {
             let scratch = places.cache.join("evcxr-build");
             run(command("cargo")
-                // Its own lock file: with newer versions of its dependencies it does not compile.
+                // It does not compile with newer versions of its dependencies than those of its lock file.
                 .args([
                     "install",
                     "evcxr_jupyter",
@@ -125,7 +128,7 @@ fn evcxr(places: &Places) -> Result<()> {
                 ])
                 .arg(places.evcxr())
                 .env("CARGO_TARGET_DIR", &scratch)
-                // A third of the time that the release profile takes, and cells wait for rustc, not for evcxr.
+                // Takes a third of the time of the release profile; cells wait for rustc and not for evcxr.
                 .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2"))?;
             fs::remove_dir_all(&scratch).at(&scratch)?;
             fs::write(&done, EVCXR).at(&done)
@@ -133,8 +136,8 @@ fn evcxr(places: &Places) -> Result<()> {
     )
 }
 
-/// Compiled by rustc alone: built by Cargo it would need the shared standard library of one toolchain, and
-/// could no longer start, let alone rebuild, after an update of Rust.
+/// Compiles the launcher with rustc and without Cargo: with this repository's flags for Cargo it would need the shared
+/// standard library of one toolchain, and could not start after an update of Rust.
 fn launcher(places: &Places) -> Result<()> {
     let sources = places.root.join("xtask").join("src");
     let mut wanted = String::new();
@@ -190,13 +193,13 @@ fn kernel_spec(places: &Places) -> Result<()> {
 fn text(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| {
         Fail::new(format!(
-            "{} is not UTF-8, which Jupyter needs",
+            "{} is not valid UTF-8, which Jupyter requires",
             path.display()
         ))
     })
 }
 
-/// A program of the Python environment, with Jupyter's own folders kept inside the cache.
+/// A command that runs a program of the Python environment, with all of Jupyter's folders in the cache.
 pub fn jupyter(places: &Places, program: &str) -> std::process::Command {
     let mut command = command(places.python().join("bin").join(program));
     command
@@ -208,7 +211,7 @@ pub fn jupyter(places: &Places, program: &str) -> std::process::Command {
     command
 }
 
-/// The installed Rust documentation, if this Rust has it.
+/// The folder of Rust's documentation, if it is installed.
 pub fn rust_docs(places: &Places) -> Result<Option<std::path::PathBuf>> {
     let sysroot = output(
         command("rustc")

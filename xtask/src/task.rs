@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 pub type Result<T> = std::result::Result<T, Fail>;
 
-/// What went wrong, in words for the terminal.
+/// An error, as a message for the terminal.
 pub struct Fail(String);
 
 impl Fail {
@@ -28,7 +28,7 @@ impl From<std::io::Error> for Fail {
     }
 }
 
-/// Says which file an I/O error is about.
+/// Adds the path of the file to an I/O error.
 pub trait At<T> {
     fn at(self, path: &Path) -> Result<T>;
 }
@@ -39,8 +39,8 @@ impl<T> At<T> for std::io::Result<T> {
     }
 }
 
-/// Does one step and says how long it took. Everything goes to stderr, so that it is seen at once and
-/// does not mix with a command's result.
+/// Runs one step and prints how long it took. All lines go to stderr, so that they appear at once and do not mix with a
+/// command's result.
 pub fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     eprintln!("topicbook: {what} ...");
     let start = Instant::now();
@@ -53,7 +53,7 @@ pub fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     result
 }
 
-/// A time as people say it.
+/// Formats a time, such as `2.5 s` or `3 min 20 s`.
 pub fn seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 90.0 {
@@ -67,8 +67,8 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
-/// A command without the variables that `cargo run` leaves behind: they would change what a build of the
-/// same crates is called.
+/// A command without the environment variables that `cargo run` has set: with them Cargo would take the same crates for
+/// other ones and build them again.
 pub fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     for (name, _) in std::env::vars_os() {
@@ -84,7 +84,7 @@ pub fn command(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// Runs a command to its end; its output goes to the terminal.
+/// Runs a command until it ends; its output goes to the terminal.
 pub fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()
@@ -96,7 +96,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     }
 }
 
-/// Runs a command to its end and returns what it printed.
+/// Runs a command until it ends and returns what it printed to stdout.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())

@@ -1,15 +1,20 @@
-//! `cargo xtask test`: everything, cheapest first, in one command that is also what CI runs.
+//! `cargo xtask check` and `cargo xtask test`, which CI runs too: all checks and tests, the cheapest first.
 
 use std::env;
 use std::io::{BufRead, BufReader};
 use std::ops::AddAssign;
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::examples;
+use crate::layers;
 use crate::lint;
 use crate::notebook;
 use crate::places::Places;
 use crate::setup;
+use crate::sizes;
 use crate::task::{Fail, Result, command, run, step};
+use crate::toolchain::Toolchain;
+use crate::warm::Build;
 
 #[derive(Default)]
 struct Tally {
@@ -26,24 +31,51 @@ impl AddAssign for Tally {
     }
 }
 
-/// Runs every part, also after one has failed, and prints the sum as the last line.
-pub fn all(places: &Places) -> Result<ExitCode> {
-    let mut tally = Tally::default();
-    tally += single("format", || {
-        run(command("cargo")
-            .args(["fmt", "--all", "--check"])
-            .current_dir(&places.root))
+/// The checks for every change: format, layers, lints, unit tests of the library.
+pub fn check(places: &Places) -> Result<ExitCode> {
+    let mut tally = single("format", || format(places));
+    tally += single("layers", || layers::check(places));
+    tally += single("sizes", || sizes::check(places));
+    tally += single("lints", || lint::clippy(places));
+    tally += counted("unit tests of the library", || {
+        // Those on lavapipe compile shaders for ten seconds.
+        count(cargo_test(places).args([
+            "--package",
+            "topicbook",
+            "--lib",
+            "--",
+            "--skip",
+            "lavapipe",
+        ]))
     });
+    Ok(verdict(&tally))
+}
+
+/// Runs all parts, even after one has failed, and prints the totals as the last line.
+pub fn all(places: &Places) -> Result<ExitCode> {
+    let mut tally = single("format", || format(places));
+    tally += single("layers", || layers::check(places));
+    tally += single("sizes", || sizes::check(places));
     setup::python(places)?;
     setup::nvrtc(places);
     tally += single("compiling everything", || {
-        run(cargo_test(places).arg("--no-run"))
+        Build::ready(places, &Toolchain::find(places)?)?;
+        run(cargo_test(places).args(WORKSPACE).arg("--no-run"))
     });
-    // After the compilation, whose dependencies the lints borrow.
+    // These two use the dependencies that have been compiled above.
     tally += single("lints", || lint::clippy(places));
+    tally += single("documentation", || lint::documentation(places));
     tally += counted("unit, integration and documentation tests", || {
-        // The output of tests that passed as well: some say there that they were skipped.
-        count(cargo_test(places).args(["--", "--show-output"]))
+        // Shows the output of passed tests as well: a test that is skipped prints that.
+        count(
+            cargo_test(places)
+                .args(WORKSPACE)
+                .args(["--", "--show-output"]),
+        )
+    });
+    tally += single("examples", || examples::run_all(places));
+    tally += counted("the library without its default features", || {
+        count(&mut small_stack(places))
     });
     match step("set-up of the kernel", || setup::all(places)) {
         Ok(()) => {
@@ -53,8 +85,8 @@ pub fn all(places: &Places) -> Result<ExitCode> {
                         .arg(places.root.join("xtask/python/kernel_tests.py"))
                         .env("TOPICBOOK_KERNELS", places.kernels())
                         .env(
-                            "TOPICBOOK_CARDLESS",
-                            places.target.join("debug/deps/libcardless.so"),
+                            "TOPICBOOK_FAKE_CUDA",
+                            places.target.join("debug/deps/libfake_cuda.so"),
                         ),
                 )
             });
@@ -76,16 +108,34 @@ pub fn all(places: &Places) -> Result<ExitCode> {
             tally.failed += 1;
         }
     }
+    Ok(verdict(&tally))
+}
+
+/// Prints the totals.
+fn verdict(tally: &Tally) -> ExitCode {
     println!(
         "{} passed, {} failed, {} skipped",
         tally.passed, tally.failed, tally.skipped
     );
-    Ok(if tally.failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    match tally.failed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
 }
+
+fn format(places: &Places) -> Result<()> {
+    run(command("cargo")
+        .args(["fmt", "--all", "--check"])
+        .current_dir(&places.root))
+}
+
+/// All packages except the shared library for cells, which has no tests.
+const WORKSPACE: [&str; 4] = [
+    "--workspace",
+    "--exclude",
+    "topicbook-dylib",
+    "--no-fail-fast",
+];
 
 fn cargo_test(places: &Places) -> Command {
     let mut path = places.python().join("bin").into_os_string();
@@ -93,7 +143,7 @@ fn cargo_test(places: &Places) -> Command {
     path.push(env::var_os("PATH").unwrap_or_default());
     let mut cargo = command("cargo");
     cargo
-        .args(["test", "--workspace", "--no-fail-fast"])
+        .arg("test")
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target)
         // The tests of file formats call NumPy and SciPy.
@@ -103,7 +153,19 @@ fn cargo_test(places: &Places) -> Command {
     cargo
 }
 
-/// Runs a program that reports as Rust's test harness does, and adds up its reports.
+/// Tests the library without its default features, with some 90 crates in a target folder of their own.
+fn small_stack(places: &Places) -> Command {
+    let mut cargo = cargo_test(places);
+    cargo
+        .args(["--package", "topicbook", "--no-default-features"])
+        .args(["--lib", "--tests"])
+        .env("CARGO_TARGET_DIR", places.target.join("small"))
+        // This cfg leaves out the dependencies of tests that need the default features.
+        .env("RUSTFLAGS", "-Cprefer-dynamic --cfg small_stack");
+    cargo
+}
+
+/// Runs a program that reports like Rust's test harness, and sums its reports.
 fn count(command: &mut Command) -> Result<Tally> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut tally = Tally::default();
@@ -111,24 +173,24 @@ fn count(command: &mut Command) -> Result<Tally> {
     let output = child
         .stdout
         .take()
-        .ok_or_else(|| Fail::new("a test program without output"))?;
+        .ok_or_else(|| Fail::new("the test program has no output"))?;
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
         tally += report(&line);
         skipped += usize::from(line.starts_with("SKIPPED"));
     }
-    // To the harness, a test that gave up before it tested anything has passed.
+    // The harness counts a skipped test as passed.
     tally.passed = tally.passed.saturating_sub(skipped);
     tally.skipped += skipped;
-    // A program that fails without a failed test did not compile, or crashed.
+    // A program that fails without a failed test has crashed, or did not compile.
     if !child.wait()?.success() && tally.failed == 0 {
         tally.failed = 1;
     }
     Ok(tally)
 }
 
-/// The numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; zeros of any other.
+/// The numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; zeros for other lines.
 fn report(line: &str) -> Tally {
     let result = line
         .trim_start()

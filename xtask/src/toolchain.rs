@@ -1,4 +1,4 @@
-//! The Rust that builds library and cells.
+//! The Rust toolchain that compiles the library and the cells.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output};
 
-/// What has to agree between the library and the cells that link to it.
+/// The toolchain, which must be the same for the library and for the cells that link to it.
 pub struct Toolchain {
-    /// The file name of the standard library: its hash is another one in every release of Rust.
+    /// The file name of the standard library, whose hash differs in every release of Rust.
     pub release: String,
-    /// Where this Rust is installed.
+    /// The folder in which Rust is installed.
     pub sysroot: PathBuf,
-    /// Where its standard library lies.
+    /// The folder of its standard library.
     pub libraries: PathBuf,
 }
 
@@ -25,17 +25,16 @@ impl Toolchain {
         )?;
         let libraries = Path::new(&libraries);
         // <sysroot>/lib/rustlib/<host>/lib
-        let sysroot = libraries
-            .ancestors()
-            .nth(4)
-            .ok_or_else(|| Fail::new("rustc did not say where it is installed"))?;
+        let sysroot = libraries.ancestors().nth(4).ok_or_else(|| {
+            Fail::new("the path that `rustc --print target-libdir` printed is too short")
+        })?;
         let release = fs::read_dir(libraries)
             .at(libraries)?
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .find(|name| name.starts_with("libstd-") && name.ends_with(".so"))
             .ok_or_else(|| {
                 Fail::new(format!(
-                    "{} has no shared standard library; install Rust with rustup",
+                    "{} contains no shared standard library; install Rust with rustup",
                     libraries.display()
                 ))
             })?;
@@ -46,7 +45,7 @@ impl Toolchain {
         })
     }
 
-    /// The sources of the standard library, where the component `rust-src` is installed.
+    /// The folder of the standard library's sources, if the component `rust-src` is installed.
     pub fn std_sources(&self) -> Option<PathBuf> {
         let sources = self.sysroot.join("lib/rustlib/src/rust/library");
         sources.join("core").is_dir().then_some(sources)

@@ -1,15 +1,16 @@
 //! The one build of the library that every kernel links to.
 //!
-//! A cell must compile in a fraction of a second, although the library stands on 300 crates. So the library
-//! is built once, as a shared library, and every build is published in a folder of its own:
+//! A cell must compile in a fraction of a second, although the library depends on 300 crates. So the library is built
+//! once, as a shared library, and every build is published in a folder of its own:
 //!
-//! - `libtopicbook.so`, a copy, because the linker may write over Cargo's file while a kernel has it mapped;
-//! - `facade`, the package that cells depend on. In builds it has no dependency: the real library comes as
+//! - `libtopicbook_dylib.so`, a copy, because the linker may overwrite Cargo's file while a kernel has it mapped, and a
+//!   copy of the metadata of the crate `topicbook` in it, because the next build may replace Cargo's file;
+//! - `facade`, the package that cells depend on. In builds it has no dependency: rustc gets the library by
 //!   `--extern topicbook_lib=...`, so that Cargo checks two packages for each cell instead of 300;
-//! - `outline`, the library's own source as a package without dependencies. evcxr infers the types of
-//!   variables with rust-analyzer, which asks Cargo for the packages with `--cfg topicbook_outline` in its
-//!   environment: then, and only then, the facade depends on the outline. What stands behind our own
-//!   signatures (Burn, Polars) is never read, which would take rust-analyzer half a minute.
+//! - `outline`, the library's own source as a package without dependencies. evcxr infers the types of variables with
+//!   rust-analyzer, which asks Cargo for the packages with `--cfg topicbook_outline` in its environment: only then does
+//!   the facade depend on the outline. So rust-analyzer does not read the crates behind our signatures (Burn, Polars),
+//!   which would take half a minute.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -17,8 +18,11 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::places::Places;
-use crate::task::{At, Fail, Result, command, run, step};
+use crate::task::{At, Fail, Result, command, output, step};
 use crate::toolchain::Toolchain;
+
+/// The file name that Cargo gives the shared library that cells link to.
+pub const LIBRARY: &str = "libtopicbook_dylib.so";
 
 /// A published build.
 pub struct Build {
@@ -27,7 +31,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// The build of the present sources by the present Rust, which may not be there yet.
+    /// The build of the current sources by the current toolchain, which may not exist yet.
     pub fn present(places: &Places, toolchain: &Toolchain) -> Result<Self> {
         Ok(Self {
             folder: places.builds().join(fingerprint(places, toolchain)?),
@@ -35,38 +39,33 @@ impl Build {
         })
     }
 
-    /// Whether cells can link to it.
+    /// Whether the build exists, so that cells can link to it.
     pub fn is_ready(&self) -> bool {
         self.library().is_file() && self.crates.is_dir()
     }
 
-    /// The same, made now if it is not there.
+    /// The build of the current sources by the current toolchain; builds it if it does not exist.
     pub fn ready(places: &Places, toolchain: &Toolchain) -> Result<Self> {
-        // Once more when a source was saved in the meantime: a build must be what its name says.
+        // Repeats if a source was saved meanwhile, because a build must match the fingerprint in its name.
         for _ in 0..3 {
             let build = Self::present(places, toolchain)?;
             if build.is_ready() {
                 return Ok(build);
             }
-            step(
-                "building the library (the first time 10 to 15 minutes on 2 cores, for 300 crates)",
-                || {
-                    run(command("cargo")
-                        .args(["build", "--package", "topicbook", "--lib"])
-                        .current_dir(&places.root)
-                        .env("CARGO_TARGET_DIR", &places.target))
-                },
+            let metadata = step(
+                "building the library (300 crates: 10 to 15 minutes on 2 cores the first time)",
+                || build_dylib(places),
             )?;
             if Self::present(places, toolchain)?.folder == build.folder {
-                // Another kernel may have waited for the same build.
+                // Another process may have published the same build meanwhile.
                 if !build.is_ready() {
-                    build.publish(places)?;
+                    build.publish(places, &metadata)?;
                 }
                 return Ok(build);
             }
         }
         Err(Fail::new(
-            "the sources change faster than they can be built; save them and start again",
+            "the sources changed during each of three builds; start again when they are saved",
         ))
     }
 
@@ -79,13 +78,13 @@ impl Build {
     }
 
     fn library(&self) -> PathBuf {
-        self.folder.join("libtopicbook.so")
+        self.folder.join(LIBRARY)
     }
 
-    /// What a cell's compiler is told, separated as `CARGO_ENCODED_RUSTFLAGS` wants it (paths may have spaces).
+    /// The flags of a cell's compiler, in the format of `CARGO_ENCODED_RUSTFLAGS`, which allows spaces in paths.
     pub fn encoded_rustflags(&self) -> String {
         [
-            // As evcxr itself does: one shared standard library for the cells and us.
+            // As evcxr itself does, so that cells and library share one standard library.
             "-Cprefer-dynamic".to_owned(),
             format!("--extern=topicbook_lib={}", self.library().display()),
             format!("-Ldependency={}", self.folder.display()),
@@ -94,13 +93,15 @@ impl Build {
         .join("\u{1f}")
     }
 
-    fn publish(&self, places: &Places) -> Result<()> {
+    fn publish(&self, places: &Places, metadata: &Path) -> Result<()> {
         let unfinished = places
             .builds()
             .join(format!("unfinished-{}", std::process::id()));
         packages(places, &unfinished)?;
-        let library = places.target.join("debug").join("libtopicbook.so");
-        fs::copy(&library, unfinished.join("libtopicbook.so")).at(&library)?;
+        let library = places.target.join("debug").join(LIBRARY);
+        fs::copy(&library, unfinished.join(LIBRARY)).at(&library)?;
+        let name = metadata.file_name().unwrap_or_default();
+        fs::copy(metadata, unfinished.join(name)).at(metadata)?;
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder).at(&self.folder)?;
         }
@@ -108,7 +109,26 @@ impl Build {
     }
 }
 
-/// Writes the facade and the outline into `folder`.
+/// Builds the shared library and returns the path of the metadata of the crate `topicbook` in it. Cells need the
+/// metadata, and its file name has a hash that only Cargo knows.
+fn build_dylib(places: &Places) -> Result<PathBuf> {
+    let messages = output(
+        command("cargo")
+            .args(["build", "--package", "topicbook-dylib"])
+            .args(["--message-format", "json-render-diagnostics"])
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target),
+    )?;
+    messages
+        .split('"')
+        .find(|path| path.contains("libtopicbook-") && path.ends_with(".rmeta"))
+        .map(PathBuf::from)
+        .ok_or_else(|| {
+            Fail::new("the messages of cargo do not contain the path of the library's metadata")
+        })
+}
+
+/// Writes the packages `facade` and `outline` into `folder`.
 pub fn packages(places: &Places, folder: &Path) -> Result<()> {
     let facade = folder.join("facade");
     let outline = folder.join("outline");
@@ -129,7 +149,7 @@ pub fn packages(places: &Places, folder: &Path) -> Result<()> {
     )?;
     write(
         &facade.join("lib.rs"),
-        // Only a facade that waits for the library (see `waiting`) is ever without it.
+        // A facade that waits for the library (see `waiting`) compiles without it at first.
         "#![allow(unexpected_cfgs)]\n#[cfg(not(topicbook_waits))]\npub use topicbook_lib::*;\n",
     )?;
     write(
@@ -140,6 +160,13 @@ pub fn packages(places: &Places, folder: &Path) -> Result<()> {
              version = \"0.0.0\"\n\
              edition = \"2024\"\n\
              \n\
+             [features]\n\
+             default = [\"cuda\", \"polars\", \"charts\", \"notebook\"]\n\
+             cuda = []\n\
+             polars = []\n\
+             charts = []\n\
+             notebook = []\n\
+             \n\
              [lib]\n\
              path = {:?}\n",
             places.root.join("src").join("lib.rs")
@@ -148,7 +175,7 @@ pub fn packages(places: &Places, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Changes with everything that the library's build depends on.
+/// A hash of everything that the library's build depends on.
 fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     (&toolchain.release, &places.root, &places.target).hash(&mut hasher);
@@ -157,7 +184,10 @@ fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
         places.root.join("Cargo.lock"),
         places.root.join(".cargo").join("config.toml"),
     ];
-    let mut folders = vec![places.root.join("src")];
+    let mut folders = vec![
+        places.root.join("src"),
+        places.root.join("crates").join("topicbook-dylib"),
+    ];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).at(&folder)? {
             let entry = entry.at(&folder)?;

@@ -1,5 +1,5 @@
-// The build script of the facade in a kernel that was started before the library was built: lets the first cell wait
-// until it is.
+// The build script of the facade in a kernel that was started before the library was built. It makes the first cell
+// wait until the library is built.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,21 +9,21 @@ fn main() {
     let folder = std::env::var("TOPICBOOK_KERNEL").expect("the launcher sets TOPICBOOK_KERNEL");
     let folder = Path::new(&folder);
     println!("cargo::rustc-check-cfg=cfg(topicbook_waits)");
-    let library = folder.join("build").join("libtopicbook.so");
-    // While the kernel starts, nobody should have to wait: the page is not there yet.
+    let library = folder.join("build").join("libtopicbook_dylib.so");
+    // The kernel runs a cell of its own while it starts (prelude.rs), which must not wait: no output is shown yet.
     if !library.exists() && !folder.join("started").exists() {
         println!("cargo::rustc-cfg=topicbook_waits");
-        // A file that is not there: this script runs again next time.
+        // This file never exists, so that Cargo runs the script again next time.
         println!(
             "cargo::rerun-if-changed={}",
             folder.join("nothing").display()
         );
         return;
     }
-    fs::write(folder.join("waiting"), "").expect("the kernel's folder can be written to");
+    fs::write(folder.join("waiting"), "").expect("the kernel's folder is writable");
     let log = folder.join("build.log");
     while !library.exists() {
-        // The builder holds the lock to its end.
+        // The process that builds the library holds the lock until it ends.
         if File::open(&log).is_ok_and(|log| log.try_lock().is_ok()) && !library.exists() {
             eprintln!("the library could not be built, or its sources have changed meanwhile; restart the kernel");
             eprintln!("{}", fs::read_to_string(&log).unwrap_or_default());

@@ -1,15 +1,15 @@
-// The first cell of a kernel that was started before the library was built. It prints on the page, in whole lines and
-// ever more seldom, how far the build is, as long as a cell waits for it.
+// The first cell of a kernel that was started before the library was built. While a cell waits for the library, its
+// thread prints the progress of the build below that cell, at growing intervals.
 std::thread::spawn(|| {
     let folder = std::path::PathBuf::from(std::env::var("TOPICBOOK_KERNEL").unwrap_or_default());
-    let built = || folder.join("build").join("libtopicbook.so").exists();
+    let built = || folder.join("build").join("libtopicbook_dylib.so").exists();
     while !folder.join("waiting").exists() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     if built() {
         return;
     }
-    println!("topicbook has changed, or Rust has: the library is built first. The first time takes 10 to 20 minutes, later ones about one.");
+    println!("topicbook or Rust has changed, so the library is built first. This takes 10 to 20 minutes the first time, and about one minute later.");
     let began = std::time::Instant::now();
     let mut pause = 2;
     let mut next = pause;
@@ -23,7 +23,7 @@ std::thread::spawn(|| {
         next += pause;
         let Ok(log) = std::fs::File::open(folder.join("build.log")) else { return };
         if log.try_lock().is_ok() {
-            // It has ended without a library; the cell says why.
+            // The build has failed; the error of the cell contains its log.
             return;
         }
         let text = std::fs::read_to_string(folder.join("build.log")).unwrap_or_default();
@@ -34,6 +34,6 @@ std::thread::spawn(|| {
         let now = names.last().map(|name| format!(", now {name}")).unwrap_or_default();
         println!("{:>3} min {:02} s {:>5} crates{now}", seconds / 60, seconds % 60, names.len());
     }
-    println!("topicbook is built, after {} s.", began.elapsed().as_secs());
+    println!("topicbook is built; this took {} s.", began.elapsed().as_secs());
 });
 std::fs::write(std::path::Path::new(&std::env::var("TOPICBOOK_KERNEL")?).join("started"), "")?;
