@@ -1,30 +1,32 @@
-//! `cargo xtask bench batches`: which learning rates go with which batch size. Writes `batches.json` and `batches.md` into
-//! a folder.
+//! `cargo xtask bench batches`: scores by batch size and learning rate. Writes `batches.json` and `batches.md` into a
+//! folder.
 //!
 //! ```text
 //! batches FOLDER [NIPS.npz]
 //! ```
-//! A *factor* multiplies both learning rates, 0.05 and 0.01.
+//! A *factor* multiplies both learning rates, `max_lr` = 0.05 and `base_lr` = 0.01.
 
+#[path = "../support/arguments.rs"]
+mod arguments;
 mod page;
 #[path = "../support/record.rs"]
 mod record;
-#[path = "../support/words.rs"]
-mod words;
+#[path = "../support/seeds.rs"]
+mod seeds;
 
 use std::path::Path;
 
+use seeds::SEEDS;
 use serde_json::{Value, json};
-use topicbook::{Counts, Device, Fit, Matrix, Optimizer, Result, Synthetic, TopicModel};
+use topicbook::{Counts, Device, Matrix, Optimizer, Result, Synthetic, TopicModel};
 
 const TOPICS: usize = 10;
-const SEEDS: [u64; 3] = [42, 1, 2];
 const FACTORS: [f64; 5] = [1.0, 2.0, 4.0, 8.0, 16.0];
-/// The period of the learning rate that the grid is measured with: the default.
+/// Period of the learning rate in the grid, in epochs: the default.
 const PERIOD: usize = 20;
 const OPTIMIZERS: [Optimizer; 2] = [Optimizer::AdamW, Optimizer::RowwiseAdamW];
 
-/// Counts to fit to, and how.
+/// Counts, and the fits to them.
 struct Corpus {
     name: String,
     counts: Counts,
@@ -32,12 +34,12 @@ struct Corpus {
     epochs: usize,
     optimizers: &'static [Optimizer],
     batches: &'static [usize],
-    /// Batch size, epochs and period of fits at the rule's rates, beside those of the grid.
+    /// Batch size, epochs and period of further fits, with learning rates by the rule.
     others: &'static [[usize; 3]],
 }
 
 impl Corpus {
-    fn drawn([documents, terms, length, epochs]: [usize; 4]) -> Result<Self> {
+    fn synthetic([documents, terms, length, epochs]: [usize; 4]) -> Result<Self> {
         let corpus = Synthetic::new(documents, terms, TOPICS)
             .avg_doc_length(length)
             .seed(42)
@@ -58,18 +60,18 @@ impl Corpus {
     }
 }
 
-/// What the documentation of `TopicModel::batch_size` says.
+/// The factor that the documentation of `TopicModel::batch_size` recommends.
 fn rule(optimizer: Optimizer, steps: usize) -> f64 {
     let dense = (64.0 / steps as f64).sqrt().max(1.0);
     match optimizer {
         Optimizer::AdamW => dense.min(8.0),
-        // A row moves once an epoch, whatever the batch.
+        // A row of L is updated once an epoch, with any batch size.
         _ => (2.0 * dense).min(8.0),
     }
 }
 
-/// The settings of one fit that differ from the defaults.
-struct Work {
+/// The settings of a fit that differ from the defaults.
+struct Setting {
     optimizer: Optimizer,
     batch: usize,
     factor: f64,
@@ -78,9 +80,9 @@ struct Work {
 }
 
 fn main() -> Result<()> {
-    let words = words::words();
-    // `cargo test` without arguments has nothing to measure.
-    let Some((folder, nips)) = words.split_first() else {
+    let arguments = arguments::arguments();
+    // `cargo test` runs benchmarks without arguments.
+    let Some((folder, nips)) = arguments.split_first() else {
         return Ok(());
     };
     let mut corpora = Vec::new();
@@ -91,7 +93,7 @@ fn main() -> Result<()> {
             true_f: None,
             epochs: 200,
             optimizers: &OPTIMIZERS,
-            // All documents at once, at last.
+            // The last is all documents.
             batches: &[16, 64, 256, 1_024, 2_483],
             others: &[
                 [1_024, 200, 10],
@@ -111,14 +113,14 @@ fn main() -> Result<()> {
             [1_024, 120, 20],
             [4_096, 120, 20],
         ],
-        ..Corpus::drawn([20_000, 1_000, 500, 40])?
+        ..Corpus::synthetic([20_000, 1_000, 500, 40])?
     });
     corpora.push(Corpus {
         optimizers: &[Optimizer::AdamW],
         batches: &[16, 1_024, 4_096],
-        ..Corpus::drawn([80_000, 500, 100, 40])?
+        ..Corpus::synthetic([80_000, 500, 100, 40])?
     });
-    let corpora: Result<Vec<Value>> = corpora.iter().map(measured).collect();
+    let corpora: Result<Vec<Value>> = corpora.iter().map(measure).collect();
     let record = json!({
         "machine": record::machine(),
         "topics": TOPICS,
@@ -136,43 +138,43 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn measured(corpus: &Corpus) -> Result<Value> {
+fn measure(corpus: &Corpus) -> Result<Value> {
     let mut rows = Vec::new();
     for &optimizer in corpus.optimizers {
         for &batch in corpus.batches {
-            let grown = (batch as f64 / 16.0).sqrt();
+            let largest = (batch as f64 / 16.0).sqrt();
             let by_rule = rule(optimizer, corpus.steps(batch));
-            // As far as the square root of the batch's growth.
+            // Up to the square root of the ratio to batch size 16.
             let mut factors: Vec<f64> = FACTORS
                 .iter()
                 .copied()
-                .filter(|&factor| factor <= grown)
+                .filter(|&factor| factor <= largest)
                 .collect();
             if !factors.contains(&by_rule) {
                 factors.push(by_rule);
             }
             for factor in factors {
-                let work = Work {
+                let setting = Setting {
                     optimizer,
                     batch,
                     factor,
                     epochs: corpus.epochs,
                     t_0: PERIOD,
                 };
-                rows.push(row(corpus, &work)?);
+                rows.push(fit_all_seeds(corpus, &setting)?);
             }
         }
     }
     for &[batch, epochs, t_0] in corpus.others {
         let factor = rule(Optimizer::AdamW, corpus.steps(batch));
-        let work = Work {
+        let setting = Setting {
             optimizer: Optimizer::AdamW,
             batch,
             factor,
             epochs,
             t_0,
         };
-        rows.push(row(corpus, &work)?);
+        rows.push(fit_all_seeds(corpus, &setting)?);
     }
     Ok(json!({
         "name": corpus.name,
@@ -183,56 +185,30 @@ fn measured(corpus: &Corpus) -> Result<Value> {
     }))
 }
 
-/// One setting, with every seed at once.
-fn row(corpus: &Corpus, work: &Work) -> Result<Value> {
-    let cpu_seconds = || -> f64 { record::cpu_seconds().iter().sum() };
-    let before = cpu_seconds();
-    let fits = SEEDS.map(|seed| {
-        TopicModel::new(TOPICS)
-            .device(Device::Cpu)
-            .optimizer(work.optimizer)
-            .batch_size(work.batch)
-            .max_lr(0.05 * work.factor)
-            .base_lr(0.01 * work.factor)
-            .epochs(work.epochs)
-            .t_0(work.t_0)
-            .seed(seed)
-            .spawn(&corpus.counts)
-    });
-    let fits: Result<Vec<Fit>> = fits.into_iter().map(|fit| fit?.join()).collect();
-    let fits = fits?;
-    let seconds = (cpu_seconds() - before) / SEEDS.len() as f64;
-    let (mut scores, mut errors) = (Vec::new(), Vec::new());
-    for fit in &fits {
-        let score = fit.score(&corpus.counts)?;
-        assert!(score.is_finite(), "a fit that went astray: {score}");
-        scores.push(score);
-        if let Some(true_f) = &corpus.true_f {
-            errors.push(error_of_f(fit, true_f)?);
-        }
-    }
-    let steps = corpus.steps(work.batch);
+/// The fits with one setting and all seeds, as a row of the record.
+fn fit_all_seeds(corpus: &Corpus, setting: &Setting) -> Result<Value> {
+    let model = TopicModel::new(TOPICS)
+        .device(Device::Cpu)
+        .optimizer(setting.optimizer)
+        .batch_size(setting.batch)
+        .max_lr(0.05 * setting.factor)
+        .base_lr(0.01 * setting.factor)
+        .epochs(setting.epochs)
+        .t_0(setting.t_0);
+    let outcome = seeds::fit_all_seeds(&model, &corpus.counts, corpus.true_f.as_ref())?;
+    let steps = corpus.steps(setting.batch);
     let row = json!({
-        "optimizer": work.optimizer.to_string(),
-        "batch": work.batch,
+        "optimizer": setting.optimizer.to_string(),
+        "batch": setting.batch,
         "steps_an_epoch": steps,
-        "factor": work.factor,
-        "rule": rule(work.optimizer, steps),
-        "epochs": work.epochs,
-        "period": work.t_0,
-        "scores": scores,
-        "errors_of_f": errors,
-        "cpu_seconds": seconds,
+        "factor": setting.factor,
+        "rule": rule(setting.optimizer, steps),
+        "epochs": setting.epochs,
+        "period": setting.t_0,
+        "scores": outcome.scores,
+        "errors_of_f": outcome.errors_of_f,
+        "cpu_seconds": outcome.cpu_seconds,
     });
     println!("{} {row}", corpus.name);
     Ok(row)
-}
-
-/// The total variation distance between a true topic and its learned one, the mean over topics: 0 is the truth, 1 has
-/// nothing in common with it.
-fn error_of_f(fit: &Fit, true_f: &Matrix) -> Result<f64> {
-    let learned = fit.align_to(true_f)?.f();
-    let pairs = learned.values().iter().zip(true_f.values());
-    let apart: f64 = pairs.map(|(a, b)| f64::from((a - b).abs())).sum();
-    Ok(apart / 2.0 / learned.rows() as f64)
 }

@@ -7,7 +7,7 @@ pub fn markdown(record: &Value) -> String {
     let mut page = format!(
         "# Batch size and learning rate\n\n\
          `cargo xtask bench batches`, topicbook {} on {}, {} threads, {} of memory. k = {}; every figure is the mean of {} \
-         seeds. Rates fall from 0.05 to 0.01 times the factor along a cosine of {} epochs, then restart. *s* is the least \
+         seeds. Learning rates fall from 0.05 to 0.01 times the factor along a cosine of {} epochs, then restart. *s* is the least \
          processor time of a fit, on one thread.\n\n\
          A figure is the score, the sum over all counts of x log rate (higher is better), in thousands above batch 16 with \
          the defaults. Behind it in synthetic corpora: how far topics are from the true ones, the mean total variation \
@@ -21,59 +21,76 @@ pub fn markdown(record: &Value) -> String {
         record["seeds"].as_array().map_or(0, Vec::len),
         record["period"],
     );
-    let factors: Vec<f64> = numbers(&record["factors"]);
+    let factors = numbers(&record["factors"]);
     for corpus in record["corpora"].as_array().into_iter().flatten() {
-        page += &part(corpus, &factors, record["period"].as_u64());
+        page += &section(corpus, &factors, record["period"].as_u64());
     }
     page
 }
 
-fn part(corpus: &Value, factors: &[f64], period: Option<u64>) -> String {
+/// The section of one corpus.
+fn section(corpus: &Value, factors: &[f64], period: Option<u64>) -> String {
     let rows: Vec<Row> = corpus["rows"]
         .as_array()
         .into_iter()
         .flatten()
-        .map(Row::of)
+        .map(Row::from_json)
         .collect();
     let epochs = corpus["epochs"].as_u64();
     let (grid, others): (Vec<&Row>, Vec<&Row>) = rows
         .iter()
         .partition(|row| row.epochs == epochs && row.period == period);
-    // The first row: dense AdamW, batch 16, factor 1.
+    // The first row has the defaults: dense AdamW, batch 16, factor 1.
     let Some(reference) = grid.first() else {
         return String::new();
     };
-    let seeds: Vec<String> = reference
-        .scores
-        .iter()
-        .map(|&score| grouped(score))
-        .collect();
-    let mut page = format!(
-        "\n## {}, {} x {}, {} epochs\n\nBatch 16 with the defaults: {} (seeds: {}){}.\n\n\
-         | optimizer | batch | steps an epoch |",
+    let mut page = heading(corpus, reference);
+    page += &grid_table(&grid, reference, factors);
+    if !others.is_empty() {
+        page += "\nOther epochs and periods, dense AdamW by the rule:\n\n\
+                 | batch | epochs | period | score, thousands above | s |\n|---:|---:|---:|---:|---:|\n";
+    }
+    for row in others {
+        page += &format!(
+            "| {} | {} | {} | {} | {:.1} |\n",
+            row.batch,
+            row.epochs.unwrap_or_default(),
+            row.period.unwrap_or_default(),
+            row.relative_to(reference),
+            row.seconds,
+        );
+    }
+    page
+}
+
+fn heading(corpus: &Value, reference: &Row) -> String {
+    let scores = reference.scores.iter().map(|&score| grouped(score));
+    format!(
+        "\n## {}, {} x {}, {} epochs\n\nBatch 16 with the defaults: {} (seeds: {}){}.\n\n",
         text(&corpus["name"]),
         corpus["documents"],
         corpus["terms"],
         corpus["epochs"],
         grouped(mean(&reference.scores)),
-        seeds.join(", "),
+        scores.collect::<Vec<String>>().join(", "),
         match reference.errors.is_empty() {
             true => String::new(),
             false => format!(", topics off by {:.3}", mean(&reference.errors)),
         },
-    );
+    )
+}
+
+/// A line for each optimizer and batch size, with a column for each factor.
+fn grid_table(grid: &[&Row], reference: &Row, factors: &[f64]) -> String {
+    let mut page = String::from("| optimizer | batch | steps an epoch |");
     for factor in factors {
         page += &format!(" x {factor} |");
     }
     page += " by the rule | s |\n|---|---:|---:|";
     page += &"---:|".repeat(factors.len() + 2);
     page += "\n";
-    let mut at = 0;
-    while let Some(first) = grid.get(at) {
-        let line = &grid[at..];
-        let same = |row: &&&Row| (&row.optimizer, row.batch) == (&first.optimizer, first.batch);
-        let line = &line[..line.iter().take_while(same).count()];
-        at += line.len();
+    for line in grid.chunk_by(|a, b| (&a.optimizer, a.batch) == (&b.optimizer, b.batch)) {
+        let first = line[0];
         let best = line
             .iter()
             .map(|row| mean(&row.scores))
@@ -82,7 +99,7 @@ fn part(corpus: &Value, factors: &[f64], period: Option<u64>) -> String {
             let found = line.iter().find(|row| row.factor == factor);
             found.map_or(String::new(), |row| {
                 let star = if mean(&row.scores) == best { "\\*" } else { "" };
-                format!("{}{star}", row.against(reference))
+                format!("{}{star}", row.relative_to(reference))
             })
         };
         page += &format!(
@@ -103,39 +120,27 @@ fn part(corpus: &Value, factors: &[f64], period: Option<u64>) -> String {
             seconds,
         );
     }
-    if !others.is_empty() {
-        page += "\nOther epochs and periods, dense AdamW by the rule:\n\n\
-                 | batch | epochs | period | score, thousands above | s |\n|---:|---:|---:|---:|---:|\n";
-    }
-    for row in others {
-        page += &format!(
-            "| {} | {} | {} | {} | {:.1} |\n",
-            row.batch,
-            row.epochs.unwrap_or_default(),
-            row.period.unwrap_or_default(),
-            row.against(reference),
-            row.seconds,
-        );
-    }
     page
 }
 
-/// One setting.
+/// Fits with one setting and several seeds.
 struct Row {
     optimizer: String,
     batch: u64,
     steps: u64,
     factor: f64,
+    /// The factor by the rule.
     rule: f64,
     epochs: Option<u64>,
     period: Option<u64>,
     scores: Vec<f64>,
+    /// Distances from the true topics; empty where they are unknown.
     errors: Vec<f64>,
     seconds: f64,
 }
 
 impl Row {
-    fn of(row: &Value) -> Self {
+    fn from_json(row: &Value) -> Self {
         let number = |name: &str| row[name].as_f64().unwrap_or(f64::NAN);
         Self {
             optimizer: text(&row["optimizer"]),
@@ -151,7 +156,8 @@ impl Row {
         }
     }
 
-    fn against(&self, reference: &Row) -> String {
+    /// The mean score, in thousands above the reference, and the mean error.
+    fn relative_to(&self, reference: &Row) -> String {
         let score = (mean(&self.scores) - mean(&reference.scores)) / 1e3;
         match self.errors.is_empty() {
             true => format!("{score:+.1}"),
@@ -173,12 +179,12 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_string()
 }
 
-/// A number in groups of three digits.
+/// A rounded number with a comma between groups of three digits.
 fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut grouped = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -1,74 +1,78 @@
-//! `cargo xtask bench gpu`: one program that needs neither cargo nor Rust where it runs, for a machine with a card.
+//! `cargo xtask bench gpu`: one self-contained program for a machine with a GPU, which needs neither Cargo nor Rust
+//! there.
 //!
 //! ```text
-//! gpu record FOLDER [--small] [PYTHON GPU_PEERS.PY]   all rows, into FOLDER/gpu.json and FOLDER/gpu.md; data in FOLDER/data
+//! gpu record FOLDER [--small] [PYTHON GPU_PEERS.PY]   all rows, into FOLDER/gpu.json and gpu.md; data in FOLDER/data
 //! gpu generate FOLDER N M K
-//! gpu fit ON FOLDER FORM LAW K BATCH EPOCHS VRAM   ON: cpu or a card's number; FORM: f32, narrow, csr, disk; LAW: f32, bf16, em
+//! gpu fit ON FOLDER COUNTS METHOD K BATCH EPOCHS VRAM   COUNTS: f32, narrow, csr or disk; METHOD: f32, bf16 or em
 //! gpu bus ON BYTES ROWS COLUMNS
-//! gpu hosted ON N K BATCH STEPS
-//! gpu flat ON N M K FITS
+//! gpu offload ON N K BATCH STEPS
+//! gpu growth ON N M K FITS
 //! ```
-//! All but the first print one JSON line; `record` runs them in processes of their own, so that no pool is left behind.
+//! ON is `cpu` or a GPU's number. All but the first print one JSON line; `record` runs each in a process of its own,
+//! with a memory pool of its own.
 
-#[path = "../support/record.rs"]
-mod common;
+#[path = "../support/arguments.rs"]
+mod arguments;
 #[path = "../support/few_terms.rs"]
 mod few_terms;
 mod page;
+#[path = "../support/record.rs"]
 mod record;
-#[path = "../support/words.rs"]
-mod words;
+mod rows;
 mod work;
 
 use std::path::Path;
 
+use arguments::{arguments, number};
 use topicbook::Result;
-use topicbook::replay::On;
-use words::{number, words};
-use work::{As, Fit, Law};
+use topicbook::bench_hooks::On;
+use work::{Fit, Form, Method};
 
 fn main() -> Result<()> {
-    let words = words();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let folder = |word| Path::new(word);
-    let line = match words.as_slice() {
-        ["record", place, rest @ ..] => return record::record(folder(place), rest),
-        ["generate", place, sizes @ ..] if sizes.len() == 3 => {
-            work::generate(folder(place), numbers(sizes))?
+    let arguments = arguments();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let line = match arguments.as_slice() {
+        ["record", folder, rest @ ..] => return rows::record(Path::new(folder), rest),
+        ["generate", folder, sizes @ ..] if sizes.len() == 3 => {
+            work::generate(Path::new(folder), numbers(sizes))?
         }
-        ["fit", on, place, form, law, k, batch, epochs, vram] => {
-            let asked = Fit {
-                form: As::of(form).unwrap_or_else(|| panic!("no such form of counts: {form}")),
-                law: Law::of(law).unwrap_or_else(|| panic!("no such law: {law}")),
+        ["fit", on, folder, form, method, k, batch, epochs, vram] => {
+            let fit = Fit {
+                form: Form::parse(form).unwrap_or_else(|| panic!("unknown form of counts: {form}")),
+                method: Method::parse(method).unwrap_or_else(|| panic!("unknown method: {method}")),
                 topics: number(k),
                 batch: number(batch),
                 epochs: number(epochs),
                 vram,
             };
-            work::fit(place_of(on), folder(place), &asked)?
+            work::fit(parse_on(on), Path::new(folder), &fit)?
         }
         ["bus", on, bytes, rows, columns] => {
-            work::bus(place_of(on), number(bytes), (number(rows), number(columns)))?
+            work::bus(parse_on(on), number(bytes), (number(rows), number(columns)))?
         }
-        ["hosted", on, sizes @ ..] if sizes.len() == 4 => {
-            work::hosted(place_of(on), numbers(sizes))?
+        ["offload", on, sizes @ ..] if sizes.len() == 4 => {
+            work::offload(parse_on(on), numbers(sizes))?
         }
-        ["flat", on, n, m, k, fits] => work::flat(place_of(on), numbers(&[n, m, k]), number(fits))?,
-        // `cargo test` without arguments has nothing to measure.
+        ["growth", on, n, m, k, fits] => {
+            work::growth(parse_on(on), numbers(&[n, m, k]), number(fits))?
+        }
+        // `cargo test` runs benchmarks without arguments.
         _ => return Ok(()),
     };
     println!("{line}");
     Ok(())
 }
 
-fn place_of(word: &str) -> On {
-    match word {
+fn parse_on(text: &str) -> On {
+    match text {
         "cpu" => On::Cpu,
-        card => On::Card(number(card)),
+        gpu => On::Gpu(number(gpu)),
     }
 }
 
-/// As many as the caller has counted.
-fn numbers<const N: usize>(words: &[&str]) -> [usize; N] {
-    std::array::from_fn(|at| number(words[at]))
+/// # Panics
+/// When there are fewer than `N` arguments, or one is not a number.
+fn numbers<const N: usize>(arguments: &[&str]) -> [usize; N] {
+    std::array::from_fn(|index| number(arguments[index]))
 }

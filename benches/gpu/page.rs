@@ -1,15 +1,17 @@
-//! The record as a page, and what it falls short of.
+//! The record as a page, and the goals that it misses.
 
 use serde_json::Value;
 
-/// Seconds of an epoch at most, for 100,000 documents; how much longer than the bus; how much faster than tinytopics; how
-/// far a prediction of VRAM may be off.
-const EPOCH: f64 = 1.5;
+/// Goals: seconds of an epoch of 100,000 documents at most.
+const EPOCH_SECONDS: f64 = 1.5;
+/// An epoch's time at most, relative to that of its bytes on the bus.
 const OVER_BUS: f64 = 1.3;
-const FASTER: f64 = 15.0;
-const OFF: f64 = 0.1;
-/// Bytes by which what the pool holds may change from fit to fit.
-const FLAT: f64 = 1048576.0;
+/// Speed relative to tinytopics at least.
+const TIMES_FASTER: f64 = 15.0;
+/// Relative error of a VRAM prediction at most.
+const VRAM_ERROR: f64 = 0.1;
+/// Bytes by which the memory of the pool may change from fit to fit.
+const POOL_GROWTH: f64 = 1048576.0;
 
 fn text(value: &Value) -> String {
     match value {
@@ -30,7 +32,7 @@ fn show(value: Option<f64>, unit: f64) -> String {
     })
 }
 
-/// The quickest epoch after the first, which compiles kernels.
+/// Seconds of the fastest epoch after the first, which compiles kernels.
 fn epoch(row: &Value) -> Option<f64> {
     let seconds = row["epoch_seconds"].as_array()?;
     let seconds = seconds.iter().skip(1).filter_map(Value::as_f64);
@@ -41,52 +43,59 @@ fn over_bus(row: &Value) -> Option<f64> {
     Some(epoch(row)? / row["bus_seconds"].as_f64()?)
 }
 
-/// What was predicted of VRAM, over what was measured, less one.
-fn off(row: &Value) -> Option<f64> {
+/// Relative error of the predicted VRAM.
+fn vram_error(row: &Value) -> Option<f64> {
     Some(row["vram_predicted"].as_f64()? / row["vram_reserved_peak"].as_f64()? - 1.0)
 }
 
-/// The row of counts in RAM that goals are about.
+/// The row of counts in RAM to which the goals apply.
 fn in_ram(record: &Value) -> &Value {
     &record["rows"][format!("f32 in RAM, batch {}", record["batch"])]
 }
 
-/// How many times faster than tinytopics, document by document.
-fn faster(record: &Value) -> Option<f64> {
+/// Speed per document relative to tinytopics.
+fn times_faster(record: &Value) -> Option<f64> {
     let (peer, ours) = (&record["rows"]["tinytopics"], in_ram(record));
-    let a_document =
+    let per_document =
         |seconds: Option<f64>, row: &Value| Some(seconds? / row["documents"].as_f64()?);
-    let theirs = a_document(peer["seconds_per_epoch"].as_f64(), peer)?;
-    Some(theirs / a_document(epoch(ours), ours)?)
+    let peer_seconds = per_document(peer["seconds_per_epoch"].as_f64(), peer)?;
+    Some(peer_seconds / per_document(epoch(ours), ours)?)
 }
 
-/// Goals that were missed, and those that could not be looked at. None of a dry run, but what failed.
-pub fn shortcomings(record: &Value) -> Vec<String> {
-    let mut short = Vec::new();
+/// Rows that failed, and goals that were missed or not measured. A dry run has no goals.
+pub fn missed_goals(record: &Value) -> Vec<String> {
+    let mut missed = Vec::new();
     let rows = record["rows"].as_object().cloned().unwrap_or_default();
     for (name, row) in &rows {
         if !row["failed"].is_null() {
-            let says = text(&row["says"]);
-            let last = says.lines().last().unwrap_or_default();
-            short.push(format!("{name}: failed, {} ({last})", text(&row["failed"])));
+            let stderr = text(&row["stderr"]);
+            let last = stderr.lines().last().unwrap_or_default();
+            missed.push(format!("{name}: failed, {} ({last})", text(&row["failed"])));
         }
     }
     if record["small"] == true {
-        return short;
+        return missed;
     }
-    let mut goal =
-        |what: &str, seen: Option<f64>, good: &dyn Fn(f64) -> bool, asked: &str| match seen {
-            Some(seen) if good(seen) => {}
-            Some(seen) => short.push(format!("{what}: {}, {asked} asked", show(Some(seen), 1.0))),
-            None => short.push(format!("{what}: not measured, {asked} asked")),
-        };
+    let mut goal = |what: &str,
+                    measured: Option<f64>,
+                    reached: &dyn Fn(f64) -> bool,
+                    asked: &str| match measured {
+        Some(measured) if reached(measured) => {}
+        Some(measured) => {
+            missed.push(format!(
+                "{what}: {}, {asked} asked",
+                show(Some(measured), 1.0)
+            ));
+        }
+        None => missed.push(format!("{what}: not measured, {asked} asked")),
+    };
     let ours = in_ram(record);
-    let share = ours["documents"].as_f64().unwrap_or(0.0) / 1e5;
+    let scale = ours["documents"].as_f64().unwrap_or(0.0) / 1e5;
     goal(
         "f32 in RAM, seconds an epoch (for 100,000 documents)",
-        epoch(ours).map(|seconds| seconds / share),
-        &|seconds| seconds <= EPOCH,
-        &format!("at most {EPOCH}"),
+        epoch(ours).map(|seconds| seconds / scale),
+        &|seconds| seconds <= EPOCH_SECONDS,
+        &format!("at most {EPOCH_SECONDS}"),
     );
     goal(
         "f32 in RAM, over the time of the bus",
@@ -96,9 +105,9 @@ pub fn shortcomings(record: &Value) -> Vec<String> {
     );
     goal(
         "times faster than tinytopics",
-        faster(record),
-        &|times| times >= FASTER,
-        &format!("at least {FASTER}"),
+        times_faster(record),
+        &|times| times >= TIMES_FASTER,
+        &format!("at least {TIMES_FASTER}"),
     );
     for (name, row) in rows
         .iter()
@@ -106,9 +115,9 @@ pub fn shortcomings(record: &Value) -> Vec<String> {
     {
         goal(
             &format!("{name}, VRAM predicted over measured, less one"),
-            off(row),
-            &|off| off.abs() <= OFF,
-            &format!("within {OFF}"),
+            vram_error(row),
+            &|error| error.abs() <= VRAM_ERROR,
+            &format!("within {VRAM_ERROR}"),
         );
     }
     let fits = &record["rows"]["fits one after the other"];
@@ -118,33 +127,49 @@ pub fn shortcomings(record: &Value) -> Vec<String> {
                 "fits one after the other, bytes {pool} after the last, less those after the second"
             ),
             growth(&fits[pool]),
-            &|bytes| bytes.abs() <= FLAT,
-            &format!("at most {FLAT}"),
+            &|bytes| bytes.abs() <= POOL_GROWTH,
+            &format!("at most {POOL_GROWTH}"),
         );
     }
-    short
+    missed
 }
 
-/// From the second fit to the last: the first has one epoch.
-fn growth(after: &Value) -> Option<f64> {
-    let after = after.as_array()?;
-    Some(after.last()?.as_f64()? - after.get(1)?.as_f64()?)
+/// The change from the second fit to the last; the first has only one epoch.
+fn growth(after_fits: &Value) -> Option<f64> {
+    let bytes = after_fits.as_array()?;
+    Some(bytes.last()?.as_f64()? - bytes.get(1)?.as_f64()?)
 }
 
 pub fn markdown(record: &Value) -> String {
-    let rows = &record["rows"];
-    let mut page = String::from("# On a card\n\n");
+    let mut page = header(record);
+    page += &fits(&record["rows"]);
+    page += &transfers(&record["rows"]);
+    page += &offload(&record["rows"]["L of many rows"]);
+    page += &tinytopics(record);
+    page += &consecutive_fits(&record["rows"]["fits one after the other"]);
+    let missed = missed_goals(record);
+    if !missed.is_empty() {
+        page += "\nGoals missed:\n\n";
+        for line in missed {
+            page += &format!("- {line}\n");
+        }
+    }
+    page
+}
+
+fn header(record: &Value) -> String {
+    let mut page = String::from("# On a GPU\n\n");
     if record["small"] == true {
         page += "A dry run (`--small`) at tiny sizes: it shows that the program works, and none of its figures means anything.\n\n";
     }
-    if record["card"] != "CUDA card 0" {
+    if record["GPU"] != "CUDA GPU 0" {
         page += &format!(
-            "Nothing here ran on a card: {}. What stands for one is the CPU.\n\n",
-            text(&record["card"])
+            "Nothing here ran on a GPU: {}. The CPU stands for one.\n\n",
+            text(&record["GPU"])
         );
     }
     page += &format!(
-        "`cargo xtask bench gpu`, topicbook {}. {} documents x {} terms, k = {}; budget of VRAM {}.{}\n\n",
+        "`cargo xtask bench gpu`, topicbook {}. {} documents x {} terms, k = {}; VRAM budget {}.{}\n\n",
         text(&record["machine"]["topicbook"]),
         record["shape"][0],
         record["shape"][1],
@@ -158,11 +183,18 @@ pub fn markdown(record: &Value) -> String {
     for (name, value) in record["machine"].as_object().into_iter().flatten() {
         page += &format!("- {name}: {}\n", text(value).trim().replace('\n', "; "));
     }
-    page += "\nEpochs: the quickest after the first, which compiles kernels. *Bus*: the same counts in the same batches through the \
-             same pinned stages, with nothing computed. VRAM in MiB: *reserved* and *in use* are the largest that the pool \
-             had, *error* is of what it reserved, NVML is the most that the whole card had, less what it had before.\n\n\
-             | Counts | X on the card | Batch (at once) | GB | Epoch, s | Bus, s | Over bus | Predicted | Reserved | Error, % | In use | NVML |\n\
-             |---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+    page
+}
+
+fn fits(rows: &Value) -> String {
+    let mut page = String::from(
+        "\nEpochs: the fastest after the first, which compiles kernels. *Bus*: the same counts in the same batches through the \
+         same pinned staging buffers, with nothing computed. VRAM in MiB: *reserved* and *in use* are the peaks of the memory \
+         pool, *error* is that of the prediction relative to *reserved*, NVML is the peak of the whole GPU less its use before \
+         the fit.\n\n\
+         | Counts | X on the GPU | Batch (micro-batch) | GB | Epoch, s | Bus, s | Over bus | Predicted | Reserved | Error, % | In use | NVML |\n\
+         |---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+    );
     for (name, row) in rows.as_object().into_iter().flatten() {
         if row["epoch_seconds"].is_null() {
             continue;
@@ -172,7 +204,11 @@ pub fn markdown(record: &Value) -> String {
         page += &format!(
             "| {name}, {} | {} | {} ({}) | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             text(&row["dtype"]),
-            if row["held"] == true { "held" } else { "sent" },
+            if row["resident"] == true {
+                "resident"
+            } else {
+                "uploaded"
+            },
             row["batch"],
             row["micro_batch"],
             show(row["bytes"].as_f64(), 1e9),
@@ -181,63 +217,67 @@ pub fn markdown(record: &Value) -> String {
             show(over_bus(row), 1.0),
             mib("vram_predicted"),
             mib("vram_reserved_peak"),
-            show(off(row), 0.01),
+            show(vram_error(row), 0.01),
             mib("vram_in_use_peak"),
             show(nvml(), 1048576.0),
         );
     }
+    page
+}
+
+fn transfers(rows: &Value) -> String {
     let (bus, torch) = (&rows["bus"], &rows["PyTorch, pinned"]);
-    page += &format!(
-        "\nA large plain copy, of memory that is not pinned: {} GB/s. Tables of {} x {} f32, transfers a second:\n\n\
-         | | to the card | from it |\n|---|---:|---:|\n",
-        show(bus["plain_bytes_per_second"].as_f64(), 1e9),
+    let mut page = format!(
+        "\nA large copy out of pageable memory: {} GB/s. Tables of {} x {} f32, transfers a second:\n\n\
+         | | to the GPU | from it |\n|---|---:|---:|\n",
+        show(bus["pageable_bytes_per_second"].as_f64(), 1e9),
         text(&bus["rows"]),
         text(&bus["columns"]),
     );
     for (name, row) in [("topicbook", bus), ("PyTorch, pinned", torch)] {
         page += &format!(
             "| {name} | {} | {} |\n",
-            show(row["to_card_per_second"].as_f64(), 1.0),
-            show(row["from_card_per_second"].as_f64(), 1.0),
+            show(row["to_gpu_per_second"].as_f64(), 1.0),
+            show(row["from_gpu_per_second"].as_f64(), 1.0),
         );
     }
-    let table = &rows["L of many rows"];
-    page += &format!(
-        "\nL of {} rows, k = {}, batch {}: {} iterations a second with L on the card, {} with L beside it.\n",
-        text(&table["documents"]),
-        text(&table["topics"]),
-        text(&table["batch"]),
-        show(table["on_card_per_second"].as_f64(), 1.0),
-        show(table["on_host_per_second"].as_f64(), 1.0),
-    );
-    let peer = &rows["tinytopics"];
-    page += &match &peer["skipped"] {
+    page
+}
+
+fn offload(row: &Value) -> String {
+    format!(
+        "\nL of {} rows, k = {}, batch {}: {} iterations a second with L on the GPU, {} with L offloaded to host memory.\n",
+        text(&row["documents"]),
+        text(&row["topics"]),
+        text(&row["batch"]),
+        show(row["on_gpu_per_second"].as_f64(), 1.0),
+        show(row["on_host_per_second"].as_f64(), 1.0),
+    )
+}
+
+fn tinytopics(record: &Value) -> String {
+    let peer = &record["rows"]["tinytopics"];
+    match &peer["skipped"] {
         Value::Null => format!(
-            "\ntinytopics on the first {} documents, batch {}: {} s an epoch. Document by document topicbook (batch {}) is {} \
-             times faster.\n",
+            "\ntinytopics on the first {} documents, batch {}: {} s an epoch. Per document, topicbook (batch {}) is {} times \
+             faster. Large batches need more epochs for the same score: `benches/records/batches.md` has how many.\n",
             text(&peer["documents"]),
             text(&peer["batch"]),
             show(peer["seconds_per_epoch"].as_f64(), 1.0),
             record["batch"],
-            show(faster(record), 1.0),
+            show(times_faster(record), 1.0),
         ),
         reason => format!("\ntinytopics was not run: {}.\n", text(reason)),
-    };
-    let fits = &rows["fits one after the other"];
-    page += &format!(
-        "\n{} fits of {} epochs in one process, after one of a single epoch. Bytes after each: in use {}; reserved {}; NVML {}.\n",
-        text(&fits["fits"]),
-        text(&fits["epochs"]),
-        fits["in_use"],
-        fits["reserved"],
-        fits["nvml"],
-    );
-    let short = shortcomings(record);
-    if !short.is_empty() {
-        page += "\nShort of what is asked:\n\n";
-        for line in short {
-            page += &format!("- {line}\n");
-        }
     }
-    page
+}
+
+fn consecutive_fits(row: &Value) -> String {
+    format!(
+        "\n{} fits of {} epochs in one process, after one of a single epoch. Bytes after each: in use {}; reserved {}; NVML {}.\n",
+        text(&row["fits"]),
+        text(&row["epochs"]),
+        row["in_use"],
+        row["reserved"],
+        row["nvml"],
+    )
 }

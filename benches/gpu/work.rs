@@ -1,4 +1,5 @@
-//! The pieces of work, each of which gives one JSON object. Sizes are arguments, so that a dry run can have small ones.
+//! The pieces of work, each of which returns one JSON object. Sizes are arguments, so that a dry run can use small
+//! ones.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use topicbook::replay::{self, On};
+use topicbook::bench_hooks::{self, On};
 use topicbook::{
     Budget, CountValue, Counts, Device, Dtype, Precision, Reading, Result, Solver, Synthetic,
     TopicModel,
@@ -14,25 +15,25 @@ use topicbook::{
 
 use crate::few_terms::few_terms;
 
-/// Mean length of the documents that are drawn, in tokens.
+/// Mean length of the synthetic documents in tokens.
 const LENGTH: usize = 1_000;
 
-/// How counts are brought to a fit.
+/// How a fit gets its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum As {
+pub enum Form {
     /// `f32` in memory.
     F32,
-    /// As they were drawn, in memory: bytes.
+    /// In the narrowest dtype, in memory: bytes, as a rule.
     Narrow,
-    /// Sparse, in memory.
+    /// CSR in memory.
     Csr,
-    /// `f32` in a file that is streamed.
+    /// `f32` in a file, streamed.
     Disk,
 }
 
-impl As {
-    pub fn of(word: &str) -> Option<Self> {
-        Some(match word {
+impl Form {
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
             "f32" => Self::F32,
             "narrow" => Self::Narrow,
             "csr" => Self::Csr,
@@ -41,7 +42,7 @@ impl As {
         })
     }
 
-    /// The counts of the files that [`generate`] wrote.
+    /// The counts that [`generate`] wrote into the folder.
     fn counts(self, folder: &Path) -> Result<Counts> {
         let narrow = || Counts::open(folder.join("X_narrow.npy"));
         match self {
@@ -59,37 +60,37 @@ impl As {
     }
 }
 
-/// A type that a bench holds counts in.
-trait Held: CountValue {
+/// A dtype to which counts are converted in memory.
+trait FromF32: CountValue {
     fn from_f32(value: f32) -> Self;
 }
 
-impl Held for f32 {
+impl FromF32 for f32 {
     fn from_f32(value: f32) -> Self {
         value
     }
 }
 
-impl Held for u8 {
+impl FromF32 for u8 {
     fn from_f32(value: f32) -> Self {
         value as u8
     }
 }
 
-impl Held for u16 {
+impl FromF32 for u16 {
     fn from_f32(value: f32) -> Self {
         value as u16
     }
 }
 
-/// A copy in the process's own memory: a file's pages could be taken away.
-fn in_memory<T: Held>(counts: &Counts) -> Result<Counts> {
-    const AT_ONCE: usize = 256;
+/// A copy in anonymous memory: the pages of a mapped file could be evicted.
+fn in_memory<T: FromF32>(counts: &Counts) -> Result<Counts> {
+    const BLOCK: usize = 256;
     let (documents, terms) = counts.shape();
     let mut values: Vec<T> = Vec::with_capacity(documents * terms);
-    let mut rows = vec![0.0f32; AT_ONCE * terms];
-    for first in (0..documents).step_by(AT_ONCE) {
-        let numbers: Vec<usize> = (first..documents.min(first + AT_ONCE)).collect();
+    let mut rows = vec![0.0f32; BLOCK * terms];
+    for first in (0..documents).step_by(BLOCK) {
+        let numbers: Vec<usize> = (first..documents.min(first + BLOCK)).collect();
         let rows = &mut rows[..numbers.len() * terms];
         counts.fill_rows(&numbers, rows)?;
         values.extend(rows.iter().map(|value| T::from_f32(*value)));
@@ -97,7 +98,7 @@ fn in_memory<T: Held>(counts: &Counts) -> Result<Counts> {
     Counts::dense(documents, terms, values)
 }
 
-/// `X_narrow.npy`, `X_f32.npy` and `X.npz` in a folder.
+/// Writes `X_narrow.npy`, `X_f32.npy` and `X.npz` into a folder.
 pub fn generate(folder: &Path, [documents, terms, topics]: [usize; 3]) -> Result<Value> {
     let corpus = Synthetic::new(documents, terms, topics)
         .avg_doc_length(LENGTH)
@@ -116,16 +117,16 @@ pub fn generate(folder: &Path, [documents, terms, topics]: [usize; 3]) -> Result
     }))
 }
 
-/// How a fit learns.
+/// Solver and precision of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Law {
+pub enum Method {
     AdamW(Precision),
     Em,
 }
 
-impl Law {
-    pub fn of(word: &str) -> Option<Self> {
-        Some(match word {
+impl Method {
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
             "f32" => Self::AdamW(Precision::F32),
             "bf16" => Self::AdamW(Precision::Bf16),
             "em" => Self::Em,
@@ -133,137 +134,140 @@ impl Law {
         })
     }
 
-    fn of_model(self, model: TopicModel) -> TopicModel {
+    /// The model of a fit in batches of `batch` documents; EM has no batches.
+    fn model(self, topics: usize, batch: usize) -> TopicModel {
+        let model = TopicModel::new(topics);
         match self {
-            Self::AdamW(precision) => model.precision(precision),
-            Self::Em => model.solver(Solver::Em),
+            Self::AdamW(precision) => model.precision(precision).batch_size(batch),
+            Self::Em => model.solver(Solver::em()),
         }
     }
 }
 
-/// What a fit is asked for.
+/// The parameters of a fit.
 pub struct Fit<'a> {
-    pub form: As,
-    pub law: Law,
+    pub form: Form,
+    pub method: Method,
     pub topics: usize,
     pub batch: usize,
     pub epochs: usize,
-    /// Bytes of VRAM at most, as a text; `all` is what the card has free.
+    /// The VRAM budget as a text such as `24 GiB`; `all` is all that is free.
     pub vram: &'a str,
 }
 
-/// One fit: seconds of its epochs, what was predicted and measured of VRAM, and the time in which the same counts only go
-/// over the bus in the same batches.
-pub fn fit(on: On, folder: &Path, asked: &Fit<'_>) -> Result<Value> {
-    let counts = asked.form.counts(folder)?;
+/// One fit: seconds of its epochs, predicted and measured VRAM, and the seconds of uploading the same counts in the
+/// same batches without computing.
+pub fn fit(on: On, folder: &Path, parameters: &Fit<'_>) -> Result<Value> {
+    let counts = parameters.form.counts(folder)?;
     counts.summary()?;
-    let idle = replay::card_memory_now(on)[2];
-    let model = asked
-        .law
-        .of_model(TopicModel::new(asked.topics))
-        .epochs(asked.epochs)
-        .batch_size(asked.batch)
+    let nvml_before = bench_hooks::gpu_memory_now(on)[2];
+    let model = parameters
+        .method
+        .model(parameters.topics, parameters.batch)
+        .epochs(parameters.epochs)
         .seed(1)
         .device(device(on))
-        .budget(match asked.vram {
+        .budget(match parameters.vram {
             "all" => Budget::new(),
-            size => Budget::new().vram(size),
+            size => Budget::new().vram(size).unwrap(),
         })
-        .reading(match asked.form {
-            As::Disk => Reading::Stream {
-                block: 20.min(asked.batch),
-                blocks: (2_480 / 20).max(asked.batch.div_ceil(20)),
+        .reading(match parameters.form {
+            Form::Disk => Reading::Stream {
+                block: 20.min(parameters.batch),
+                blocks: (2_480 / 20).max(parameters.batch.div_ceil(20)),
             },
             _ => Reading::InPlace,
         })
         .quiet();
     let plan = model.plan(&counts)?;
-    let (fit, most) = watched(on, || plan.fit());
+    let (fit, nvml_peak) = with_nvml_peak(on, || plan.fit());
     let fit = fit?;
     let history = fit.history();
     let seconds = history.column("seconds").and_then(|column| column.f64());
     let seconds: Vec<f64> =
-        seconds.map_or_else(|_| Vec::new(), |all| all.iter().flatten().collect());
-    // After the fit: the counts of a stream come from the disk, which is not the bus.
-    let bus = match asked.form {
-        As::Disk => None,
-        _ => Some(replay::send_all(on, &counts, asked.batch)?),
+        seconds.map_or_else(|_| Vec::new(), |column| column.iter().flatten().collect());
+    // Not for a stream, whose counts come from the disk: that time is not the time of the bus.
+    let bus_seconds = match parameters.form {
+        Form::Disk => None,
+        _ => Some(bench_hooks::upload_all(on, &counts, parameters.batch)?),
     };
     Ok(json!({
         "documents": counts.documents(),
         "terms": counts.terms(),
         "dtype": counts.dtype().name(),
-        "batch": asked.batch,
+        "batch": parameters.batch,
         "micro_batch": plan.micro_batch(),
         "bytes": counts.bytes_stored(),
         "epoch_seconds": seconds,
-        "bus_seconds": bus,
-        "log_likelihood_per_token": fit.log_likelihood_per_token(),
-        "held": plan.to_string().contains("X, as stored"),
+        "bus_seconds": bus_seconds,
+        "log_likelihood_per_token": fit.log_likelihood_per_token().unwrap(),
+        "resident": plan.to_string().contains("X, as stored"),
         "vram_predicted": plan.peak_vram(),
         "vram_in_use_peak": peak_of(&fit, "VRAM in use"),
         "vram_reserved_peak": peak_of(&fit, "VRAM reserved"),
-        "nvml_before": idle,
-        "nvml_peak": most,
+        "nvml_before": nvml_before,
+        "nvml_peak": nvml_peak,
     }))
 }
 
-/// Does something; and the most of the card that NVML sees used meanwhile.
-fn watched<T>(on: On, work: impl FnOnce() -> T) -> (T, Option<u64>) {
-    let end = AtomicBool::new(false);
+/// Does the work, and samples the peak of the GPU's used memory as NVML reports it.
+fn with_nvml_peak<T>(on: On, work: impl FnOnce() -> T) -> (T, Option<u64>) {
+    let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let look = scope.spawn(|| {
-            let mut most = None;
-            while !end.load(Ordering::Relaxed) {
-                most = most.max(replay::card_memory_now(on)[2]);
+        let sampler = scope.spawn(|| {
+            let mut peak = None;
+            while !done.load(Ordering::Relaxed) {
+                peak = peak.max(bench_hooks::gpu_memory_now(on)[2]);
                 thread::sleep(Duration::from_millis(20));
             }
-            most
+            peak
         });
-        let done = work();
-        end.store(true, Ordering::Relaxed);
-        (done, look.join().ok().flatten())
+        let result = work();
+        done.store(true, Ordering::Relaxed);
+        (result, sampler.join().ok().flatten())
     })
 }
 
-/// A measured peak in bytes, if the fit knows it.
+/// A measured peak of a fit in bytes, where there is one.
 fn peak_of(fit: &topicbook::Fit, row: &str) -> Option<f64> {
     let table = fit.memory();
     let names = table.column("memory").ok()?.str().ok()?.clone();
-    let at = names.iter().position(|name| name == Some(row))?;
+    let index = names.iter().position(|name| name == Some(row))?;
     let peaks = table.column("measured peak, MiB").ok()?.f64().ok()?.clone();
-    peaks.get(at).map(|peak| peak * f64::from(1 << 20))
+    peaks.get(index).map(|peak| peak * f64::from(1 << 20))
 }
 
-/// The speed of the bus: the stages of a step, one large copy of memory that is not pinned, and a table there and back.
+/// The speed of the bus: one large copy out of pageable memory, and uploads and downloads of a table through the pinned
+/// staging buffers of a step.
 pub fn bus(on: On, bytes: usize, (rows, columns): (usize, usize)) -> Result<Value> {
     const ROUNDS: usize = 20;
-    let [there, back] = replay::transfers(on, (rows, columns), ROUNDS)?;
+    let [uploads, downloads] = bench_hooks::transfers(on, (rows, columns), ROUNDS)?;
     Ok(json!({
-        "plain_bytes_per_second": replay::plain_copy(on, bytes, 3)?,
+        "pageable_bytes_per_second": bench_hooks::plain_copy(on, bytes, 3)?,
         "rows": rows,
         "columns": columns,
-        "to_card_per_second": there,
-        "from_card_per_second": back,
+        "to_gpu_per_second": uploads,
+        "from_gpu_per_second": downloads,
     }))
 }
 
-/// Iterations a second with L on the card and beside it.
-pub fn hosted(on: On, [documents, topics, batch, steps]: [usize; 4]) -> Result<Value> {
+/// Iterations per second with L on the GPU and with L offloaded to host memory.
+pub fn offload(on: On, [documents, topics, batch, steps]: [usize; 4]) -> Result<Value> {
     let counts = few_terms(documents)?;
     let settings = TopicModel::new(topics).batch_size(batch).settings();
-    let run = |l_on_host| replay::iterations_beside(on, &settings, &counts, l_on_host, steps);
+    let run =
+        |l_on_host| bench_hooks::iterations_offloaded(on, &settings, &counts, l_on_host, steps);
     Ok(json!({
         "documents": documents,
         "topics": topics,
         "batch": batch,
-        "on_card_per_second": run(false)?,
+        "on_gpu_per_second": run(false)?,
         "on_host_per_second": run(true)?,
     }))
 }
 
-/// Fits one after the other in one process: what the pool and the card hold after each. The first has one epoch.
-pub fn flat(on: On, [documents, terms, topics]: [usize; 3], fits: usize) -> Result<Value> {
+/// Consecutive fits in one process: memory of the pool and of the GPU after each. The first fit has one epoch.
+pub fn growth(on: On, [documents, terms, topics]: [usize; 3], fits: usize) -> Result<Value> {
     const EPOCHS: usize = 50;
     let corpus = Synthetic::new(documents, terms, topics).avg_doc_length(LENGTH);
     let corpus = corpus.seed(1).generate()?;
@@ -276,9 +280,9 @@ pub fn flat(on: On, [documents, terms, topics]: [usize; 3], fits: usize) -> Resu
             .device(device(on))
             .quiet()
             .fit(corpus.counts())?;
-        after.push(replay::card_memory_now(on));
+        after.push(bench_hooks::gpu_memory_now(on));
     }
-    let column = |at: usize| after.iter().map(|now| now[at]).collect::<Vec<_>>();
+    let column = |index: usize| after.iter().map(|usage| usage[index]).collect::<Vec<_>>();
     Ok(json!({
         "fits": fits,
         "epochs": EPOCHS,
@@ -290,7 +294,7 @@ pub fn flat(on: On, [documents, terms, topics]: [usize; 3], fits: usize) -> Resu
 
 fn device(on: On) -> Device {
     match on {
-        On::Card(card) => Device::Cuda(card),
+        On::Gpu(gpu) => Device::Cuda(gpu),
         On::Cpu => Device::Cpu,
     }
 }

@@ -1,4 +1,4 @@
-//! Measured points and predicted lines over logarithmic axes, two plots a row.
+//! Plots of measured points and predicted lines with logarithmic axes, two plots per row.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ pub struct Curve {
 }
 
 pub struct Plot {
-    /// What grows from left to right.
-    pub across: String,
+    /// Label of the horizontal axis.
+    pub x_label: String,
     pub curves: Vec<Curve>,
 }
 
@@ -23,31 +23,31 @@ const COLOURS: [RGBColor; 3] = [
     RGBColor(0, 130, 100),
 ];
 
-/// Writes an SVG file. `unit` is that of the vertical axis, which all plots share.
+/// Writes an SVG file. `unit` is the label of the vertical axis, whose range is the same in all plots.
 pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
-    // A font that was refused is reported by the text drawn with it.
+    // If this fails, drawing text with the font gives the error.
     let _ = register_font(
         "sans-serif",
         FontStyle::Normal,
         epaint_default_fonts::UBUNTU_LIGHT,
     );
-    let heights = plots
+    let y_values = plots
         .iter()
         .flat_map(|plot| &plot.curves)
         .flat_map(|curve| curve.measured.iter().chain(&curve.predicted))
         .map(|point| point.1);
-    let low = heights.clone().fold(f64::INFINITY, f64::min) / 1.5;
-    let high = heights.fold(0.0, f64::max) * 1.5;
+    let low = y_values.clone().fold(f64::INFINITY, f64::min) / 1.5;
+    let high = y_values.fold(0.0, f64::max) * 1.5;
     let root = SVGBackend::new(path, (1100, 820)).into_drawing_area();
-    root.fill(&WHITE).expect("a white ground");
+    root.fill(&WHITE).expect("a white background");
     for (number, (plot, area)) in plots.iter().zip(root.split_evenly((2, 2))).enumerate() {
-        let across = plot.curves.iter().flat_map(|curve| &curve.measured);
-        let left = across
+        let measured = plot.curves.iter().flat_map(|curve| &curve.measured);
+        let left = measured
             .clone()
             .map(|point| point.0)
             .fold(f64::INFINITY, f64::min)
             / 1.15;
-        let right = across.map(|point| point.0).fold(0.0, f64::max) * 1.15;
+        let right = measured.map(|point| point.0).fold(0.0, f64::max) * 1.15;
         let mut chart = ChartBuilder::on(&area)
             .margin(14)
             .x_label_area_size(44)
@@ -55,13 +55,15 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
             .build_cartesian_2d(
                 (left..right)
                     .log_scale()
-                    .with_key_points(steps(left, right)),
-                (low..high).log_scale().with_key_points(steps(low, high)),
+                    .with_key_points(tick_marks(left, right)),
+                (low..high)
+                    .log_scale()
+                    .with_key_points(tick_marks(low, high)),
             )
             .expect("axes");
         chart
             .configure_mesh()
-            .x_desc(&plot.across)
+            .x_desc(&plot.x_label)
             .y_desc(unit)
             .x_label_formatter(&|value| format!("{value:.0}"))
             .y_label_formatter(&|value| format!("{value:.0}"))
@@ -91,15 +93,15 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
                 .label_font(("sans-serif", 15))
                 .background_style(WHITE.mix(0.8))
                 .draw()
-                .expect("names");
+                .expect("a legend");
         }
     }
     root.present().expect("the picture in its file");
 }
 
-/// 1, 2 and 5 of every power of ten between two numbers.
-fn steps(low: f64, high: f64) -> Vec<f64> {
+/// 1, 2 and 5 times each power of ten, between two numbers.
+fn tick_marks(low: f64, high: f64) -> Vec<f64> {
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    let steps = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power)));
-    steps.filter(|step| (low..=high).contains(step)).collect()
+    let marks = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+    marks.filter(|mark| (low..=high).contains(mark)).collect()
 }

@@ -1,4 +1,4 @@
-//! What an iteration costs against one size at a time, beside what the size predicts.
+//! Time of an iteration while one size grows at a time, measured and predicted from the sizes.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use topicbook::{Counts, Result, Solver, Synthetic, TopicModel};
 use crate::drawing::{Curve, Plot, draw};
 use crate::need::{Need, Size};
 
-/// Documents, terms, topics, mean length of a document: what the others grow from.
-const MIDDLE: [usize; 4] = [2_000, 5_000, 10, 200];
+/// Documents, terms, topics, and mean document length of the smallest case.
+const SMALLEST: [usize; 4] = [2_000, 5_000, 10, 200];
 const FACTORS: [usize; 4] = [1, 2, 4, 8];
-/// The size that grows, by its place in [`MIDDLE`], and what it is called.
+/// The sizes that grow: index in [`SMALLEST`], and name.
 const GROWN: [(usize, &str); 4] = [
     (0, "documents"),
     (1, "terms"),
@@ -19,41 +19,43 @@ const GROWN: [(usize, &str); 4] = [
     (3, "tokens a document (density)"),
 ];
 
-/// What an iteration's cost grows with, besides nonzero counts x topics and nonzero counts.
-struct Law {
+/// A linear model of an iteration's time: nonzero counts x topics, nonzero counts, and a third quantity.
+struct CostModel {
     name: &'static str,
     solver: Solver,
     need: fn(&Size) -> Need,
-    /// What the rest grows with.
+    /// The third quantity.
     rest: fn(&Size) -> f64,
     rest_name: &'static str,
 }
 
-const LAWS: [Law; 3] = [
-    Law {
+const COST_MODELS: [CostModel; 3] = [
+    CostModel {
         name: "AdamW, an epoch",
-        solver: Solver::AdamW,
+        solver: Solver::mini_batch(),
         need: Need::of_adamw,
-        rest: Size::moved,
+        rest: Size::f_updates,
         rest_name: "batches x terms x k",
     },
-    Law {
+    CostModel {
         name: "EM, a pass",
-        solver: Solver::Em,
+        solver: Solver::em(),
         need: Need::of_em,
         rest: Size::entries,
         rest_name: "(documents + terms) x k",
     },
-    Law {
+    CostModel {
         name: "coordinate descent, an iteration",
-        solver: Solver::CoordinateDescent,
+        solver: Solver::coordinate_descent(),
         need: Need::of_descent,
         rest: Size::entries,
         rest_name: "(documents + terms) x k",
     },
 ];
 
+/// A measured iteration.
 struct Cost {
+    /// Index in [`SMALLEST`] of the size that grew.
     grown: usize,
     size: Size,
     seconds: f64,
@@ -61,20 +63,69 @@ struct Cost {
 
 /// Measures every solver on all sizes and draws `growth.svg` into the folder.
 pub fn growth(folder: &Path) -> Result<Value> {
-    let mut all: Vec<Vec<Cost>> = LAWS.iter().map(|_| Vec::new()).collect();
+    let costs = measure()?;
+    let coefficients: Vec<[f64; 3]> = COST_MODELS
+        .iter()
+        .zip(&costs)
+        .map(|(model, costs)| fit_coefficients(model, costs))
+        .collect();
+    let predicted = |model: usize, size: &Size| {
+        let terms = quantities(&COST_MODELS[model], size)
+            .into_iter()
+            .zip(coefficients[model]);
+        terms
+            .map(|(quantity, seconds)| quantity * seconds)
+            .sum::<f64>()
+    };
+    draw(&plots(&costs, predicted), "ms", &folder.join("growth.svg"));
+    let mut lines = Vec::new();
+    for (number, (model, costs)) in COST_MODELS.iter().zip(&costs).enumerate() {
+        for cost in costs {
+            let Cost { size, seconds, .. } = cost;
+            let mut line = json!({
+                "solver": model.name,
+                "grown": GROWN[cost.grown].1,
+                "documents": size.documents, "terms": size.terms, "topics": size.topics,
+                "nonzeros": size.nonzeros, "density": size.nonzeros / size.documents / size.terms,
+                "seconds": seconds,
+                "predicted": predicted(number, size),
+            });
+            (model.need)(size).add_to(&mut line);
+            lines.push(line);
+        }
+    }
+    let fitted: Vec<Value> = COST_MODELS
+        .iter()
+        .zip(&coefficients)
+        .map(|(model, seconds)| {
+            json!({
+                "solver": model.name,
+                "nanoseconds_a_nonzero_and_topic": 1e9 * seconds[0],
+                "nanoseconds_a_nonzero": 1e9 * seconds[1],
+                "nanoseconds_of_the_rest": 1e9 * seconds[2],
+                "rest": model.rest_name,
+            })
+        })
+        .collect();
+    Ok(json!({ "costs": lines, "fitted_costs": fitted }))
+}
+
+/// Times one iteration of every solver, for every size: per model of [`COST_MODELS`].
+fn measure() -> Result<Vec<Vec<Cost>>> {
+    let mut all: Vec<Vec<Cost>> = COST_MODELS.iter().map(|_| Vec::new()).collect();
     for (grown, _) in GROWN {
         for factor in FACTORS {
-            let mut sizes = MIDDLE;
+            let mut sizes = SMALLEST;
             sizes[grown] *= factor;
             let [documents, terms, topics, length] = sizes;
-            let corpus = Synthetic::new(documents, terms, MIDDLE[2])
+            let corpus = Synthetic::new(documents, terms, SMALLEST[2])
                 .avg_doc_length(length)
                 .seed(42)
                 .generate()?;
-            let counts = sparse(&corpus.counts())?;
+            let counts = to_csr(&corpus.counts())?;
             let size = Size::of(&counts, topics)?;
-            for (law, costs) in LAWS.iter().zip(&mut all) {
-                let seconds = seconds_an_iteration(law.solver, topics, &counts)?;
+            for (model, costs) in COST_MODELS.iter().zip(&mut all) {
+                let seconds = seconds_per_iteration(model.solver.clone(), topics, &counts)?;
                 costs.push(Cost {
                     grown,
                     size,
@@ -83,72 +134,37 @@ pub fn growth(folder: &Path) -> Result<Value> {
             }
         }
     }
-    let laws: Vec<[f64; 3]> = LAWS
-        .iter()
-        .zip(&all)
-        .map(|(law, costs)| fitted(law, costs))
-        .collect();
-    let predicted = |law: usize, size: &Size| {
-        let shares = parts(&LAWS[law], size).into_iter().zip(laws[law]);
-        shares.map(|(part, cost)| part * cost).sum::<f64>()
-    };
-    let plots: Vec<Plot> = GROWN
+    Ok(all)
+}
+
+/// A plot for each size that grows, with a curve for each solver.
+fn plots(costs: &[Vec<Cost>], predicted: impl Fn(usize, &Size) -> f64) -> Vec<Plot> {
+    GROWN
         .iter()
         .map(|&(grown, name)| Plot {
-            across: name.into(),
-            curves: (0..LAWS.len())
-                .map(|law| {
+            x_label: name.into(),
+            curves: (0..COST_MODELS.len())
+                .map(|model| {
                     let of = |value: &dyn Fn(&Cost) -> f64| -> Vec<(f64, f64)> {
-                        let costs = all[law].iter().filter(|cost| cost.grown == grown);
+                        let costs = costs[model].iter().filter(|cost| cost.grown == grown);
                         costs
                             .zip(FACTORS)
-                            .map(|(cost, factor)| ((MIDDLE[grown] * factor) as f64, value(cost)))
+                            .map(|(cost, factor)| ((SMALLEST[grown] * factor) as f64, value(cost)))
                             .collect()
                     };
                     Curve {
-                        name: LAWS[law].name.into(),
+                        name: COST_MODELS[model].name.into(),
                         measured: of(&|cost| 1e3 * cost.seconds),
-                        predicted: of(&|cost| 1e3 * predicted(law, &cost.size)),
+                        predicted: of(&|cost| 1e3 * predicted(model, &cost.size)),
                     }
                 })
                 .collect(),
         })
-        .collect();
-    draw(&plots, "ms", &folder.join("growth.svg"));
-    let mut lines = Vec::new();
-    for (number, (law, costs)) in LAWS.iter().zip(&all).enumerate() {
-        for cost in costs {
-            let Cost { size, seconds, .. } = cost;
-            let mut line = json!({
-                "solver": law.name,
-                "grown": GROWN[cost.grown].1,
-                "documents": size.documents, "terms": size.terms, "topics": size.topics,
-                "nonzeros": size.nonzeros, "density": size.nonzeros / size.documents / size.terms,
-                "seconds": seconds,
-                "predicted": predicted(number, size),
-            });
-            (law.need)(size).tell(&mut line);
-            lines.push(line);
-        }
-    }
-    let laws: Vec<Value> = LAWS
-        .iter()
-        .zip(&laws)
-        .map(|(law, costs)| {
-            json!({
-                "solver": law.name,
-                "nanoseconds_a_nonzero_and_topic": 1e9 * costs[0],
-                "nanoseconds_a_nonzero": 1e9 * costs[1],
-                "nanoseconds_of_the_rest": 1e9 * costs[2],
-                "rest": law.rest_name,
-            })
-        })
-        .collect();
-    Ok(json!({ "costs": lines, "laws": laws }))
+        .collect()
 }
 
-/// The median of the iterations after the first, which makes what has to be made once.
-fn seconds_an_iteration(solver: Solver, topics: usize, counts: &Counts) -> Result<f64> {
+/// The median of the iterations after the first, which allocates and starts threads.
+fn seconds_per_iteration(solver: Solver, topics: usize, counts: &Counts) -> Result<f64> {
     let fit = TopicModel::new(topics)
         .solver(solver)
         .epochs(8)
@@ -167,36 +183,40 @@ fn seconds_an_iteration(solver: Solver, topics: usize, counts: &Counts) -> Resul
     Ok(seconds[seconds.len() / 2])
 }
 
-fn parts(law: &Law, size: &Size) -> [f64; 3] {
-    [size.nonzeros * size.topics, size.nonzeros, (law.rest)(size)]
+/// The quantities of a cost model.
+fn quantities(model: &CostModel, size: &Size) -> [f64; 3] {
+    [
+        size.nonzeros * size.topics,
+        size.nonzeros,
+        (model.rest)(size),
+    ]
 }
 
-/// Seconds that one of each part takes: the least squares of the relative errors, none below zero (time is not gained by
-/// more work), by turns over the three.
-fn fitted(law: &Law, costs: &[Cost]) -> [f64; 3] {
+/// Seconds per unit of each quantity: non-negative least squares of the relative errors, by coordinate descent.
+fn fit_coefficients(model: &CostModel, costs: &[Cost]) -> [f64; 3] {
     let rows: Vec<[f64; 3]> = costs
         .iter()
-        .map(|cost| parts(law, &cost.size).map(|part| part / cost.seconds))
+        .map(|cost| quantities(model, &cost.size).map(|quantity| quantity / cost.seconds))
         .collect();
     let mut seconds = [0.0; 3];
-    for turn in 0..30_000 {
-        let part = turn % 3;
-        let (mut missing, mut square) = (0.0, 0.0);
+    for step in 0..30_000 {
+        let coordinate = step % 3;
+        let (mut residual, mut square) = (0.0, 0.0);
         for row in &rows {
             let others: f64 = (0..3)
-                .filter(|o| *o != part)
-                .map(|o| row[o] * seconds[o])
+                .filter(|other| *other != coordinate)
+                .map(|other| row[other] * seconds[other])
                 .sum();
-            missing += row[part] * (1.0 - others);
-            square += row[part] * row[part];
+            residual += row[coordinate] * (1.0 - others);
+            square += row[coordinate] * row[coordinate];
         }
-        seconds[part] = (missing / square).max(0.0);
+        seconds[coordinate] = (residual / square).max(0.0);
     }
     seconds
 }
 
-/// The same counts, by rows of nonzero counts.
-fn sparse(counts: &Counts) -> Result<Counts> {
+/// The same counts as CSR.
+fn to_csr(counts: &Counts) -> Result<Counts> {
     let (documents, terms) = counts.shape();
     let mut row = vec![0.0; terms];
     let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());

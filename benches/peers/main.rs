@@ -1,47 +1,50 @@
-//! Our side of `cargo xtask bench peers`: runs one piece of work and prints one JSON line, as `peers.py` does for the
-//! peers.
+//! topicbook's side of `cargo xtask bench peers`: does one piece of work and prints one JSON line, as `peers.py` does
+//! for the peers.
 //!
 //! ```text
 //! peers generate N M K LENGTH             counts into memory
 //! peers synthetic X.npy K EPOCHS PATH     a fit to counts that a peer generated
 //! peers counts FILE.npz K EPOCHS SEED PATH
 //! peers solver FILE.npz K SEED SOLVER SECONDS TARGET   the time to a score, and the best score within a time
-//! peers growth FOLDER                     what an iteration costs against n, m, k and density, drawn into FOLDER
-//! peers ceiling                           what the machine can do at most
+//! peers growth FOLDER                     time of an iteration by n, m, k and density; growth.svg goes into FOLDER
+//! peers ceiling                           peaks of the machine
 //! ```
-//! PATH is `fused` (what a fit on the CPU does) or `tensor` (Burn's tensors and automatic differentiation).
+//! PATH is `fused` (as in a fit on the CPU) or `tensor` (Burn's tensors and automatic differentiation).
 
-#[path = "../support/ceiling.rs"]
+#[path = "../support/arguments.rs"]
+mod arguments;
 mod ceiling;
 mod drawing;
 mod growth;
 mod need;
-#[path = "../support/words.rs"]
-mod words;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, replay};
+use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, bench_hooks};
 
+use arguments::number;
 use need::{Need, Size};
-use words::number;
 
 fn main() -> Result<()> {
-    let words = words::words();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let line = match words.as_slice() {
+    let arguments = arguments::arguments();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let line = match arguments.as_slice() {
         ["generate", n, m, k, length] => generate(number(n), number(m), number(k), number(length))?,
-        ["synthetic", path, k, epochs, step] => {
-            fit(&Counts::open(path)?, number(k), number(epochs), 42, step)?
-        }
-        ["counts", path, k, epochs, seed, step] => fit(
+        ["synthetic", path, k, epochs, step_path] => fit(
+            &Counts::open(path)?,
+            number(k),
+            number(epochs),
+            42,
+            step_path,
+        )?,
+        ["counts", path, k, epochs, seed, step_path] => fit(
             &Counts::open(path)?,
             number(k),
             number(epochs),
             number(seed) as u64,
-            step,
+            step_path,
         )?,
         ["solver", path, k, seed, name, seconds, target] => solver(
             &Counts::open(path)?,
@@ -53,7 +56,7 @@ fn main() -> Result<()> {
         )?,
         ["growth", folder] => growth::growth(Path::new(folder))?,
         ["ceiling"] => ceiling::ceiling().record(),
-        // `cargo test` and `cargo bench` without arguments have nothing to compare.
+        // `cargo test` and `cargo bench` run benchmarks without arguments.
         _ => return Ok(()),
     };
     println!("{line}");
@@ -61,48 +64,48 @@ fn main() -> Result<()> {
 }
 
 fn generate(documents: usize, terms: usize, topics: usize, length: usize) -> Result<Value> {
-    let began = Instant::now();
+    let start = Instant::now();
     let corpus = Synthetic::new(documents, terms, topics)
         .avg_doc_length(length)
         .seed(42)
         .generate()?;
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     let mean = corpus.counts().summary()?.total() / documents as f64;
     assert!(
         (mean / length as f64 - 1.0).abs() < 0.01,
         "mean length {mean}"
     );
     let mut line = json!({ "generate_seconds": seconds });
-    Need::of_generating(documents, terms, topics).tell(&mut line);
+    Need::of_generating(documents, terms, topics).add_to(&mut line);
     Ok(line)
 }
 
-fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step: &str) -> Result<Value> {
+fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step_path: &str) -> Result<Value> {
     counts.summary()?;
     let model = TopicModel::new(topics).epochs(epochs).seed(seed).quiet();
-    let began = Instant::now();
-    let (last_loss, l, f) = match step {
+    let start = Instant::now();
+    let (last_loss, l, f) = match step_path {
         "fused" => {
             let fit = model.fit(counts)?;
-            (fit.loss(), fit.l(), fit.f())
+            (fit.loss().unwrap(), fit.l(), fit.f())
         }
         "tensor" => tensor(&model, counts)?,
-        other => panic!("no such path: {other}"),
+        other => panic!("unknown path: {other}"),
     };
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     let mut line = json!({
         "seconds": seconds,
         "seconds_per_epoch": seconds / epochs as f64,
         "last_loss": last_loss,
         "score": score(counts, &l, &f)?,
     });
-    // Of what was timed per epoch, and of the whole.
-    Need::of_adamw(&Size::of(counts, topics)?).tell(&mut line);
+    // The work of one epoch; `epochs` gives that of the whole fit.
+    Need::of_adamw(&Size::of(counts, topics)?).add_to(&mut line);
     line["epochs"] = json!(epochs);
     Ok(line)
 }
 
-/// A fit by a solver, ended after `seconds`; times begin with the fit, with the counts in memory.
+/// A fit by a solver, stopped after `seconds`. Times start with the fit, when the counts are in memory.
 fn solver(
     counts: &Counts,
     topics: usize,
@@ -113,18 +116,18 @@ fn solver(
 ) -> Result<Value> {
     let tokens = counts.summary()?.total();
     let solver = match name {
-        "em" => Solver::Em,
-        "descent" => Solver::CoordinateDescent,
-        "auto" => Solver::Auto,
-        other => panic!("no such solver: {other}"),
+        "em" => Solver::em(),
+        "descent" => Solver::coordinate_descent(),
+        "auto" => Solver::auto(),
+        other => panic!("unknown solver: {other}"),
     };
     let model = TopicModel::new(topics)
         .solver(solver)
         .epochs(1_000_000)
         .seed(seed);
-    let began = Instant::now();
+    let start = Instant::now();
     let training = model.spawn(counts)?;
-    while !training.is_finished() && began.elapsed().as_secs_f64() < seconds {
+    while !training.is_finished() && start.elapsed().as_secs_f64() < seconds {
         std::thread::sleep(Duration::from_millis(5));
     }
     training.stop();
@@ -135,36 +138,43 @@ fn solver(
         let values = column.f64().expect("numbers");
         values.into_no_null_iter().collect()
     };
-    let mut clock = 0.0;
+    let mut elapsed = 0.0;
     let mut reached = None;
     let per_token = column("log_likelihood_per_token");
     for (value, seconds) in per_token.iter().zip(column("seconds")) {
-        clock += seconds;
+        elapsed += seconds;
         if reached.is_none() && value * tokens >= target {
-            reached = Some(clock);
+            reached = Some(elapsed);
         }
     }
     let mut line = json!({
         "seconds_to_target": reached,
-        "seconds": clock,
+        "seconds": elapsed,
         "iterations": per_token.len(),
         "score": score(counts, &fit.l(), &fit.f())?,
     });
-    Need::of_descent(&Size::of(counts, topics)?).tell(&mut line);
+    Need::of_descent(&Size::of(counts, topics)?).add_to(&mut line);
     Ok(line)
 }
 
-/// The same fit through Burn's tensors.
+/// The same fit through Burn's tensors: the last loss, L and F.
 fn tensor(model: &TopicModel, counts: &Counts) -> Result<(f64, Matrix, Matrix)> {
     let settings = model.settings();
     let (documents, terms) = counts.shape();
-    let (l, f, orders) = replay::beginning(&settings, documents, terms)?;
-    let run = replay::run(replay::Path::Tensor, &settings, counts, &l, &f, &orders)?;
+    let (l, f, orders) = bench_hooks::start(&settings, documents, terms)?;
+    let run = bench_hooks::run(
+        bench_hooks::Path::Tensor,
+        &settings,
+        counts,
+        &l,
+        &f,
+        &orders,
+    )?;
     let last_loss = run.epoch_losses.last().copied().unwrap_or(f64::NAN);
     Ok((last_loss, run.l, run.f))
 }
 
-/// The sum over all counts of x log rate, in double precision, one count after the other.
+/// The score: the sum over all counts of x log rate, in double precision.
 fn score(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<f64> {
     let mut row = vec![0.0; counts.terms()];
     let mut score = 0.0;

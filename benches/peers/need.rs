@@ -1,23 +1,23 @@
-//! What a piece of work needs at least, by its formulas: floating-point operations and bytes of memory.
+//! The work that the formulas need: floating-point operations, and bytes read from and written to memory.
 
 use serde_json::{Value, json};
 use topicbook::{Counts, Result};
 
-/// Operations that a logarithm with a division, an exponential with an update of AdamW, or a drawn count stand for.
+/// Operations that count for a logarithm with a division, an exponential with an AdamW update, or a drawn count.
 const FUNCTION: f64 = 30.0;
-/// Documents of a batch.
+/// Batch size.
 const BATCH: f64 = 16.0;
-/// Rounds of coordinate descent over a row.
+/// Rounds of coordinate descent per row.
 const ROUNDS: f64 = 4.0;
 
-/// What work grows with.
+/// The sizes on which the work depends.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     pub documents: f64,
     pub terms: f64,
     pub topics: f64,
     pub nonzeros: f64,
-    /// Of the counts as they are kept.
+    /// Bytes of the counts as stored.
     pub bytes: f64,
 }
 
@@ -33,21 +33,22 @@ impl Size {
         })
     }
 
-    fn shares(&self) -> f64 {
+    fn nonzeros_times_topics(&self) -> f64 {
         self.nonzeros * self.topics
     }
 
-    /// Entries of F that an epoch of gradient steps moves.
-    pub fn moved(&self) -> f64 {
+    /// Updates of single entries of F in an epoch of gradient steps.
+    pub fn f_updates(&self) -> f64 {
         self.documents / BATCH * self.terms * self.topics
     }
 
-    /// Entries of both tables.
+    /// Entries of L and F.
     pub fn entries(&self) -> f64 {
         (self.documents + self.terms) * self.topics
     }
 }
 
+/// Work by the formulas.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
     pub operations: f64,
@@ -55,35 +56,38 @@ pub struct Need {
 }
 
 impl Need {
-    /// An epoch of AdamW. A nonzero count: three multiply-adds a topic (rate, both gradients) and one function. An entry
-    /// of F, once a step: one function; its table, two moments and exponentials are read and written. The counts are
-    /// read once.
+    /// An epoch of AdamW. For each nonzero count: three multiply-adds per topic (rate and both gradients), one
+    /// function. For each entry of F in each step: one function; its logit, two moments and exponential are read and
+    /// written. The counts are read once.
     pub fn of_adamw(size: &Size) -> Self {
         Self {
-            operations: 6.0 * size.shares() + FUNCTION * (size.nonzeros + size.moved()),
-            bytes: 4.0 * 8.0 * size.moved() + size.bytes,
+            operations: 6.0 * size.nonzeros_times_topics()
+                + FUNCTION * (size.nonzeros + size.f_updates()),
+            bytes: 4.0 * 8.0 * size.f_updates() + size.bytes,
         }
     }
 
-    /// A pass of expectation-maximisation. A nonzero count: rate, a document's shares and a term's statistics, a
-    /// multiply-add a topic each, and one function; F is read twice, statistics are read and written.
+    /// A pass of expectation-maximisation. For each nonzero count: a multiply-add per topic each for the rate, the
+    /// document's weights and the term's statistics, and one function; F is read twice, statistics are read and
+    /// written.
     pub fn of_em(size: &Size) -> Self {
         Self {
-            operations: 6.0 * size.shares() + FUNCTION * size.nonzeros,
-            bytes: 16.0 * size.shares() + size.bytes,
+            operations: 6.0 * size.nonzeros_times_topics() + FUNCTION * size.nonzeros,
+            bytes: 16.0 * size.nonzeros_times_topics() + size.bytes,
         }
     }
 
-    /// An iteration of coordinate descent. Of each side: rates (2), and in every round two slopes (5) and an update (2)
-    /// a topic of a nonzero count; its rows of the other table are read, the counts and rates once a round.
+    /// An iteration of coordinate descent. For L and for F, per nonzero count and topic: the rate (2 operations), and
+    /// in each round two derivatives (5) and an update (2). The rows of the other table are read, and counts and
+    /// rates once a round.
     pub fn of_descent(size: &Size) -> Self {
         Self {
-            operations: 2.0 * (2.0 + ROUNDS * 7.0) * size.shares(),
-            bytes: 8.0 * size.shares() + 2.0 * size.bytes,
+            operations: 2.0 * (2.0 + ROUNDS * 7.0) * size.nonzeros_times_topics(),
+            bytes: 8.0 * size.nonzeros_times_topics() + 2.0 * size.bytes,
         }
     }
 
-    /// Counts from a known L and F, into memory: the rate of every cell, and a count drawn from it.
+    /// Synthetic counts in memory: for every cell, the rate and a count drawn from it.
     pub fn of_generating(documents: usize, terms: usize, topics: usize) -> Self {
         let cells = documents as f64 * terms as f64;
         Self {
@@ -92,7 +96,8 @@ impl Need {
         }
     }
 
-    pub fn tell(self, line: &mut Value) {
+    /// Adds the work to a JSON object.
+    pub fn add_to(self, line: &mut Value) {
         line["operations"] = json!(self.operations);
         line["bytes"] = json!(self.bytes);
     }

@@ -1,4 +1,4 @@
-//! What records have in common.
+//! The machine, the results of child processes, and the files of a record.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-#[allow(dead_code)] // not every record says it
-/// The machine that a record was made on.
+#[allow(dead_code)] // not every record has it
+/// The machine that a record is measured on.
 pub fn machine() -> Value {
     let field = |path: &str, name: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -24,35 +24,36 @@ pub fn machine() -> Value {
 }
 
 #[allow(dead_code)] // not every benchmark starts processes
-/// The line that a process of one row printed last, or what went wrong.
-pub fn json_of(output: &Output) -> Value {
+/// The result that a process printed as its last line, or its exit status and standard error under `failed` and
+/// `stderr`.
+pub fn result_of(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().last();
     match line.and_then(|line| serde_json::from_str(line).ok()) {
         Some(json) if output.status.success() => json,
         _ => json!({
             "failed": output.status.to_string(),
-            "says": String::from_utf8_lossy(&output.stderr).trim(),
+            "stderr": String::from_utf8_lossy(&output.stderr).trim(),
         }),
     }
 }
 
-#[allow(dead_code)] // not every benchmark counts them
-/// Processor seconds of this process so far, in the program and in the system.
+#[allow(dead_code)] // not every benchmark measures it
+/// CPU seconds of this process so far: user and system time, which `/proc` gives in ticks of 10 ms.
 pub fn cpu_seconds() -> [f64; 2] {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let ticks: Vec<f64> = stat
         .split_whitespace()
         .map(|field| field.parse().unwrap_or(0.0))
         .collect();
-    [13, 14].map(|at| ticks.get(at).copied().unwrap_or(0.0) / 100.0)
+    [13, 14].map(|field| ticks.get(field).copied().unwrap_or(0.0) / 100.0)
 }
 
-#[allow(dead_code)] // not every record is a page
-/// Writes a record into a folder, as `NAME.json` and as a page.
+#[allow(dead_code)] // not every record has a page
+/// Writes a record into a folder, as `NAME.json` and as the page `NAME.md`.
 ///
 /// # Panics
-/// When a file cannot be written: there is no record then.
+/// When a file cannot be written.
 pub fn write(folder: &Path, name: &str, record: &Value, page: &str) {
     for (ending, text) in [
         ("json", &format!("{record:#}\n")),

@@ -1,4 +1,4 @@
-//! What a process takes, looked at from a thread of its own: independent of the library's monitor.
+//! Samples memory of this process in a thread of its own, independently of the library's monitor.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,44 +8,46 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Keeps the most anonymous memory that it has seen, and how long the library's monitor ran.
-pub struct Watch {
+/// Keeps the peak of anonymous memory, and the CPU time of the library's monitor thread.
+pub struct Sampler {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Seen>,
+    thread: JoinHandle<Samples>,
 }
 
 #[derive(Default)]
-struct Seen {
-    anonymous: u64,
-    monitor: f64,
+struct Samples {
+    /// In bytes.
+    peak_anonymous: u64,
+    monitor_seconds: f64,
 }
 
-impl Watch {
+impl Sampler {
     pub fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let mut seen = Seen::default();
+            let mut samples = Samples::default();
             while !stopped.load(Ordering::Relaxed) {
-                seen.anonymous = seen.anonymous.max(anonymous());
-                seen.monitor = seen.monitor.max(monitor_seconds());
+                samples.peak_anonymous = samples.peak_anonymous.max(anonymous());
+                samples.monitor_seconds = samples.monitor_seconds.max(monitor_seconds());
                 std::thread::sleep(Duration::from_millis(10));
             }
-            seen
+            samples
         });
         Self { stop, thread }
     }
 
-    /// Adds what was seen to a record.
-    pub fn end(self, record: &mut Value) {
+    /// Stops sampling and adds the samples to a record.
+    pub fn finish(self, record: &mut Value) {
         self.stop.store(true, Ordering::Relaxed);
-        let seen = self.thread.join().unwrap();
-        record["peak_anonymous"] = json!(seen.anonymous);
-        record["monitor_cpu_seconds"] = json!(seen.monitor);
+        let samples = self.thread.join().unwrap();
+        record["peak_anonymous"] = json!(samples.peak_anonymous);
+        record["monitor_cpu_seconds"] = json!(samples.monitor_seconds);
         record["cpu_seconds"] = json!(crate::record::cpu_seconds());
     }
 }
 
+/// Anonymous memory of this process in bytes.
 fn anonymous() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status
@@ -55,14 +57,14 @@ fn anonymous() -> u64 {
         .map_or(0, |kib| kib * 1024)
 }
 
-/// How long the thread that samples memory for the fit has run on a processor.
+/// CPU seconds of the thread that samples memory for a fit.
 fn monitor_seconds() -> f64 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
     tasks
         .flatten()
         .filter(|task| {
             let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default();
-            // Names are cut after 15 characters.
+            // Linux truncates thread names to 15 characters.
             name.starts_with("topicbook memor")
         })
         .filter_map(|task| {

@@ -1,18 +1,18 @@
-//! What the machine can do at most, measured: multiply-adds, and reading and writing memory.
+//! Measured peaks of the machine: multiply-adds, and memory bandwidth.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-/// Threads of every benchmark.
+/// Threads that every side of the comparison uses.
 pub const THREADS: usize = 2;
 
-/// The machine's measured peaks, on [`THREADS`] threads.
+/// Peaks per second on [`THREADS`] threads.
 pub struct Ceiling {
-    /// Fused multiply-adds in f32, two operations each.
+    /// Floating-point operations: fused multiply-adds in f32, counted as two.
     pub operations: f64,
-    /// Reading and writing tables of 256 MiB.
+    /// Bytes read plus bytes written, over arrays of 128 MiB per thread.
     pub bytes: f64,
 }
 
@@ -22,35 +22,35 @@ impl Ceiling {
     }
 }
 
-/// The best of five, on all threads at once: the amount of work over its time.
+/// Runs `work` on all threads at once, and returns the amount per second of the fastest of five runs.
 fn best(amount: f64, work: impl Fn(usize) + Sync) -> f64 {
     let once = || {
-        let began = Instant::now();
+        let start = Instant::now();
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
                 let work = &work;
                 scope.spawn(move || work(thread));
             }
         });
-        THREADS as f64 * amount / began.elapsed().as_secs_f64()
+        THREADS as f64 * amount / start.elapsed().as_secs_f64()
     };
     (0..5).map(|_| once()).fold(0.0, f64::max)
 }
 
-/// Takes about three seconds.
+/// Measures the peaks, in about three seconds.
 pub fn ceiling() -> Ceiling {
     const ROUNDS: usize = 20_000_000;
     const LENGTH: usize = 1 << 25;
     let operations = best((ROUNDS * CHAINS * LANES * 2) as f64, |_| {
         black_box(multiply_adds(ROUNDS));
     });
-    let tables: Vec<_> = (0..THREADS)
+    let arrays: Vec<_> = (0..THREADS)
         .map(|_| std::sync::Mutex::new(vec![1.0f32; LENGTH]))
         .collect();
     // Every value is read and written.
     let bytes = best((LENGTH * 8) as f64, |thread| {
-        if let Ok(mut table) = tables[thread].lock() {
-            for value in table.iter_mut() {
+        if let Ok(mut array) = arrays[thread].lock() {
+            for value in array.iter_mut() {
                 *value = *value * 0.5 + 1.0;
             }
         }
@@ -59,10 +59,10 @@ pub fn ceiling() -> Ceiling {
 }
 
 const LANES: usize = 16;
-/// Independent sums: more than the processor keeps under way.
+/// Independent chains of multiply-adds: more than the processor can have in flight.
 const CHAINS: usize = 12;
 
-/// As many multiply-adds as the processor's widest registers take.
+/// Multiply-adds with the processor's widest vector registers.
 fn multiply_adds(rounds: usize) -> f32 {
     #[inline(always)]
     fn body(rounds: usize) -> f32 {

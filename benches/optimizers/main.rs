@@ -1,0 +1,123 @@
+//! `cargo xtask bench optimizers`: what each optimizer reaches, and its iterations per second by the number of documents.
+//! Writes `optimizers.json` and `optimizers.md` into a folder.
+//!
+//! ```text
+//! optimizers FOLDER [NIPS.npz]
+//! ```
+
+#[path = "../support/arguments.rs"]
+mod arguments;
+#[path = "../support/few_terms.rs"]
+mod few_terms;
+mod quality;
+#[path = "../support/record.rs"]
+mod record;
+#[path = "../support/seeds.rs"]
+mod seeds;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use topicbook::bench_hooks::{self, Path as StepPath};
+use topicbook::{Optimizer, Result, TopicModel};
+
+use few_terms::{TERMS, few_terms};
+
+/// Bytes of the largest table of logits of L with two moments that is measured.
+const LARGEST: usize = 3 << 30;
+
+fn main() -> Result<()> {
+    match arguments::arguments().as_slice() {
+        [folder, nips @ ..] => measure(Path::new(folder), nips.first().map(Path::new)),
+        // `cargo test` runs benchmarks without arguments.
+        _ => Ok(()),
+    }
+}
+
+fn measure(folder: &Path, nips: Option<&Path>) -> Result<()> {
+    let record = json!({
+        "machine": record::machine(),
+        "batch_size": 16,
+        "terms": TERMS,
+        "optimizers": optimizers()?,
+        "quality": quality::quality(nips)?,
+    });
+    record::write(folder, "optimizers", &record, &markdown(&record));
+    Ok(())
+}
+
+/// The columns of the record: name, implementation of the step, optimizer.
+const COLUMNS: [(&str, StepPath, Optimizer); 7] = [
+    ("adamw", StepPath::Fused, Optimizer::AdamW),
+    ("rowwise_adamw", StepPath::Fused, Optimizer::RowwiseAdamW),
+    ("rowwise_adam", StepPath::Fused, Optimizer::RowwiseAdam),
+    (
+        "rowwise_rmsprop",
+        StepPath::Fused,
+        Optimizer::RowwiseRmsProp,
+    ),
+    (
+        "rowwise_adagrad",
+        StepPath::Fused,
+        Optimizer::RowwiseAdagrad,
+    ),
+    ("rowwise_sgd", StepPath::Fused, Optimizer::RowwiseSgd),
+    ("burn_adamw", StepPath::Operation, Optimizer::AdamW),
+];
+
+/// Iterations per second at batch size 16, over counts of `documents` x 200 with five terms per document.
+fn optimizers() -> Result<Vec<Value>> {
+    let mut rows = Vec::new();
+    for topics in [20, 188] {
+        for documents in [10_000, 100_000, 1_000_000, 10_000_000] {
+            if documents * topics * 12 > LARGEST {
+                continue;
+            }
+            let counts = few_terms(documents)?;
+            let mut row = json!({ "documents": documents, "topics": topics });
+            for (name, path, optimizer) in COLUMNS {
+                // Burn needs memory for gradients, moments and copies of them.
+                if path == StepPath::Operation && documents * topics * 40 > LARGEST {
+                    continue;
+                }
+                let steps = match path {
+                    StepPath::Fused => 4000,
+                    _ => (20_000_000 / (documents * topics)).clamp(3, 300),
+                };
+                let settings = TopicModel::new(topics).optimizer(optimizer).settings();
+                row[name] = json!(bench_hooks::iterations(path, &settings, &counts, steps)?);
+            }
+            println!("{row}");
+            rows.push(row);
+        }
+    }
+    Ok(rows)
+}
+
+fn markdown(record: &Value) -> String {
+    let number = |value: &Value, decimals: usize| match value.as_f64() {
+        Some(value) => format!("{value:.decimals$}"),
+        None => "-".into(),
+    };
+    let machine = &record["machine"];
+    let mut text = format!(
+        "# Optimizers\n\n\
+         `cargo xtask bench optimizers` on {}, {} threads.\n\n\
+         ## Speed\n\n\
+         Iterations a second, batch 16, 200 terms, five of them in a document. Tables of logits of L above 3 GiB with two \
+         moments are left out. Dense AdamW updates L's rows lazily; the other optimizers of ours are row-wise in L.\n\n\
+         | documents | k | dense AdamW | AdamW | Adam | RMSprop | Adagrad | SGD | dense AdamW, Burn's |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+        machine["processor"].as_str().unwrap_or_default(),
+        machine["threads"],
+    );
+    for row in record["optimizers"].as_array().into_iter().flatten() {
+        text += &format!("| {} | {} |", row["documents"], row["topics"]);
+        for (name, path, _) in COLUMNS {
+            let decimals = usize::from(path == StepPath::Operation);
+            text += &format!(" {} |", number(&row[name], decimals));
+        }
+        text += "\n";
+    }
+    text + &quality::markdown(record["quality"].as_array().map_or(&[], Vec::as_slice))
+}
