@@ -1,0 +1,115 @@
+//! The statements of a cell.
+
+use ra_ap_syntax::ast::{self, HasModuleItem, HasName};
+use ra_ap_syntax::{AstNode, Edition, SourceFile};
+
+/// Calls that may take hours, after which a value must not be lost because a later line of the same cell fails.
+const LONG_CALLS: [&str; 5] = [".fit(", ".resume(", ".join(", ".generate(", ".train("];
+
+/// Cuts a cell after each `let` that may take long, so that each part keeps its variables before the next begins. In every
+/// part, the text before it is blank, so that errors name the lines of the cell. One part if there is nothing to cut.
+pub fn parts(code: &str) -> Vec<String> {
+    let cuts: Vec<usize> = statements(code)
+        .windows(2)
+        .filter(|pair| pair[0].is_let && LONG_CALLS.iter().any(|call| pair[0].text.contains(call)))
+        .map(|pair| pair[0].end)
+        .collect();
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for end in cuts.into_iter().chain([code.len()]) {
+        let blank: String = code[..start]
+            .chars()
+            .map(|character| if character == '\n' { '\n' } else { ' ' })
+            .collect();
+        parts.push(blank + &code[start..end]);
+        start = end;
+    }
+    parts
+}
+
+/// The variables that the cell's own `let` statements bind.
+pub fn new_variables(code: &str) -> Vec<String> {
+    statements(code)
+        .into_iter()
+        .flat_map(|statement| statement.variables)
+        .collect()
+}
+
+struct Statement {
+    is_let: bool,
+    text: String,
+    /// Where the statement ends in the cell.
+    end: usize,
+    variables: Vec<String>,
+}
+
+/// The statements of a cell outside of blocks; none if the cell has commands of evcxr.
+fn statements(code: &str) -> Vec<Statement> {
+    if code.lines().any(|line| line.starts_with([':', '!'])) {
+        return Vec::new();
+    }
+    let before = "fn cell() {\n";
+    let file = SourceFile::parse(&format!("{before}{code}\n}}"), Edition::Edition2024).tree();
+    let Some(ast::Item::Fn(cell)) = file.items().next() else {
+        return Vec::new();
+    };
+    let Some(list) = cell.body().and_then(|body| body.stmt_list()) else {
+        return Vec::new();
+    };
+    let statements = list.statements().map(|statement| {
+        let pattern = match &statement {
+            ast::Stmt::LetStmt(binding) => binding.pat(),
+            _ => None,
+        };
+        let variables = pattern.iter().flat_map(|pattern| {
+            let names = pattern
+                .syntax()
+                .descendants()
+                .filter_map(ast::IdentPat::cast);
+            names.filter_map(|pattern| Some(pattern.name()?.text().to_string()))
+        });
+        (
+            pattern.is_some(),
+            statement.syntax().clone(),
+            variables.collect(),
+        )
+    });
+    let last = list
+        .tail_expr()
+        .map(|tail| (false, tail.syntax().clone(), Vec::new()));
+    statements
+        .chain(last)
+        .map(|(is_let, node, variables)| Statement {
+            is_let,
+            text: node.text().to_string(),
+            end: usize::from(node.text_range().end())
+                .saturating_sub(before.len())
+                .min(code.len()),
+            variables,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_cut_after_a_fit() {
+        let code = "let a = 1;\nlet é = m.fit(&c)?;\né.save(\"x\")?;";
+        let parts = parts(code);
+        assert_eq!(parts[0], "let a = 1;\nlet é = m.fit(&c)?;");
+        assert_eq!(parts[1].trim(), "é.save(\"x\")?;");
+        assert_eq!(parts[1].lines().count(), 3);
+        assert_eq!(super::parts("let a = m.fit(&c)?;"), ["let a = m.fit(&c)?;"]);
+        assert_eq!(super::parts("a.fit(&c)?; 1"), ["a.fit(&c)?; 1"]);
+        assert_eq!(super::parts(":dep x\nlet a = m.fit(&c)?;\n1").len(), 1);
+    }
+
+    #[test]
+    fn variables_are_those_of_the_outer_lets() {
+        let code = "let (a, mut b) = f(); { let c = 1; } let d: u8 = 2; d";
+        assert_eq!(new_variables(code), ["a", "b", "d"]);
+        assert!(new_variables("let ").is_empty());
+    }
+}

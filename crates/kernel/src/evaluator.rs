@@ -1,0 +1,360 @@
+//! The thread that owns evcxr: it runs cells and answers requests for completions and help, one after the other.
+
+use std::collections::{HashSet, VecDeque};
+use std::env;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use evcxr::{CommandContext, Error, EvalCallbacks, EvalContext, EvalContextOutputs};
+use serde_json::{Value, json};
+
+use crate::control::Control;
+use crate::message::Message;
+use crate::names::Names;
+use crate::outputs::{Failed, Outputs};
+use crate::waiting::{Library, Progress};
+use crate::{cell, errors, help, paths, pipe};
+
+/// Starts the thread. `typed` are the lines that a person types when a cell asks for input.
+pub fn start(
+    outputs: Outputs,
+    inbox: Receiver<Message>,
+    typed: Receiver<String>,
+    control: Control,
+) {
+    thread::spawn(move || {
+        let mut evaluator = Evaluator {
+            outputs,
+            inbox,
+            waiting: VecDeque::new(),
+            typed,
+            control,
+            evcxr: Err("the kernel has not started".into()),
+            count: 0,
+            names: Names::default(),
+        };
+        evaluator.evcxr = evaluator.start();
+        evaluator.serve();
+    });
+}
+
+struct Evaluator {
+    outputs: Outputs,
+    inbox: Receiver<Message>,
+    /// Requests that have been received but not answered.
+    waiting: VecDeque<Message>,
+    typed: Receiver<String>,
+    control: Control,
+    /// Or why no cell can run.
+    evcxr: Result<CommandContext, String>,
+    /// The number of the last cell.
+    count: u64,
+    names: Names,
+}
+
+/// How a cell failed: the name of the error and the lines that describe it.
+struct Complaint {
+    name: &'static str,
+    lines: Vec<String>,
+}
+
+impl Evaluator {
+    /// Starts evcxr and gives it the library, for which it waits if the library is still being built.
+    fn start(&mut self) -> Result<CommandContext, String> {
+        let worker = env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(worker);
+        command.env(pipe::VARIABLE, self.outputs.descriptor().to_string());
+        let (evcxr, outputs) =
+            EvalContext::with_subprocess_command(command).map_err(|error| error.to_string())?;
+        drain(outputs);
+        let mut evcxr = CommandContext::with_eval_context(evcxr);
+        self.control.set_process(evcxr.process_handle());
+        self.wait_for_library()?;
+        match evcxr.execute(":load_config --quiet") {
+            Ok(_) => Ok(evcxr),
+            Err(Error::CompilationErrors(found)) => {
+                Err(errors::compilation(&found, "", &self.names).join("\n"))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn wait_for_library(&mut self) -> Result<(), String> {
+        let library = Library::of_this_kernel();
+        // A request to run a cell waits; from then on, the progress of the build is shown below that cell.
+        let mut progress: Option<Progress> = None;
+        while !library.is_ready() {
+            library.still_builds()?;
+            match self.inbox.recv_timeout(Duration::from_millis(100)) {
+                Ok(request) => {
+                    if progress.is_none() && request.kind() == "execute_request" {
+                        self.outputs.begin(&request, 1);
+                        progress = Some(Progress::begin(&self.outputs));
+                    }
+                    self.waiting.push_back(request);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err("the kernel is ending".into()),
+            }
+            if let Some(progress) = &mut progress {
+                progress.show(&self.outputs, &library);
+            }
+        }
+        if let Some(progress) = progress {
+            progress.end(&self.outputs);
+        }
+        Ok(())
+    }
+
+    fn serve(&mut self) {
+        while let Some(request) = self.next() {
+            let post = self.outputs.post.clone();
+            post.status(Some(&request), "busy");
+            match request.kind() {
+                "execute_request" => self.execute(&request),
+                "complete_request" => post.reply(&request, self.complete(&request)),
+                _ => post.reply(&request, self.inspect(&request)),
+            }
+            post.status(Some(&request), "idle");
+        }
+    }
+
+    fn next(&mut self) -> Option<Message> {
+        self.waiting.pop_front().or_else(|| self.inbox.recv().ok())
+    }
+
+    fn execute(&mut self, request: &Message) {
+        let post = self.outputs.post.clone();
+        let code = request.text("code");
+        if code.trim().is_empty() {
+            let content =
+                json!({"status": "ok", "execution_count": self.count, "user_expressions": {}});
+            return post.reply(request, content);
+        }
+        self.count += 1;
+        let count = self.count;
+        post.publish(
+            Some(request),
+            "execute_input",
+            json!({"execution_count": count, "code": code}),
+        );
+        self.outputs.begin(request, count);
+        self.control.cell_begins();
+        let before = self.variables();
+        let result = self.run(request, code);
+        let asked = self.control.cell_ends();
+        let run_time = self.outputs.end();
+        let complaint = self.complaint(result, run_time, asked, code);
+        let lost = {
+            let (new, after) = (cell::new_variables(code), self.variables());
+            self.names
+                .update(count, complaint.is_some(), &new, &before, &after)
+        };
+        let Some(Complaint { name, mut lines }) = complaint else {
+            let content = json!({"status": "ok", "execution_count": count, "user_expressions": {}, "payload": []});
+            return post.reply(request, content);
+        };
+        let compiled = name != "CompileError" && name != "Ended";
+        if name == "Stopped" && !lost.is_empty() {
+            lines = vec![format!(
+                "stopped before the cell had bound `{}`",
+                lost.join("`, `")
+            )];
+        } else if compiled && !lost.is_empty() {
+            let (names, are) = (
+                lost.join("`, `"),
+                if lost.len() == 1 { "is" } else { "are" },
+            );
+            lines.push(format!(
+                "`{names}` {are} lost: a cell keeps its new variables only if all of it succeeds. What takes long or may fail \
+                 is better in a cell of its own."
+            ));
+        }
+        let lines = errors::wrapped(lines);
+        let mut content = json!({
+            "ename": name,
+            "evalue": lines.first().cloned().unwrap_or_default(),
+            "traceback": lines,
+        });
+        post.publish(Some(request), "error", content.clone());
+        content["status"] = "error".into();
+        content["execution_count"] = count.into();
+        post.reply(request, content);
+        if request.content["stop_on_error"].as_bool().unwrap_or(true) {
+            self.abort();
+        }
+    }
+
+    /// Runs the parts of a cell until one fails.
+    fn run(&mut self, request: &Message, code: &str) -> Result<(), Error> {
+        let evcxr = self
+            .evcxr
+            .as_mut()
+            .map_err(|why| Error::Message(why.clone()))?;
+        let (outputs, typed, control) = (&self.outputs, &self.typed, &self.control);
+        let mut parts = cell::parts(code);
+        // An error of the compiler is found before the first part runs.
+        if parts.len() > 1 && !evcxr.check(code).is_ok_and(|found| found.is_empty()) {
+            parts = vec![code.to_owned()];
+        }
+        for part in parts {
+            let ask = |prompt: String, password: bool| {
+                if request.content["allow_stdin"].as_bool() != Some(true) {
+                    return String::new();
+                }
+                outputs
+                    .post
+                    .ask(request, json!({"prompt": prompt, "password": password}));
+                typed.recv().unwrap_or_default()
+            };
+            let mut callbacks = EvalCallbacks {
+                input_reader: &|input| ask(input.prompt, input.is_password),
+            };
+            evcxr.execute_with_callbacks(&part, &mut callbacks)?;
+            if outputs.failed().is_some() || control.is_asked() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn complaint(
+        &self,
+        result: Result<(), Error>,
+        run_time: Option<(Failed, String)>,
+        asked: bool,
+        code: &str,
+    ) -> Option<Complaint> {
+        let (name, lines) = match (result, run_time) {
+            (Err(Error::CompilationErrors(found)), _) => {
+                ("CompileError", errors::compilation(&found, code, &self.names))
+            }
+            (Err(Error::SubprocessTerminated(message)), _) => ("Ended", errors::ended(&message, asked)),
+            (Err(error), _) => ("CompileError", errors::of_evcxr(&error.to_string())),
+            (Ok(()), Some((Failed::Error, text))) => ("Error", errors::run_time(&text)),
+            (Ok(()), Some((Failed::Panic, text))) => ("Panic", errors::run_time(&text)),
+            (Ok(()), None) if asked => (
+                "Stopped",
+                vec!["stopped; the cell's variables are kept, and a fit holds what it has fitted so far".into()],
+            ),
+            (Ok(()), None) => return None,
+        };
+        Some(Complaint { name, lines })
+    }
+
+    /// Answers the requests to run further cells that were sent before the failed cell had ended.
+    fn abort(&mut self) {
+        self.waiting.extend(self.inbox.try_iter());
+        let post = &self.outputs.post;
+        self.waiting.retain(|request| {
+            let runs = request.kind() == "execute_request";
+            if runs {
+                post.status(Some(request), "busy");
+                post.reply(request, json!({"status": "aborted"}));
+                post.status(Some(request), "idle");
+            }
+            !runs
+        });
+    }
+
+    fn variables(&self) -> HashSet<String> {
+        self.evcxr
+            .iter()
+            .flat_map(CommandContext::variables_and_types)
+            .map(|(name, _)| name.to_owned())
+            .collect()
+    }
+
+    fn complete(&mut self, request: &Message) -> Value {
+        let code = request.text("code");
+        let cursor = request.content["cursor_pos"].as_u64().unwrap_or_default() as usize;
+        let position = byte_position(code, cursor);
+        if let Some((start, matches)) = paths::complete(&code[..position]) {
+            return completions(
+                code,
+                (start, position),
+                matches.into_iter().map(|path| (path.clone(), path, "path")),
+            );
+        }
+        match self
+            .evcxr
+            .as_mut()
+            .map(|evcxr| evcxr.completions(code, position))
+        {
+            Ok(Ok(found)) => {
+                let range = (found.start_offset, found.end_offset);
+                let own = |name: &str| name.starts_with("evcxr_") || name.starts_with("Evcxr");
+                let all = found
+                    .completions
+                    .into_iter()
+                    .filter(|completion| !own(&completion.code));
+                completions(
+                    code,
+                    range,
+                    all.map(|completion| (completion.code, completion.label, completion.kind)),
+                )
+            }
+            _ => completions(code, (position, position), std::iter::empty()),
+        }
+    }
+
+    fn inspect(&mut self, request: &Message) -> Value {
+        let code = request.text("code");
+        let cursor = request.content["cursor_pos"].as_u64().unwrap_or_default() as usize;
+        let found = match self
+            .evcxr
+            .as_mut()
+            .map(|evcxr| evcxr.hover_at(code, byte_position(code, cursor)))
+        {
+            Ok(Ok((plain, html))) if plain != "No documentation found" => {
+                json!({"text/plain": help::plain(&plain), "text/html": help::html(&html)})
+            }
+            _ => json!({}),
+        };
+        json!({"status": "ok", "found": found != json!({}), "data": found, "metadata": {}})
+    }
+}
+
+/// The reply to a request for completions: names, what a list shows for them, and their kinds.
+fn completions<'a>(
+    code: &str,
+    (start, end): (usize, usize),
+    all: impl Iterator<Item = (String, String, &'a str)>,
+) -> Value {
+    let characters = |position: usize| {
+        code.get(..position)
+            .map_or(0, |before| before.chars().count())
+    };
+    let (start, end) = (characters(start), characters(end));
+    let (matches, types): (Vec<_>, Vec<_>) = all
+        .map(|(name, label, kind)| {
+            (
+                name,
+                json!({"text": label, "type": kind, "start": start, "end": end}),
+            )
+        })
+        .unzip();
+    json!({
+        "status": "ok",
+        "matches": matches,
+        "cursor_start": start,
+        "cursor_end": end,
+        "metadata": {"_jupyter_types_experimental": types},
+    })
+}
+
+/// The position in bytes of a position in characters.
+fn byte_position(code: &str, characters: usize) -> usize {
+    code.char_indices()
+        .nth(characters)
+        .map_or(code.len(), |(position, _)| position)
+}
+
+/// Everything that cells print arrives by the pipe; what arrives here was printed before the pipe was ready.
+fn drain(outputs: EvalContextOutputs) {
+    for channel in [outputs.stdout, outputs.stderr] {
+        thread::spawn(move || channel.iter().for_each(|line| eprintln!("{line}")));
+    }
+}

@@ -1,0 +1,62 @@
+//! The notebook kernel: evcxr compiles and runs the cells, this program speaks Jupyter's protocol.
+//!
+//! evcxr's own front end, evcxr_jupyter, kills the process of the cells when a person presses the stop button, reports a
+//! failed `?` as a success, may print an error below the wrong cell, cannot update an output, and may never answer (see
+//! `sockets`). This program uses the same library, evcxr, and differs in these five points.
+//!
+//! Three threads and one more process:
+//!
+//! - `sockets`: one thread reads and writes all sockets of Jupyter;
+//! - `evaluator`: one thread owns evcxr and runs cells, completions and help, in the order of the requests;
+//! - `outputs`: one thread sends what the cells print, draw and report;
+//! - `worker`: the process in which the cells run. It passes everything that they print to `outputs`.
+
+mod cell;
+mod control;
+mod errors;
+mod evaluator;
+mod help;
+mod kernel_info;
+mod message;
+mod names;
+mod outputs;
+mod paths;
+mod pipe;
+mod say;
+mod sockets;
+mod waiting;
+mod worker;
+
+use std::env;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // evcxr starts this program again, with this variable, as the process that runs the cells.
+    if env::var_os("EVCXR_IS_RUNTIME").is_some() {
+        worker::run();
+    }
+    // Does not return where evcxr uses this program as a wrapper of rustc.
+    evcxr::runtime_hook();
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [connection_file] => sockets::serve(Path::new(connection_file), None),
+        ["--say", message, connection_file] => {
+            sockets::serve(Path::new(connection_file), Some(message.to_owned()))
+        }
+        _ => Err("usage: topicbook-evcxr [--say <message>] <connection file>".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("topicbook: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The error of everything that only a broken installation or machine can cause.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
