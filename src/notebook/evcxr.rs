@@ -17,10 +17,11 @@ pub(super) fn show(html: &str, text: &str) {
 
 /// Shows a card and a small chart below it. A chart that cannot be drawn is left out, so that the values are shown.
 pub(super) fn show_card(card: &Card, chart: Option<&Chart>) {
-    show(&html(card, chart), &card.text());
+    show(&card_html(card, chart), &card.text());
 }
 
-fn html(card: &Card, chart: Option<&Chart>) -> String {
+/// A card as HTML, with a small chart below it.
+pub(super) fn card_html(card: &Card, chart: Option<&Chart>) -> String {
     let mut html = card.html();
     if let Some(chart) = chart
         && let Ok(png) = chart.to_png()
@@ -80,7 +81,7 @@ mod tests {
     #[test]
     fn a_card_shows_its_values_if_its_chart_cannot_be_drawn() {
         let card = Card::new("Empty").row("documents", "0");
-        let html = html(&card, Some(&Chart::histogram(&[], "words", "documents")));
+        let html = card_html(&card, Some(&Chart::histogram(&[], "words", "documents")));
         assert!(html.contains("documents"));
         assert!(!html.contains("<img"));
     }

@@ -1,12 +1,11 @@
-//! Notebook display of fits, their epochs, running fits, plans and checkpoints.
+//! Notebook display of fits, their epochs, plans and checkpoints.
 
 use crate::config::Device;
 use crate::data::Epoch;
-use crate::fit::{Fit, loss_chart};
+use crate::fit::Fit;
 use crate::model::Checkpoint;
 use crate::plan::Plan;
 use crate::text::{Card, bytes, count, seconds};
-use crate::training::Training;
 
 use super::evcxr::show_card;
 use super::settings::settings_card;
@@ -45,16 +44,6 @@ impl Checkpoint {
             card = card.note(note);
         }
         show_card(&card, None);
-    }
-}
-
-impl Training {
-    /// Shows below a cell how far the fit is, with its loss curve.
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let history = self.status().history;
-        let chart = (history.len() >= 2).then(|| loss_chart(&history));
-        show_card(&self.card(), chart.as_ref());
     }
 }
 

@@ -5,6 +5,7 @@ mod evcxr;
 mod fits;
 mod memory_scope;
 mod settings;
+mod training;
 mod values;
 
 pub use memory_scope::{MemoryScope, memory_scope};

@@ -91,7 +91,12 @@ impl Error {
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let text = self.to_string();
-        show(&format!("<pre>{}</pre>", escape(&text)), &text);
+        // Long lines are broken between words.
+        let style = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere";
+        show(
+            &format!("<pre style=\"{style}\">{}</pre>", escape(&text)),
+            &text,
+        );
     }
 }
 

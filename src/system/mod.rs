@@ -3,6 +3,7 @@
 mod atomic_file;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda_driver;
+mod live_output;
 mod mapped_table;
 pub(crate) mod memory;
 #[cfg(feature = "cuda")]
@@ -12,15 +13,18 @@ mod random;
 pub(crate) mod serde_f64;
 mod simd;
 mod simd_math;
+mod stop_button;
 mod torch_random;
 
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
+pub(crate) use live_output::LiveOutput;
 pub(crate) use mapped_table::{Values, lazy_zeroed, mapped_zeros};
 #[cfg(feature = "cuda")]
 pub(crate) use nvml::gpu_memory;
 pub use progress_lines::show_progress;
-pub(crate) use progress_lines::{FIRST_LINE_SECONDS, Lines, Progress, Throughput, print_lines};
+pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines};
 pub(crate) use random::{Purpose, stream};
 pub(crate) use simd::simd_dispatch;
 pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax};
+pub(crate) use stop_button::StopButton;
 pub(crate) use torch_random::{EpochOrders, TorchRandom};

@@ -1,6 +1,7 @@
 //! Progress lines on standard output, in one format for fitting, generating, writing and resampling.
 //!
-//! A notebook cell cannot overwrite a line, so work of any length prints at most about 20 whole lines.
+//! Work of any length prints at most about 20 whole lines, and between them, if it is slow, one every 30 seconds. In
+//! topicbook's own kernel the lines are one output that is updated, with the state of each moment as its last line.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,14 +10,21 @@ use std::time::Instant;
 
 use crate::text::{bytes, count, pad_left, seconds};
 
+use super::live_output::LiveOutput;
 use super::memory::process_memory;
 
-/// Number of lines between the first and the last.
+/// Number of lines of work with more units than [`ALL`].
 const LINES: usize = 16;
-/// Least seconds between two lines, except before the last one.
-const GAP: f64 = 0.25;
+/// Up to this many units, the end of each gets a line.
+const ALL: f64 = 20.0;
+/// Most seconds between two lines.
+const SILENCE: f64 = 30.0;
 /// Seconds before the first line: work that ends sooner prints nothing.
-pub(crate) const FIRST_LINE_SECONDS: f64 = 2.0;
+const FIRST_LINE_SECONDS: f64 = 2.0;
+/// Seconds between two updates of the state of the moment.
+const UPDATE_SECONDS: f64 = 0.5;
+/// Widths of the columns: the work done, throughput, memory and time.
+const WIDTHS: [usize; 4] = [8, 9, 9, 9];
 
 /// Whether progress lines are printed. The cells of a notebook link to one shared library, so this holds for all of them.
 /// evcxr sets the variable for the process that runs the cells: elsewhere standard output belongs to the program.
@@ -38,6 +46,49 @@ static SHOWN: LazyLock<AtomicBool> =
 /// ```
 pub fn show_progress(show: bool) {
     SHOWN.store(show, Ordering::Relaxed);
+}
+
+/// Where the lines of one task are shown: one output that is updated, or lines on standard output.
+pub(crate) struct Board {
+    output: Option<LiveOutput>,
+    lines: String,
+    shown: Option<Instant>,
+}
+
+impl Board {
+    pub(crate) fn new() -> Self {
+        Self {
+            output: LiveOutput::new().filter(|_| SHOWN.load(Ordering::Relaxed)),
+            lines: String::new(),
+            shown: None,
+        }
+    }
+
+    /// Adds whole lines.
+    pub(crate) fn print(&mut self, lines: &str) {
+        match &self.output {
+            Some(output) => {
+                if !self.lines.is_empty() {
+                    self.lines.push('\n');
+                }
+                self.lines.push_str(lines);
+                output.show(&[("text/plain", &self.lines)]);
+                self.shown = Some(Instant::now());
+            }
+            None => print_lines(lines),
+        }
+    }
+
+    /// Shows the state of the moment below the lines, in the place of the last such state. Does nothing where outputs
+    /// cannot be updated, before the first line, and within half a second of the last change.
+    pub(crate) fn state(&mut self, line: impl FnOnce() -> String) {
+        if let (Some(output), Some(shown)) = (&self.output, self.shown)
+            && shown.elapsed().as_secs_f64() >= UPDATE_SECONDS
+        {
+            output.show(&[("text/plain", &format!("{}\n{}", self.lines, line()))]);
+            self.shown = Some(Instant::now());
+        }
+    }
 }
 
 /// Prints whole lines in one write, so that no other thread's output falls between them.
@@ -109,7 +160,7 @@ impl Lines {
             return None;
         }
         let throughput = match self.throughput {
-            Throughput::Documents(_) => "documents/s",
+            Throughput::Documents(_) => "docs/s",
             Throughput::Bytes(_) => "bytes/s",
         };
         let names: Vec<&str> = self.columns.iter().map(|column| column.0).collect();
@@ -119,68 +170,92 @@ impl Lines {
 
     /// The line after `done` units and `elapsed` seconds, if one is due, with the head before the first one.
     ///
-    /// The first line is due after `first_line_seconds`, then one for each part of the work, and one at the end.
-    /// `cells` are the values of the caller's columns.
-    pub(crate) fn line(
-        &mut self,
-        done: f64,
-        cells: &[&str],
-        elapsed: f64,
-        first_line_seconds: f64,
-    ) -> Option<String> {
-        // With few units, a whole number of parts per unit: then the end of every unit (an epoch) gets a line.
-        let parts = self.total * (LINES as f64 / self.total).floor().max(1.0);
-        let parts = parts.min(LINES as f64);
+    /// Lines are due at the end of units: of each of up to 20 units, or after each sixteenth of more; between them after
+    /// 30 seconds of silence. `cells` are the values of the caller's columns, for a line at the end of a unit.
+    pub(crate) fn line(&mut self, done: f64, cells: &[&str], elapsed: f64) -> Option<String> {
+        let parts = if self.total <= ALL {
+            self.total
+        } else {
+            LINES as f64
+        };
         let part = |done: f64| (done * parts / self.total).floor();
         let (last, ended) = (self.last, done >= self.total);
-        let due = match self.line_given {
-            false => elapsed >= first_line_seconds,
-            true => ended || (part(done) > part(last.0) && elapsed >= last.1 + GAP),
+        let due = match done.fract() == 0.0 {
+            true => {
+                ended
+                    || !self.line_given
+                    || part(done) > part(last.0)
+                    || elapsed >= last.1 + SILENCE
+            }
+            false => elapsed >= last.1 + SILENCE,
         };
         if !due || done <= last.0 {
             return None;
         }
+        let line = self.state(done, cells, elapsed);
         self.line_given = true;
         self.last = (done, elapsed);
-        let speed = (done - last.0) / (elapsed - last.1).max(1e-9);
-        let throughput = match self.throughput {
-            Throughput::Documents(per_unit) => count((speed * per_unit) as u64),
-            Throughput::Bytes(per_unit) => bytes((speed * per_unit) as u64),
-        };
-        let left = match ended {
-            true => format!("in {}", seconds(elapsed)),
-            false => seconds(elapsed / (done - self.start) * (self.total - done)),
-        };
-        let line = self.row(
-            &label(done, self.total),
-            cells,
-            [&throughput, &bytes(process_memory().anonymous), &left],
-        );
         Some(match self.head() {
             Some(head) => format!("{head}\n{line}"),
             None => line,
         })
     }
 
-    fn row(&self, done: &str, cells: &[&str], [throughput, memory, left]: [&str; 3]) -> String {
-        let width = (label(self.total, self.total).len() + 2).max(11);
-        let mut row = pad_left(done, width);
+    /// The line after `done` units and `elapsed` seconds, whether it is due or not.
+    pub(crate) fn state(&self, done: f64, cells: &[&str], elapsed: f64) -> String {
+        let speed = (done - self.last.0) / (elapsed - self.last.1).max(1e-9);
+        let throughput = match self.throughput {
+            Throughput::Documents(per_unit) => count((speed * per_unit) as u64),
+            Throughput::Bytes(per_unit) => bytes((speed * per_unit) as u64),
+        };
+        let left = match done >= self.total {
+            true => format!("in {}", clock(elapsed)),
+            false => clock(elapsed / (done - self.start) * (self.total - done)),
+        };
+        let memory = bytes(process_memory().anonymous);
+        self.row(
+            &label(done, self.total),
+            cells,
+            [&throughput, &memory, &left],
+        )
+    }
+
+    fn row(&self, done: &str, cells: &[&str], ends: [&str; 3]) -> String {
+        let [first, rest @ ..] = WIDTHS;
+        let mut row = pad_left(done, label(self.total, self.total).len().max(first));
         for (cell, &(_, width)) in cells.iter().zip(&self.columns) {
             row += &pad_left(cell, width + 1);
         }
-        for (cell, width) in [(throughput, 12), (memory, 10), (left, 14)] {
+        for (cell, width) in ends.iter().zip(rest) {
             row += &pad_left(cell, width + 1);
         }
         row
     }
 }
 
-/// `57/200`, `0.3/5` or `40,000/500,000`.
+/// `57/200`, `3: 45%` within the third unit, or `400,000` where the total would make it too long.
 fn label(done: f64, total: f64) -> String {
-    let total = count(total as u64);
-    match done.fract() {
-        0.0 => format!("{}/{total}", count(done as u64)),
-        _ => format!("{done:.1}/{total}"),
+    if done.fract() > 0.0 {
+        return format!(
+            "{}: {:.0}%",
+            count(done.ceil() as u64),
+            100.0 * done.fract()
+        );
+    }
+    let (done, all) = (count(done as u64), count(total as u64));
+    match all.len() {
+        ..4 => format!("{done}/{all}"),
+        _ => done,
+    }
+}
+
+/// A time as `2.5 s`, `3:20` (minutes and seconds) or `1:03:20` (with hours).
+fn clock(time: f64) -> String {
+    let whole = time.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, _) => seconds(time),
+        (0, minutes, seconds) => format!("{minutes}:{seconds:02}"),
+        (hours, minutes, seconds) => format!("{hours}:{minutes:02}:{seconds:02}"),
     }
 }
 
@@ -192,7 +267,7 @@ pub(crate) struct Progress {
     /// Passes over all documents.
     passes: u64,
     done: AtomicU64,
-    lines: Mutex<Lines>,
+    lines: Mutex<(Lines, Board)>,
 }
 
 impl Progress {
@@ -209,7 +284,7 @@ impl Progress {
             total: (documents * passes) as u64,
             passes: passes as u64,
             done: AtomicU64::new(0),
-            lines: Mutex::new(lines),
+            lines: Mutex::new((lines, Board::new())),
         }
     }
 
@@ -222,10 +297,15 @@ impl Progress {
             false => self.lines.try_lock().ok(),
         };
         if let Some(mut lines) = lines {
+            let (lines, board) = &mut *lines;
             let done = (self.done.load(Ordering::Relaxed) / self.passes) as f64;
             let elapsed = self.began.elapsed().as_secs_f64();
-            if let Some(line) = lines.line(done, &[], elapsed, FIRST_LINE_SECONDS) {
-                print_lines(&line);
+            if !lines.line_given && elapsed < FIRST_LINE_SECONDS {
+                return;
+            }
+            match lines.line(done, &[], elapsed) {
+                Some(line) => board.print(&line),
+                None => board.state(|| lines.state(done, &[], elapsed)),
             }
         }
     }
@@ -239,55 +319,63 @@ mod tests {
     fn lines_of(total: usize, steps: usize, seconds: f64) -> Vec<String> {
         let mut lines = Lines::new(
             "work".into(),
-            ("documents", total as f64),
+            ("epoch", total as f64),
             Throughput::Documents(1.0),
-        );
+        )
+        .columns(&[("loss", 10), ("per token", 9)]);
         (1..=total * steps)
             .filter_map(|step| {
                 let done = step as f64 / steps as f64;
-                lines.line(done, &[], done * seconds, FIRST_LINE_SECONDS)
+                lines.line(done, &["7,146,537", "-9.17326"], done * seconds)
             })
             .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
             .collect()
     }
 
     #[test]
-    fn lines_are_few_and_aligned_and_the_last_one_is_at_the_end() {
+    fn lines_are_few_and_short_and_aligned_and_the_last_one_is_at_the_end() {
         for (total, steps, seconds) in [
             (1, 40, 30.0),
             (3, 7, 4.0),
-            (5, 100, 300.0),
+            (5, 100, 60.0),
             (17, 1, 3.0),
             (200, 1, 0.04),
-            (500_000, 1, 0.001),
-            (1_000_000, 1, 0.3),
+            (20_000, 3, 0.01),
+            (500_000, 1, 0.0001),
         ] {
             let lines = lines_of(total, steps, seconds);
-            assert!((3..=20).contains(&lines.len()), "{total}: {lines:#?}");
+            assert!((3..=22).contains(&lines.len()), "{total}: {lines:#?}");
             let width = lines[1].len();
-            assert!(lines[1..].iter().all(|line| line.len() == width));
-            let last = lines[lines.len() - 1].trim_start();
-            let whole = count(total as u64);
-            assert!(last.starts_with(&format!("{whole}/{whole} ")), "{last}");
-        }
-    }
-
-    #[test]
-    fn a_short_task_prints_nothing() {
-        assert!(lines_of(500, 1, 0.003).is_empty());
-    }
-
-    #[test]
-    fn the_end_of_every_long_unit_gets_a_line() {
-        let lines = lines_of(5, 100, 60.0);
-        for epoch in 1..=5 {
-            let done = format!("{epoch}/5 ");
+            assert!(width < 60, "{lines:#?}");
             assert!(
-                lines
-                    .iter()
-                    .any(|line| line.trim_start().starts_with(&done))
+                lines[1..].iter().all(|line| line.len() == width),
+                "{lines:#?}"
             );
+            let last = lines[lines.len() - 1].trim_start();
+            assert!(last.starts_with(&count(total as u64)), "{last}");
         }
+    }
+
+    #[test]
+    fn the_end_of_every_unit_of_few_gets_a_line() {
+        for seconds in [0.001, 60.0] {
+            let lines = lines_of(20, 100, seconds);
+            for epoch in 1..=20 {
+                let done = format!("{epoch}/20 ");
+                let found = lines
+                    .iter()
+                    .any(|line| line.trim_start().starts_with(&done));
+                assert!(found, "{epoch}: {lines:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_silence_is_longer_than_half_a_minute() {
+        // Two epochs of ten minutes, reported every second.
+        let lines = lines_of(2, 600, 600.0);
+        assert!((40..=44).contains(&lines.len()), "{lines:#?}");
+        assert!(lines[2].trim_start().starts_with("1: 5%"), "{lines:#?}");
     }
 
     #[test]
@@ -298,10 +386,20 @@ mod tests {
             Throughput::Documents(50.0),
         )
         .starting_at(100.0);
-        let line = lines.line(110.0, &[], 20.0, 0.0).unwrap();
+        let line = lines.line(110.0, &[], 20.0).unwrap();
         let cells: Vec<&str> = line.lines().nth(2).unwrap().split_whitespace().collect();
         // 10 epochs took 20 s and 90 are left: 180 s. 500 documents in 20 s: 25 a second.
         assert_eq!((cells[0], cells[1]), ("110/200", "25"));
-        assert!(line.ends_with("3 min 00 s"), "{line}");
+        assert!(line.ends_with("3:00"), "{line}");
+    }
+
+    #[test]
+    fn times_are_short() {
+        let shown: Vec<String> = [2.52, 59.9, 200.0, 3800.0].map(clock).into();
+        assert!(
+            shown[0].ends_with(" s") && shown[1].ends_with(" s"),
+            "{shown:?}"
+        );
+        assert_eq!(shown[2..], ["3:20", "1:03:20"]);
     }
 }

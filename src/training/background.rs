@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 #[cfg(feature = "charts")]
 use crate::charts::Chart;
@@ -16,10 +16,11 @@ use crate::error::{Error, ErrorKind, Result, panic_text};
 use crate::fit::Fit;
 #[cfg(feature = "charts")]
 use crate::fit::loss_chart;
+use crate::system::{StopButton, softmax};
 use crate::text::{Card, count, seconds};
 
 use super::observer::{FitStart, Observer, StepContext};
-use super::progress::epochs_done;
+use super::progress::{epochs_done, loss};
 
 /// Handle to a fit that runs on a background thread: shows its progress, stops it early, and returns its result. Made
 /// by [`TopicModel::spawn`](crate::TopicModel::spawn).
@@ -46,6 +47,8 @@ pub struct Training {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
+    /// Whether someone watches the fit and waits for new shares of the topics.
+    shares_wanted: AtomicBool,
     status: Mutex<Status>,
 }
 
@@ -63,34 +66,71 @@ pub(crate) struct Status {
     pub(crate) done: f64,
     pub(crate) history: Vec<Epoch>,
     pub(crate) notes: Vec<String>,
+    /// The mean of each column of L when it was last asked for.
+    pub(crate) shares: Vec<f64>,
     /// How the fit ended: "finished", "stopped" or "failed" with the error; `None` while it runs.
     pub(crate) outcome: Option<String>,
 }
 
 /// An observer that updates the status and requests the stop.
-pub(crate) struct StatusObserver(Arc<Shared>);
+pub(crate) struct StatusObserver {
+    shared: Arc<Shared>,
+}
+
+/// Largest L of which the shares are computed while the fit runs: a copy of the tables is made for it.
+const WATCHED_VALUES: usize = 4 << 20;
+
+impl StatusObserver {
+    fn shares(&self, context: &mut StepContext) -> Option<Vec<f64>> {
+        let values = self
+            .shared
+            .status()
+            .start
+            .as_ref()
+            .map(|(start, _)| start.l_values);
+        if values? > WATCHED_VALUES {
+            return None;
+        }
+        let logits = context.step.state().ok()?.l;
+        let mut sums = vec![0.0; logits.columns()];
+        for row in 0..logits.rows() {
+            let mut proportions = logits.row(row).to_vec();
+            softmax(&mut proportions);
+            for (sum, proportion) in sums.iter_mut().zip(proportions) {
+                *sum += f64::from(proportion);
+            }
+        }
+        let documents = logits.rows() as f64;
+        Some(sums.into_iter().map(|sum| sum / documents).collect())
+    }
+}
 
 impl Observer for StatusObserver {
     fn started(&mut self, start: &FitStart) {
-        let mut status = self.0.status();
+        let mut status = self.shared.status();
         status.done = start.done;
         status.start = Some((start.clone(), Instant::now()));
     }
 
     fn epoch_finished(&mut self, epoch: &Epoch) {
-        self.0.status().history.push(*epoch);
+        self.shared.status().history.push(*epoch);
     }
 
     fn batch_finished(&mut self, context: &mut StepContext) -> ControlFlow<()> {
-        self.0.status().done = context.done;
-        match self.0.stop.load(Ordering::Relaxed) {
+        self.shared.status().done = context.done;
+        if self.shared.shares_wanted.swap(false, Ordering::Relaxed)
+            && let Some(shares) = self.shares(context)
+        {
+            self.shared.status().shares = shares;
+        }
+        match self.shared.stop.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
     }
 
     fn noted(&mut self, line: &str) {
-        self.0.status().notes.push(line.into());
+        self.shared.status().notes.push(line.into());
     }
 }
 
@@ -102,12 +142,14 @@ impl Training {
     ) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         shared.status().history = history;
-        let mut observer = StatusObserver(shared.clone());
+        let mut observer = StatusObserver {
+            shared: shared.clone(),
+        };
         let work = move || {
             let result = catch_unwind(AssertUnwindSafe(|| fit(&mut observer)))
                 .unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-            observer.0.status().outcome = Some(match &result {
-                Ok(_) if observer.0.stop.load(Ordering::Relaxed) => "stopped".into(),
+            observer.shared.status().outcome = Some(match &result {
+                Ok(_) if observer.shared.stop.load(Ordering::Relaxed) => "stopped".into(),
                 Ok(_) => "finished".into(),
                 Err(error) => format!("failed: {}", error.headline()),
             });
@@ -127,50 +169,9 @@ impl Training {
         })
     }
 
-    /// A copy of the current status.
-    pub(crate) fn status(&self) -> Status {
-        self.shared.status().clone()
-    }
-
-    /// Whether the fit has been asked to stop.
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.shared.stop.load(Ordering::Relaxed)
-    }
-
-    /// State and progress as a notebook card.
-    pub(crate) fn card(&self) -> Card {
-        let status = self.status();
-        let ended = status.outcome.is_some();
-        let state = match &status.outcome {
-            Some(outcome) => outcome.clone(),
-            None if self.is_stopping() => "stopping".into(),
-            None => "running".into(),
-        };
-        let mut card = Card::new("Fit in the background").row("state", state);
-        if let Some((start, began)) = &status.start {
-            card = card
-                .row("documents", count(start.documents as u64))
-                .row("device", start.device.clone())
-                .row(
-                    "epochs",
-                    format!("{} of {}", epochs_done(status.done), start.epochs),
-                );
-            let (done, left) = (status.done - start.done, start.epochs as f64 - status.done);
-            if !ended && done > 0.0 {
-                let elapsed = began.elapsed().as_secs_f64();
-                card = card.row("time left", seconds(elapsed / done * left));
-            }
-        }
-        if let Some(last) = status.history.last() {
-            card = card.row("loss", format!("{:.2} a batch", last.loss)).row(
-                "log-likelihood",
-                format!("{:.5} nats a token", last.log_likelihood_per_token),
-            );
-        }
-        for note in &status.notes {
-            card = card.note(note);
-        }
-        card
+    /// What a view of the fit needs, also after this handle was used up by [`join`](Self::join).
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
     }
 
     /// Asks the fit to stop and returns at once. The fit ends at the end of the epoch, after 64 batches, or after an
@@ -223,7 +224,7 @@ impl Training {
         self.shared.status().history.len()
     }
 
-    /// Waits until the fit ends and returns its result.
+    /// Waits until the fit ends and returns its result. The notebook's stop button ends the fit early meanwhile.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -237,6 +238,14 @@ impl Training {
     /// The error that ended the fit, as [`TopicModel::fit`](crate::TopicModel::fit) reports it. A panic is an error of
     /// kind [`ErrorKind::Panic`].
     pub fn join(mut self) -> Result<Fit> {
+        if let Some(button) = StopButton::listen() {
+            while !self.is_finished() {
+                if button.is_pressed() {
+                    self.stop();
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => Err(panicked(panic.as_ref())),
@@ -265,6 +274,65 @@ impl Training {
     }
 }
 
+/// A view of a fit in the background.
+#[derive(Clone)]
+pub(crate) struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// A copy of the current status.
+    pub(crate) fn status(&self) -> Status {
+        self.0.status().clone()
+    }
+
+    /// Whether the fit has ended.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.0.status().outcome.is_some()
+    }
+
+    /// Asks the fit for new shares of the topics, which the status holds some time later.
+    pub(crate) fn want_shares(&self) {
+        self.0.shares_wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// State and progress as a notebook card.
+    pub(crate) fn card(&self) -> Card {
+        let status = self.status();
+        let ended = status.outcome.is_some();
+        let state = match &status.outcome {
+            Some(outcome) => outcome.clone(),
+            None if self.0.stop.load(Ordering::Relaxed) => "stopping".into(),
+            None => "running".into(),
+        };
+        let mut card = Card::new("Fit in the background").row("state", state);
+        if let Some((start, began)) = &status.start {
+            card = card
+                .row("documents", count(start.documents as u64))
+                .row("device", start.device.clone())
+                .row(
+                    "epochs",
+                    format!("{} of {}", epochs_done(status.done), start.epochs),
+                );
+            let (done, left) = (status.done - start.done, start.epochs as f64 - status.done);
+            if !ended && done > 0.0 {
+                let elapsed = began.elapsed().as_secs_f64();
+                card = card.row("time left", seconds(elapsed / done * left));
+            }
+        }
+        if let Some(last) = status.history.last() {
+            card = card
+                .row("loss", format!("{} a batch", loss(last.loss)))
+                .row(
+                    "log-likelihood",
+                    format!("{:.5} nats a token", last.log_likelihood_per_token),
+                );
+        }
+        for note in &status.notes {
+            card = card.note(note);
+        }
+        card
+    }
+}
+
 impl Drop for Training {
     fn drop(&mut self) {
         self.stop();
@@ -274,13 +342,13 @@ impl Drop for Training {
 /// Writes the state, epochs, time left and loss.
 impl fmt::Display for Training {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.card().text().trim_end())
+        f.write_str(self.watch().card().text().trim_end())
     }
 }
 
 impl fmt::Debug for Training {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let status = self.status();
+        let status = self.shared.status();
         f.debug_struct("Training")
             .field("epochs_done", &status.done)
             .field("outcome", &status.outcome)
@@ -306,7 +374,7 @@ mod tests {
         while !training.is_finished() {
             thread::yield_now();
         }
-        let outcome = training.status().outcome;
+        let outcome = training.shared.status().outcome.clone();
         assert!(outcome.is_some_and(|outcome| outcome.contains("failed: ")));
         let error = training.join().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Panic);

@@ -58,6 +58,7 @@ pub(crate) fn iterate(
     let start = FitStart {
         epochs: settings.epochs,
         documents,
+        l_values: documents * settings.topics,
         device: device.to_string(),
         done: position.done(1),
     };

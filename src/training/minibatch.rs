@@ -41,6 +41,7 @@ pub(crate) fn train(
     let start = FitStart {
         epochs: settings.epochs,
         documents,
+        l_values: documents * settings.topics,
         device,
         done: position.done(batches),
     };

@@ -14,10 +14,13 @@ mod recorder;
 mod run;
 mod schedule;
 mod source;
+mod stop;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
 
 pub use background::Training;
+#[cfg(feature = "notebook")]
+pub(crate) use background::Watch;
 pub(crate) use checkpoint::{ExistingFile, Fingerprint, check_checkpoint_path, previous};
 pub(crate) use init::ResumeState;
 pub(crate) use memory_watch::FitMonitor;

@@ -14,6 +14,8 @@ use super::position::Position;
 pub(crate) struct FitStart {
     pub(crate) epochs: usize,
     pub(crate) documents: usize,
+    /// Documents times topics.
+    pub(crate) l_values: usize,
     pub(crate) device: String,
     /// Epochs done before this run, including the finished part of the current one; more than 0 for a resumed fit.
     pub(crate) done: f64,

@@ -4,24 +4,32 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use crate::data::Epoch;
-use crate::system::{FIRST_LINE_SECONDS, Lines, Throughput, print_lines};
-use crate::text::count;
+use crate::system::{Board, Lines, Throughput, print_lines};
+use crate::text::{count, fixed};
 
 use super::observer::{FitStart, Observer, StepContext};
 
 /// An observer that prints aligned lines to stdout: one for each epoch or group of epochs, and within long epochs.
 #[derive(Default)]
 pub(crate) struct Progress {
-    lines: Option<(Lines, Instant)>,
+    task: Option<Task>,
 }
 
-impl Progress {
-    fn report(&mut self, done: f64, cells: &[&str], first_line_seconds: f64) {
-        if let Some((lines, began)) = &mut self.lines {
-            let elapsed = began.elapsed().as_secs_f64();
-            if let Some(line) = lines.line(done, cells, elapsed, first_line_seconds) {
-                print_lines(&line);
-            }
+struct Task {
+    lines: Lines,
+    board: Board,
+    began: Instant,
+    /// Loss and log-likelihood per token of the last epoch.
+    last: [String; 2],
+}
+
+impl Task {
+    fn report(&mut self, done: f64) {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let cells = self.last.each_ref().map(String::as_str);
+        match self.lines.line(done, &cells, elapsed) {
+            Some(line) => self.board.print(&line),
+            None => self.board.state(|| self.lines.state(done, &cells, elapsed)),
         }
     }
 }
@@ -42,31 +50,51 @@ impl Observer for Progress {
             ("epoch", start.epochs as f64),
             Throughput::Documents(start.documents as f64),
         )
-        .columns(&[("loss", 16), ("per token", 10)])
+        .columns(&[("loss", 10), ("per token", 9)])
         .starting_at(start.done);
+        let mut board = Board::new();
         if let Some(head) = lines.head() {
-            print_lines(&head);
+            board.print(&head);
         }
-        self.lines = Some((lines, Instant::now()));
+        self.task = Some(Task {
+            lines,
+            board,
+            began: Instant::now(),
+            last: Default::default(),
+        });
     }
 
     fn epoch_finished(&mut self, report: &Epoch) {
-        let loss = format!("{:.2}", report.loss);
-        let per_token = format!("{:.5}", report.log_likelihood_per_token);
-        self.report(report.epoch as f64, &[&loss, &per_token], 0.0);
+        if let Some(task) = &mut self.task {
+            task.last = [
+                loss(report.loss),
+                format!("{:.5}", report.log_likelihood_per_token),
+            ];
+            task.report(report.epoch as f64);
+        }
     }
 
     fn batch_finished(&mut self, context: &mut StepContext) -> ControlFlow<()> {
         // `epoch_finished` has reported the end of the epoch.
-        if context.done.fract() > 0.0 {
-            self.report(context.done, &["", ""], FIRST_LINE_SECONDS);
+        if let Some(task) = &mut self.task
+            && context.done.fract() > 0.0
+        {
+            task.report(context.done);
         }
         ControlFlow::Continue(())
     }
 
     fn noted(&mut self, line: &str) {
-        print_lines(line);
+        match &mut self.task {
+            Some(task) => task.board.print(line),
+            None => print_lines(line),
+        }
     }
+}
+
+/// A loss with separators, and with decimal places where it is small.
+pub(crate) fn loss(value: f64) -> String {
+    fixed(value, if value.abs() < 10_000.0 { 2 } else { 0 })
 }
 
 /// Formats a number of epochs as `57` or `57.3`.

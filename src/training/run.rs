@@ -18,10 +18,11 @@ use super::position::Position;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::source::source;
+use super::stop::StopObserver;
 use super::{full_pass, minibatch};
 
 /// Trains from `start` to the end of the fit, or until an observer stops it. `observer` is registered after the
-/// built-in ones.
+/// built-in ones; a fit without one runs while the cell waits, and listens to the notebook's stop button.
 pub(crate) fn train(
     recipe: &Recipe,
     counts: &Counts,
@@ -60,8 +61,13 @@ pub(crate) fn train(
     if let Some(callback) = &mut callback {
         observers.push(callback);
     }
-    if let Some(observer) = observer {
-        observers.push(observer);
+    let mut stop = None;
+    match observer {
+        Some(observer) => observers.push(observer),
+        None => stop = StopObserver::listen(),
+    }
+    if let Some(stop) = &mut stop {
+        observers.push(stop);
     }
     if let Some(note) = &start.note {
         for observer in &mut observers {
