@@ -1,4 +1,5 @@
-"""Tests notebook 01 in JupyterLab in a real browser, from a click on "Run All". Reports like Rust's test harness.
+"""Tests JupyterLab in a real browser: notebook 01 from a click on "Run All", and a notebook in which things go wrong, are
+stopped and are watched. Reports like Rust's test harness.
 
 usage: browser_tests.py NOTEBOOK OUTPUT_FOLDER
 
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import nbformat
 import requests
 from harness import run_tests
 
@@ -83,8 +85,8 @@ class Browser:
     def save_picture(self, path):
         path.write_bytes(base64.b64decode(self.send("GET", "/screenshot")))
 
-    def resize(self, height):
-        metrics = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    def resize(self, height, width=WIDTH):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
         self.send("POST", "/goog/cdp/execute", command)
 
@@ -97,13 +99,24 @@ class Page:
     def __init__(self, browser, address, notebook):
         self.browser = browser
         self.lab = f"{address}/lab"
-        self.address = f"{self.lab}/tree/{notebook.name}"
         self.notebook = notebook
 
     def open(self):
-        self.browser.open(self.address)
+        self.browser.open(f"{self.lab}/tree/{self.notebook.name}?reset")
         self.browser.wait("window.jupyterapp?.shell?.currentWidget?.context?.isReady")
         self.browser.wait(f"{self.NOTEBOOK}.sessionContext.session?.kernel?.status === 'idle'")
+
+    def other(self, name, cells):
+        """Writes a notebook with these cells beside the first one, and opens it."""
+        notebook = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
+            metadata={"kernelspec": {"name": "topicbook", "display_name": "Rust (topicbook)", "language": "rust"}},
+        )
+        path = self.notebook.with_name(name)
+        nbformat.write(notebook, path)
+        page = Page(self.browser, self.lab.removesuffix("/lab"), path)
+        page.open()
+        return page
 
     def theme(self, name):
         """Selects a theme and waits until the page uses it."""
@@ -112,16 +125,39 @@ class Page:
         self.browser.wait(f"document.body.dataset.jpThemeLight === {light}")
         time.sleep(1)
 
+    def run_all(self):
+        self.browser.click(".lm-MenuBar-item:nth-child(4)")
+        self.browser.click("[data-command='runmenu:run-all']")
+
+    def begin(self, number):
+        """Starts a cell."""
+        self.browser.ask(
+            f"({self.NOTEBOOK}.content.activeCellIndex = {number}, jupyterapp.commands.execute('notebook:run-cell'), 0)"
+        )
+        self.browser.wait(f"{self.cell(number)}.executionState === 'running'")
+
+    def wait(self, number):
+        """Waits until a cell has run."""
+        self.browser.wait(f"{self.cell(number)}.executionCount > 0 && {self.cell(number)}.executionState === 'idle'")
+
+    def run(self, number):
+        self.begin(number)
+        self.wait(number)
+        return self.outputs(number)
+
+    def cell(self, number):
+        return f"{self.NOTEBOOK}.content.widgets[{number}].model"
+
+    def outputs(self, number):
+        return self.browser.ask(f"{self.cell(number)}.outputs.toJSON()")
+
 
 def run_all_runs_every_cell(page):
     page.open()
-    page.browser.click(".lm-MenuBar-item:nth-child(4)")
-    page.browser.click("[data-command='runmenu:run-all']")
+    page.run_all()
     last = f"{page.NOTEBOOK}.content.widgets.filter(cell => cell.model.type === 'code').at(-1).model"
     failed = f"{page.NOTEBOOK}.content.widgets.some(cell => cell.node.querySelector(\"{ERRORS}\"))"
     page.browser.wait(f"({last}.executionCount > 0 && {last}.executionState === 'idle') || {failed}")
-    # evcxr forwards stderr on a thread of its own, which may lag behind the end of the cell.
-    time.sleep(1)
     wrong = page.browser.ask(f"[...document.querySelectorAll(\"{ERRORS}\")].map(node => node.textContent)")
     assert not wrong, wrong
     counts = page.browser.ask(
@@ -155,17 +191,12 @@ def shows_everything(page, theme):
     page.theme(theme)
     browser = page.browser
     pictures = browser.ask(
-        "[...document.querySelectorAll('.jp-OutputArea-output img')].map(image => [image.complete, image.naturalWidth])"
+        """[...document.querySelectorAll('.jp-OutputArea-output img')]
+        .map(image => [image.complete, image.naturalWidth, image.alt.length])"""
     )
-    assert len(pictures) >= 4 and all(complete and width > 0 for complete, width in pictures), pictures
-    too_wide = browser.ask(
-        """[document.documentElement, document.body,
-            ...document.querySelectorAll('.jp-NotebookPanel, .jp-NotebookPanel *')]
-        .filter(node => ['auto', 'scroll'].includes(getComputedStyle(node).overflowX) || node === document.documentElement)
-        .filter(node => node.clientWidth > 0 && node.scrollWidth > node.clientWidth)
-        .map(node => `${node.tagName} ${node.className}: ${node.scrollWidth} > ${node.clientWidth}`)"""
-    )
-    assert not too_wide, too_wide
+    shown = all(complete and width > 0 and description > 20 for complete, width, description in pictures)
+    assert len(pictures) >= 4 and shown, pictures
+    nothing_is_too_wide(browser)
     outer = "document.querySelector('.jp-WindowedPanel-outer')"
     height = browser.ask(f"{outer}.scrollHeight - {outer}.clientHeight + innerHeight")
     try:
@@ -178,11 +209,127 @@ def shows_everything(page, theme):
         browser.resize(HEIGHT)
 
 
+def nothing_is_too_wide(browser):
+    too_wide = browser.ask(
+        """[document.documentElement, document.body,
+            ...document.querySelectorAll('.jp-NotebookPanel, .jp-NotebookPanel *')]
+        .filter(node => ['auto', 'scroll'].includes(getComputedStyle(node).overflowX) || node === document.documentElement)
+        .filter(node => node.clientWidth > 0 && node.scrollWidth > node.clientWidth)
+        .map(node => `${node.tagName} ${node.className}: ${node.scrollWidth} > ${node.clientWidth}`)"""
+    )
+    assert not too_wide, too_wide
+
+
+COUNTS = "use topicbook::prelude::*;\nlet counts = Synthetic::new(200, 50, 10).seed(1).generate()?.counts();"
+
+
+def kernel_answers_under_load(page):
+    """Two processes keep the cores busy while the kernel starts."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        other = page.other("busy.ipynb", ["1 + 1"])
+        (output,) = other.run(0)
+        assert output["data"]["text/plain"] == "2", output
+    finally:
+        for process in busy:
+            process.kill()
+
+
+def run_all_stops_at_an_error(page):
+    other = page.other("error.ipynb", [COUNTS, "let wrong = Matrix::new(3, 3, vec![1.0])?;", 'println!("never")'])
+    other.run_all()
+    other.wait(1)
+    time.sleep(2)
+    (error,) = other.outputs(1)
+    assert error["output_type"] == "error" and "3 x 3" in error["evalue"], error
+    assert other.outputs(2) == [] and other.browser.ask(f"{other.cell(2)}.executionCount") is None
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        page.theme(theme)
+        ratio = other.browser.ask(CONTRAST)
+        assert ratio >= 4.5, f"{theme}: {ratio}"
+    # A panic and an error of the compiler stop it, too.
+    for number, cell in enumerate(['panic!("on purpose")', "no_such_name"]):
+        other = page.other(f"error{number}.ipynb", [cell, "1 + 1"])
+        other.run_all()
+        other.wait(0)
+        time.sleep(1)
+        assert other.outputs(0)[-1]["output_type"] == "error" and other.outputs(1) == []
+
+
+# The contrast of the text of an error with its background, by the formula of the WCAG.
+CONTRAST = """(() => {
+    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = colour => channels(colour).slice(0, 3).map(part => part / 255)
+        .map(part => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+    const text = document.querySelector(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error'] pre");
+    let behind = text;
+    while ((channels(getComputedStyle(behind).backgroundColor)[3] ?? 1) === 0) behind = behind.parentElement;
+    const [a, b] = [light(getComputedStyle(text).color), light(getComputedStyle(behind).backgroundColor)].sort();
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+})()"""
+
+
+def stop_button_keeps_variables_and_the_fit(page):
+    fit = "let fit = TopicModel::new(10).epochs(1_000_000).fit(&counts)?;"
+    other = page.other("stop.ipynb", [COUNTS, fit, "fit.epochs().len() > 0", "counts.documents()"])
+    other.run(0)
+    other.begin(1)
+    time.sleep(3)
+    other.browser.click("[data-command='notebook:interrupt-kernel'], [data-jp-item-name='interrupt'] *")
+    other.wait(1)
+    assert "stopped" in json.dumps(other.outputs(1)), other.outputs(1)
+    assert other.run(2)[0]["data"]["text/plain"] == "true"
+    assert other.run(3)[0]["data"]["text/plain"] == "200"
+
+
+def running_fit_refreshes_its_view(page):
+    cells = [COUNTS, "let training = TopicModel::new(10).epochs(1_000_000).spawn(&counts)?;", "training", "training.stop();"]
+    other = page.other("live.ipynb", cells)
+    other.run(0)
+    other.run(1)
+    other.run(2)
+    seen = []
+    for _ in range(3):
+        time.sleep(1.5)
+        seen.append(other.browser.ask("document.querySelector('.jp-OutputArea-output table').textContent"))
+    assert len(set(seen)) == 3, seen
+    other.run(3)
+    time.sleep(3)
+    last = other.browser.ask("document.querySelector('.jp-OutputArea-output table').textContent")
+    assert "stopped" in last and "topic shares" in last, last
+    page.browser.save_picture(page.notebook.parent.parent / "browser_live.png")
+    other.browser.ask(f"{other.NOTEBOOK}.context.save()")
+    saved = nbformat.read(other.notebook, as_version=4).cells[2].outputs
+    assert len(saved) == 1 and "stopped" in saved[0]["data"]["text/plain"], saved
+
+
+def tables_and_charts_fit_a_narrow_window(page):
+    cells = [COUNTS, "let fit = TopicModel::new(10).epochs(5).fit(&counts)?;", "fit.doc_topics()", "fit.plot_top_terms(5)"]
+    other = page.other("narrow.ipynb", cells)
+    for number in range(4):
+        other.run(number)
+    heads = other.browser.ask("[...document.querySelectorAll('.jp-OutputArea-output th')].map(node => node.textContent)")
+    assert [f"topic {topic}" for topic in range(10)] == [head for head in heads if head.startswith("topic ")], heads
+    other.browser.resize(HEIGHT, 900)
+    try:
+        time.sleep(1)
+        nothing_is_too_wide(other.browser)
+        page.browser.save_picture(page.notebook.parent.parent / "browser_narrow.png")
+    finally:
+        other.browser.resize(HEIGHT)
+
+
 TESTS = [
     run_all_runs_every_cell,
     saved_notebook_is_small,
     light_theme_shows_everything,
     dark_theme_shows_everything,
+    kernel_answers_under_load,
+    run_all_stops_at_an_error,
+    stop_button_keeps_variables_and_the_fit,
+    running_fit_refreshes_its_view,
+    tables_and_charts_fit_a_narrow_window,
 ]
 
 
@@ -237,7 +384,6 @@ def opened(source, folder, chromedriver):
                 "--ServerApp.port_retries=0",
                 f"--ServerApp.root_dir={served}",
                 "--IdentityProvider.token=",
-                "--MappingKernelManager.kernel_info_timeout=3600",
                 "--expose-app-in-browser",
                 log=scratch / "lab.log",
                 answers=f"{lab}/api",

@@ -48,8 +48,8 @@ class Kernel:
         self.manager.cleanup_resources()
 
     def run(self, code):
-        """Runs a cell; returns its text/plain value, all MIME types of the value, stdout, stderr and the error."""
-        texts = {"value": "", "kinds": set(), "stdout": "", "stderr": "", "error": ""}
+        """Runs a cell; returns its text/plain value, all MIME types of the value, stdout, stderr, the error and updates."""
+        texts = {"value": "", "kinds": set(), "stdout": "", "stderr": "", "error": "", "updates": []}
 
         def collect(message):
             content = message["content"]
@@ -60,14 +60,20 @@ class Kernel:
                 texts["kinds"].update(content["data"])
             elif message["msg_type"] == "error":
                 texts["error"] += "\n".join(content["traceback"])
+            elif message["msg_type"] in ("display_data", "update_display_data"):
+                texts["updates"].append(content)
 
         self.client.execute_interactive(code, timeout=SECONDS, output_hook=collect)
-        while True:
-            # evcxr forwards stderr on a thread of its own, which may lag behind the end of the cell.
-            try:
-                collect(self.client.get_iopub_msg(timeout=0.1))
-            except queue.Empty:
-                return texts
+        return texts
+
+    def worker(self):
+        """The number of the process in which the cells run."""
+        kernel = self.manager.provisioner.pid
+        files = pathlib.Path(f"/proc/{kernel}/task").glob("*/children")
+        children = [int(child) for file in files for child in file.read_text().split()]
+        name = os.readlink(f"/proc/{kernel}/exe")
+        (worker,) = [child for child in children if os.readlink(f"/proc/{child}/exe") == name]
+        return worker
 
     def value(self, code):
         """The value of a cell that must succeed."""
@@ -109,14 +115,81 @@ def prelude_keeps_the_standard_result(kernel):
 
 def failed_question_mark_keeps_variables(kernel):
     texts = kernel.run("let wrong = Matrix::new(3, 3, vec![1.0])?;")
-    assert "a 3 x 3 matrix does not have 1 values" in texts["stderr"], texts
-    assert "to do:" in texts["stderr"], texts
+    assert "a 3 x 3 matrix does not have 1 values" in texts["error"], texts
+    assert "to do:" in texts["error"] and not texts["stderr"], texts
     assert kernel.value("m.rows()") == "1"
 
 
 def panic_keeps_earlier_variables(kernel):
-    kernel.run('let lost = 1; if m.rows() == 1 { panic!("on purpose") }')
+    texts = kernel.run('let lost = 1; if m.rows() == 1 { panic!("on purpose") }')
+    assert texts["error"].startswith("panicked:\non purpose\n`lost` is lost:"), texts
     assert kernel.value("m.columns()") == "2"
+
+
+SMALL = """
+    let counts = Synthetic::new(200, 50, 3).avg_doc_length(100).seed(3).generate()?.counts();
+    let model = TopicModel::new(3).seed(3).quiet();
+"""
+
+
+def a_fit_survives_a_later_line_that_fails(kernel):
+    kernel.value(SMALL)
+    texts = kernel.run('let big = model.clone().epochs(2).fit(&counts)?;\nlet rest = 1;\nbig.save("/no/such/folder/x")?;')
+    assert "/no/such/folder/x" in texts["error"] and "`rest` is lost" in texts["error"], texts
+    assert kernel.value("big.topics()") == "3"
+    # The compiler sees the whole cell before its first part runs.
+    texts = kernel.run("let huge = model.clone().epochs(2).fit(&counts)?;\nhuge.no_such_method();")
+    assert "   2 | huge.no_such_method();" in texts["error"], texts
+    assert "huge" in kernel.run("huge")["error"]
+
+
+def a_variable_that_is_gone_has_its_reason(kernel):
+    kernel.value("let moved = vec![1, 2]; let kept = 3;")
+    kernel.value("drop(moved);")
+    texts = kernel.run("moved.len()")
+    assert re.search(r"to do: cell \[\d+\] moved `moved` into a call", texts["error"]), texts
+    texts = kernel.run("rest + 1")
+    assert re.search(r"to do: cell \[\d+\] bound `rest` and failed", texts["error"]), texts
+
+
+def a_result_that_nobody_uses_is_an_error(kernel):
+    texts = kernel.run('big.save("/no/such/folder/f");')
+    assert "unused `Result` that must be used" in texts["error"] and "write `?`" in texts["error"], texts
+    kernel.value('big.save("kept.safetensors")?;')
+
+
+def cells_after_a_failed_one_are_not_run(kernel):
+    """As after "Run All": the requests are sent at once. Each message belongs to its own cell."""
+    cells = ['let wrong = Matrix::new(3, 3, vec![1.0])?;', 'println!("ran");', "1 + 1"]
+    numbers = [kernel.client.execute(cell) for cell in cells]
+    states = {}
+    while len(states) < 3:
+        reply = kernel.client.get_shell_msg(timeout=SECONDS)
+        states[reply["parent_header"]["msg_id"]] = reply["content"]["status"]
+    assert [states[number] for number in numbers] == ["error", "aborted", "aborted"], states
+    shown = []
+    while True:
+        try:
+            message = kernel.client.get_iopub_msg(timeout=0.3)
+        except queue.Empty:
+            break
+        if message["msg_type"] not in ("status", "execute_input"):
+            shown.append((message["msg_type"], message["parent_header"]["msg_id"]))
+    assert shown == [("error", numbers[0])], shown
+    assert kernel.value("1 + 1") == "2"
+
+
+def output_is_shown_below_its_own_cell(kernel):
+    for number in range(10):
+        texts = kernel.run(f'eprintln!("error {number}"); print!("a"); println!("b"); print!("c"); {number}')
+        assert texts["stderr"] == f"error {number}\n", texts
+        assert texts["stdout"] == "ab\nc" and texts["value"] == str(number), texts
+
+
+def a_cell_can_show_several_values(kernel):
+    kernel.value("let one = Matrix::new(1, 1, vec![1.0])?;")
+    texts = kernel.run("one.evcxr_display(); one.evcxr_display(); one")
+    assert len(texts["updates"]) == 2 and "text/html" in texts["kinds"], texts
 
 
 def compile_error_is_shown_at_its_place(kernel):
@@ -130,6 +203,15 @@ def completion_knows_our_methods(kernel):
     reply = kernel.client.complete(code, len(code), reply=True, timeout=SECONDS)
     matches = reply["content"]["matches"]
     assert any(match.startswith("select_rows") for match in matches), matches
+
+
+def completion_knows_file_names(kernel):
+    pathlib.Path("wörds").mkdir(exist_ok=True)
+    pathlib.Path("wörds/counts.npz").touch()
+    code = 'let é = Counts::open("wörds/cou'
+    reply = kernel.client.complete(code, len(code), reply=True, timeout=SECONDS)["content"]
+    assert reply["matches"] == ["counts.npz"], reply
+    assert code[reply["cursor_start"] : reply["cursor_end"]] == "cou", reply
 
 
 def inspection_shows_our_documentation(kernel):
@@ -162,16 +244,69 @@ def every_result_binds_and_every_type_shows(kernel):
 def interrupt_ends_the_cell_and_the_kernel_goes_on(kernel):
     kernel.client.execute("loop { std::thread::sleep(std::time::Duration::from_millis(10)); }")
     time.sleep(2)
-    interrupt(kernel)
+    assert interrupt(kernel) == "error"
     assert kernel.value("1 + 1") == "2"
+    assert re.search(r"cannot find value `m`", kernel.run("m")["error"])
 
 
 def interrupt(kernel):
+    """Presses the stop button; returns the status of the cell's reply."""
     kernel.manager.interrupt_kernel()
-    kernel.client.get_shell_msg(timeout=SECONDS)
+    return kernel.client.get_shell_msg(timeout=SECONDS)["content"]["status"]
 
 
-def interrupted_fit_resumes_in_a_new_kernel(_):
+def stop_button_ends_a_fit_and_keeps_it(_):
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;")
+        kernel.value(SMALL.replace(".quiet()", "") + "let before = 1;")
+        for fit in ("model.clone().epochs(1_000_000).fit(&counts)?", "model.clone().epochs(1_000_000).spawn(&counts)?.join()?"):
+            kernel.client.execute(f"let fit = {fit};\nlet after = 2;")
+            # The progress is shown when the fit has begun.
+            while kernel.client.get_iopub_msg(timeout=SECONDS)["msg_type"] != "display_data":
+                pass
+            assert interrupt(kernel) == "error"
+            assert int(kernel.value("fit.epochs().len()")) in range(1, 1_000_000)
+            assert kernel.value("before") == "1"
+        # While a cell is compiled, the button keeps it from running.
+        kernel.client.execute("let never = model.clone().epochs(1_000_000).fit(&counts)?;")
+        time.sleep(0.05)
+        assert interrupt(kernel) == "error"
+        assert kernel.value("before") == "1"
+        # Nothing listens after the fit, so that the button ends the process.
+        kernel.client.execute('println!("begun"); loop { std::hint::spin_loop(); }')
+        while kernel.client.get_iopub_msg(timeout=SECONDS)["content"].get("text") != "begun\n":
+            pass
+        assert interrupt(kernel) == "error"
+        assert kernel.value("1 + 1") == "2"
+
+
+def a_running_fit_is_watched_in_one_output(_):
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;")
+        kernel.value(SMALL + "let training = model.clone().epochs(1_000_000).spawn(&counts)?;")
+        first = kernel.run("training")["updates"]
+        (display,) = {content["transient"]["display_id"] for content in first}
+        kernel.value("std::thread::sleep(std::time::Duration::from_secs(3)); training.stop();")
+        updates = kernel.run("std::thread::sleep(std::time::Duration::from_secs(3)); let fit = training.join()?;")["updates"]
+        assert {content["transient"]["display_id"] for content in updates} == {display}, updates
+        last = updates[-1]["data"]
+        assert "stopped" in last["text/plain"], last["text/plain"]
+        assert "topic shares" in last["text/plain"] and "<img" in last["text/html"], last["text/plain"]
+
+
+def progress_is_one_output(_):
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;")
+        kernel.value(SMALL.replace(".quiet()", ""))
+        texts = kernel.run("let fit = model.epochs(20).fit(&counts)?;")
+        assert texts["stdout"] == "", texts
+        assert len({content["transient"]["display_id"] for content in texts["updates"]}) == 1
+        lines = texts["updates"][-1]["data"]["text/plain"].splitlines()
+        assert len(lines) == 22 and max(map(len, lines[1:])) < 60, lines
+        assert [line.split()[0] for line in lines[2:]] == [f"{epoch}/20" for epoch in range(1, 21)], lines
+
+
+def killed_fit_resumes_in_a_new_kernel(_):
     """The resumed fit has the same bits as an uninterrupted one."""
     setup = """
         use topicbook::prelude::*;
@@ -190,7 +325,9 @@ def interrupted_fit_resumes_in_a_new_kernel(_):
         while not previous.exists():
             assert time.monotonic() < deadline, "no checkpoint appears"
             time.sleep(0.05)
-        interrupt(first)
+        os.kill(first.worker(), 9)
+        reply = first.client.get_shell_msg(timeout=SECONDS)["content"]
+        assert "was killed" in reply["evalue"], reply
         assert first.value("1 + 1") == "2"
         lost = first.run("fit")
         assert "not found" in lost["error"] or "cannot find" in lost["error"], lost
@@ -204,7 +341,7 @@ def interrupted_fit_resumes_in_a_new_kernel(_):
         second.value(f"let fit = model.epochs({done + 3}).fit(&counts)?;")
         whole = second.value(result)
         assert re.fullmatch(r'"Some\(-?\d+\.\d+\) Some\(-?\d+\.\d+\) -?\d+\.\d+"', whole), whole
-        assert resumed == whole, f"resumed after {done} epochs: {resumed}; without an interrupt: {whole}"
+        assert resumed == whole, f"resumed after {done} epochs: {resumed}; without a kill: {whole}"
 
 
 def three_kernels_share_one_build(first):
@@ -297,7 +434,7 @@ def another_library(source, seconds):
         (root / "build.rs").write_text(f"fn main() {{ std::thread::sleep(std::time::Duration::from_secs({seconds})); }}")
         (root / "src/lib.rs").write_text(source)
         subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=root, check=True)
-        (cache / "evcxr").symlink_to(KERNELS.parent / "evcxr")
+        (cache / "bin").symlink_to(KERNELS.parent / "bin")
         yield {"TOPICBOOK_ROOT": str(root), "TOPICBOOK_CACHE": str(cache), "CARGO_TARGET_DIR": f"{folder}/target"}
 
 
@@ -333,17 +470,27 @@ TESTS = [
     prelude_keeps_the_standard_result,
     failed_question_mark_keeps_variables,
     panic_keeps_earlier_variables,
+    a_fit_survives_a_later_line_that_fails,
+    a_variable_that_is_gone_has_its_reason,
+    a_result_that_nobody_uses_is_an_error,
+    cells_after_a_failed_one_are_not_run,
+    output_is_shown_below_its_own_cell,
+    a_cell_can_show_several_values,
     compile_error_is_shown_at_its_place,
     completion_knows_our_methods,
+    completion_knows_file_names,
     inspection_shows_our_documentation,
     every_public_function_is_walked,
     every_result_binds_and_every_type_shows,
     three_kernels_share_one_build,
-    interrupt_ends_the_cell_and_the_kernel_goes_on,
-    interrupted_fit_resumes_in_a_new_kernel,
+    stop_button_ends_a_fit_and_keeps_it,
+    a_running_fit_is_watched_in_one_output,
+    progress_is_one_output,
+    killed_fit_resumes_in_a_new_kernel,
     ten_cells_use_no_more_vram_than_one,
     first_cell_shows_the_build_it_waits_for,
     first_cell_says_why_the_library_cannot_be_built,
+    interrupt_ends_the_cell_and_the_kernel_goes_on,
 ]
 
 

@@ -6,14 +6,11 @@ Cells run in OUTPUT_FOLDER. Prints the progress, cell by cell; stops and exits w
 """
 
 import pathlib
-import queue
-import re
 import sys
 import time
 
 import nbconvert
 import nbformat
-from jupyter_core.utils import ensure_async, run_sync
 from nbclient import NotebookClient
 
 CELL_SECONDS = 3600
@@ -30,36 +27,20 @@ class Runner(NotebookClient):
                 say(f"    | {line}")
         return super().process_message(msg, cell, cell_index)
 
-    async def _take_late_output(self, cell, cell_index):
-        """Collects late output: evcxr forwards stderr on a thread of its own, which may lag behind the end of a cell."""
-        while True:
-            try:
-                msg = await ensure_async(self.kc.iopub_channel.get_msg(timeout=0.1))
-            except queue.Empty:
-                return
-            if msg["msg_type"] == "stream":
-                self.process_message(msg, cell, cell_index)
-
-    take_late_output = run_sync(_take_late_output)
-
 
 def say(line):
     print(line, flush=True)
 
 
-def plain(text):
-    return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
 def complaint(cell):
-    """The error of a cell. When a `?` fails, evcxr prints the error to stderr and reports success."""
+    """The error of a cell, or what it printed to stderr."""
     text = ""
     for output in cell.outputs:
         if output.output_type == "error":
             text += "\n".join(output.traceback) or output.evalue
         elif output.output_type == "stream" and output.name == "stderr":
             text += output.text
-    return plain(text).rstrip()
+    return text.rstrip()
 
 
 def main(source, folder):
@@ -84,7 +65,6 @@ def main(source, folder):
             begin = time.monotonic()
             client.execute_cell(cell, index, execution_count=number)
             say(f"    {time.monotonic() - begin:.1f} s")
-            client.take_late_output(cell, index)
             if wrong := complaint(cell):
                 failed = True
                 say("    FAILED")

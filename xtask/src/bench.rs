@@ -16,8 +16,19 @@ pub fn cells(places: &Places) -> Result<()> {
     fs::create_dir_all(&records).at(&records)?;
     run(setup::jupyter(places, "python")
         .arg(places.root.join("xtask/python/bench_cells.py"))
-        .arg(places.evcxr_exe())
+        .arg(setup::evcxr_jupyter(places)?)
         .arg(records.join("cells.json"))
+        .env("TOPICBOOK_KERNELS", places.kernels()))
+}
+
+/// Starts a thousand kernels on a busy machine, and counts those that never answer.
+pub fn starts(places: &Places, counts: &[&str]) -> Result<()> {
+    setup::all(places)?;
+    run(setup::jupyter(places, "python")
+        .arg(places.root.join("xtask/python/bench_starts.py"))
+        .args([places.kernel_exe(), setup::evcxr_jupyter(places)?])
+        .arg(places.root.join("benches/records/starts.json"))
+        .args(counts)
         .env("TOPICBOOK_KERNELS", places.kernels()))
 }
 
@@ -26,7 +37,7 @@ pub fn plain(places: &Places) -> Result<()> {
     setup::all(places)?;
     run(setup::jupyter(places, "python")
         .arg(places.root.join("xtask/python/bench_plain.py"))
-        .arg(places.evcxr_exe())
+        .arg(setup::evcxr_jupyter(places)?)
         .arg(places.root.join("notebooks"))
         .arg(places.root.join("Cargo.lock"))
         .arg(places.root.join("benches/records/plain.json"))

@@ -3,6 +3,7 @@
 //! Both want the metadata of all dependencies; `.cargo/rustc-wrapper` gives them that of the ordinary build.
 
 use crate::places::Places;
+use crate::setup;
 use crate::task::{Result, command, run};
 
 /// Clippy over every target of every crate of ours.
@@ -12,6 +13,21 @@ pub fn clippy(places: &Places) -> Result<()> {
         .args(["--", "--deny", "warnings"])
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target))
+}
+
+/// Format, Clippy and unit tests of the kernel, which is a workspace of its own.
+pub fn kernel(places: &Places) -> Result<()> {
+    run(setup::kernel_cargo(places).args(["fmt", "--check"]))?;
+    run(setup::kernel_cargo(places)
+        .args([
+            "clippy",
+            "--release",
+            "--locked",
+            "--all-targets",
+            "--quiet",
+        ])
+        .args(["--", "--deny", "warnings"]))?;
+    run(setup::kernel_cargo(places).args(["test", "--release", "--locked", "--quiet"]))
 }
 
 /// The pages of the library, as its users see them.

@@ -37,6 +37,7 @@ cargo xtask <command>
                    features, then the kernel, the notebooks and a browser
   setup            installs what the other commands need: Python environment, evcxr, library, kernel
   bench cells      compares the times of cells with those of a bare evcxr; writes benches/records/cells.json
+  bench starts     starts 1,000 kernels on a busy machine; writes benches/records/starts.json
   bench plain      times a plain evcxr that builds topicbook itself (half an hour); writes benches/records/plain.json
   bench memory     fits counts that are larger than the memory limit; writes benches/records/memory.json and .md
   bench peers [row ...]
@@ -80,6 +81,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["test"] => return test::all(&Places::of_xtask()?),
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
+        ["bench", "starts", counts @ ..] => bench::starts(&Places::of_xtask()?, counts)?,
         ["bench", "plain"] => bench::plain(&Places::of_xtask()?)?,
         ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,

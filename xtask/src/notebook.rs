@@ -47,8 +47,6 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
     let error = setup::jupyter(places, "jupyter-lab")
         .arg("--ServerApp.root_dir")
         .arg(&notebooks)
-        // Without this, JupyterLab would give up a kernel that first builds the library.
-        .arg("--MappingKernelManager.kernel_info_timeout=3600")
         .args(arguments)
         .stdin(Stdio::inherit())
         .exec();

@@ -72,14 +72,14 @@ impl Places {
         self.cache.join("nvrtc")
     }
 
-    /// The folder into which `cargo install` puts evcxr_jupyter.
-    pub fn evcxr(&self) -> PathBuf {
-        self.cache.join("evcxr")
+    /// The kernel, which runs the cells.
+    pub fn kernel_exe(&self) -> PathBuf {
+        self.cache.join("bin").join("topicbook-evcxr")
     }
 
-    /// evcxr's kernel, which runs the cells.
-    pub fn evcxr_exe(&self) -> PathBuf {
-        self.evcxr().join("bin").join("evcxr_jupyter")
+    /// Cargo's target folder for the kernel, which has a profile and flags of its own.
+    pub fn kernel_target(&self) -> PathBuf {
+        self.target.join("kernel")
     }
 
     /// The program that the kernel spec starts.

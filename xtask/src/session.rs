@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use crate::places::Places;
 use crate::task::{At, Fail, Result};
 use crate::toolchain::Toolchain;
-use crate::warm::{Build, packages};
+use crate::warm::Build;
 
 /// First argument of the launcher as the process that waits for the end of a kernel.
 pub const REAP: &str = "--reap";
@@ -23,7 +23,7 @@ pub const BUILD: &str = "--build";
 /// Replaces this process by the kernel that Jupyter connects to through `connection_file`. Returns only if that fails.
 ///
 /// If sources, lock file or Rust have changed since the last build, the kernel starts nevertheless: another process
-/// builds the library, and the first cell waits for it and shows its progress (see `waiting`).
+/// builds the library, and the first cell waits for it and shows its progress (see crates/kernel/src/waiting.rs).
 pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
     let toolchain = Toolchain::find(places)?;
     let build = Build::present(places, &toolchain)?;
@@ -32,9 +32,8 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         folder.build_meanwhile(places, &build)?;
     }
     let pipe = folder.reap_at_end()?;
-    let mut kernel = Command::new(places.evcxr_exe());
+    let mut kernel = Command::new(places.kernel_exe());
     kernel
-        .arg("--control_file")
         .arg(connection_file)
         .env("EVCXR_TMPDIR", folder.cells())
         .env("EVCXR_CONFIG_DIR", folder.config())
@@ -46,19 +45,17 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         // The tools themselves instead of rustup's proxies, which look them up at every call.
         .env("PATH", path_with(&toolchain.sysroot.join("bin"))?)
         .env("RUSTC", toolchain.sysroot.join("bin").join("rustc"))
-        // evcxr updates its own kernel spec where it finds one; this keeps it out of the user's home.
-        .env("JUPYTER_PATH", places.jupyter())
         .env_remove("CARGO_TARGET_DIR")
         .env("LD_LIBRARY_PATH", libraries(&build, &toolchain)?)
         // The write end of a pipe, which the kernel never uses: the reaper sees it closed when the kernel has ended for
         // any reason.
         .stdin(Stdio::from(OwnedFd::from(pipe)))
-        // evcxr prints remarks about its configuration here. The output of cells uses Jupyter's protocol.
+        // The output of cells uses Jupyter's protocol.
         .stdout(Stdio::null());
     let error = kernel.exec();
     Err(Fail::new(format!(
         "cannot start {}: {error}",
-        places.evcxr_exe().display()
+        places.kernel_exe().display()
     )))
 }
 
@@ -128,30 +125,18 @@ impl Folder {
                 symlink(sources.join(part), folder.std().join(part)).at(&folder.path)?;
             }
         }
-        let (facade, first_cell) = match build.is_ready() {
-            true => (build.facade(), WARM_UP),
-            false => {
-                packages(places, &folder.path)?;
-                let script = folder.path.join("facade").join("build.rs");
-                fs::write(&script, include_str!("waiting/build.rs")).at(&script)?;
-                (
-                    folder.path.join("facade"),
-                    include_str!("waiting/prelude.rs"),
-                )
-            }
-        };
         let start = folder.config().join("init.evcxr");
         fs::write(
             &start,
             format!(
                 ":build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n",
                 build.encoded_rustflags(),
-                facade
+                build.facade()
             ),
         )
         .at(&start)?;
         let prelude = folder.config().join("prelude.rs");
-        fs::write(&prelude, first_cell).at(&prelude)?;
+        fs::write(&prelude, WARM_UP).at(&prelude)?;
         Ok(folder)
     }
 
@@ -208,9 +193,12 @@ impl Folder {
 const STD: [&str; 4] = ["core", "alloc", "std", "proc_macro"];
 
 /// A cell that the kernel runs before the user's first cell, because rust-analyzer is slow only in its first analysis.
-/// It leaves no variable behind.
-const WARM_UP: &str =
-    "let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;\ndrop(topicbook_ready);\n";
+/// It leaves no variable behind. Its first line holds for all later cells: a `Result` that is neither bound nor followed
+/// by `?` is an error, because the failure of `fit.save("...");` would go unnoticed.
+const WARM_UP: &str = "#![deny(unused_must_use)]
+let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;
+drop(topicbook_ready);
+";
 
 /// Removes the folders of kernels that ended without a reaper, and builds that no kernel uses, except the three newest.
 fn remove_stale(places: &Places) {

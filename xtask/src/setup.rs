@@ -1,24 +1,23 @@
 //! Set-up: installs what a kernel needs. Each part is installed once and stays in the cache.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::json;
 
+use crate::layers::rust_files;
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output, run, step};
 use crate::toolchain::Toolchain;
 use crate::warm::Build;
-
-/// The version of evcxr with which the kernel has been tested.
-const EVCXR: &str = "0.22.0";
 
 /// Installs what is missing or out of date.
 pub fn all(places: &Places) -> Result<()> {
     fs::create_dir_all(&places.cache).at(&places.cache)?;
     python(places)?;
     std_sources(places)?;
-    evcxr(places)?;
+    kernel(places)?;
     Build::ready(places, &Toolchain::find(places)?)?;
     launcher(places)?;
     kernel_spec(places)
@@ -106,34 +105,80 @@ fn std_sources(places: &Places) -> Result<()> {
     )
 }
 
-fn evcxr(places: &Places) -> Result<()> {
-    let done = places.evcxr().join("topicbook-version.txt");
-    if places.evcxr_exe().is_file() && fs::read_to_string(&done).is_ok_and(|made| made == EVCXR) {
+/// Builds the kernel, whose crates are not those of the library. Cargo finds out what has changed.
+fn kernel(places: &Places) -> Result<()> {
+    let wanted = kernel_sources(places)?;
+    let done = places.kernel_exe().with_extension("made-from");
+    if places.kernel_exe().is_file() && fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
         return Ok(());
     }
     step(
-        "building evcxr_jupyter (6 to 10 minutes on 2 cores)",
+        "building the kernel (evcxr with rust-analyzer: 6 to 10 minutes on 2 cores the first time)",
         || {
-            let scratch = places.cache.join("evcxr-build");
-            run(command("cargo")
-                // It does not compile with newer versions of its dependencies than those of its lock file.
-                .args([
-                    "install",
-                    "evcxr_jupyter",
-                    "--version",
-                    EVCXR,
-                    "--locked",
-                    "--force",
-                    "--root",
-                ])
-                .arg(places.evcxr())
-                .env("CARGO_TARGET_DIR", &scratch)
-                // Takes a third of the time of the release profile; cells wait for rustc and not for evcxr.
-                .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2"))?;
-            fs::remove_dir_all(&scratch).at(&scratch)?;
-            fs::write(&done, EVCXR).at(&done)
+            run(kernel_cargo(places).args(["build", "--release", "--locked", "--quiet"]))?;
+            install(
+                &places
+                    .kernel_target()
+                    .join("release")
+                    .join("topicbook-evcxr"),
+                &places.kernel_exe(),
+            )?;
+            fs::write(&done, &wanted).at(&done)
         },
     )
+}
+
+/// A call of Cargo for the kernel's own workspace. Its programs link the standard library statically, so that they start
+/// after an update of Rust, too.
+pub fn kernel_cargo(places: &Places) -> Command {
+    let mut cargo = command("cargo");
+    cargo
+        .current_dir(places.root.join("crates").join("kernel"))
+        .env("CARGO_TARGET_DIR", places.kernel_target())
+        .env("RUSTFLAGS", "");
+    cargo
+}
+
+/// The texts of all files from which the kernel is built.
+fn kernel_sources(places: &Places) -> Result<String> {
+    let folder = places.root.join("crates").join("kernel");
+    let mut files = rust_files(&folder.join("src"))?;
+    files.extend(["Cargo.toml", "Cargo.lock"].map(|name| folder.join(name)));
+    let mut texts = String::new();
+    for file in files {
+        texts.push_str(&fs::read_to_string(&file).at(&file)?);
+    }
+    Ok(texts)
+}
+
+/// Puts a copy of a program in its place in one step, because kernels may be running the old one.
+fn install(program: &Path, place: &Path) -> Result<()> {
+    let folder = place.parent().unwrap_or(place);
+    fs::create_dir_all(folder).at(folder)?;
+    let unfinished = folder.join(format!("unfinished-{}", std::process::id()));
+    fs::copy(program, &unfinished).at(program)?;
+    fs::rename(&unfinished, place).at(place)
+}
+
+/// Installs evcxr's own kernel, with which the benchmarks compare ours.
+pub fn evcxr_jupyter(places: &Places) -> Result<PathBuf> {
+    let folder = places.cache.join("evcxr");
+    let program = folder.join("bin").join("evcxr_jupyter");
+    if !program.is_file() {
+        step(
+            "building evcxr_jupyter (6 to 10 minutes on 2 cores)",
+            || {
+                run(command("cargo")
+                    .args(["install", "evcxr_jupyter", "--version", "0.22.0"])
+                    // It does not compile with newer versions of its dependencies than those of its lock file.
+                    .args(["--locked", "--force", "--root"])
+                    .arg(&folder)
+                    .env("CARGO_TARGET_DIR", places.kernel_target())
+                    .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "2"))
+            },
+        )?;
+    }
+    Ok(program)
 }
 
 /// Compiles the launcher with rustc and without Cargo: with this repository's flags for Cargo it would need the shared
@@ -147,8 +192,6 @@ fn launcher(places: &Places) -> Result<()> {
         "session.rs",
         "task.rs",
         "toolchain.rs",
-        "waiting/build.rs",
-        "waiting/prelude.rs",
         "warm.rs",
     ] {
         let file = sources.join(file);
@@ -161,13 +204,13 @@ fn launcher(places: &Places) -> Result<()> {
     step("building the kernel's launcher", || {
         let folder = places.cache.join("bin");
         fs::create_dir_all(&folder).at(&folder)?;
-        let unfinished = folder.join("unfinished");
+        let built = folder.join("topicbook-kernel.new");
         run(command("rustc")
             .args(["--edition", "2024", "-O", "-o"])
-            .arg(&unfinished)
+            .arg(&built)
             .arg(sources.join("launcher.rs"))
             .current_dir(&places.root))?;
-        fs::rename(&unfinished, places.launcher()).at(&places.launcher())?;
+        fs::rename(&built, places.launcher()).at(&places.launcher())?;
         fs::write(&done, &wanted).at(&done)
     })
 }
@@ -200,7 +243,7 @@ fn text(path: &Path) -> Result<&str> {
 }
 
 /// A command that runs a program of the Python environment, with all of Jupyter's folders in the cache.
-pub fn jupyter(places: &Places, program: &str) -> std::process::Command {
+pub fn jupyter(places: &Places, program: &str) -> Command {
     let mut command = command(places.python().join("bin").join(program));
     command
         .env("JUPYTER_PATH", places.jupyter())
@@ -212,7 +255,7 @@ pub fn jupyter(places: &Places, program: &str) -> std::process::Command {
 }
 
 /// The folder of Rust's documentation, if it is installed.
-pub fn rust_docs(places: &Places) -> Result<Option<std::path::PathBuf>> {
+pub fn rust_docs(places: &Places) -> Result<Option<PathBuf>> {
     let sysroot = output(
         command("rustc")
             .args(["--print", "sysroot"])

@@ -79,6 +79,9 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     });
     match step("set-up of the kernel", || setup::all(places)) {
         Ok(()) => {
+            tally += single("lints and unit tests of the kernel", || {
+                lint::kernel(places)
+            });
             tally += counted("kernel", || {
                 count(
                     setup::jupyter(places, "python")

@@ -129,7 +129,7 @@ fn build_dylib(places: &Places) -> Result<PathBuf> {
 }
 
 /// Writes the packages `facade` and `outline` into `folder`.
-pub fn packages(places: &Places, folder: &Path) -> Result<()> {
+fn packages(places: &Places, folder: &Path) -> Result<()> {
     let facade = folder.join("facade");
     let outline = folder.join("outline");
     fs::create_dir_all(&facade).at(&facade)?;
@@ -147,11 +147,7 @@ pub fn packages(places: &Places, folder: &Path) -> Result<()> {
          [target.'cfg(topicbook_outline)'.dependencies]\n\
          topicbook_lib = { path = \"../outline\", package = \"topicbook-outline\" }\n",
     )?;
-    write(
-        &facade.join("lib.rs"),
-        // A facade that waits for the library (see `waiting`) compiles without it at first.
-        "#![allow(unexpected_cfgs)]\n#[cfg(not(topicbook_waits))]\npub use topicbook_lib::*;\n",
-    )?;
+    write(&facade.join("lib.rs"), "pub use topicbook_lib::*;\n")?;
     write(
         &outline.join("Cargo.toml"),
         &format!(
