@@ -297,7 +297,8 @@ def another_library(source, seconds):
         (root / "build.rs").write_text(f"fn main() {{ std::thread::sleep(std::time::Duration::from_secs({seconds})); }}")
         (root / "src/lib.rs").write_text(source)
         subprocess.run(["cargo", "generate-lockfile", "--offline"], cwd=root, check=True)
-        (cache / "evcxr").symlink_to(KERNELS.parent / "evcxr")
+        for part in ("bin", "evcxr"):
+            (cache / part).symlink_to(KERNELS.parent / part)
         yield {"TOPICBOOK_ROOT": str(root), "TOPICBOOK_CACHE": str(cache), "CARGO_TARGET_DIR": f"{folder}/target"}
 
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use crate::places::Places;
 use crate::task::{At, Fail, Result};
 use crate::toolchain::Toolchain;
-use crate::warm::{Build, packages};
+use crate::warm::{Build, facade, outline};
 
 /// First argument of the launcher as the process that waits for the end of a kernel.
 pub const REAP: &str = "--reap";
@@ -131,7 +131,10 @@ impl Folder {
         let (facade, first_cell) = match build.is_ready() {
             true => (build.facade(), WARM_UP),
             false => {
-                packages(places, &folder.path)?;
+                facade(&folder.path)?;
+                if let Err(error) = outline(places, &folder.path) {
+                    eprintln!("topicbook: {error}");
+                }
                 let script = folder.path.join("facade").join("build.rs");
                 fs::write(&script, include_str!("waiting/build.rs")).at(&script)?;
                 (

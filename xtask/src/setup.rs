@@ -1,10 +1,11 @@
 //! Set-up: installs what a kernel needs. Each part is installed once and stays in the cache.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::layers::rust_files;
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output, run, step};
 use crate::toolchain::Toolchain;
@@ -19,9 +20,15 @@ pub fn all(places: &Places) -> Result<()> {
     python(places)?;
     std_sources(places)?;
     evcxr(places)?;
-    Build::ready(places, &Toolchain::find(places)?)?;
+    library(places)?;
     launcher(places)?;
     kernel_spec(places)
+}
+
+/// Builds the library for cells, and before it the program that writes its outline.
+pub fn library(places: &Places) -> Result<()> {
+    outliner(places)?;
+    Build::ready(places, &Toolchain::find(places)?).map(drop)
 }
 
 /// Installs only the Python environment, which the tests of file formats need.
@@ -140,8 +147,7 @@ fn evcxr(places: &Places) -> Result<()> {
 /// standard library of one toolchain, and could not start after an update of Rust.
 fn launcher(places: &Places) -> Result<()> {
     let sources = places.root.join("xtask").join("src");
-    let mut wanted = String::new();
-    for file in [
+    let files = [
         "launcher.rs",
         "places.rs",
         "session.rs",
@@ -150,24 +156,58 @@ fn launcher(places: &Places) -> Result<()> {
         "waiting/build.rs",
         "waiting/prelude.rs",
         "warm.rs",
-    ] {
-        let file = sources.join(file);
-        wanted.push_str(&fs::read_to_string(&file).at(&file)?);
-    }
-    let done = places.launcher().with_extension("made-from");
-    if places.launcher().is_file() && fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
-        return Ok(());
-    }
-    step("building the kernel's launcher", || {
-        let folder = places.cache.join("bin");
-        fs::create_dir_all(&folder).at(&folder)?;
-        let unfinished = folder.join("unfinished");
+    ];
+    let files = files.map(|file| sources.join(file));
+    let program = places.launcher();
+    made_from(&program, &files, "building the kernel's launcher", |made| {
         run(command("rustc")
             .args(["--edition", "2024", "-O", "-o"])
-            .arg(&unfinished)
+            .arg(made)
             .arg(sources.join("launcher.rs"))
-            .current_dir(&places.root))?;
-        fs::rename(&unfinished, places.launcher()).at(&places.launcher())?;
+            .current_dir(&places.root))
+    })
+}
+
+/// Compiles the program that writes outlines. The launcher starts it too, so it has its own standard library, as the
+/// launcher has.
+fn outliner(places: &Places) -> Result<()> {
+    let mut files = rust_files(&places.root.join("xtask/src/outline"))?;
+    files.push(places.root.join("xtask").join("Cargo.toml"));
+    files.sort();
+    let program = places.outliner();
+    made_from(&program, &files, "building the outliner", |made| {
+        run(command("cargo")
+            .args(["rustc", "--quiet", "--package", "xtask"])
+            .args(["--bin", "topicbook-outline", "--", "-Cprefer-dynamic=no"])
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target))?;
+        let built = places.target.join("debug").join("topicbook-outline");
+        fs::copy(&built, made).at(&built).map(drop)
+    })
+}
+
+/// Makes `program` by `make`, unless it was made from the same `files`.
+fn made_from(
+    program: &Path,
+    files: &[PathBuf],
+    what: &str,
+    make: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
+    let mut wanted = String::new();
+    for file in files {
+        wanted.push_str(&fs::read_to_string(file).at(file)?);
+    }
+    let done = program.with_extension("made-from");
+    if program.is_file() && fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
+        return Ok(());
+    }
+    step(what, || {
+        if let Some(folder) = program.parent() {
+            fs::create_dir_all(folder).at(folder)?;
+        }
+        let unfinished = program.with_extension("unfinished");
+        make(&unfinished)?;
+        fs::rename(&unfinished, program).at(program)?;
         fs::write(&done, &wanted).at(&done)
     })
 }

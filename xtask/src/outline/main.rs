@@ -41,7 +41,7 @@ fn outline(root: &Path, folder: &Path) -> Result<(), String> {
     let mut crates = Vec::new();
     for package in packages {
         let cfg = cfg::Cfg::new(&target, &package.features);
-        let items = strip::items(load::file(&package.source, &cfg)?, package.ours);
+        let items = strip::items(load::file(&package.source, &cfg)?, package.kept);
         crates.push((package, items));
     }
     reach::keep(&mut crates);

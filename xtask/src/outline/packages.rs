@@ -17,26 +17,39 @@ pub struct Package {
     pub features: Vec<String>,
     /// The outlined packages that it depends on, by the name that it calls them.
     pub dependencies: BTreeMap<String, String>,
-    /// Whether it is the library, whose documentation and paths are shown as they are.
-    pub ours: bool,
+    pub kept: Kept,
 }
 
-/// Packages of Polars whose types no notebook meets: engines, and formats of files and rows.
-const ENGINES: [&str; 10] = [
-    "polars-arrow-format",
-    "polars-async",
-    "polars-config",
-    "polars-expr",
-    "polars-mem-engine",
-    "polars-ooc",
-    "polars-parquet",
-    "polars-parquet-format",
-    "polars-row",
-    "polars-stream",
-];
+/// How much of a package stays.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kept {
+    /// Every public item: cells may name it.
+    All,
+    /// What the signatures in other packages mention.
+    Mentioned,
+    /// Of what they mention only types, traits and which type has which trait.
+    Types,
+}
 
-/// Other packages whose traits bound the operators of Polars: with an unknown bound every type would fit.
-const BOUNDS: [&str; 1] = ["num-traits"];
+/// The packages of an outline: the library, Polars' front, the values in its signatures, and what stands behind them.
+/// `num-traits` bounds the operators of Polars: with an unknown bound every type would fit.
+const PACKAGES: [(&str, Kept); 15] = [
+    ("topicbook", Kept::All),
+    ("polars", Kept::All),
+    ("polars-core", Kept::All),
+    ("polars-error", Kept::All),
+    ("polars-io", Kept::All),
+    ("polars-lazy", Kept::All),
+    ("polars-ops", Kept::All),
+    ("polars-plan", Kept::All),
+    ("polars-time", Kept::All),
+    ("polars-schema", Kept::Mentioned),
+    ("polars-utils", Kept::Mentioned),
+    ("polars-arrow", Kept::Types),
+    ("polars-buffer", Kept::Types),
+    ("polars-dtype", Kept::Types),
+    ("num-traits", Kept::Types),
+];
 
 /// The library and the packages of Polars that its build links.
 pub fn find(root: &Path) -> Result<Vec<Package>, String> {
@@ -44,20 +57,24 @@ pub fn find(root: &Path) -> Result<Vec<Package>, String> {
     // Without the platform, Cargo asks for packages of platforms whose packages nobody has downloaded.
     let mut host = Command::new("rustc");
     let host = output(host.args(["--print", "host-tuple"]).current_dir(root))?;
-    let mut metadata = vec!["metadata", "--format-version", "1", "--offline"];
-    metadata.extend(["--filter-platform", host.trim()]);
-    let metadata = cargo(root, &metadata)?;
+    let metadata = cargo(
+        root,
+        &[
+            "metadata",
+            "--format-version",
+            "1",
+            "--filter-platform",
+            host.trim(),
+        ],
+    )?;
     let metadata: Value = serde_json::from_str(&metadata)
         .map_err(|error| format!("cannot read the output of `cargo metadata`: {error}"))?;
     let mut found = Vec::new();
     for package in array(&metadata["packages"]) {
         let (name, version) = (text(&package["name"]), text(&package["version"]));
-        let ours = name == "topicbook";
-        let polars = name == "polars" || name.starts_with("polars-");
-        let wanted = ours || polars || BOUNDS.contains(&name);
-        if !wanted || ENGINES.contains(&name) {
+        let Some((_, kept)) = PACKAGES.iter().find(|(listed, _)| *listed == name) else {
             continue;
-        }
+        };
         let Some(features) = built.get(&(name.to_owned(), version.to_owned())) else {
             continue;
         };
@@ -72,7 +89,7 @@ pub fn find(root: &Path) -> Result<Vec<Package>, String> {
             source: PathBuf::from(text(&library["src_path"])),
             features: features.clone(),
             dependencies: dependencies(package),
-            ours,
+            kept: *kept,
         });
     }
     let names: Vec<String> = found.iter().map(|package| package.name.clone()).collect();
@@ -102,7 +119,6 @@ fn built(root: &Path) -> Result<HashMap<(String, String), Vec<String>>, String> 
         root,
         &[
             "tree",
-            "--offline",
             "--package",
             "topicbook-dylib",
             "--edges",

@@ -1,13 +1,13 @@
-//! Leaves out the private items that no public signature mentions. It goes by names, across all crates: a private item
-//! stays if anything that stays mentions its name.
+//! Leaves out what no public signature mentions: private items, and in crates that cells do not name all items. It goes by
+//! names, across all crates: such an item stays if anything that stays mentions its name.
 
 use std::collections::HashSet;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{Item, ItemImpl, ItemUse, Type, UseTree};
+use syn::{Item, ItemImpl, ItemUse, Type, UseTree, Visibility};
 
-use super::packages::Package;
+use super::packages::{Kept, Package};
 use super::strip;
 
 /// What the items of all crates define and mention.
@@ -23,27 +23,27 @@ struct Names {
 /// Removes what no signature needs from all crates.
 pub fn keep(crates: &mut [(Package, Vec<Item>)]) {
     let mut names = Names::default();
-    for (_, items) in crates.iter() {
-        names.define(items);
+    for (package, items) in crates.iter() {
+        names.define(items, package.kept == Kept::All);
     }
     let public = std::mem::take(&mut names.public);
     names.private.retain(|name| !public.contains(name));
     loop {
         let known = names.mentioned.len();
-        for (_, items) in crates.iter() {
-            names.mention(items);
+        for (package, items) in crates.iter() {
+            names.mention(items, package.kept == Kept::All);
         }
         if names.mentioned.len() == known {
             break;
         }
     }
-    for (_, items) in crates {
-        names.prune(items);
+    for (package, items) in crates {
+        names.prune(items, package.kept == Kept::All);
     }
 }
 
 impl Names {
-    fn define(&mut self, items: &[Item]) {
+    fn define(&mut self, items: &[Item], named: bool) {
         for item in items {
             let name = match item {
                 Item::Struct(item) => item.ident.to_string(),
@@ -58,12 +58,12 @@ impl Names {
                 }
                 Item::Mod(module) => {
                     let content = module.content.as_ref();
-                    self.define(content.map_or(&[], |(_, items)| items));
+                    self.define(content.map_or(&[], |(_, items)| items), named);
                     continue;
                 }
                 _ => continue,
             };
-            match strip::private(item) {
+            match !named || strip::private(item) {
                 true => self.private.insert(name),
                 false => self.public.insert(name),
             };
@@ -71,15 +71,15 @@ impl Names {
     }
 
     /// Adds what the items mention that are wanted so far.
-    fn mention(&mut self, items: &[Item]) {
+    fn mention(&mut self, items: &[Item], named: bool) {
         for item in items {
-            if !self.wants(item) {
+            if !self.wants(item, named) {
                 continue;
             }
             match item {
                 Item::Mod(module) => {
                     let content = module.content.as_ref();
-                    self.mention(content.map_or(&[], |(_, items)| items));
+                    self.mention(content.map_or(&[], |(_, items)| items), named);
                 }
                 Item::Use(item) if !strip::is_public(&item.vis) => {}
                 item => add(item.to_token_stream(), &mut self.mentioned),
@@ -87,16 +87,17 @@ impl Names {
         }
     }
 
-    fn wants(&self, item: &Item) -> bool {
+    fn wants(&self, item: &Item, named: bool) -> bool {
+        let free = |seen: &Visibility| named && strip::is_public(seen);
         let mentioned = |name: &syn::Ident| self.mentioned.contains(&name.to_string());
         match item {
-            Item::Const(item) if !strip::is_public(&item.vis) => mentioned(&item.ident),
-            Item::Struct(item) if !strip::is_public(&item.vis) => mentioned(&item.ident),
-            Item::Enum(item) if !strip::is_public(&item.vis) => mentioned(&item.ident),
-            Item::Trait(item) if !strip::is_public(&item.vis) => mentioned(&item.ident),
-            Item::Type(item) if !strip::is_public(&item.vis) => mentioned(&item.ident),
+            Item::Const(item) if !free(&item.vis) => mentioned(&item.ident),
+            Item::Struct(item) if !free(&item.vis) => mentioned(&item.ident),
+            Item::Enum(item) if !free(&item.vis) => mentioned(&item.ident),
+            Item::Trait(item) if !free(&item.vis) => mentioned(&item.ident),
+            Item::Type(item) if !free(&item.vis) => mentioned(&item.ident),
             Item::Macro(item) => match &item.ident {
-                Some(name) => item.attrs.iter().any(exported) || mentioned(name),
+                Some(name) => named && item.attrs.iter().any(exported) || mentioned(name),
                 None => {
                     let called = item.mac.path.segments.last();
                     called.is_some_and(|last| self.macros.contains(&last.ident.to_string()))
@@ -118,15 +119,15 @@ impl Names {
         of_type && of_trait
     }
 
-    fn prune(&self, items: &mut Vec<Item>) {
+    fn prune(&self, items: &mut Vec<Item>, named: bool) {
         items.retain_mut(|item| {
-            if !self.wants(item) {
+            if !self.wants(item, named) {
                 return false;
             }
             match item {
                 Item::Mod(module) => {
                     if let Some((_, items)) = &mut module.content {
-                        self.prune(items);
+                        self.prune(items, named);
                     }
                     let content = module.content.as_ref();
                     content.is_some_and(|(_, items)| {

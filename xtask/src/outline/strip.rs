@@ -10,6 +10,7 @@ use syn::{
 use super::clean;
 use super::load::{attributes, impl_attributes, trait_attributes};
 use super::macros;
+use super::packages::Kept;
 
 /// Traits whose implementations no cell asks for.
 const UNSEEN: [&str; 12] = [
@@ -27,23 +28,26 @@ const UNSEEN: [&str; 12] = [
     "UnwindSafe",
 ];
 
-/// The items without what is private in them. `documented`: whether examples in the documentation stay.
-pub fn items(items: Vec<Item>, documented: bool) -> Vec<Item> {
+/// The items without what is private in them.
+pub fn items(items: Vec<Item>, kept: Kept) -> Vec<Item> {
     items
         .into_iter()
-        .filter_map(|item| stripped(item, documented))
+        .filter_map(|item| stripped(item, kept))
         .collect()
 }
 
-fn stripped(mut item: Item, documented: bool) -> Option<Item> {
+fn stripped(mut item: Item, kept: Kept) -> Option<Item> {
     let found = attributes(&mut item)?;
     clean::attributes(found);
+    if kept != Kept::All {
+        found.retain(|attribute| !attribute.path().is_ident("doc"));
+    }
     let exported = found
         .iter()
         .any(|attribute| attribute.path().is_ident("macro_export"));
     match &mut item {
         Item::Fn(item) => {
-            if !is_public(&item.vis) {
+            if kept != Kept::All || !is_public(&item.vis) {
                 return None;
             }
             item.block = parse_quote!({ loop {} });
@@ -57,9 +61,9 @@ fn stripped(mut item: Item, documented: bool) -> Option<Item> {
                 }
             }
         }
-        Item::Trait(item) => of_trait(item),
+        Item::Trait(item) => of_trait(item, kept),
         Item::Impl(item) => {
-            if !of_impl(item) {
+            if !of_impl(item, kept) {
                 return None;
             }
         }
@@ -71,7 +75,7 @@ fn stripped(mut item: Item, documented: bool) -> Option<Item> {
         }
         Item::Mod(module) => {
             let content = module.content.as_mut().map(|(_, content)| content)?;
-            *content = items(std::mem::take(content), documented);
+            *content = items(std::mem::take(content), kept);
             if content.is_empty() {
                 return None;
             }
@@ -168,7 +172,7 @@ fn fields(item: &mut ItemStruct) {
     item.semi_token = None;
 }
 
-fn of_trait(item: &mut ItemTrait) {
+fn of_trait(item: &mut ItemTrait, kept: Kept) {
     // What a trait says of itself, rust-analyzer follows in a circle.
     if let Some(clause) = &mut item.generics.where_clause {
         let predicates = std::mem::take(&mut clause.predicates);
@@ -176,6 +180,9 @@ fn of_trait(item: &mut ItemTrait) {
             .into_iter()
             .filter(|part| !of_self(part))
             .collect();
+    }
+    if kept == Kept::Types {
+        item.items.retain(|item| !matches!(item, TraitItem::Fn(_)));
     }
     for item in &mut item.items {
         if let Some(found) = trait_attributes(item) {
@@ -203,7 +210,10 @@ fn of_self(predicate: &WherePredicate) -> bool {
 }
 
 /// An `impl` of a type keeps its public functions, an `impl` of a trait its types; false if nothing is left to know.
-fn of_impl(item: &mut ItemImpl) -> bool {
+fn of_impl(item: &mut ItemImpl, kept: Kept) -> bool {
+    if kept == Kept::Types && item.trait_.is_none() {
+        return false;
+    }
     let of_trait = match &item.trait_ {
         Some((Some(_), _, _)) => return false,
         Some((None, path, _)) => {
