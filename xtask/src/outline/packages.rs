@@ -23,7 +23,9 @@ pub struct Package {
 /// How much of a package stays.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Kept {
-    /// Every public item: cells may name it.
+    /// Every public item: the library itself.
+    Ours,
+    /// Every public item; completion does not offer those that are unsafe or internal.
     All,
     /// What the signatures in other packages mention.
     Mentioned,
@@ -31,10 +33,17 @@ pub enum Kept {
     Types,
 }
 
+impl Kept {
+    /// Whether cells may name the public items.
+    pub fn is_named(self) -> bool {
+        matches!(self, Kept::Ours | Kept::All)
+    }
+}
+
 /// The packages of an outline: the library, Polars' front, the values in its signatures, and what stands behind them.
 /// `num-traits` bounds the operators of Polars: with an unknown bound every type would fit.
 const PACKAGES: [(&str, Kept); 15] = [
-    ("topicbook", Kept::All),
+    ("topicbook", Kept::Ours),
     ("polars", Kept::All),
     ("polars-core", Kept::All),
     ("polars-error", Kept::All),

@@ -7,7 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Item, ItemImpl, ItemUse, Type, UseTree, Visibility};
 
-use super::packages::{Kept, Package};
+use super::packages::Package;
 use super::strip;
 
 /// What the items of all crates define and mention.
@@ -24,21 +24,21 @@ struct Names {
 pub fn keep(crates: &mut [(Package, Vec<Item>)]) {
     let mut names = Names::default();
     for (package, items) in crates.iter() {
-        names.define(items, package.kept == Kept::All);
+        names.define(items, package.kept.is_named());
     }
     let public = std::mem::take(&mut names.public);
     names.private.retain(|name| !public.contains(name));
     loop {
         let known = names.mentioned.len();
         for (package, items) in crates.iter() {
-            names.mention(items, package.kept == Kept::All);
+            names.mention(items, package.kept.is_named());
         }
         if names.mentioned.len() == known {
             break;
         }
     }
     for (package, items) in crates {
-        names.prune(items, package.kept == Kept::All);
+        names.prune(items, package.kept.is_named());
     }
 }
 

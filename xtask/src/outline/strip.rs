@@ -3,8 +3,8 @@
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{
-    Expr, Field, Fields, FieldsNamed, ImplItem, Item, ItemImpl, ItemStruct, ItemTrait, TraitItem,
-    Type, UseTree, Visibility, WherePredicate, parse_quote,
+    Expr, Field, Fields, FieldsNamed, ImplItem, Item, ItemImpl, ItemStruct, ItemTrait, Signature,
+    TraitItem, Type, UseTree, Visibility, WherePredicate, parse_quote,
 };
 
 use super::clean;
@@ -39,7 +39,7 @@ pub fn items(items: Vec<Item>, kept: Kept) -> Vec<Item> {
 fn stripped(mut item: Item, kept: Kept) -> Option<Item> {
     let found = attributes(&mut item)?;
     clean::attributes(found);
-    if kept != Kept::All {
+    if !kept.is_named() {
         found.retain(|attribute| !attribute.path().is_ident("doc"));
     }
     let exported = found
@@ -47,12 +47,12 @@ fn stripped(mut item: Item, kept: Kept) -> Option<Item> {
         .any(|attribute| attribute.path().is_ident("macro_export"));
     match &mut item {
         Item::Fn(item) => {
-            if kept != Kept::All || !is_public(&item.vis) {
+            if !kept.is_named() || !is_public(&item.vis) {
                 return None;
             }
             item.block = parse_quote!({ loop {} });
         }
-        Item::Struct(item) => fields(item),
+        Item::Struct(item) => fields(item, kept),
         Item::Enum(item) => {
             for variant in &mut item.variants {
                 clean::attributes(&mut variant.attrs);
@@ -136,9 +136,12 @@ fn value(expression: &mut Expr) {
 }
 
 /// Only public fields stay. A tuple keeps its places if one of them is public.
-fn fields(item: &mut ItemStruct) {
+fn fields(item: &mut ItemStruct, kept: Kept) {
     for field in item.fields.iter_mut() {
         clean::attributes(&mut field.attrs);
+        if kept != Kept::Ours && field.ident.is_none() {
+            clean::hide(&mut field.attrs);
+        }
     }
     let public = |field: &Field| is_public(&field.vis);
     let mut named: FieldsNamed = match &item.fields {
@@ -165,7 +168,7 @@ fn fields(item: &mut ItemStruct) {
     if !parameters.is_empty() {
         named.named.push(parse_quote!(
             #[doc(hidden)]
-            parameters: ::core::marker::PhantomData<(#(#parameters,)*)>
+            pub parameters: ::core::marker::PhantomData<(#(#parameters,)*)>
         ));
     }
     item.fields = Fields::Named(named);
@@ -190,6 +193,9 @@ fn of_trait(item: &mut ItemTrait, kept: Kept) {
         }
         match item {
             TraitItem::Fn(function) => {
+                if kept != Kept::Ours && is_internal(&function.sig) {
+                    clean::hide(&mut function.attrs);
+                }
                 function.default = None;
                 function.semi_token = Some(Default::default());
             }
@@ -197,6 +203,15 @@ fn of_trait(item: &mut ItemTrait, kept: Kept) {
             _ => {}
         }
     }
+}
+
+/// Whether Polars means a function for itself.
+fn is_internal(signature: &Signature) -> bool {
+    let name = signature.ident.to_string();
+    signature.unsafety.is_some()
+        || name.starts_with('_')
+        || name.ends_with("_impl")
+        || name.contains("_unchecked")
 }
 
 fn of_self(predicate: &WherePredicate) -> bool {
@@ -232,6 +247,9 @@ fn of_impl(item: &mut ItemImpl, kept: Kept) -> bool {
         match item {
             ImplItem::Fn(function) => {
                 function.block = parse_quote!({ loop {} });
+                if kept != Kept::Ours && is_internal(&function.sig) {
+                    clean::hide(&mut function.attrs);
+                }
                 !of_trait && is_public(&function.vis)
             }
             ImplItem::Const(constant) => {
