@@ -23,9 +23,7 @@ pub fn file(file: &Path, cfg: &Cfg) -> Result<Vec<Item>, String> {
         children: folder,
     };
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut crate_doc = Vec::new();
-    let items = parsed(&text, file, &place, cfg, &mut crate_doc);
-    Ok(items)
+    Ok(parsed(&text, file, &place, cfg, &mut Vec::new()))
 }
 
 /// The items of a file. A file that does not parse has none: its error is shown by the build, which meets it too.

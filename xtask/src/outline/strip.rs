@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::{
     Expr, Field, Fields, FieldsNamed, ImplItem, Item, ItemImpl, ItemStruct, ItemTrait, Signature,
-    TraitItem, Type, UseTree, Visibility, WherePredicate, parse_quote,
+    TraitItem, Type, Visibility, WherePredicate, parse_quote,
 };
 
 use super::clean;
@@ -62,11 +62,7 @@ fn stripped(mut item: Item, kept: Kept) -> Option<Item> {
             }
         }
         Item::Trait(item) => of_trait(item, kept),
-        Item::Impl(item) => {
-            if !of_impl(item, kept) {
-                return None;
-            }
-        }
+        Item::Impl(item) => of_impl(item, kept).then_some(())?,
         Item::Const(item) => {
             if item.ident == "_" {
                 return None;
@@ -83,12 +79,9 @@ fn stripped(mut item: Item, kept: Kept) -> Option<Item> {
                 clean::hide(&mut module.attrs);
             }
         }
-        Item::Macro(item) => {
-            if item.ident.is_some() {
-                item.mac.tokens = macros::without_bodies(std::mem::take(&mut item.mac.tokens));
-            }
+        Item::Macro(item) if item.ident.is_some() => {
+            item.mac.tokens = macros::without_bodies(std::mem::take(&mut item.mac.tokens));
         }
-        Item::Use(item) if !is_public(&item.vis) && ends_in_underscore(&item.tree) => {}
         Item::Static(_) | Item::ForeignMod(_) => return None,
         _ => {}
     }
@@ -118,14 +111,6 @@ pub fn private(item: &Item) -> bool {
 
 pub fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
-}
-
-fn ends_in_underscore(tree: &UseTree) -> bool {
-    match tree {
-        UseTree::Path(path) => ends_in_underscore(&path.tree),
-        UseTree::Rename(rename) => rename.rename == "_",
-        _ => false,
-    }
 }
 
 /// A literal stays, because the length of an array may depend on it.
