@@ -168,8 +168,8 @@ fn launcher(places: &Places) -> Result<()> {
     })
 }
 
-/// Compiles the program that writes outlines. The launcher starts it too, so it has its own standard library, as the
-/// launcher has.
+/// Compiles the program that writes outlines, and copies the standard library beside it that it was linked to: the
+/// launcher starts it even after the toolchain has changed.
 fn outliner(places: &Places) -> Result<()> {
     let mut files = rust_files(&places.root.join("xtask/src/outline"))?;
     files.push(places.root.join("xtask").join("Cargo.toml"));
@@ -177,10 +177,13 @@ fn outliner(places: &Places) -> Result<()> {
     let program = places.outliner();
     made_from(&program, &files, "building the outliner", |made| {
         run(command("cargo")
-            .args(["rustc", "--quiet", "--package", "xtask"])
-            .args(["--bin", "topicbook-outline", "--", "-Cprefer-dynamic=no"])
+            .args(["build", "--quiet", "--package", "xtask"])
+            .args(["--bin", "topicbook-outline"])
             .current_dir(&places.root)
             .env("CARGO_TARGET_DIR", &places.target))?;
+        let toolchain = Toolchain::find(places)?;
+        let std = toolchain.libraries.join(&toolchain.release);
+        fs::copy(&std, program.with_file_name(&toolchain.release)).at(&std)?;
         let built = places.target.join("debug").join("topicbook-outline");
         fs::copy(&built, made).at(&built).map(drop)
     })

@@ -158,7 +158,12 @@ pub fn facade(folder: &Path) -> Result<()> {
 /// still shows in its first cell why the library cannot be built.
 pub fn outline(places: &Places, folder: &Path) -> Result<()> {
     let outline = folder.join("outline");
-    let written = run(command(places.outliner()).arg(&places.root).arg(&outline));
+    let program = places.outliner();
+    let written = run(command(&program)
+        .arg(&places.root)
+        .arg(&outline)
+        // The standard library that it was linked to lies beside it.
+        .env("LD_LIBRARY_PATH", program.parent().unwrap_or(&places.cache)));
     if written.is_err() {
         let empty = outline.join("topicbook");
         fs::create_dir_all(&empty).at(&empty)?;
