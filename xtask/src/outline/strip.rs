@@ -254,3 +254,54 @@ fn of_impl(item: &mut ItemImpl, kept: Kept) -> bool {
     });
     of_trait || !item.items.is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use quote::{ToTokens, quote};
+
+    use super::{Kept, items};
+
+    #[test]
+    fn what_is_private_goes_and_what_infers_types_stays() {
+        let source = quote! {
+            /// A row.
+            #[derive(Clone, Serialize)]
+            pub struct Row<T> { pub length: usize, values: Vec<T> }
+            pub struct Whole(usize);
+            impl<T> Row<T> {
+                /// How many.
+                pub fn count(&self) -> usize { self.values.len() }
+                pub(crate) fn ours(&self) {}
+            }
+            impl<T> Deref for Row<T> { type Target = [T]; fn deref(&self) -> &[T] { &self.values } }
+            impl<T> Drop for Row<T> { fn drop(&mut self) {} }
+            fn helper() {}
+        };
+        let file: syn::File = syn::parse2(source).unwrap_or(syn::File {
+            shebang: None,
+            attrs: Vec::new(),
+            items: Vec::new(),
+        });
+        let kept = items(file.items, Kept::Ours);
+        let expected = quote! {
+            /// A row.
+            #[derive(Clone)]
+            pub struct Row<T> {
+                pub length: usize,
+                #[doc(hidden)]
+                pub parameters: ::core::marker::PhantomData<(*const T,)>
+            }
+            pub struct Whole {}
+            impl<T> Row<T> {
+                /// How many.
+                pub fn count(&self) -> usize { loop {} }
+            }
+            impl<T> Deref for Row<T> { type Target = [T]; }
+        };
+        let kept: Vec<String> = kept
+            .iter()
+            .map(|item| item.to_token_stream().to_string())
+            .collect();
+        assert_eq!(kept.join(" "), expected.to_string());
+    }
+}
