@@ -8,7 +8,7 @@ CELLS = {
     "frames": [
         'let df = df!("a" => [1, 2, 2], "x" => [0.5, 1.5, 2.5], "s" => ["u", "v", "v"])?;',
         "let shape = df.shape(); let height = df.height(); let width = df.width();",
-        "let names = df.get_column_names_owned(); let types = df.dtypes(); let schema = df.schema().clone();",
+        "let names = df.get_column_names_owned(); let types = df.dtypes(); let schema: SchemaRef = df.schema().clone();",
         'let two = DataFrame::new_infer_height(vec![Column::new("c".into(), [1, 2, 3]), Column::new("d".into(), ["x", "y", "z"])])?;',
         "let none = DataFrame::empty(); let text = df.to_string();",
     ],
