@@ -23,7 +23,7 @@ CELLS = {
         'let renamed = df.clone().rename("a", "k".into())?.clone();',
         'let more = df.clone().with_column(Column::new("y".into(), [3, 4, 5]))?.clone();',
         'let stacked = df.vstack(&df)?; let wide = df.hstack(&[Column::new("z".into(), [7, 8, 9])])?;',
-        'let value: AnyValue<'static> = df.column("a")?.get(0)?.into_static();',
+        'let value = df.column("a")?.get(0)?.extract::<i32>();',
     ],
     "groups and joins": [
         'let parts = df.partition_by(["s"], true)?;',
