@@ -15,9 +15,6 @@ NOT_SHOWN = {
     "Result": "an alias of the standard library's `Result`",
     "ErrorKind": "an enum to match on, which cells show in its Debug form",
 }
-NOT_BOUND = {
-    "Table::into_inner": "it gives a type of Polars, which the outline does not contain: the cell writes the type down",
-}
 # Free functions without a return value.
 RETURNS_NOTHING = {"show_progress"}
 
@@ -154,7 +151,7 @@ WALK = {
     ],
     "Table": [
         'top.write_csv("top.csv")?; top.write_parquet("top.parquet")?;',
-        "let frame: topicbook::polars::prelude::DataFrame = top.clone().into_inner();",
+        "let frame = top.clone().into_inner();",
         "let table = Table::from(frame);",
     ],
     "Chart": [
@@ -252,7 +249,7 @@ def unwalked():
             continue
         seen.add(owner)
         returns_nothing = "->" not in signature or "-> Result<()>" in signature
-        start = "" if returns_nothing or f"{owner}::{name}" in NOT_BOUND else r"let \(?\w+(?:, \w+)*\)? = "
+        start = "" if returns_nothing else r"let \(?\w+(?:, \w+)*\)? = "
         call = rf"{start}.*(?:\.|\b{owner}::){name}\("
         if not any(re.match(call, line, re.S) for line in statements(WALK.get(owner, []))):
             missing.append(f"{owner}::{name} is never {'called' if returns_nothing else 'bound'}")

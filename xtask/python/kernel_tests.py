@@ -17,6 +17,7 @@ import time
 from jupyter_client.manager import KernelManager
 
 import api_walk
+import polars_walk
 from harness import run_tests
 
 SECONDS = 300
@@ -219,6 +220,7 @@ def inspection_shows_our_documentation(kernel):
     reply = kernel.client.inspect(code, len(code), reply=True, timeout=SECONDS)
     text = reply["content"]["data"].get("text/plain", "")
     assert "rows in the given order" in text, reply["content"]
+    assert text.startswith("topicbook::") or "topicbook::data" in text, reply["content"]
 
 
 def every_public_function_is_walked(_):
@@ -239,6 +241,38 @@ def every_result_binds_and_every_type_shows(kernel):
             if texts["error"] or "text/plain" not in kinds or not kinds & {"text/html", "image/png"}:
                 wrong.append(f"{owner} {name} is shown as {sorted(kinds)}\n{texts['error']}{texts['stderr']}")
     assert not wrong, "\n\n".join(wrong)
+
+
+def polars_types_bind(_):
+    wrong = []
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;")
+        kernel.value("use topicbook::polars::prelude::*; use topicbook::polars::df;")
+        for subject, lines in polars_walk.CELLS.items():
+            texts = kernel.run("\n".join(lines))
+            if texts["error"] or texts["stderr"]:
+                wrong.append(f"{subject}\n{texts['error']}{texts['stderr']}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+def outlined_functions_of_polars_exist(kernel):
+    lines = [f"let _ = {name};" for name in polars_walk.mentions(kernel.folder / "build/outline")]
+    assert len(lines) > 300, lines
+    kernel.value("{ use topicbook::polars::prelude::*;\n" + "\n".join(lines) + "\n}")
+
+
+def completion_offers_nothing_private(kernel):
+    def offered(code):
+        reply = kernel.client.complete(code, len(code), reply=True, timeout=SECONDS)
+        return {re.match(r"\w*", match)[0] for match in reply["content"]["matches"]}
+
+    kernel.value('let table = Table::from(topicbook::polars::df!("a" => [1])?);')
+    methods = offered("table.")
+    assert {"write_csv", "into_inner", "height", "filter"} <= methods, methods
+    assert not {"0", "html", "from_columns"} & methods, methods
+    kernel.value("let chart = Chart::loss(&[2.0, 1.0], &[-2.0, -1.0]);")
+    assert {"title", "save_png"} <= offered("chart."), offered("chart.")
+    assert not {"run", "train", "recipe"} & offered("TopicModel::"), offered("TopicModel::")
 
 
 def interrupt_ends_the_cell_and_the_kernel_goes_on(kernel):
@@ -482,6 +516,9 @@ TESTS = [
     inspection_shows_our_documentation,
     every_public_function_is_walked,
     every_result_binds_and_every_type_shows,
+    polars_types_bind,
+    outlined_functions_of_polars_exist,
+    completion_offers_nothing_private,
     three_kernels_share_one_build,
     stop_button_ends_a_fit_and_keeps_it,
     a_running_fit_is_watched_in_one_output,

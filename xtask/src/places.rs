@@ -87,6 +87,11 @@ impl Places {
         self.cache.join("bin").join("topicbook-kernel")
     }
 
+    /// The program that writes what rust-analyzer reads.
+    pub fn outliner(&self) -> PathBuf {
+        self.cache.join("bin").join("topicbook-outline")
+    }
+
     /// A data folder for Jupyter with our kernel spec, so that the user's own folder is not changed.
     pub fn jupyter(&self) -> PathBuf {
         self.cache.join("jupyter")

@@ -18,9 +18,15 @@ pub fn all(places: &Places) -> Result<()> {
     python(places)?;
     std_sources(places)?;
     kernel(places)?;
-    Build::ready(places, &Toolchain::find(places)?)?;
+    library(places)?;
     launcher(places)?;
     kernel_spec(places)
+}
+
+/// Builds the library for cells, and before it the program that writes its outline.
+pub fn library(places: &Places) -> Result<()> {
+    outliner(places)?;
+    Build::ready(places, &Toolchain::find(places)?).map(drop)
 }
 
 /// Installs only the Python environment, which the tests of file formats need.
@@ -107,25 +113,19 @@ fn std_sources(places: &Places) -> Result<()> {
 
 /// Builds the kernel, whose crates are not those of the library. Cargo finds out what has changed.
 fn kernel(places: &Places) -> Result<()> {
-    let wanted = kernel_sources(places)?;
-    let done = places.kernel_exe().with_extension("made-from");
-    if places.kernel_exe().is_file() && fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
-        return Ok(());
-    }
-    step(
-        "building the kernel (evcxr with rust-analyzer: 6 to 10 minutes on 2 cores the first time)",
-        || {
-            run(kernel_cargo(places).args(["build", "--release", "--locked", "--quiet"]))?;
-            install(
-                &places
-                    .kernel_target()
-                    .join("release")
-                    .join("topicbook-evcxr"),
-                &places.kernel_exe(),
-            )?;
-            fs::write(&done, &wanted).at(&done)
-        },
-    )
+    let folder = places.root.join("crates").join("kernel");
+    let mut files = rust_files(&folder.join("src"))?;
+    files.extend(["Cargo.toml", "Cargo.lock"].map(|name| folder.join(name)));
+    let what =
+        "building the kernel (evcxr with rust-analyzer: 6 to 10 minutes on 2 cores the first time)";
+    made_from(&places.kernel_exe(), &files, what, |made| {
+        run(kernel_cargo(places).args(["build", "--release", "--locked", "--quiet"]))?;
+        let built = places
+            .kernel_target()
+            .join("release")
+            .join("topicbook-evcxr");
+        fs::copy(&built, made).at(&built).map(drop)
+    })
 }
 
 /// A call of Cargo for the kernel's own workspace. Its programs link the standard library statically, so that they start
@@ -137,27 +137,6 @@ pub fn kernel_cargo(places: &Places) -> Command {
         .env("CARGO_TARGET_DIR", places.kernel_target())
         .env("RUSTFLAGS", "");
     cargo
-}
-
-/// The texts of all files from which the kernel is built.
-fn kernel_sources(places: &Places) -> Result<String> {
-    let folder = places.root.join("crates").join("kernel");
-    let mut files = rust_files(&folder.join("src"))?;
-    files.extend(["Cargo.toml", "Cargo.lock"].map(|name| folder.join(name)));
-    let mut texts = String::new();
-    for file in files {
-        texts.push_str(&fs::read_to_string(&file).at(&file)?);
-    }
-    Ok(texts)
-}
-
-/// Puts a copy of a program in its place in one step, because kernels may be running the old one.
-fn install(program: &Path, place: &Path) -> Result<()> {
-    let folder = place.parent().unwrap_or(place);
-    fs::create_dir_all(folder).at(folder)?;
-    let unfinished = folder.join(format!("unfinished-{}", std::process::id()));
-    fs::copy(program, &unfinished).at(program)?;
-    fs::rename(&unfinished, place).at(place)
 }
 
 /// Installs evcxr's own kernel, with which the benchmarks compare ours.
@@ -185,32 +164,68 @@ pub fn evcxr_jupyter(places: &Places) -> Result<PathBuf> {
 /// standard library of one toolchain, and could not start after an update of Rust.
 fn launcher(places: &Places) -> Result<()> {
     let sources = places.root.join("xtask").join("src");
-    let mut wanted = String::new();
-    for file in [
+    let files = [
         "launcher.rs",
         "places.rs",
         "session.rs",
         "task.rs",
         "toolchain.rs",
         "warm.rs",
-    ] {
-        let file = sources.join(file);
-        wanted.push_str(&fs::read_to_string(&file).at(&file)?);
-    }
-    let done = places.launcher().with_extension("made-from");
-    if places.launcher().is_file() && fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
-        return Ok(());
-    }
-    step("building the kernel's launcher", || {
-        let folder = places.cache.join("bin");
-        fs::create_dir_all(&folder).at(&folder)?;
-        let built = folder.join("topicbook-kernel.new");
+    ];
+    let files = files.map(|file| sources.join(file));
+    let program = places.launcher();
+    made_from(&program, &files, "building the kernel's launcher", |made| {
         run(command("rustc")
             .args(["--edition", "2024", "-O", "-o"])
-            .arg(&built)
+            .arg(made)
             .arg(sources.join("launcher.rs"))
-            .current_dir(&places.root))?;
-        fs::rename(&built, places.launcher()).at(&places.launcher())?;
+            .current_dir(&places.root))
+    })
+}
+
+/// Compiles the program that writes outlines, and copies the standard library beside it that it was linked to: the
+/// launcher starts it even after the toolchain has changed.
+fn outliner(places: &Places) -> Result<()> {
+    let mut files = rust_files(&places.root.join("xtask/src/outline"))?;
+    files.push(places.root.join("xtask").join("Cargo.toml"));
+    files.sort();
+    let program = places.outliner();
+    made_from(&program, &files, "building the outliner", |made| {
+        run(command("cargo")
+            .args(["build", "--quiet", "--package", "xtask"])
+            .args(["--bin", "topicbook-outline"])
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target))?;
+        let toolchain = Toolchain::find(places)?;
+        let std = toolchain.libraries.join(&toolchain.release);
+        fs::copy(&std, program.with_file_name(&toolchain.release)).at(&std)?;
+        let built = places.target.join("debug").join("topicbook-outline");
+        fs::copy(&built, made).at(&built).map(drop)
+    })
+}
+
+/// Makes `program` by `make`, unless it was made from the same `files`.
+fn made_from(
+    program: &Path,
+    files: &[PathBuf],
+    what: &str,
+    make: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
+    let mut wanted = String::new();
+    for file in files {
+        wanted.push_str(&fs::read_to_string(file).at(file)?);
+    }
+    let done = program.with_extension("made-from");
+    if program.is_file() && fs::read_to_string(&done).is_ok_and(|made| made == wanted) {
+        return Ok(());
+    }
+    step(what, || {
+        if let Some(folder) = program.parent() {
+            fs::create_dir_all(folder).at(folder)?;
+        }
+        let unfinished = program.with_extension("unfinished");
+        make(&unfinished)?;
+        fs::rename(&unfinished, program).at(program)?;
         fs::write(&done, &wanted).at(&done)
     })
 }

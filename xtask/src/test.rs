@@ -13,8 +13,6 @@ use crate::places::Places;
 use crate::setup;
 use crate::sizes;
 use crate::task::{Fail, Result, command, run, step};
-use crate::toolchain::Toolchain;
-use crate::warm::Build;
 
 #[derive(Default)]
 struct Tally {
@@ -59,7 +57,7 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     setup::python(places)?;
     setup::nvrtc(places);
     tally += single("compiling everything", || {
-        Build::ready(places, &Toolchain::find(places)?)?;
+        setup::library(places)?;
         run(cargo_test(places).args(WORKSPACE).arg("--no-run"))
     });
     // These two use the dependencies that have been compiled above.

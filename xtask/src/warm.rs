@@ -7,10 +7,10 @@
 //!   copy of the metadata of the crate `topicbook` in it, because the next build may replace Cargo's file;
 //! - `facade`, the package that cells depend on. In builds it has no dependency: rustc gets the library by
 //!   `--extern topicbook_lib=...`, so that Cargo checks two packages for each cell instead of 300;
-//! - `outline`, the library's own source as a package without dependencies. evcxr infers the types of variables with
-//!   rust-analyzer, which asks Cargo for the packages with `--cfg topicbook_outline` in its environment: only then does
-//!   the facade depend on the outline. So rust-analyzer does not read the crates behind our signatures (Burn, Polars),
-//!   which would take half a minute.
+//! - `outline`, packages with the signatures of the library and of Polars, without bodies and without what is private
+//!   (see `outline/main.rs`). evcxr infers the types of variables with rust-analyzer, which asks Cargo for the packages
+//!   with `--cfg topicbook_outline` in its environment: only then does the facade depend on the outline. So
+//!   rust-analyzer does not read the 300 crates of the library, which would take half a minute.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -18,7 +18,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::places::Places;
-use crate::task::{At, Fail, Result, command, output, step};
+use crate::task::{At, Fail, Result, command, output, run, step};
 use crate::toolchain::Toolchain;
 
 /// The file name that Cargo gives the shared library that cells link to.
@@ -97,7 +97,8 @@ impl Build {
         let unfinished = places
             .builds()
             .join(format!("unfinished-{}", std::process::id()));
-        packages(places, &unfinished)?;
+        facade(&unfinished)?;
+        outline(places, &unfinished)?;
         let library = places.target.join("debug").join(LIBRARY);
         fs::copy(&library, unfinished.join(LIBRARY)).at(&library)?;
         let name = metadata.file_name().unwrap_or_default();
@@ -128,12 +129,10 @@ fn build_dylib(places: &Places) -> Result<PathBuf> {
         })
 }
 
-/// Writes the packages `facade` and `outline` into `folder`.
-fn packages(places: &Places, folder: &Path) -> Result<()> {
+/// Writes the package `facade` into `folder`.
+fn facade(folder: &Path) -> Result<()> {
     let facade = folder.join("facade");
-    let outline = folder.join("outline");
     fs::create_dir_all(&facade).at(&facade)?;
-    fs::create_dir_all(&outline).at(&outline)?;
     write(
         &facade.join("Cargo.toml"),
         "[package]\n\
@@ -145,33 +144,28 @@ fn packages(places: &Places, folder: &Path) -> Result<()> {
          path = \"lib.rs\"\n\
          \n\
          [target.'cfg(topicbook_outline)'.dependencies]\n\
-         topicbook_lib = { path = \"../outline\", package = \"topicbook-outline\" }\n",
+         topicbook_lib = { path = \"../outline/topicbook\", package = \"topicbook-outline\" }\n",
     )?;
     write(&facade.join("lib.rs"), "pub use topicbook_lib::*;\n")?;
-    write(
-        &outline.join("Cargo.toml"),
-        &format!(
-            "[package]\n\
-             name = \"topicbook-outline\"\n\
-             version = \"0.0.0\"\n\
-             edition = \"2024\"\n\
-             \n\
-             [features]\n\
-             default = [\"cuda\", \"polars\", \"charts\", \"notebook\"]\n\
-             cuda = []\n\
-             polars = []\n\
-             charts = []\n\
-             notebook = []\n\
-             \n\
-             [lib]\n\
-             path = {:?}\n",
-            places.root.join("src").join("lib.rs")
-        ),
-    )?;
     Ok(())
 }
 
-/// A hash of everything that the library's build depends on.
+/// Writes the packages of the outline into `folder`.
+fn outline(places: &Places, folder: &Path) -> Result<()> {
+    let program = places.outliner();
+    run(command(&program)
+        .arg(&places.root)
+        .arg(folder.join("outline"))
+        // The standard library that it was linked to lies beside it.
+        .env("LD_LIBRARY_PATH", program.parent().unwrap_or(&places.cache)))
+    .map_err(|error| {
+        Fail::new(format!(
+            "{error}\nThe library's outline cannot be written: run `cargo xtask setup`"
+        ))
+    })
+}
+
+/// A hash of everything that the library's build and its outline depend on.
 fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     (&toolchain.release, &places.root, &places.target).hash(&mut hasher);
@@ -179,6 +173,7 @@ fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
         places.root.join("Cargo.toml"),
         places.root.join("Cargo.lock"),
         places.root.join(".cargo").join("config.toml"),
+        places.outliner(),
     ];
     let mut folders = vec![
         places.root.join("src"),
