@@ -237,7 +237,6 @@ def opened(source, folder, chromedriver):
                 "--ServerApp.port_retries=0",
                 f"--ServerApp.root_dir={served}",
                 "--IdentityProvider.token=",
-                "--MappingKernelManager.kernel_info_timeout=3600",
                 "--expose-app-in-browser",
                 log=scratch / "lab.log",
                 answers=f"{lab}/api",

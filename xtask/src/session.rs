@@ -57,8 +57,9 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .stdout(Stdio::null());
     let error = kernel.exec();
     Err(Fail::new(format!(
-        "cannot start {}: {error}",
-        places.evcxr_exe().display()
+        "cannot start {}: {error}\nto do: run `cargo xtask setup` in {}, then restart the kernel",
+        places.evcxr_exe().display(),
+        places.root.display()
     )))
 }
 

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::json;
-
+use crate::kernel_spec;
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output, run, step};
 use crate::toolchain::Toolchain;
@@ -21,7 +20,7 @@ pub fn all(places: &Places) -> Result<()> {
     evcxr(places)?;
     Build::ready(places, &Toolchain::find(places)?)?;
     launcher(places)?;
-    kernel_spec(places)
+    kernel_spec::write(places, &places.jupyter())
 }
 
 /// Installs only the Python environment, which the tests of file formats need.
@@ -142,6 +141,7 @@ fn launcher(places: &Places) -> Result<()> {
     let sources = places.root.join("xtask").join("src");
     let mut wanted = String::new();
     for file in [
+        "../python/excuse.py",
         "launcher.rs",
         "places.rs",
         "session.rs",
@@ -169,33 +169,6 @@ fn launcher(places: &Places) -> Result<()> {
             .current_dir(&places.root))?;
         fs::rename(&unfinished, places.launcher()).at(&places.launcher())?;
         fs::write(&done, &wanted).at(&done)
-    })
-}
-
-fn kernel_spec(places: &Places) -> Result<()> {
-    let folder = places.jupyter().join("kernels").join("topicbook");
-    fs::create_dir_all(&folder).at(&folder)?;
-    let spec = json!({
-        "argv": [text(&places.launcher())?, "{connection_file}"],
-        "display_name": "Rust (topicbook)",
-        "language": "rust",
-        "interrupt_mode": "message",
-        "env": {
-            "TOPICBOOK_ROOT": text(&places.root)?,
-            "TOPICBOOK_CACHE": text(&places.cache)?,
-            "CARGO_TARGET_DIR": text(&places.target)?,
-        },
-    });
-    let file = folder.join("kernel.json");
-    fs::write(&file, format!("{spec:#}\n")).at(&file)
-}
-
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().ok_or_else(|| {
-        Fail::new(format!(
-            "{} is not valid UTF-8, which Jupyter requires",
-            path.display()
-        ))
     })
 }
 
