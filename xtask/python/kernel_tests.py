@@ -347,6 +347,26 @@ def installed_kernel_starts_in_any_folder_without_our_variables(_):
         assert not specs.get_all_specs().get("topicbook")
 
 
+def crates_of_a_notebook_folder_are_built_once(_):
+    with tempfile.TemporaryDirectory() as notebooks:
+        # A comment that no earlier test wrote, so that the crates are built; the library's lock file has this one.
+        manifest = pathlib.Path(notebooks, "topicbook.toml")
+        manifest.write_text(f'# {time.time()}\n[dependencies]\nitertools = "0.14"\n')
+        waited = []
+        for _ in range(2):
+            with Kernel(start={"cwd": notebooks}) as kernel:
+                waited.append("is built" in kernel.run("use itertools::Itertools;")["stdout"])
+                kernel.value('let joined = (1..4).join("-");')
+                assert kernel.value("joined") == '"1-2-3"'
+                assert kernel.value("itertools::izip!(1..3, 4..6).collect_vec()") == "[(1, 4), (2, 5)]"
+                assert kernel.value("topicbook::Matrix::new(2, 1, vec![1.0, 2.0])?.rows()") == "2"
+        assert waited == [True, False], waited
+        manifest.write_text('[features]\nitertools = ["0.14"]\n')
+        with Kernel(start={"cwd": notebooks}) as kernel:
+            texts = kernel.run("1 + 1")
+            assert "only [dependencies]" in texts["error"] and str(manifest) in texts["error"], texts
+
+
 def kernel_without_its_repository_says_so_below_the_first_cell(_):
     with Kernel({"TOPICBOOK_ROOT": "/nowhere"}) as kernel:
         texts = kernel.run("1 + 1")
@@ -371,6 +391,7 @@ TESTS = [
     first_cell_shows_the_build_it_waits_for,
     first_cell_says_why_the_library_cannot_be_built,
     installed_kernel_starts_in_any_folder_without_our_variables,
+    crates_of_a_notebook_folder_are_built_once,
     kernel_without_its_repository_says_so_below_the_first_cell,
 ]
 

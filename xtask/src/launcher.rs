@@ -1,6 +1,7 @@
 //! The program that Jupyter starts as the kernel. It uses only the standard library, linked statically, so that it
 //! starts even after the toolchain has changed.
 
+mod crates;
 // Only `cargo xtask` uses some of the functions of these modules.
 #[allow(dead_code)]
 mod places;
@@ -22,7 +23,9 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
     let result = match arguments.as_slice() {
         [reap, folder] if reap == session::REAP => session::reap(Path::new(folder)),
-        [build] if build == session::BUILD => places().and_then(|places| session::build(&places)),
+        [build, notebooks] if build == session::BUILD => {
+            places().and_then(|places| crates::build(&places, Path::new(notebooks)))
+        }
         [connection_file] => {
             let connection_file = Path::new(connection_file);
             places()

@@ -16,6 +16,8 @@ mod task;
 mod test;
 // Only the launcher uses the functions that configure the cells' compiler.
 #[allow(dead_code)]
+mod crates;
+#[allow(dead_code)]
 mod toolchain;
 #[allow(dead_code)]
 mod warm;

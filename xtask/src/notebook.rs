@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::corpus;
+use crate::crates;
 use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, run, step};
@@ -32,6 +33,7 @@ pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
     if ours(places, folder) && corpus::FILES.iter().any(|file| text.contains(file)) {
         corpus::prepare(places)?;
     }
+    crates::build(places, &cells)?;
     step(&format!("running {}", notebook.display()), || {
         run(setup::jupyter(places, "python")
             .arg(places.root.join("xtask/python/run_notebook.py"))
@@ -61,6 +63,14 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
     if ours(places, &path) || path.parent().is_some_and(|folder| ours(places, folder)) {
         link_corpus(places)?;
     }
+    crates::build(
+        places,
+        if path.is_dir() {
+            &path
+        } else {
+            path.parent().unwrap_or(&path)
+        },
+    )?;
     // JupyterLab replaces this process, so that it gets the signals and can ask before it stops.
     let error = setup::jupyter(places, "jupyter-lab")
         .arg(path)

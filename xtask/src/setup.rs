@@ -141,7 +141,9 @@ fn launcher(places: &Places) -> Result<()> {
     let sources = places.root.join("xtask").join("src");
     let mut wanted = String::new();
     for file in [
+        "../python/crates.py",
         "../python/excuse.py",
+        "crates.rs",
         "launcher.rs",
         "places.rs",
         "session.rs",
