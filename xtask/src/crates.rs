@@ -123,3 +123,15 @@ fn names(manifest: &str) -> Vec<String> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn crates_are_named_one_on_each_line() {
+        let manifest = "# ours\n[dependencies]\nitertools = \"0.14\"\n# old = \"1\"\n\"serde-json\" = { version = \"1\" }\n\
+                        [features]\nmore = []\n";
+        assert_eq!(names(manifest), ["itertools", "serde-json"]);
+    }
+}

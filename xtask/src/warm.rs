@@ -234,3 +234,28 @@ fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).at(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::stack;
+
+    #[test]
+    fn crates_of_a_build_are_listed_with_their_files() {
+        let message = |crate_: &str, file: &str| {
+            format!(
+                "{{\"package_id\":\"{crate_}\",\"filenames\":[\"/t/{file}\",\"/t/x.rmeta\"]}}\n"
+            )
+        };
+        let messages = message("registry+https://a/b#rand@0.9.5", "librand-2.rlib")
+            + &message("registry+https://a/b#either@1.0.0", "libeither-1.rlib")
+            + &message(
+                "registry+https://a/b#serde_derive@1.0.0",
+                "libserde_derive-1.so",
+            )
+            + &message("path+file:///home/topicbook#0.1.0", "libtopicbook-1.rlib");
+        assert_eq!(
+            stack(&messages),
+            "either 1.0.0 /t/libeither-1.rlib\nrand 0.9.5 /t/librand-2.rlib\n"
+        );
+    }
+}
