@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 import api_walk
@@ -22,18 +23,22 @@ from harness import run_tests
 
 SECONDS = 300
 KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 class Kernel:
-    """A running kernel; `env` updates the environment of the kernel spec."""
+    """A running kernel; `env` updates the environment of the kernel spec, `specs` finds that spec, `start` goes to
+    Jupyter's start_kernel."""
 
-    def __init__(self, env=()):
+    def __init__(self, env=(), specs=None, start=()):
         self.env = dict(env)
+        self.specs = specs or KernelSpecManager()
+        self.start = dict(start)
 
     def __enter__(self):
-        self.manager = KernelManager(kernel_name="topicbook")
+        self.manager = KernelManager(kernel_name="topicbook", kernel_spec_manager=self.specs)
         self.manager.kernel_spec.env.update(self.env)
-        self.manager.start_kernel()
+        self.manager.start_kernel(**self.start)
         self.client = self.manager.client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=SECONDS)
@@ -498,6 +503,47 @@ def first_cell_says_why_the_library_cannot_be_built(_):
         assert kernel.run("1 + 1")["error"], "a cell ran without the library"
 
 
+def installed_kernel_starts_in_any_folder_without_our_variables(_):
+    with tempfile.TemporaryDirectory() as prefix, tempfile.TemporaryDirectory() as notebooks:
+        install = ["cargo", "xtask", "kernel", "install", "--prefix", prefix]
+        subprocess.run(install, cwd=ROOT, check=True, stdin=subprocess.DEVNULL)
+        specs = KernelSpecManager(kernel_dirs=[f"{prefix}/share/jupyter/kernels"])
+        # What a Jupyter has that a desktop starts: neither Cargo in its PATH nor a variable of ours.
+        desktop = {"HOME": os.environ["HOME"], "PATH": "/usr/bin:/bin"}
+        with Kernel(specs=specs, start={"env": desktop, "cwd": notebooks}) as kernel:
+            kernel.value("use topicbook::prelude::*;")
+            assert kernel.value("Matrix::new(2, 1, vec![1.0, 2.0])?.rows()") == "2"
+            assert kernel.value("std::env::current_dir()?") == json.dumps(os.path.realpath(notebooks))
+        subprocess.run([*install, "--remove"], cwd=ROOT, check=True, stdin=subprocess.DEVNULL)
+        assert not specs.get_all_specs().get("topicbook")
+
+
+def crates_of_a_notebook_folder_are_built_once(_):
+    with tempfile.TemporaryDirectory() as notebooks:
+        # A comment that no earlier test wrote, so that the crates are built; the library's lock file has this one.
+        manifest = pathlib.Path(notebooks, "topicbook.toml")
+        manifest.write_text(f'# {time.time()}\n[dependencies]\nitertools = "0.14"\n')
+        waited = []
+        for _ in range(2):
+            with Kernel(start={"cwd": notebooks}) as kernel:
+                waited.append("is built" in kernel.run("use itertools::Itertools;")["stdout"])
+                kernel.value('let joined = (1..4).join("-");')
+                assert kernel.value("joined") == '"1-2-3"'
+                assert kernel.value("itertools::izip!(1..3, 4..6).collect_vec()") == "[(1, 4), (2, 5)]"
+                assert kernel.value("topicbook::Matrix::new(2, 1, vec![1.0, 2.0])?.rows()") == "2"
+        assert waited == [True, False], waited
+        manifest.write_text('[features]\nitertools = ["0.14"]\n')
+        with Kernel(start={"cwd": notebooks}) as kernel:
+            texts = kernel.run("1 + 1")
+            assert "only [dependencies]" in texts["error"] and str(manifest) in texts["error"], texts
+
+
+def kernel_without_its_repository_says_so_below_the_first_cell(_):
+    with Kernel({"TOPICBOOK_ROOT": "/nowhere"}) as kernel:
+        texts = kernel.run("1 + 1")
+        assert "/nowhere" in texts["error"] and "kernel install" in texts["error"], texts
+
+
 TESTS = [
     first_cell_needs_no_dep,
     standard_types_infer,
@@ -527,6 +573,9 @@ TESTS = [
     ten_cells_use_no_more_vram_than_one,
     first_cell_shows_the_build_it_waits_for,
     first_cell_says_why_the_library_cannot_be_built,
+    installed_kernel_starts_in_any_folder_without_our_variables,
+    crates_of_a_notebook_folder_are_built_once,
+    kernel_without_its_repository_says_so_below_the_first_cell,
     interrupt_ends_the_cell_and_the_kernel_goes_on,
 ]
 

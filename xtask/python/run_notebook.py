@@ -1,8 +1,8 @@
 """Runs a notebook from top to bottom and writes it, with its outputs, as .ipynb and .html.
 
-usage: run_notebook.py NOTEBOOK OUTPUT_FOLDER
+usage: run_notebook.py NOTEBOOK OUTPUT_FOLDER CELL_FOLDER
 
-Cells run in OUTPUT_FOLDER. Prints the progress, cell by cell; stops and exits with 1 when a cell fails.
+Cells run in CELL_FOLDER. Prints the progress, cell by cell; stops and exits with 1 when a cell fails.
 """
 
 import pathlib
@@ -43,16 +43,18 @@ def complaint(cell):
     return text.rstrip()
 
 
-def main(source, folder):
+def main(source, folder, cells):
     source, folder = pathlib.Path(source), pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     notebook = nbformat.read(source, as_version=4)
     client = Runner(
         notebook,
+        # Whatever kernel its metadata name: a notebook from another machine may know ours as evcxr's.
+        kernel_name="topicbook",
         timeout=CELL_SECONDS,
         startup_timeout=START_SECONDS,
         allow_errors=True,
-        resources={"metadata": {"path": str(folder)}},
+        resources={"metadata": {"path": cells}},
     )
     code = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
     failed = False

@@ -5,6 +5,7 @@ mod corpus;
 mod examples;
 mod fuzz;
 mod gpu;
+mod kernel_spec;
 mod layers;
 mod lint;
 mod notebook;
@@ -14,6 +15,8 @@ mod sizes;
 mod task;
 mod test;
 // Only the launcher uses the functions that configure the cells' compiler.
+#[allow(dead_code)]
+mod crates;
 #[allow(dead_code)]
 mod toolchain;
 #[allow(dead_code)]
@@ -30,8 +33,12 @@ use task::{Result, command, run};
 const HELP: &str = "\
 cargo xtask <command>
 
-  run <notebook>   runs a notebook; the executed .ipynb and an .html go to build/
-  lab [options]    opens JupyterLab with the kernel \"Rust (topicbook)\"
+  run <notebook>   runs a notebook; the executed .ipynb and an .html go to build/, here or beside a notebook of your own
+  lab [path] [options]
+                   opens JupyterLab with the kernel \"Rust (topicbook)\" on notebooks/, or on a folder or notebook of your
+                   own; the options are JupyterLab's
+  kernel install [--user | --prefix <folder>] [--remove]
+                   makes the kernel known to every Jupyter and VS Code of yours, or to those of an environment
   check            checks format, layers and lints, and runs the unit tests of the library: run it after every change
   test             runs everything: format, layers, lints, documentation, tests, the library without its default
                    features, then the kernel, the notebooks and a browser
@@ -54,7 +61,7 @@ cargo xtask <command>
 
 Executed notebooks go to build/, compiled crates to CARGO_TARGET_DIR or target/, as for Cargo. The rest (Python
 environment, evcxr, kernel) goes to a cache folder: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
-~/.cache/topicbook.
+~/.cache/topicbook. Only `kernel install` writes elsewhere.
 ";
 
 fn main() -> ExitCode {
@@ -75,6 +82,9 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         .collect();
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
     match words.as_slice() {
+        ["kernel", "install", ..] => {
+            kernel_spec::install(&Places::of_xtask()?, &arguments[2..])?;
+        }
         ["run", notebook] => notebook::execute(&Places::of_xtask()?, Path::new(notebook))?,
         ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
         ["check"] => return test::check(&Places::of_xtask()?),

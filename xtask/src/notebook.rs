@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::corpus;
+use crate::crates;
 use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, run, step};
 
-/// Runs one notebook; the executed notebook and its HTML page go to the build folder.
+/// Runs one notebook and writes the executed notebook and its HTML page. A notebook of the repository runs in the build
+/// folder, where its results and the files that its cells write go. Any other one runs in its own folder, as in Jupyter,
+/// and its results go to a folder `build` beside it.
 pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
     if !notebook.is_file() {
         return Err(Fail::new(format!(
@@ -19,38 +22,80 @@ pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
             notebook.display()
         )));
     }
+    let notebook = &notebook.canonicalize().at(notebook)?;
     setup::all(places)?;
+    let folder = notebook.parent().unwrap_or(Path::new("/"));
+    let (results, cells) = match ours(places, folder) {
+        true => (places.build(), places.build()),
+        false => (folder.join("build"), folder.to_path_buf()),
+    };
     let text = fs::read_to_string(notebook).at(notebook)?;
-    if corpus::FILES.iter().any(|file| text.contains(file)) {
+    if ours(places, folder) && corpus::FILES.iter().any(|file| text.contains(file)) {
         corpus::prepare(places)?;
     }
+    crates::build(places, &cells)?;
     step(&format!("running {}", notebook.display()), || {
         run(setup::jupyter(places, "python")
             .arg(places.root.join("xtask/python/run_notebook.py"))
             .arg(notebook)
-            .arg(places.build()))
+            .arg(results)
+            .arg(cells))
     })
 }
 
-/// Opens JupyterLab on the notebooks folder, with the kernel ready.
+/// Opens JupyterLab with the kernel ready: on the folder or the notebook that `arguments` begin with, and otherwise on the
+/// notebooks of the repository. The other arguments go to JupyterLab.
 pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
+    let (path, options) = match arguments {
+        [path, options @ ..] if !path.to_string_lossy().starts_with('-') => {
+            (Path::new(path).to_path_buf(), options)
+        }
+        options => (places.root.join("notebooks"), options),
+    };
+    if !path.exists() {
+        return Err(Fail::new(format!(
+            "there is no folder or notebook {}",
+            path.display()
+        )));
+    }
+    let path = path.canonicalize().at(&path)?;
     setup::all(places)?;
-    corpus::prepare(places)?;
+    if ours(places, &path) || path.parent().is_some_and(|folder| ours(places, folder)) {
+        link_corpus(places)?;
+    }
+    crates::build(
+        places,
+        if path.is_dir() {
+            &path
+        } else {
+            path.parent().unwrap_or(&path)
+        },
+    )?;
+    // JupyterLab replaces this process, so that it gets the signals and can ask before it stops.
+    let error = setup::jupyter(places, "jupyter-lab")
+        .arg(path)
+        .args(options)
+        .stdin(Stdio::inherit())
+        .exec();
+    Err(Fail::new(format!("cannot start JupyterLab: {error}")))
+}
+
+/// Whether this is the folder of the repository's notebooks.
+fn ours(places: &Places, folder: &Path) -> bool {
     let notebooks = places.root.join("notebooks");
+    notebooks.canonicalize().is_ok_and(|path| path == folder)
+}
+
+/// Puts the files of notebook 05 beside the notebooks, as links into the build folder.
+fn link_corpus(places: &Places) -> Result<()> {
+    corpus::prepare(places)?;
     for file in corpus::FILES {
-        let link = notebooks.join(file);
+        let link = places.root.join("notebooks").join(file);
         if !link.exists() {
             std::os::unix::fs::symlink(Path::new("../build").join(file), &link).at(&link)?;
         }
     }
-    // JupyterLab replaces this process, so that it gets the signals and can ask before it stops.
-    let error = setup::jupyter(places, "jupyter-lab")
-        .arg("--ServerApp.root_dir")
-        .arg(&notebooks)
-        .args(arguments)
-        .stdin(Stdio::inherit())
-        .exec();
-    Err(Fail::new(format!("cannot start JupyterLab: {error}")))
+    Ok(())
 }
 
 /// The notebooks of the repository, in their order.

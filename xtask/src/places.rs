@@ -74,7 +74,7 @@ impl Places {
 
     /// The kernel, which runs the cells.
     pub fn kernel_exe(&self) -> PathBuf {
-        self.cache.join("bin").join("topicbook-evcxr")
+        kernel_exe(&self.cache)
     }
 
     /// Cargo's target folder for the kernel, which has a profile and flags of its own.
@@ -106,4 +106,9 @@ impl Places {
     pub fn builds(&self) -> PathBuf {
         self.cache.join("builds")
     }
+}
+
+/// The kernel in a cache.
+pub fn kernel_exe(cache: &Path) -> PathBuf {
+    cache.join("bin").join("topicbook-evcxr")
 }

@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::crates::Crates;
 use crate::places::Places;
 use crate::task::{At, Fail, Result};
 use crate::toolchain::Toolchain;
@@ -27,9 +28,11 @@ pub const BUILD: &str = "--build";
 pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
     let toolchain = Toolchain::find(places)?;
     let build = Build::present(places, &toolchain)?;
-    let folder = Folder::new(places, &toolchain, &build)?;
-    if !build.is_ready() {
-        folder.build_meanwhile(places, &build)?;
+    let notebooks = env::current_dir()?;
+    let crates = Crates::of(&notebooks, &build)?;
+    let folder = Folder::new(places, &toolchain, &build, crates.as_ref())?;
+    if !build.is_ready() || crates.is_some_and(|crates| !crates.is_ready()) {
+        folder.build_meanwhile(places, &build, &notebooks)?;
     }
     let pipe = folder.reap_at_end()?;
     let mut kernel = Command::new(places.kernel_exe());
@@ -54,14 +57,10 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .stdout(Stdio::null());
     let error = kernel.exec();
     Err(Fail::new(format!(
-        "cannot start {}: {error}",
-        places.kernel_exe().display()
+        "cannot start {}: {error}\nto do: run `cargo xtask setup` in {}, then restart the kernel",
+        places.kernel_exe().display(),
+        places.root.display()
     )))
-}
-
-/// Builds the library.
-pub fn build(places: &Places) -> Result<()> {
-    Build::ready(places, &Toolchain::find(places)?).map(drop)
 }
 
 /// Waits until the kernel has ended, then removes its folder. This process holds the folder's lock until then: it
@@ -101,7 +100,12 @@ struct Folder {
 }
 
 impl Folder {
-    fn new(places: &Places, toolchain: &Toolchain, build: &Build) -> Result<Self> {
+    fn new(
+        places: &Places,
+        toolchain: &Toolchain,
+        build: &Build,
+        crates: Option<&Crates>,
+    ) -> Result<Self> {
         fs::create_dir_all(places.kernels()).at(&places.kernels())?;
         // The lock keeps kernels that start at the same time from removing each other's new folders as stale.
         let turn = places.cache.join("kernels.lock");
@@ -118,7 +122,8 @@ impl Folder {
         fs::create_dir_all(folder.cells()).at(&folder.path)?;
         fs::create_dir_all(folder.config()).at(&folder.path)?;
         // `remove_stale` keeps the builds that a running kernel links to.
-        symlink(build.folder(), folder.path.join("build")).at(&folder.path)?;
+        let linked = crates.map_or(build.folder(), Crates::folder);
+        symlink(linked, folder.path.join("build")).at(&folder.path)?;
         fs::create_dir(folder.std()).at(&folder.path)?;
         if let Some(sources) = toolchain.std_sources() {
             for part in STD {
@@ -129,9 +134,10 @@ impl Folder {
         fs::write(
             &start,
             format!(
-                ":build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n",
-                build.encoded_rustflags(),
-                build.facade()
+                ":build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n{}",
+                build.encoded_rustflags(crates.map(Crates::flag)),
+                build.facade(),
+                crates.map(Crates::start).unwrap_or_default(),
             ),
         )
         .at(&start)?;
@@ -154,7 +160,7 @@ impl Folder {
 
     /// Starts the process that builds the library, in a process group of its own, so that it goes on if the kernel
     /// ends: the next kernel needs the build as well. Its output goes to a file that it keeps locked until it ends.
-    fn build_meanwhile(&self, places: &Places, build: &Build) -> Result<()> {
+    fn build_meanwhile(&self, places: &Places, build: &Build, notebooks: &Path) -> Result<()> {
         // The dynamic linker ignores a folder that does not exist at its first look-up.
         fs::create_dir_all(build.folder()).at(build.folder())?;
         let path = self.path.join("build.log");
@@ -163,6 +169,7 @@ impl Folder {
         eprintln!("topicbook: building the library; the notebook's first cell shows the progress");
         Command::new(env::current_exe()?)
             .arg(BUILD)
+            .arg(notebooks)
             .stdin(Stdio::null())
             .stdout(Stdio::from(log.try_clone()?))
             .stderr(Stdio::from(log))
@@ -218,7 +225,7 @@ fn remove_stale(places: &Places) {
     builds.sort();
     builds.reverse();
     for (_, build) in builds.into_iter().skip(3) {
-        if !used.contains(&build) {
+        if !used.iter().any(|used| used.starts_with(&build)) {
             let _ = fs::remove_dir_all(&build);
         }
     }

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::json;
-
+use crate::kernel_spec;
 use crate::layers::rust_files;
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output, run, step};
@@ -20,7 +19,7 @@ pub fn all(places: &Places) -> Result<()> {
     kernel(places)?;
     library(places)?;
     launcher(places)?;
-    kernel_spec(places)
+    kernel_spec::write(places, &places.jupyter())
 }
 
 /// Builds the library for cells, and before it the program that writes its outline.
@@ -165,6 +164,8 @@ pub fn evcxr_jupyter(places: &Places) -> Result<PathBuf> {
 fn launcher(places: &Places) -> Result<()> {
     let sources = places.root.join("xtask").join("src");
     let files = [
+        "../python/crates.py",
+        "crates.rs",
         "launcher.rs",
         "places.rs",
         "session.rs",
@@ -227,33 +228,6 @@ fn made_from(
         make(&unfinished)?;
         fs::rename(&unfinished, program).at(program)?;
         fs::write(&done, &wanted).at(&done)
-    })
-}
-
-fn kernel_spec(places: &Places) -> Result<()> {
-    let folder = places.jupyter().join("kernels").join("topicbook");
-    fs::create_dir_all(&folder).at(&folder)?;
-    let spec = json!({
-        "argv": [text(&places.launcher())?, "{connection_file}"],
-        "display_name": "Rust (topicbook)",
-        "language": "rust",
-        "interrupt_mode": "message",
-        "env": {
-            "TOPICBOOK_ROOT": text(&places.root)?,
-            "TOPICBOOK_CACHE": text(&places.cache)?,
-            "CARGO_TARGET_DIR": text(&places.target)?,
-        },
-    });
-    let file = folder.join("kernel.json");
-    fs::write(&file, format!("{spec:#}\n")).at(&file)
-}
-
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().ok_or_else(|| {
-        Fail::new(format!(
-            "{} is not valid UTF-8, which Jupyter requires",
-            path.display()
-        ))
     })
 }
 

@@ -22,7 +22,13 @@ impl Toolchain {
             command("rustc")
                 .args(["--print", "target-libdir"])
                 .current_dir(&places.root),
-        )?;
+        )
+        .map_err(|error| {
+            Fail::new(format!(
+                "{error}\nto do: install Rust with rustup, then run `cargo xtask kernel install` in {}",
+                places.root.display()
+            ))
+        })?;
         let libraries = Path::new(&libraries);
         // <sysroot>/lib/rustlib/<host>/lib
         let sysroot = libraries.ancestors().nth(4).ok_or_else(|| {

@@ -12,6 +12,7 @@
 //!   with `--cfg topicbook_outline` in its environment: only then does the facade depend on the outline. So
 //!   rust-analyzer does not read the 300 crates of the library, which would take half a minute.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -23,6 +24,9 @@ use crate::toolchain::Toolchain;
 
 /// The file name that Cargo gives the shared library that cells link to.
 pub const LIBRARY: &str = "libtopicbook_dylib.so";
+
+/// The file of a published build that lists the crates from which the library was built.
+const STACK: &str = "stack.txt";
 
 /// A published build.
 pub struct Build {
@@ -52,14 +56,14 @@ impl Build {
             if build.is_ready() {
                 return Ok(build);
             }
-            let metadata = step(
+            let messages = step(
                 "building the library (300 crates: 10 to 15 minutes on 2 cores the first time)",
                 || build_dylib(places),
             )?;
             if Self::present(places, toolchain)?.folder == build.folder {
                 // Another process may have published the same build meanwhile.
                 if !build.is_ready() {
-                    build.publish(places, &metadata)?;
+                    build.publish(places, &messages)?;
                 }
                 return Ok(build);
             }
@@ -82,18 +86,19 @@ impl Build {
     }
 
     /// The flags of a cell's compiler, in the format of `CARGO_ENCODED_RUSTFLAGS`, which allows spaces in paths.
-    pub fn encoded_rustflags(&self) -> String {
-        [
+    pub fn encoded_rustflags(&self, more: Option<String>) -> String {
+        let ours = [
             // As evcxr itself does, so that cells and library share one standard library.
             "-Cprefer-dynamic".to_owned(),
             format!("--extern=topicbook_lib={}", self.library().display()),
             format!("-Ldependency={}", self.folder.display()),
             format!("-Ldependency={}", self.crates.display()),
-        ]
-        .join("\u{1f}")
+        ];
+        let all: Vec<String> = ours.into_iter().chain(more).collect();
+        all.join("\u{1f}")
     }
 
-    fn publish(&self, places: &Places, metadata: &Path) -> Result<()> {
+    fn publish(&self, places: &Places, messages: &str) -> Result<()> {
         let unfinished = places
             .builds()
             .join(format!("unfinished-{}", std::process::id()));
@@ -101,8 +106,10 @@ impl Build {
         outline(places, &unfinished)?;
         let library = places.target.join("debug").join(LIBRARY);
         fs::copy(&library, unfinished.join(LIBRARY)).at(&library)?;
+        let metadata = metadata(messages)?;
         let name = metadata.file_name().unwrap_or_default();
         fs::copy(metadata, unfinished.join(name)).at(metadata)?;
+        write(&unfinished.join(STACK), &stack(messages))?;
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder).at(&self.folder)?;
         }
@@ -110,23 +117,42 @@ impl Build {
     }
 }
 
-/// Builds the shared library and returns the path of the metadata of the crate `topicbook` in it. Cells need the
-/// metadata, and its file name has a hash that only Cargo knows.
-fn build_dylib(places: &Places) -> Result<PathBuf> {
-    let messages = output(
+/// Builds the shared library and returns Cargo's messages.
+fn build_dylib(places: &Places) -> Result<String> {
+    output(
         command("cargo")
             .args(["build", "--package", "topicbook-dylib"])
             .args(["--message-format", "json-render-diagnostics"])
             .current_dir(&places.root)
             .env("CARGO_TARGET_DIR", &places.target),
-    )?;
+    )
+}
+
+/// The path of the metadata of the crate `topicbook`, from Cargo's messages. Cells need the metadata, and its file name has
+/// a hash that only Cargo knows.
+fn metadata(messages: &str) -> Result<&Path> {
     messages
         .split('"')
         .find(|path| path.contains("libtopicbook-") && path.ends_with(".rmeta"))
-        .map(PathBuf::from)
+        .map(Path::new)
         .ok_or_else(|| {
             Fail::new("the messages of cargo do not contain the path of the library's metadata")
         })
+}
+
+/// The crates that the build has compiled or found compiled, from Cargo's messages: a line `name version file` for each.
+fn stack(messages: &str) -> String {
+    let crates: BTreeSet<String> = messages
+        .lines()
+        .filter_map(|message| {
+            let mut texts = message.split('"');
+            let package = texts.find(|text| text.starts_with("registry+"))?;
+            let (name, version) = package.rsplit_once('#')?.1.split_once('@')?;
+            let file = texts.find(|text| text.ends_with(".rlib"))?;
+            Some(format!("{name} {version} {file}\n"))
+        })
+        .collect();
+    crates.into_iter().collect()
 }
 
 /// Writes the package `facade` into `folder`.
@@ -198,4 +224,29 @@ fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
 
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).at(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stack;
+
+    #[test]
+    fn crates_of_a_build_are_listed_with_their_files() {
+        let message = |crate_: &str, file: &str| {
+            format!(
+                "{{\"package_id\":\"{crate_}\",\"filenames\":[\"/t/{file}\",\"/t/x.rmeta\"]}}\n"
+            )
+        };
+        let messages = message("registry+https://a/b#rand@0.9.5", "librand-2.rlib")
+            + &message("registry+https://a/b#either@1.0.0", "libeither-1.rlib")
+            + &message(
+                "registry+https://a/b#serde_derive@1.0.0",
+                "libserde_derive-1.so",
+            )
+            + &message("path+file:///home/topicbook#0.1.0", "libtopicbook-1.rlib");
+        assert_eq!(
+            stack(&messages),
+            "either 1.0.0 /t/libeither-1.rlib\nrand 0.9.5 /t/librand-2.rlib\n"
+        );
+    }
 }

@@ -88,7 +88,12 @@ impl Outputs {
     pub fn begin(&self, request: &Message, count: u64) {
         self.with(|state, post| {
             state.take(post);
-            state.send_held(post);
+            match state.request {
+                Some(_) => state.send_held(post),
+                None => state.held.clear(),
+            }
+            // What evcxr showed while it started belongs to no cell.
+            state.value.clear();
             state.request = Some(request.clone());
             state.count = count;
             state.failed = None;
