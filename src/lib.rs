@@ -117,10 +117,12 @@ pub use config::{
     Budget, ByteSize, Device, FullPass, MiniBatch, Optimizer, Precision, Settings, Solver,
     TableStorage,
 };
-pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
+pub use counts::{
+    CountValue, Counts, DocumentFrequency, Dtype, Layout, Location, Resample, Summary,
+};
 #[cfg(feature = "polars")]
 pub use data::Table;
-pub use data::{Epoch, Matrix, Terms, sort_documents};
+pub use data::{Epoch, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;

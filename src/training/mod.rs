@@ -18,7 +18,7 @@ mod source;
 mod tests;
 
 pub use background::Training;
-pub(crate) use checkpoint::{ExistingFile, Fingerprint, check_checkpoint_path, previous};
+pub(crate) use checkpoint::{ExistingFile, check_checkpoint_path, previous};
 pub(crate) use init::ResumeState;
 pub(crate) use memory_watch::FitMonitor;
 pub(crate) use observer::Observer;
