@@ -69,8 +69,8 @@
 //!
 //! # Notebooks
 //!
-//! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram` and
-//! `05_real_text`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
+//! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram`,
+//! `05_real_text` and `06_working_with_a_fit`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
 //!
 //! # Platform
 //!

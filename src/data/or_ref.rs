@@ -25,8 +25,8 @@ pub(crate) mod sealed {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{T}` or `&{T}` is expected, found `{Self}`",
-    label = "not `{T}` or `&{T}`",
-    note = "if it is a `Result`, write `?` after the call that made it, as in `let counts = Counts::open(\"X.npz\")?;`"
+    label = "not `{T}`: if it is a `Result`, write `?` after the call that made it",
+    note = "`let counts = Counts::open(\"X.npz\")?;` has the counts, without `?` it has a `Result`"
 )]
 pub trait OrRef<T>: sealed::Sealed {
     /// The value.

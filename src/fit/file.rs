@@ -74,7 +74,7 @@ impl Fit {
             metadata.device,
             metadata.memory,
         )
-        .to_counts(metadata.counts))
+        .fitted_to(metadata.counts))
     }
 
     /// Saves the fit as safetensors: `L` (documents x topics) and `F` (topics x terms) as f32, with settings, history

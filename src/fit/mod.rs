@@ -87,7 +87,7 @@ impl Fit {
     }
 
     /// The fit with what identifies the counts that it was fitted to.
-    pub(crate) fn to_counts(mut self, counts: Option<Fingerprint>) -> Self {
+    pub(crate) fn fitted_to(mut self, counts: Option<Fingerprint>) -> Self {
         self.counts = counts;
         self
     }

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result, panic_text};
 use crate::fit::Fit;
 #[cfg(feature = "charts")]
 use crate::fit::loss_chart;
-use crate::text::{Card, count, seconds};
+use crate::text::{Card, count, fixed, seconds};
 
 use super::observer::{FitStart, Observer, StepContext};
 use super::progress::epochs_done;
@@ -156,7 +156,11 @@ impl Training {
                 .row("device", start.device.clone())
                 .row(
                     "epochs",
-                    format!("{} of {}", epochs_done(status.done), start.epochs),
+                    format!(
+                        "{} of {}",
+                        epochs_done(status.done),
+                        count(start.epochs as u64)
+                    ),
                 );
             let (done, left) = (status.done - start.done, start.epochs as f64 - status.done);
             if !ended && done > 0.0 {
@@ -165,10 +169,12 @@ impl Training {
             }
         }
         if let Some(last) = status.history.last() {
-            card = card.row("loss", format!("{:.2} a batch", last.loss)).row(
-                "log-likelihood",
-                format!("{:.5} nats a token", last.log_likelihood_per_token),
-            );
+            card = card
+                .row("loss", format!("{} per batch", fixed(last.loss, 2)))
+                .row(
+                    "log-likelihood",
+                    format!("{:.5} nats per token", last.log_likelihood_per_token),
+                );
         }
         for note in &status.notes {
             card = card.note(note);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::data::Epoch;
 use crate::system::{FIRST_LINE_SECONDS, Lines, Throughput, print_lines};
-use crate::text::count;
+use crate::text::{count, fixed};
 
 use super::observer::{FitStart, Observer, StepContext};
 
@@ -69,7 +69,7 @@ impl Observer for Progress {
     }
 }
 
-/// Formats a number of epochs as `57` or `57.3`.
+/// Formats a number of epochs as `57`, `57.3` or `20,000`.
 pub(crate) fn epochs_done(done: f64) -> String {
-    format!("{done:.1}").trim_end_matches(".0").into()
+    fixed(done, 1).trim_end_matches(".0").into()
 }

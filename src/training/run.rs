@@ -85,7 +85,7 @@ pub(crate) fn train(
         device.to_string(),
         Some(profile),
     )
-    .to_counts(Some(Fingerprint::of(counts)?)))
+    .fitted_to(Some(Fingerprint::of(counts)?)))
 }
 
 /// What a training loop starts from.

@@ -109,7 +109,7 @@ def prelude_keeps_the_standard_result(kernel):
 
 def failed_question_mark_keeps_variables(kernel):
     texts = kernel.run("let wrong = Matrix::new(3, 3, vec![1.0])?;")
-    assert "a 3 x 3 matrix does not have 1 values" in texts["stderr"], texts
+    assert "a 3 × 3 matrix does not have 1 values" in texts["stderr"], texts
     assert "to do:" in texts["stderr"], texts
     assert kernel.value("m.rows()") == "1"
 
@@ -123,6 +123,12 @@ def compile_error_is_shown_at_its_place(kernel):
     texts = kernel.run("m.no_such_method()")
     assert "no_such_method" in texts["error"], texts
     assert kernel.value("m.rows()") == "1"
+
+
+def forgotten_question_mark_is_named(kernel):
+    kernel.run("let forgotten = Counts::dense(1, 2, vec![1u8, 2]);")
+    texts = kernel.run("TopicModel::new(1).fit(&forgotten)")
+    assert "write `?` after the call that made it" in texts["error"], texts
 
 
 def completion_knows_our_methods(kernel):
@@ -334,6 +340,7 @@ TESTS = [
     failed_question_mark_keeps_variables,
     panic_keeps_earlier_variables,
     compile_error_is_shown_at_its_place,
+    forgotten_question_mark_is_named,
     completion_knows_our_methods,
     inspection_shows_our_documentation,
     every_public_function_is_walked,
