@@ -57,7 +57,8 @@ pub enum ErrorKind {
     Io,
     /// A file is malformed or unsupported: truncated, wrong magic number, unsupported layout or dtype.
     Format,
-    /// A value is not a count: negative, NaN, infinite, fractional, or too large for the requested dtype.
+    /// A value is not a count: negative, NaN, infinite, fractional, or too large for the requested dtype. Or a term is not
+    /// among the terms, or blank.
     Value,
     /// Shapes do not fit each other, such as those of a fit and of counts.
     Shape,
