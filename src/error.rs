@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Result of the fallible functions of this crate.
 ///
@@ -29,12 +30,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// assert!(error.to_string().contains("no-such-file.npy"));
 /// assert!(format!("{error:#?}").starts_with("Error {"));
 /// ```
+#[derive(Clone)]
 pub struct Error {
     kind: ErrorKind,
     what: String,
     place: Option<String>,
     remedy: Option<String>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// The kind of an [`Error`], to match on.
@@ -55,7 +57,8 @@ pub enum ErrorKind {
     Io,
     /// A file is malformed or unsupported: truncated, wrong magic number, unsupported layout or dtype.
     Format,
-    /// A value is not a count: negative, NaN, infinite, fractional, or too large for the requested dtype.
+    /// A value is not a count: negative, NaN, infinite, fractional, or too large for the requested dtype. Or a term is not
+    /// among the terms, or blank.
     Value,
     /// Shapes do not fit each other, such as those of a fit and of counts.
     Shape,
@@ -131,7 +134,7 @@ impl Error {
 
     /// Sets the error that caused this one.
     pub(crate) fn because(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
-        self.source = Some(Box::new(source));
+        self.source = Some(Arc::new(source));
         self
     }
 

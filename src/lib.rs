@@ -69,8 +69,8 @@
 //!
 //! # Notebooks
 //!
-//! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram` and
-//! `05_real_text`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
+//! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram`,
+//! `05_real_text` and `06_working_with_a_fit`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
 //!
 //! # Platform
 //!
@@ -117,10 +117,12 @@ pub use config::{
     Budget, ByteSize, Device, FullPass, MiniBatch, Optimizer, Precision, Settings, Solver,
     TableStorage,
 };
-pub use counts::{CountValue, Counts, Dtype, Layout, Location, Resample, Summary};
+pub use counts::{
+    CountValue, Counts, DocumentFrequency, Dtype, Layout, Location, Resample, Summary,
+};
 #[cfg(feature = "polars")]
 pub use data::Table;
-pub use data::{Epoch, Matrix, Terms, sort_documents};
+pub use data::{Epoch, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::Fit;

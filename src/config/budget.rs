@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::data::or_ref;
 use crate::error::{Error, Result};
 use crate::system::memory::free_memory;
 use crate::text::bytes;
@@ -40,6 +41,8 @@ pub struct Budget {
     spill_dir: Option<PathBuf>,
 }
 
+or_ref!(Budget);
+
 impl Budget {
     /// What is free, less the margins, and no spill folder: the default of every model.
     ///
@@ -65,13 +68,15 @@ impl Budget {
     /// # Errors
     /// When the text is no size (see [`ByteSize`]), or the number is negative.
     #[doc(alias = "max_memory")]
-    pub fn ram<S>(mut self, size: S) -> Result<Self>
+    pub fn ram<S>(&self, size: S) -> Result<Self>
     where
         S: TryInto<ByteSize>,
         Error: From<S::Error>,
     {
-        self.ram = Some(size.try_into()?);
-        Ok(self)
+        Ok(Self {
+            ram: Some(size.try_into()?),
+            ..self.clone()
+        })
     }
 
     /// The largest use of the GPU's memory, as `"1.5 GiB"` or in bytes: from 1 byte to 16 EiB, and never more than is
@@ -89,13 +94,15 @@ impl Budget {
     ///
     /// # Errors
     /// When the text is no size (see [`ByteSize`]), or the number is negative.
-    pub fn vram<S>(mut self, size: S) -> Result<Self>
+    pub fn vram<S>(&self, size: S) -> Result<Self>
     where
         S: TryInto<ByteSize>,
         Error: From<S::Error>,
     {
-        self.vram = Some(size.try_into()?);
-        Ok(self)
+        Ok(Self {
+            vram: Some(size.try_into()?),
+            ..self.clone()
+        })
     }
 
     /// A folder on a disk for L's logits and their optimizer state where they do not fit into RAM, in memory-mapped files
@@ -111,9 +118,11 @@ impl Budget {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     #[doc(alias = "temp_dir")]
-    pub fn spill_dir(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.spill_dir = Some(folder.into());
-        self
+    pub fn spill_dir(&self, folder: impl Into<PathBuf>) -> Self {
+        Self {
+            spill_dir: Some(folder.into()),
+            ..self.clone()
+        }
     }
 
     /// The folder that [`spill_dir`](Self::spill_dir) has named.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::batches::Reading;
+use crate::data::or_ref;
 use crate::error::{Error, Result};
 
 use super::device::{Device, Resolved};
@@ -39,6 +40,8 @@ pub struct Settings {
     /// How the model is fitted; gradient steps over minibatches.
     pub solver: Solver,
 }
+
+or_ref!(Settings);
 
 impl Settings {
     /// The defaults for `k` topics.

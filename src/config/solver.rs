@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::or_ref;
 use crate::error::{Error, Result};
 
 use super::optimizer::Optimizer;
@@ -145,6 +146,8 @@ impl Default for Solver {
         Self::mini_batch()
     }
 }
+
+or_ref!(Solver);
 
 impl Solver {
     /// Gradient steps over minibatches, with the defaults of [`MiniBatch`].

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::or_ref;
 use crate::error::Result;
 use crate::system::{Values, lazy_zeroed, mapped_zeros};
 
@@ -38,6 +39,8 @@ pub enum TableStorage {
     /// In memory-mapped files in this folder, with the bytes above free. With a GPU, L is offloaded to them.
     File(PathBuf),
 }
+
+or_ref!(TableStorage);
 
 impl TableStorage {
     /// A table of `length` zeros.

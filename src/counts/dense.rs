@@ -1,6 +1,7 @@
 //! Dense counts in row-major order, in a vector or in a memory-mapped file.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::counts::rows::{MappedFile, OpenFile};
@@ -155,6 +156,31 @@ impl DenseStore {
             }
         }
         with_values!(DenseStore, self, storage => of(storage))
+    }
+
+    /// Appends a row, whose values are `range` of `from`: all of them, or the columns `order`. Both have the same dtype, and
+    /// this store is in memory.
+    pub(super) fn append_row(
+        &mut self,
+        from: &DenseRows<'_>,
+        range: Range<usize>,
+        order: Option<&[usize]>,
+    ) {
+        macro_rules! append {
+            ($($D:ident),*) => {
+                match (self, from) {
+                    $((DenseStore::$D(ValueStorage::Memory(values)), DenseRows::$D(from)) => {
+                        let row = &from[range];
+                        match order {
+                            None => values.extend_from_slice(row),
+                            Some(order) => values.extend(order.iter().map(|&column| row[column])),
+                        }
+                    })*
+                    _ => debug_assert!(false, "values of two dtypes"),
+                }
+            };
+        }
+        append!(U8, U16, U32, I32, I64, F32, F64);
     }
 
     pub(super) fn rows(&self) -> Result<DenseRows<'_>> {

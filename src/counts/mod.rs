@@ -1,13 +1,19 @@
 //! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
+mod by_term;
+mod copy;
 pub(crate) mod csr;
 pub(crate) mod dense;
 pub(crate) mod dtype;
+mod fingerprint;
 pub(crate) mod formats;
 mod layout;
 mod open;
+mod pass;
 mod resample;
 pub(crate) mod rows;
+mod select_terms;
+mod split;
 mod summary;
 pub(crate) mod write;
 
@@ -19,12 +25,15 @@ pub(crate) use csr::Csr;
 pub(crate) use dense::{DenseRows, as_bytes};
 pub use dtype::{CountValue, Dtype};
 pub(crate) use dtype::{Element, with_values};
+pub(crate) use fingerprint::Fingerprint;
 pub use layout::{Layout, Location};
 pub use resample::Resample;
+pub use select_terms::DocumentFrequency;
 pub use summary::Summary;
 pub(crate) use write::write_npy_file;
 
 use crate::counts::formats::LazyCsr;
+use crate::data::or_ref;
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::phase;
 use crate::text::{bytes, count};
@@ -293,7 +302,6 @@ impl Counts {
     ///
     /// # Cost
     /// Reads the given rows and keeps them in memory, in the same layout and dtype.
-    #[doc(alias = "train_test_split")]
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         self.check_rows(rows)?;
         let store = match self.view()? {
@@ -340,7 +348,7 @@ impl Counts {
     pub(crate) fn in_memory(&self) -> InMemory {
         match (&self.inner.store, &self.inner.location) {
             (_, Location::File(_)) => InMemory {
-                while_checking: summary::bytes(self),
+                while_checking: pass::pass_bytes(self),
                 ..InMemory::default()
             },
             (Store::Csr(csr), _) if csr.is_unread() => InMemory {
@@ -394,11 +402,13 @@ impl Counts {
     }
 }
 
+or_ref!(Counts);
+
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "Counts: {} documents x {} terms, {} {}, {}, {}",
+            "Counts: {} documents × {} terms, {} {}, {}, {}",
             count(self.documents() as u64),
             count(self.terms() as u64),
             self.layout(),

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use crate::counts::formats::invalid_value;
-use crate::counts::rows::{Block, RowFile, STAGE_BYTES, for_each_file_block};
+use crate::counts::rows::Block;
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::memory::free_memory;
 use crate::text::{count, listed};
 
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
-use super::{Counts, Layout, View};
+use super::pass::for_each_stored_block;
+use super::{Counts, View};
 
 /// Totals of counts, made by [`Counts::summary`]. Cheap to clone.
 ///
@@ -133,17 +133,6 @@ impl fmt::Debug for Summary {
     }
 }
 
-/// Bytes of a read buffer; one is filled while the other is summed.
-const READ_BYTES: u64 = 16 << 20;
-
-/// Bytes of memory that the pass uses in addition to the counts.
-pub(super) fn bytes(counts: &Counts) -> u64 {
-    match counts.has_row_file() && counts.layout() == Layout::Dense {
-        true => 2 * READ_BYTES.min(counts.bytes_stored()) + STAGE_BYTES as u64,
-        false => 0,
-    }
-}
-
 /// Values in a parallel task. Fixed, so that results do not depend on the number of threads.
 const BLOCK_VALUES: usize = 1 << 18;
 
@@ -242,17 +231,6 @@ impl Tally {
     }
 }
 
-/// Opens the counts' file for streaming. Dense counts are always streamed, since truncation of a mapped file would kill
-/// the process; an `.npz` that has not been read is streamed if `streamed`, or if it needs more than a quarter of the
-/// free memory.
-fn file_to_stream(counts: &Counts, streamed: bool) -> Result<Option<RowFile>> {
-    let fits = || !streamed && counts.bytes_stored() <= free_memory() / 4;
-    match counts.layout() {
-        Layout::Csr if !counts.is_unread() || fits() => Ok(None),
-        _ => counts.row_file(false),
-    }
-}
-
 /// Sums the rows of a block on all threads, and writes their sums to `lengths`. `row_values` is the mean number of
 /// stored values in a row.
 fn tally_rows(block: &Block<'_>, terms: usize, row_values: usize, lengths: &mut [f64]) -> Tally {
@@ -315,20 +293,7 @@ pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
             false => Ok(()),
         }
     };
-    let result = match file_to_stream(counts, streamed)? {
-        // Dense rows keep their dtype, so that counts that are not exact in `f32` are summed exactly.
-        Some(row_file) => {
-            // Bytes of a row in the buffer; a sparse row may be smaller in the file.
-            let row_bytes = (counts.bytes_stored() / documents as u64).max(1);
-            let block = (READ_BYTES / row_bytes).max(1) as usize;
-            for_each_file_block(row_file, block, &mut visit)
-        }
-        None => visit(Block {
-            view: counts.view()?,
-            rows: 0..documents,
-            first: 0,
-        }),
-    };
+    let result = for_each_stored_block(counts, streamed, &mut visit);
     if tally.bad.is_none() {
         result?;
     }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::Values;
+use crate::text::count;
+
+use super::or_ref::or_ref;
 
 /// A dense row-major matrix of `f32`. Cheap to clone, because clones share the values.
 ///
@@ -42,7 +45,7 @@ impl Matrix {
             return Err(Error::new(
                 ErrorKind::Shape,
                 format!(
-                    "a {rows} x {columns} matrix does not have {} values",
+                    "a {rows} × {columns} matrix does not have {} values",
                     values.len()
                 ),
             )
@@ -110,8 +113,14 @@ impl Matrix {
     /// ```
     ///
     /// # Panics
-    /// When `row` is not smaller than the number of rows, as slices do.
+    /// When there is no such row, as slices do; [`select_rows`](Self::select_rows) returns an error instead.
+    #[track_caller]
     pub fn row(&self, row: usize) -> &[f32] {
+        assert!(
+            row < self.rows,
+            "there is no row {row}: {} rows, counted from 0",
+            count(self.rows as u64)
+        );
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
@@ -149,8 +158,12 @@ impl Matrix {
             if row >= self.rows {
                 return Err(Error::new(
                     ErrorKind::Shape,
-                    format!("row {row} of a matrix with {} rows", self.rows),
-                ));
+                    format!(
+                        "row {row} of a matrix with {} rows",
+                        count(self.rows as u64)
+                    ),
+                )
+                .fix("rows are counted from 0"));
             }
             values.extend_from_slice(self.row(row));
         }
@@ -175,8 +188,12 @@ impl Matrix {
         if let Some(column) = order.iter().find(|&&column| column >= self.columns) {
             return Err(Error::new(
                 ErrorKind::Shape,
-                format!("column {column} of a matrix with {} columns", self.columns),
-            ));
+                format!(
+                    "column {column} of a matrix with {} columns",
+                    count(self.columns as u64)
+                ),
+            )
+            .fix("columns are counted from 0"));
         }
         let values = (0..self.rows)
             .flat_map(|row| order.iter().map(move |&column| self.row(row)[column]))
@@ -196,6 +213,8 @@ impl Matrix {
     }
 }
 
+or_ref!(Matrix);
+
 impl PartialEq for Matrix {
     fn eq(&self, other: &Self) -> bool {
         self.shape() == other.shape() && self.values() == other.values()
@@ -204,7 +223,12 @@ impl PartialEq for Matrix {
 
 impl std::fmt::Debug for Matrix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Matrix {} x {}", self.rows, self.columns)
+        write!(
+            f,
+            "Matrix {} × {}",
+            count(self.rows as u64),
+            count(self.columns as u64)
+        )
     }
 }
 

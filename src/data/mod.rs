@@ -1,7 +1,9 @@
 //! Data types that the other folders share: matrices, tables, terms, and files of named matrices.
 
 mod epoch;
+mod find_term;
 mod matrix;
+mod or_ref;
 mod sort_documents;
 #[cfg(feature = "polars")]
 mod table;
@@ -11,6 +13,8 @@ mod top_n;
 
 pub use epoch::Epoch;
 pub use matrix::Matrix;
+pub use or_ref::OrRef;
+pub(crate) use or_ref::{or_ref, sealed};
 pub use sort_documents::sort_documents;
 #[cfg(feature = "charts")]
 pub(crate) use sort_documents::{dominant, row_sum};

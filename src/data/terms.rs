@@ -9,6 +9,8 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::count;
 
+use super::or_ref::or_ref;
+
 /// The names of the columns of counts, in their order. Cheap to clone.
 ///
 /// ```
@@ -170,6 +172,8 @@ impl Terms {
         duplicates
     }
 }
+
+or_ref!(Terms);
 
 /// The term of a column.
 ///

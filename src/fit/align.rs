@@ -1,8 +1,6 @@
 //! Reorders topics to match those of another F.
 
-use std::borrow::Borrow;
-
-use crate::data::Matrix;
+use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};
 
 use super::Fit;
@@ -30,13 +28,13 @@ impl Fit {
     /// O(k^2 terms + k^3) operations, and a copy of L and F.
     #[doc(alias = "align_topics")]
     #[doc(alias = "Hungarian")]
-    pub fn align_to(&self, true_f: impl Borrow<Matrix>) -> Result<Fit> {
-        let true_f = true_f.borrow();
+    pub fn align_to(&self, true_f: impl OrRef<Matrix>) -> Result<Fit> {
+        let true_f = true_f.value();
         if true_f.shape() != self.f.shape() {
             return Err(Error::new(
                 ErrorKind::Shape,
                 format!(
-                    "the topics to align to are {} x {}, the fit's F is {} x {}",
+                    "the topics to align to are {} × {}, the fit's F is {} × {}",
                     true_f.rows(),
                     true_f.columns(),
                     self.f.rows(),

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
+use crate::counts::Fingerprint;
 use crate::data::{Epoch, FileKind, Terms, invalid_file, tensor_file};
 use crate::error::Result;
 use crate::system::write_atomic;
@@ -27,6 +28,9 @@ struct Metadata {
     terms: Option<Vec<String>>,
     #[serde(default)]
     memory: Option<MemoryProfile>,
+    /// `None` in files that say nothing about the counts.
+    #[serde(default)]
+    counts: Option<Fingerprint>,
 }
 
 impl Fit {
@@ -69,7 +73,8 @@ impl Fit {
             metadata.history,
             metadata.device,
             metadata.memory,
-        ))
+        )
+        .fitted_to(metadata.counts))
     }
 
     /// Saves the fit as safetensors: `L` (documents x topics) and `F` (topics x terms) as f32, with settings, history
@@ -101,6 +106,7 @@ impl Fit {
             history: self.history.clone(),
             terms: self.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
             memory: self.memory.as_deref().cloned(),
+            counts: self.counts.clone(),
         };
         let tables = [("L", &self.l), ("F", &self.f)];
         write_atomic(path, |out| {

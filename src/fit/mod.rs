@@ -1,6 +1,9 @@
 //! A fitted model: L and F, with their tables, charts, scores and transformations.
 
 mod align;
+mod correlation;
+#[cfg(feature = "polars")]
+mod documents;
 mod file;
 mod history;
 mod memory;
@@ -10,6 +13,8 @@ mod plots;
 mod score;
 #[cfg(feature = "polars")]
 mod tables;
+#[cfg(feature = "polars")]
+mod topics;
 mod transform;
 
 use std::sync::Arc;
@@ -19,6 +24,7 @@ pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
 
 use crate::config::Settings;
+use crate::counts::Fingerprint;
 use crate::data::{Epoch, Matrix, Terms, sort_documents};
 
 /// A fitted topic model: L, F, how it came about, and what can be asked of it.
@@ -28,9 +34,11 @@ use crate::data::{Epoch, Matrix, Terms, sort_documents};
 /// | To | use |
 /// |---|---|
 /// | read the factors | [`l`](Self::l), [`f`](Self::f), [`term_names`](Self::term_names) |
-/// | see the topics | [`top_terms`](Self::top_terms), [`plot_top_terms`](Self::plot_top_terms), [`doc_topics`](Self::doc_topics), [`plot_structure`](Self::plot_structure) |
+/// | see the topics | [`top_terms`](Self::top_terms), [`top_documents`](Self::top_documents), [`topic_sizes`](Self::topic_sizes), [`doc_topics`](Self::doc_topics), [`plot_top_terms`](Self::plot_top_terms), [`plot_structure`](Self::plot_structure) |
+/// | look into one | [`topic_terms`](Self::topic_terms), [`topic_documents`](Self::topic_documents), [`document_topics`](Self::document_topics), [`term_topics`](Self::term_topics) |
+/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
-/// | judge the fit | [`score`](Self::score), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
+/// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | compare fits | [`align_to`](Self::align_to) |
 /// | use it | [`transform`](Self::transform), [`save`](Self::save), [`load`](Self::load) |
 ///
@@ -52,6 +60,8 @@ pub struct Fit {
     pub(crate) history: Vec<Epoch>,
     pub(crate) device: String,
     pub(crate) memory: Option<Arc<MemoryProfile>>,
+    /// The counts it was fitted to; `None` for a file that does not say.
+    pub(crate) counts: Option<Fingerprint>,
 }
 
 impl Fit {
@@ -72,7 +82,14 @@ impl Fit {
             history,
             device,
             memory: memory.map(Arc::new),
+            counts: None,
         }
+    }
+
+    /// The fit with what identifies the counts that it was fitted to.
+    pub(crate) fn fitted_to(mut self, counts: Option<Fingerprint>) -> Self {
+        self.counts = counts;
+        self
     }
 
     /// L (documents x topics): the proportions of the topics in each document. Rows sum to one. A handle, not a copy.

@@ -1,17 +1,17 @@
 //! The score of a fit on counts.
 
-use std::borrow::Borrow;
 use std::cell::RefCell;
 
 use rayon::prelude::*;
 
 use crate::batches::Reading;
 use crate::config::SMALLEST_RATE;
-use crate::counts::Counts;
 use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
-use crate::data::Matrix;
+use crate::counts::{Counts, Fingerprint};
+use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::documents_in_block;
+use crate::text::count;
 
 use super::Fit;
 
@@ -21,33 +21,106 @@ thread_local! {
 }
 
 impl Fit {
-    /// The score of the fit on the counts it was fitted to: the sum over all counts x of x log max(rate, 1e-10) in
-    /// nats, where the rates are L F. Higher is better. It is the multinomial log-likelihood without its constant;
-    /// `(-score / tokens).exp()` is the perplexity, with the tokens of [`Summary::total`](crate::Summary::total).
+    /// The score of the fit on counts: the sum over all counts x of x log max(rate, 1e-10) in nats, where the rates are L F.
+    /// Higher is better. It is the multinomial log-likelihood without its constant.
+    ///
+    /// For the counts that it was fitted to, L is that of the fit. For other documents, such as those that were held out, L
+    /// is what [`transform`](Self::transform) computes for them, as in scikit-learn. Their proportions are then fitted to the
+    /// tokens that are scored: this measures how well the topics *can* describe new documents, and favours more topics a
+    /// little. (A fit that was saved before topicbook stored what identifies its counts takes all counts of the shape of its
+    /// own for those.)
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let (train, test) = counts.split(0.8, 1)?;
+    /// let fit = TopicModel::new(3).epochs(5).quiet().fit(&train)?;
+    /// let longer = TopicModel::new(3).epochs(50).quiet().fit(&train)?;
+    /// assert!(longer.score(&train)? > fit.score(&train)?);
+    /// assert!(longer.score(&test)? > fit.score(&test)?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the counts have another number of terms, cannot be read, or hold something that is not a count; for other
+    /// documents also when memory is too small for their topics.
+    ///
+    /// # Cost
+    /// O(nonzeros x k) operations on all cores and one pass over the counts, after the one that checks them where that
+    /// has not been done; for other documents also what [`transform`](Self::transform) takes. Counts in a file that takes
+    /// more than half of the free memory are streamed through two buffers of at most 1,024 documents; besides those it
+    /// needs F once.
+    #[doc(alias = "log_likelihood")]
+    #[doc(alias = "held_out")]
+    pub fn score(&self, counts: impl OrRef<Counts>) -> Result<f64> {
+        let counts = counts.value();
+        if counts.terms() != self.terms() {
+            return Err(self.shape_error(counts, "score"));
+        }
+        match self.is_fitted_to(counts)? {
+            true => self.score_with(&self.l, counts),
+            false => self.score_with(&self.transform(counts)?, counts),
+        }
+    }
+
+    /// The [`score`](Self::score) per token, in nats: comparable between counts of different sizes. Higher is better.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
-    /// let longer = TopicModel::new(3).epochs(50).quiet().fit(&counts)?;
-    /// assert!(longer.score(&counts)? > fit.score(&counts)?);
+    /// let tokens = counts.summary()?.total();
+    /// assert_eq!(fit.score_per_token(&counts)?, fit.score(&counts)? / tokens);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
-    /// When the counts have another shape, cannot be read, or hold something that is not a count.
+    /// As [`score`](Self::score), and when all counts are zero.
     ///
     /// # Cost
-    /// O(nonzeros x k) operations on all cores and one pass over the counts, after the one that checks them where that
-    /// has not been done. Counts in a file that takes more than half of the free memory are streamed through two
-    /// buffers of at most 1,024 documents; besides those it needs F once.
-    #[doc(alias = "log_likelihood")]
-    #[doc(alias = "perplexity")]
-    pub fn score(&self, counts: impl Borrow<Counts>) -> Result<f64> {
-        let counts = counts.borrow();
-        if counts.shape() != (self.documents(), self.terms()) {
-            return Err(self.shape_error(counts, "score"));
+    /// As [`score`](Self::score).
+    pub fn score_per_token(&self, counts: impl OrRef<Counts>) -> Result<f64> {
+        let counts = counts.value();
+        let score = self.score(counts)?;
+        match counts.summary()?.total() {
+            0.0 => Err(Error::new(ErrorKind::Value, "all counts are zero")
+                .fix("pass documents with tokens: there is nothing to score")),
+            tokens => Ok(score / tokens),
         }
+    }
+
+    /// The perplexity: exp(-[`score_per_token`](Self::score_per_token)). Lower is better; a model that knows nothing has the
+    /// number of terms.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let (train, test) = counts.split(0.8, 1)?;
+    /// let fit = TopicModel::new(3).epochs(50).quiet().fit(&train)?;
+    /// assert!(fit.perplexity(&test)? < 30.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`score_per_token`](Self::score_per_token).
+    ///
+    /// # Cost
+    /// As [`score`](Self::score).
+    pub fn perplexity(&self, counts: impl OrRef<Counts>) -> Result<f64> {
+        Ok((-self.score_per_token(counts)?).exp())
+    }
+
+    /// Whether these are the counts that the model was fitted to.
+    fn is_fitted_to(&self, counts: &Counts) -> Result<bool> {
+        let shape = counts.shape() == (self.documents(), self.terms());
+        Ok(match &self.counts {
+            Some(own) => shape && *own == Fingerprint::of(counts)?,
+            None => shape,
+        })
+    }
+
+    /// The score with the rates `l` F.
+    fn score_with(&self, l: &Matrix, counts: &Counts) -> Result<f64> {
         let per_block = documents_in_block(self.terms());
         let streamed = Reading::Auto
             .resolve(counts, per_block)?
@@ -67,7 +140,7 @@ impl Fit {
                     NONZEROS.with_borrow_mut(|buffer| {
                         let (terms, values) =
                             nonzeros_of_row(&block.view, self.terms(), row, buffer);
-                        score_document(self.l.row(document), &terms_first, terms, values)
+                        score_document(l.row(document), &terms_first, terms, values)
                     })
                 })
                 .collect();
@@ -82,11 +155,9 @@ impl Fit {
         Error::new(
             ErrorKind::Shape,
             format!(
-                "cannot {action} {} documents x {} terms with a fit of {} documents x {} terms",
-                counts.documents(),
-                counts.terms(),
-                self.documents(),
-                self.terms()
+                "cannot {action} counts of {} terms with a fit of {} terms",
+                count(counts.terms() as u64),
+                count(self.terms() as u64)
             ),
         )
         .fix("use counts over the same terms, in the same order, as those the model was fitted to")

@@ -1,9 +1,7 @@
 //! Topics of new documents, with F fixed.
 
-use std::borrow::Borrow;
-
 use crate::counts::Counts;
-use crate::data::Matrix;
+use crate::data::{Matrix, OrRef};
 use crate::error::Result;
 use crate::solvers::{fold_in, fold_in_bytes};
 use crate::system::memory::check_free;
@@ -40,8 +38,8 @@ impl Fit {
     #[doc(alias = "predict")]
     #[doc(alias = "fold_in")]
     #[doc(alias = "infer_vector")]
-    pub fn transform(&self, counts: impl Borrow<Counts>) -> Result<Matrix> {
-        let counts = counts.borrow();
+    pub fn transform(&self, counts: impl OrRef<Counts>) -> Result<Matrix> {
+        let counts = counts.value();
         if counts.terms() != self.terms() {
             return Err(self.shape_error(counts, "transform"));
         }

@@ -2,7 +2,6 @@
 
 mod resume;
 
-use std::borrow::Borrow;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ pub use resume::Checkpoint;
 use crate::batches::Reading;
 use crate::config::{Budget, Device, Optimizer, Precision, Recipe, Settings, Solver, TableStorage};
 use crate::counts::Counts;
-use crate::data::{Epoch, Terms};
+use crate::data::{Epoch, OrRef, Terms};
 use crate::error::Result;
 use crate::fit::Fit;
 use crate::plan::Plan;
@@ -25,7 +24,8 @@ use crate::training::Training;
 /// documents, with a learning rate that falls along a cosine and restarts; [`solver`](Self::solver) has other ways. Model,
 /// loss and defaults are those of the Python package tinytopics 0.9 (Xiao 2025).
 ///
-/// Setters check nothing: what is out of its range is refused when the fit is planned.
+/// A setter returns another model and leaves the one it is called on as it was, so that a cell can be run again. It checks
+/// nothing: what is out of its range is refused when the fit is planned.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -68,12 +68,19 @@ impl TopicModel {
     /// ```
     /// use topicbook::TopicModel;
     /// let settings = TopicModel::new(10).seed(42).settings();
-    /// assert_eq!(TopicModel::from_settings(settings.clone()).settings(), settings);
+    /// assert_eq!(TopicModel::from_settings(&settings).settings(), settings);
     /// ```
-    pub fn from_settings(settings: Settings) -> Self {
+    pub fn from_settings(settings: impl OrRef<Settings>) -> Self {
         Self {
-            recipe: Recipe::from_settings(settings),
+            recipe: Recipe::from_settings(settings.value().clone()),
         }
+    }
+
+    /// A copy with a changed recipe. The recipe holds numbers, paths and handles, no counts and no tables.
+    fn with(&self, change: impl FnOnce(&mut Recipe)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.recipe);
+        changed
     }
 
     /// Passes over the documents; 200 by default, at least 1. Solvers that converge stop earlier.
@@ -84,9 +91,8 @@ impl TopicModel {
     /// ```
     #[doc(alias = "num_epochs")]
     #[doc(alias = "max_iter")]
-    pub fn epochs(mut self, epochs: usize) -> Self {
-        self.recipe.settings.epochs = epochs;
-        self
+    pub fn epochs(&self, epochs: usize) -> Self {
+        self.with(|recipe| recipe.settings.epochs = epochs)
     }
 
     /// The seed of the starting point and of the order of the batches; 0 by default, any `u64`. Only the lower 32 bits
@@ -105,9 +111,8 @@ impl TopicModel {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     #[doc(alias = "random_state")]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.recipe.settings.seed = seed;
-        self
+    pub fn seed(&self, seed: u64) -> Self {
+        self.with(|recipe| recipe.settings.seed = seed)
     }
 
     /// The device to train on; [`Device::Auto`] by default.
@@ -116,9 +121,8 @@ impl TopicModel {
     /// use topicbook::{Device, TopicModel};
     /// assert_eq!(TopicModel::new(10).device(Device::Cpu).settings().device, Device::Cpu);
     /// ```
-    pub fn device(mut self, device: Device) -> Self {
-        self.recipe.settings.device = device;
-        self
+    pub fn device(&self, device: Device) -> Self {
+        self.with(|recipe| recipe.settings.device = device)
     }
 
     /// How the fit reads its counts; [`Reading::Auto`] by default, and at least one document a block and one block of a
@@ -135,9 +139,8 @@ impl TopicModel {
     /// assert_eq!(fit.settings().reading, stream);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn reading(mut self, reading: Reading) -> Self {
-        self.recipe.settings.reading = reading;
-        self
+    pub fn reading(&self, reading: Reading) -> Self {
+        self.with(|recipe| recipe.settings.reading = reading)
     }
 
     /// How the model is fitted; [`Solver::mini_batch`] by default, as in tinytopics. [`Solver::auto`] reaches a better
@@ -154,9 +157,8 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).solver(Solver::auto()).tolerance(1e-6).settings();
     /// assert!(matches!(settings.solver, Solver::Auto(parameters) if parameters.tolerance == 1e-6));
     /// ```
-    pub fn solver(mut self, solver: Solver) -> Self {
-        self.recipe.set_solver(solver);
-        self
+    pub fn solver(&self, solver: impl OrRef<Solver>) -> Self {
+        self.with(|recipe| recipe.set_solver(solver.value().clone()))
     }
 
     /// Gain of the log-likelihood, relative to its size, below which a solver that passes over all documents has
@@ -173,10 +175,10 @@ impl TopicModel {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     #[doc(alias = "tol")]
-    pub fn tolerance(mut self, tolerance: f64) -> Self {
-        self.recipe
-            .set_full_pass("tolerance", |parameters| parameters.tolerance = tolerance);
-        self
+    pub fn tolerance(&self, tolerance: f64) -> Self {
+        self.with(|recipe| {
+            recipe.set_full_pass("tolerance", |parameters| parameters.tolerance = tolerance)
+        })
     }
 
     /// Documents in a minibatch of gradient steps; 16 by default, at least 1. Larger batches use a GPU better.
@@ -205,10 +207,10 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).batch_size(256).max_lr(0.126).base_lr(0.025).settings();
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.batch_size == 256));
     /// ```
-    pub fn batch_size(mut self, documents: usize) -> Self {
-        self.recipe
-            .set_mini_batch("batch_size", |parameters| parameters.batch_size = documents);
-        self
+    pub fn batch_size(&self, documents: usize) -> Self {
+        self.with(|recipe| {
+            recipe.set_mini_batch("batch_size", |parameters| parameters.batch_size = documents)
+        })
     }
 
     /// The learning rate at the end of every period; 0.01 by default, positive and at most [`max_lr`](Self::max_lr).
@@ -219,10 +221,8 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).base_lr(0.005).settings();
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.base_lr == 0.005));
     /// ```
-    pub fn base_lr(mut self, rate: f64) -> Self {
-        self.recipe
-            .set_mini_batch("base_lr", |parameters| parameters.base_lr = rate);
-        self
+    pub fn base_lr(&self, rate: f64) -> Self {
+        self.with(|recipe| recipe.set_mini_batch("base_lr", |parameters| parameters.base_lr = rate))
     }
 
     /// The learning rate at the start of every period; 0.05 by default, positive. For large batches see
@@ -234,10 +234,8 @@ impl TopicModel {
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.max_lr == 0.1));
     /// ```
     #[doc(alias = "learning_rate")]
-    pub fn max_lr(mut self, rate: f64) -> Self {
-        self.recipe
-            .set_mini_batch("max_lr", |parameters| parameters.max_lr = rate);
-        self
+    pub fn max_lr(&self, rate: f64) -> Self {
+        self.with(|recipe| recipe.set_mini_batch("max_lr", |parameters| parameters.max_lr = rate))
     }
 
     /// Epochs in the first period of the learning rate (tinytopics' `T_0`); 20 by default, at least 1.
@@ -247,10 +245,8 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).t_0(40).settings();
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.t_0 == 40));
     /// ```
-    pub fn t_0(mut self, epochs: usize) -> Self {
-        self.recipe
-            .set_mini_batch("t_0", |parameters| parameters.t_0 = epochs);
-        self
+    pub fn t_0(&self, epochs: usize) -> Self {
+        self.with(|recipe| recipe.set_mini_batch("t_0", |parameters| parameters.t_0 = epochs))
     }
 
     /// How many times longer each period of the learning rate is than the one before (tinytopics' `T_mult`); 1 by default,
@@ -261,10 +257,8 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).t_0(10).t_mult(2).settings(); // restarts after 10, 30, 70 epochs
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.t_mult == 2));
     /// ```
-    pub fn t_mult(mut self, factor: usize) -> Self {
-        self.recipe
-            .set_mini_batch("t_mult", |parameters| parameters.t_mult = factor);
-        self
+    pub fn t_mult(&self, factor: usize) -> Self {
+        self.with(|recipe| recipe.set_mini_batch("t_mult", |parameters| parameters.t_mult = factor))
     }
 
     /// AdamW's decoupled weight decay, and the L2 penalty of the other optimizers; 1e-5 by default, 0 or more.
@@ -274,11 +268,12 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).weight_decay(0.0).settings();
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.weight_decay == 0.0));
     /// ```
-    pub fn weight_decay(mut self, weight_decay: f64) -> Self {
-        self.recipe.set_mini_batch("weight_decay", |parameters| {
-            parameters.weight_decay = weight_decay;
-        });
-        self
+    pub fn weight_decay(&self, weight_decay: f64) -> Self {
+        self.with(|recipe| {
+            recipe.set_mini_batch("weight_decay", |parameters| {
+                parameters.weight_decay = weight_decay;
+            })
+        })
     }
 
     /// The update rule of gradient steps; [`Optimizer::AdamW`], as in tinytopics, by default. On a GPU
@@ -290,10 +285,10 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).optimizer(Optimizer::RowwiseAdamW).settings();
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.optimizer == Optimizer::RowwiseAdamW));
     /// ```
-    pub fn optimizer(mut self, optimizer: Optimizer) -> Self {
-        self.recipe
-            .set_mini_batch("optimizer", |parameters| parameters.optimizer = optimizer);
-        self
+    pub fn optimizer(&self, optimizer: Optimizer) -> Self {
+        self.with(|recipe| {
+            recipe.set_mini_batch("optimizer", |parameters| parameters.optimizer = optimizer)
+        })
     }
 
     /// Where gradient steps store L's logits and their optimizer state, and where L itself is stored afterwards;
@@ -307,11 +302,12 @@ impl TopicModel {
     /// assert_eq!(in_file.fit(&counts)?.l(), model.fit(&counts)?.l());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn table_storage(mut self, storage: TableStorage) -> Self {
-        self.recipe.set_mini_batch("table_storage", |parameters| {
-            parameters.table_storage = storage
-        });
-        self
+    pub fn table_storage(&self, storage: impl OrRef<TableStorage>) -> Self {
+        self.with(|recipe| {
+            recipe.set_mini_batch("table_storage", |parameters| {
+                parameters.table_storage = storage.value().clone()
+            })
+        })
     }
 
     /// The precision in which a GPU reads the tables in gradient steps; [`Precision::F32`] by default. On the CPU
@@ -322,10 +318,10 @@ impl TopicModel {
     /// let settings = TopicModel::new(10).precision(Precision::Bf16).settings();
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.precision == Precision::Bf16));
     /// ```
-    pub fn precision(mut self, precision: Precision) -> Self {
-        self.recipe
-            .set_mini_batch("precision", |parameters| parameters.precision = precision);
-        self
+    pub fn precision(&self, precision: Precision) -> Self {
+        self.with(|recipe| {
+            recipe.set_mini_batch("precision", |parameters| parameters.precision = precision)
+        })
     }
 
     /// How much memory the fit may use, in bytes; by default what is free, less a margin (see [`Budget`]).
@@ -337,9 +333,8 @@ impl TopicModel {
     /// assert_eq!(error.kind(), ErrorKind::Space);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn budget(mut self, budget: Budget) -> Self {
-        self.recipe.budget = budget;
-        self
+    pub fn budget(&self, budget: impl OrRef<Budget>) -> Self {
+        self.with(|recipe| recipe.budget = budget.value().clone())
     }
 
     /// The names of the terms, for tables and charts; one for every column of the counts. Without them, which is the
@@ -349,13 +344,12 @@ impl TopicModel {
     /// use topicbook::{Counts, Terms, TopicModel};
     /// let counts = Counts::dense(2, 3, vec![3u8, 1, 0, 0, 1, 4])?;
     /// let terms = Terms::new(["apple", "pear", "plum"])?;
-    /// let fit = TopicModel::new(2).terms(terms).epochs(3).quiet().fit(&counts)?;
+    /// let fit = TopicModel::new(2).terms(&terms).epochs(3).quiet().fit(&counts)?;
     /// assert_eq!(fit.term_names().as_ref().and_then(|names| names.get(2)), Some("plum"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn terms(mut self, terms: Terms) -> Self {
-        self.recipe.terms = Some(terms);
-        self
+    pub fn terms(&self, terms: impl OrRef<Terms>) -> Self {
+        self.with(|recipe| recipe.terms = Some(terms.value().clone()))
     }
 
     /// Prints no progress lines. By default a fit prints about 20 of them where [`show_progress`](crate::show_progress)
@@ -368,9 +362,8 @@ impl TopicModel {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     #[doc(alias = "verbose")]
-    pub fn quiet(mut self) -> Self {
-        self.recipe.quiet = true;
-        self
+    pub fn quiet(&self) -> Self {
+        self.with(|recipe| recipe.quiet = true)
     }
 
     /// Calls a function after every epoch, on the thread of the fit. [`ControlFlow::Break`] ends the fit there, with what it
@@ -389,11 +382,10 @@ impl TopicModel {
     /// ```
     #[doc(alias = "callback")]
     pub fn on_epoch(
-        mut self,
+        &self,
         observe: impl Fn(&Epoch) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
-        self.recipe.set_on_epoch(observe);
-        self
+        self.with(|recipe| recipe.set_on_epoch(observe))
     }
 
     /// Writes checkpoints to this file during the fit, for [`Checkpoint::open`] after an interrupt or a crash; none by
@@ -415,9 +407,8 @@ impl TopicModel {
     /// assert_eq!(Checkpoint::open("fit.ckpt")?.fit(&counts)?.l(), fit.l());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> Self {
-        self.recipe.checkpoint = Some(path.into());
-        self
+    pub fn checkpoint(&self, path: impl Into<PathBuf>) -> Self {
+        self.with(|recipe| recipe.checkpoint = Some(path.into()))
     }
 
     /// The settings as they stand.
@@ -449,8 +440,8 @@ impl TopicModel {
     /// The sizes of a stream, and those of a solver that passes over all documents, depend on how many counts are zero:
     /// then the pass that checks all counts comes first, and is not repeated. Otherwise no counts are read.
     #[doc(alias = "dry_run")]
-    pub fn plan(&self, counts: impl Borrow<Counts>) -> Result<Plan> {
-        Plan::new(&self.recipe, counts.borrow(), false)
+    pub fn plan(&self, counts: impl OrRef<Counts>) -> Result<Plan> {
+        Plan::new(&self.recipe, counts.value(), false)
     }
 
     /// Fits the model to counts (documents x terms): makes a [`plan`](Self::plan) and carries it out.
@@ -472,7 +463,7 @@ impl TopicModel {
     /// suffice. All of it is checked before training starts.
     #[doc(alias = "fit_model")]
     #[doc(alias = "fit_transform")]
-    pub fn fit(&self, counts: impl Borrow<Counts>) -> Result<Fit> {
+    pub fn fit(&self, counts: impl OrRef<Counts>) -> Result<Fit> {
         self.plan(counts)?.fit()
     }
 
@@ -489,7 +480,7 @@ impl TopicModel {
     ///
     /// # Errors
     /// As [`fit`](Self::fit), and likewise before training starts.
-    pub fn spawn(&self, counts: impl Borrow<Counts>) -> Result<Training> {
+    pub fn spawn(&self, counts: impl OrRef<Counts>) -> Result<Training> {
         self.plan(counts)?.spawn()
     }
 }

@@ -1,17 +1,14 @@
 //! A fit that another process began.
 
-use std::borrow::Borrow;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Budget, Device, Recipe, Settings};
-use crate::counts::Counts;
-use crate::data::Terms;
+use crate::counts::{Counts, Fingerprint};
+use crate::data::{OrRef, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::plan::Plan;
-use crate::training::{
-    ExistingFile, Fingerprint, ResumeState, Training, checkpoint, epochs_done, previous,
-};
+use crate::training::{ExistingFile, ResumeState, Training, checkpoint, epochs_done, previous};
 
 /// An interrupted fit, read from its checkpoint: [`fit`](Self::fit) continues it.
 ///
@@ -234,8 +231,8 @@ impl Checkpoint {
     ///
     /// # Cost
     /// Memory and time of an epoch are those of [`TopicModel::fit`](crate::TopicModel::fit).
-    pub fn fit(self, counts: impl Borrow<Counts>) -> Result<Fit> {
-        let plan = self.plan(counts.borrow())?;
+    pub fn fit(self, counts: impl OrRef<Counts>) -> Result<Fit> {
+        let plan = self.plan(counts.value())?;
         let monitor = plan.prepare()?;
         plan.run(self.start, monitor, None)
     }
@@ -255,8 +252,8 @@ impl Checkpoint {
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn spawn(self, counts: impl Borrow<Counts>) -> Result<Training> {
-        let plan = self.plan(counts.borrow())?;
+    pub fn spawn(self, counts: impl OrRef<Counts>) -> Result<Training> {
+        let plan = self.plan(counts.value())?;
         let monitor = plan.prepare()?;
         plan.run_in_background(self.start, monitor)
     }

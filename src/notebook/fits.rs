@@ -5,7 +5,7 @@ use crate::data::Epoch;
 use crate::fit::Fit;
 use crate::model::Checkpoint;
 use crate::plan::Plan;
-use crate::text::{Card, bytes, count, seconds};
+use crate::text::{Card, bytes, count, counted, fixed, seconds};
 
 use super::evcxr::show_card;
 use super::settings::settings_card;
@@ -19,14 +19,14 @@ impl Checkpoint {
             &format!(
                 "Checkpoint: {} of {} epochs done",
                 self.done(),
-                settings.epochs
+                count(settings.epochs as u64)
             ),
             settings,
         )
         .row(
             "counts",
             format!(
-                "{} documents x {} terms",
+                "{} documents × {} terms",
                 count(self.counts.documents as u64),
                 count(self.counts.terms as u64)
             ),
@@ -56,7 +56,7 @@ impl Fit {
 
     fn card(&self) -> Card {
         let title = format!(
-            "Fit: {} documents x {} terms, k = {}",
+            "Fit: {} documents × {} terms, k = {}",
             count(self.documents() as u64),
             count(self.terms() as u64),
             self.topics()
@@ -66,7 +66,7 @@ impl Fit {
             let total = self.duration().as_secs_f64();
             let peak = self.history.iter().map(|epoch| epoch.memory_bytes).max();
             card = card
-                .row("final loss", format!("{:.2} per batch", last.loss))
+                .row("final loss", loss_per_batch(last))
                 .row(
                     "log-likelihood",
                     format!("{:.5} nats per token", last.log_likelihood_per_token),
@@ -90,8 +90,11 @@ impl Fit {
         if self.settings.solver.is_full_pass() {
             let done = self.history.len();
             return card.note(match done < self.settings.epochs {
-                true => format!("Ended after {done} iterations: converged or stopped."),
-                false => format!("Ended after {done} iterations, the maximum."),
+                true => format!(
+                    "Ended after {}: converged or stopped.",
+                    counted(done, "iteration")
+                ),
+                false => format!("Ended after {}, the maximum.", counted(done, "iteration")),
             });
         }
         if self.settings.device == Device::Auto && self.device.starts_with("CPU") {
@@ -103,8 +106,8 @@ impl Fit {
         if self.history.len() < self.settings.epochs {
             card = card.note(format!(
                 "Stopped early: {} of {} epochs.",
-                self.history.len(),
-                self.settings.epochs
+                count(self.history.len() as u64),
+                count(self.settings.epochs as u64)
             ));
         }
         card
@@ -116,7 +119,7 @@ impl Epoch {
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let card = Card::new(format!("Epoch {}", self.epoch))
-            .row("loss", format!("{:.2} per batch", self.loss))
+            .row("loss", loss_per_batch(self))
             .row(
                 "log-likelihood",
                 format!("{:.5} nats per token", self.log_likelihood_per_token),
@@ -134,4 +137,9 @@ impl Plan {
     pub fn evcxr_display(&self) {
         show_card(&self.card(), None);
     }
+}
+
+/// The loss of an epoch with separators: `7,146,537.02 per batch`.
+fn loss_per_batch(epoch: &Epoch) -> String {
+    format!("{} per batch", fixed(epoch.loss, 2))
 }

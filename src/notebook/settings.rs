@@ -5,7 +5,7 @@ use crate::config::{
     TableStorage,
 };
 use crate::model::TopicModel;
-use crate::text::{Card, escape};
+use crate::text::{Card, count, counted, escape};
 
 use super::evcxr::{show, show_card};
 
@@ -119,15 +119,17 @@ impl FullPass {
 pub(super) fn settings_card(title: &str, settings: &Settings) -> Card {
     let card = Card::new(title);
     let card = match &settings.solver {
-        Solver::MiniBatch(parameters) => {
-            with_mini_batch(card.row("epochs", settings.epochs.to_string()), parameters)
-        }
+        Solver::MiniBatch(parameters) => with_mini_batch(
+            card.row("epochs", count(settings.epochs as u64)),
+            parameters,
+        ),
         Solver::Em(parameters)
         | Solver::CoordinateDescent(parameters)
         | Solver::Auto(parameters) => {
-            let card = card
-                .row("solver", settings.solver.to_string())
-                .row("iterations", format!("at most {}", settings.epochs));
+            let card = card.row("solver", settings.solver.to_string()).row(
+                "iterations",
+                format!("at most {}", count(settings.epochs as u64)),
+            );
             with_full_pass(card, parameters)
         }
     };
@@ -141,7 +143,7 @@ fn with_mini_batch(card: Card, parameters: &MiniBatch) -> Card {
         factor => format!(", each period {factor} times the one before"),
     };
     let card = card
-        .row("batch size", format!("{} documents", parameters.batch_size))
+        .row("batch size", counted(parameters.batch_size, "document"))
         .row(
             "learning rate",
             format!(

@@ -24,7 +24,7 @@ impl Matrix {
             .fold(0.0, |largest: f32, value| largest.max(value.abs()));
         let decimals = decimals_for(largest.into());
         let mut card = Card::new(format!(
-            "Matrix {} x {}",
+            "Matrix {} × {}",
             count(rows as u64),
             count(columns as u64)
         ));

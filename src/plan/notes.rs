@@ -1,6 +1,6 @@
 //! Notes of a plan about placements that do not fit the limits.
 
-use crate::text::bytes;
+use crate::text::{bytes, count};
 
 use super::candidate::Candidate;
 use super::limits::Limits;
@@ -44,8 +44,10 @@ pub(super) fn notes(
             _ => ("RAM", whole.peak()),
         };
         notes.push(format!(
-            "Gradients of {batch} documents at once would need {} of {memory}: they are accumulated over micro-batches of {micro_batch} documents. The result is the same up to rounding.",
-            bytes(needs)
+            "Gradients of {} documents at once would need {} of {memory}: they are accumulated over micro-batches of {}. The result is the same up to rounding.",
+            count(batch),
+            bytes(needs),
+            count(micro_batch)
         ));
     }
     if found.shape.l_in_file && !requested.shape.l_in_file {

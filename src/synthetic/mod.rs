@@ -74,9 +74,11 @@ impl Synthetic {
     /// assert!((190.0..210.0).contains(&mean), "{mean}");
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn avg_doc_length(mut self, tokens: usize) -> Self {
-        self.avg_doc_length = tokens;
-        self
+    pub fn avg_doc_length(&self, tokens: usize) -> Self {
+        Self {
+            avg_doc_length: tokens,
+            ..self.clone()
+        }
     }
 
     /// Sets the seed; 0 by default, any `u64`. The same seed gives the same corpus.
@@ -88,9 +90,11 @@ impl Synthetic {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     #[doc(alias = "random_state")]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
-        self
+    pub fn seed(&self, seed: u64) -> Self {
+        Self {
+            seed,
+            ..self.clone()
+        }
     }
 
     /// Draws the corpus into memory, as dense counts of the narrowest dtype that fits them or as CSR, whichever is
@@ -123,7 +127,7 @@ impl Synthetic {
     fn progress(&self, target: &str) -> Progress {
         Progress::new(
             format!(
-                "drawing {} x {} counts{target}",
+                "drawing {} × {} counts{target}",
                 counted(self.documents, "document"),
                 counted(self.terms, "term")
             ),
@@ -147,7 +151,7 @@ impl Synthetic {
         }
         if u32::try_from(self.terms).is_err() || self.documents.checked_mul(self.terms).is_none() {
             return Err(Error::setting(format!(
-                "{} x {} counts are too many to address in memory",
+                "{} × {} counts are too many to address in memory",
                 self.documents, self.terms
             ))
             .fix("ask for fewer documents or terms (at most 4,294,967,295 terms)"));

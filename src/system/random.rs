@@ -12,6 +12,7 @@ pub(crate) enum Purpose {
     BlockOrder = 7,
     BufferOrder = 8,
     Resample = 16,
+    Split = 17,
     Candidate = 20,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,9 @@ use super::progress::{epochs_done, loss};
 #[doc(alias = "JoinHandle")]
 pub struct Training {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<Result<Fit>>>,
+    thread: Mutex<Option<JoinHandle<Result<Fit>>>>,
+    /// What the thread returned, once it has been joined.
+    result: OnceLock<Result<Fit>>,
 }
 
 #[derive(Default)]
@@ -165,7 +167,8 @@ impl Training {
             })?;
         Ok(Self {
             shared,
-            thread: Some(thread),
+            thread: Mutex::new(Some(thread)),
+            result: OnceLock::new(),
         })
     }
 
@@ -207,7 +210,10 @@ impl Training {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn is_finished(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+        match self.thread().as_ref() {
+            Some(thread) => thread.is_finished(),
+            None => self.result.get().is_some(),
+        }
     }
 
     /// Number of finished epochs.
@@ -224,33 +230,51 @@ impl Training {
         self.shared.status().history.len()
     }
 
-    /// Waits until the fit ends and returns its result. The notebook's stop button ends the fit early meanwhile.
+    /// Waits until the fit ends and returns its result; a second call returns it again. The handle keeps the result as
+    /// long as it lives. The notebook's stop button ends the fit early meanwhile.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let training = TopicModel::new(3).epochs(5).spawn(&counts)?;
     /// assert_eq!(training.join()?.l().shape(), (60, 3));
+    /// assert_eq!(training.join()?.l(), training.join()?.l());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
     /// The error that ended the fit, as [`TopicModel::fit`](crate::TopicModel::fit) reports it. A panic is an error of
     /// kind [`ErrorKind::Panic`].
-    pub fn join(mut self) -> Result<Fit> {
-        if let Some(button) = StopButton::listen() {
-            while !self.is_finished() {
-                if button.is_pressed() {
-                    self.stop();
+    pub fn join(&self) -> Result<Fit> {
+        self.result
+            .get_or_init(|| {
+                self.wait();
+                let thread = self.thread().take();
+                match thread.map(JoinHandle::join) {
+                    Some(Ok(result)) => result,
+                    Some(Err(panic)) => Err(panicked(panic.as_ref())),
+                    None => Err(Error::new(ErrorKind::Panic, "the fit has no thread")),
                 }
-                thread::sleep(Duration::from_millis(20));
+            })
+            .clone()
+    }
+
+    /// Waits for the end of the fit, and stops it if the notebook's stop button is pressed meanwhile.
+    fn wait(&self) {
+        let Some(button) = StopButton::listen() else {
+            return;
+        };
+        while !self.is_finished() {
+            if button.is_pressed() {
+                self.stop();
             }
+            thread::sleep(Duration::from_millis(20));
         }
-        match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(panic)) => Err(panicked(panic.as_ref())),
-            None => Err(Error::new(ErrorKind::Panic, "the fit has no thread")),
-        }
+    }
+
+    /// Ignores poisoning: the handle of the thread is taken or left, and never half changed.
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<Result<Fit>>>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Plots the loss and the log-likelihood per token of the epochs so far.
@@ -310,7 +334,11 @@ impl Watch {
                 .row("device", start.device.clone())
                 .row(
                     "epochs",
-                    format!("{} of {}", epochs_done(status.done), start.epochs),
+                    format!(
+                        "{} of {}",
+                        epochs_done(status.done),
+                        count(start.epochs as u64)
+                    ),
                 );
             let (done, left) = (status.done - start.done, start.epochs as f64 - status.done);
             if !ended && done > 0.0 {
@@ -320,10 +348,10 @@ impl Watch {
         }
         if let Some(last) = status.history.last() {
             card = card
-                .row("loss", format!("{} a batch", loss(last.loss)))
+                .row("loss", format!("{} per batch", loss(last.loss)))
                 .row(
                     "log-likelihood",
-                    format!("{:.5} nats a token", last.log_likelihood_per_token),
+                    format!("{:.5} nats per token", last.log_likelihood_per_token),
                 );
         }
         for note in &status.notes {

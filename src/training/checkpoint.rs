@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
-use crate::counts::Counts;
+use crate::counts::{Counts, Fingerprint};
 use crate::data::Epoch;
 use crate::data::{FileKind, Matrix, Terms, invalid_file, table_bytes, tensor_file};
 use crate::error::{Error, ErrorKind, Result};
@@ -38,42 +38,13 @@ fn is_due(since: Duration, write_time: Duration) -> bool {
     since >= MIN_INTERVAL.max(write_time * (TIME_DIVISOR - 1))
 }
 
-/// Identifies the counts of a checkpoint.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Fingerprint {
-    pub(crate) documents: usize,
-    pub(crate) terms: usize,
-    nonzeros: u64,
-    #[serde(with = "crate::system::serde_f64")]
-    total: f64,
-    /// The sum of the documents' lengths, each times the document's number, which depends on the order of the
-    /// documents.
-    #[serde(with = "crate::system::serde_f64")]
-    weighted: f64,
-}
-
 impl Fingerprint {
-    /// Computed from the counts' summary, which every fit needs anyway.
-    pub(crate) fn of(counts: &Counts) -> Result<Self> {
-        let summary = counts.summary()?;
-        let lengths = summary.document_lengths().iter().enumerate();
-        Ok(Self {
-            documents: counts.documents(),
-            terms: counts.terms(),
-            nonzeros: summary.nonzeros(),
-            total: summary.total(),
-            weighted: lengths
-                .map(|(document, length)| (document + 1) as f64 * length)
-                .sum(),
-        })
-    }
-
     /// # Errors
     /// When `counts` are not the counts of the checkpoint.
     pub(crate) fn check(&self, counts: &Counts) -> Result<()> {
         let what = if (self.documents, self.terms) != counts.shape() {
             format!(
-                "the checkpoint belongs to counts of {} documents x {} terms, but these are {} x {}",
+                "the checkpoint belongs to counts of {} documents × {} terms, but these are {} × {}",
                 self.documents,
                 self.terms,
                 counts.documents(),

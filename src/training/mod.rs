@@ -21,7 +21,7 @@ mod tests;
 pub use background::Training;
 #[cfg(feature = "notebook")]
 pub(crate) use background::Watch;
-pub(crate) use checkpoint::{ExistingFile, Fingerprint, check_checkpoint_path, previous};
+pub(crate) use checkpoint::{ExistingFile, check_checkpoint_path, previous};
 pub(crate) use init::ResumeState;
 pub(crate) use memory_watch::FitMonitor;
 pub(crate) use observer::Observer;

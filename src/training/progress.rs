@@ -97,7 +97,7 @@ pub(crate) fn loss(value: f64) -> String {
     fixed(value, if value.abs() < 10_000.0 { 2 } else { 0 })
 }
 
-/// Formats a number of epochs as `57` or `57.3`.
+/// Formats a number of epochs as `57`, `57.3` or `20,000`.
 pub(crate) fn epochs_done(done: f64) -> String {
-    format!("{done:.1}").trim_end_matches(".0").into()
+    fixed(done, 1).trim_end_matches(".0").into()
 }

@@ -2,7 +2,7 @@
 
 use crate::config::{Recipe, Resolved, Settings};
 use crate::cost::Placement;
-use crate::counts::Counts;
+use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::fit::{Fit, MemoryProfile};
@@ -10,7 +10,7 @@ use crate::step::{self, State, Step};
 use crate::system::memory::Handle;
 
 use super::callback::Callback;
-use super::checkpoint::{CheckpointWriter, Fingerprint};
+use super::checkpoint::CheckpointWriter;
 use super::init::ResumeState;
 use super::memory_watch::{FitMonitor, MemoryObserver};
 use super::observer::Observer;
@@ -90,7 +90,8 @@ pub(crate) fn train(
         recorder.epochs,
         device.to_string(),
         Some(profile),
-    ))
+    )
+    .fitted_to(Some(Fingerprint::of(counts)?)))
 }
 
 /// What a training loop starts from.

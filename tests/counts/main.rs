@@ -5,5 +5,6 @@ mod malformed;
 mod numpy;
 mod resample;
 mod rows;
+mod subsets;
 mod synthetic;
 mod writes;

@@ -7,6 +7,8 @@ mod fit;
 #[cfg(feature = "cuda")]
 mod golden;
 mod nips;
+#[cfg(feature = "polars")]
+mod questions;
 mod resume;
 mod solvers;
 #[cfg(feature = "cuda")]

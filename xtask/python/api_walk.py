@@ -12,6 +12,8 @@ SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 # Exported names that cells cannot bind or show, and the reason.
 NOT_SHOWN = {
     "CountValue": "a trait",
+    "DocumentFrequency": "a trait",
+    "OrRef": "a trait",
     "Result": "an alias of the standard library's `Result`",
     "ErrorKind": "an enum to match on, which cells show in its Debug form",
 }
@@ -43,6 +45,11 @@ WALK = {
         "let stored = dense.bytes_stored(); let as_f32 = dense.bytes_dense_f32();",
         "let summary = dense.summary()?; let few = dense.select(&[2, 0])?;",
         "let mut batch = vec![0.0f32; 8]; dense.fill_rows(&[2, 0], &mut batch)?;",
+        'let four = Terms::new(["ant", "bee", "cat", "dog"])?; let (train, test) = dense.split(0.6, 1)?;',
+        'let some = dense.select_terms(&[2, 0])?; let (rest, left) = dense.drop_terms(&four, ["ant"])?;',
+        'let (kept, names) = dense.keep_terms(&four, ["dog", "bee"])?; let (often, common) = dense.filter_terms(&four, 1, 1.0)?;',
+        "let with_term = opened.documents_with(1)?; let totals = csr.term_totals()?; let df = csr.document_frequencies()?;",
+        "let by_term = dense.term_table(&four)?;",
     ],
     "Resample": [
         "let drawn = drawn.seed(1);",
@@ -63,6 +70,7 @@ WALK = {
         "let len = vocabulary.len(); let none = vocabulary.is_empty();",
         "let first = vocabulary.get(0).map(str::to_owned); let all = vocabulary.as_slice().to_vec();",
         "let longest = vocabulary.iter().map(str::len).max(); let twice = vocabulary.duplicates();",
+        'let bee = vocabulary.find("bee")?; let two = vocabulary.select(&[2, 0])?;',
     ],
     "Synthetic": [
         "let recipe = Synthetic::new(60, 30, 3);",
@@ -137,6 +145,10 @@ WALK = {
         "let names = fit.term_names(); let peak = fit.peak_memory(); let epochs = fit.epochs();",
         "let likelihood = fit.log_likelihood_per_token(); let score = fit.score(corpus.counts())?;",
         "let aligned = fit.align_to(corpus.true_f())?; let again = fit.transform(corpus.counts())?;",
+        "let per_token = fit.score_per_token(corpus.counts())?; let perplexity = fit.perplexity(corpus.counts())?;",
+        "let best = fit.top_documents(3); let of_topic = fit.topic_documents(1, 3)?; let of_document = fit.document_topics(7)?;",
+        'let in_topic = fit.topic_terms(1, 5)?; let of_term = fit.term_topics("term 7")?; let sizes = fit.topic_sizes();',
+        "let alike = fit.similar_documents(7, 5)?; let correlation = fit.topic_correlation();",
         "let top = fit.top_terms(5); let proportions = fit.doc_topics(); let history = fit.history();",
         "let curve = fit.plot_loss(); let bars = fit.plot_structure(); let words = fit.plot_top_terms(5);",
         "let memory = fit.memory(); let memory_chart = fit.plot_memory();",

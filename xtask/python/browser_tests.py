@@ -241,7 +241,7 @@ def run_all_stops_at_an_error(page):
     other.wait(1)
     time.sleep(2)
     (error,) = other.outputs(1)
-    assert error["output_type"] == "error" and "3 x 3" in error["evalue"], error
+    assert error["output_type"] == "error" and "3 × 3" in error["evalue"], error
     assert other.outputs(2) == [] and other.browser.ask(f"{other.cell(2)}.executionCount") is None
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         page.theme(theme)

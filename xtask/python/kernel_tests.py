@@ -121,7 +121,7 @@ def prelude_keeps_the_standard_result(kernel):
 
 def failed_question_mark_keeps_variables(kernel):
     texts = kernel.run("let wrong = Matrix::new(3, 3, vec![1.0])?;")
-    assert "a 3 x 3 matrix does not have 1 values" in texts["error"], texts
+    assert "a 3 × 3 matrix does not have 1 values" in texts["error"], texts
     assert "to do:" in texts["error"] and not texts["stderr"], texts
     assert kernel.value("m.rows()") == "1"
 
@@ -202,6 +202,12 @@ def compile_error_is_shown_at_its_place(kernel):
     texts = kernel.run("m.no_such_method()")
     assert "no_such_method" in texts["error"], texts
     assert kernel.value("m.rows()") == "1"
+
+
+def forgotten_question_mark_is_named(kernel):
+    kernel.run("let forgotten = Counts::dense(1, 2, vec![1u8, 2]);")
+    texts = kernel.run("TopicModel::new(1).fit(&forgotten)")
+    assert "write `?` after the call that made it" in texts["error"], texts
 
 
 def completion_knows_our_methods(kernel):
@@ -557,6 +563,7 @@ TESTS = [
     output_is_shown_below_its_own_cell,
     a_cell_can_show_several_values,
     compile_error_is_shown_at_its_place,
+    forgotten_question_mark_is_named,
     completion_knows_our_methods,
     completion_knows_file_names,
     inspection_shows_our_documentation,

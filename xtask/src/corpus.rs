@@ -1,4 +1,4 @@
-//! The counts of notebook 05: `corpus.npz` and `corpus_terms.txt` in the build folder.
+//! The counts of notebooks 05 and 06: `corpus.npz` and `corpus_terms.txt` in the build folder.
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,265 @@
+//! Questions about topics: their documents, terms, sizes and correlations.
+
+use polars::prelude::Column;
+use rayon::prelude::*;
+
+use crate::data::{Table, top_n};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::count;
+
+use super::Fit;
+
+/// Terms that name a topic in [`Fit::topic_sizes`].
+const NAMING_TERMS: usize = 5;
+
+impl Fit {
+    /// Table of the `n` documents with the largest proportion of each topic: `topic`, `rank` from 1, `document` (a row of L)
+    /// and `proportion`, from 0 to 1. Above the number of documents, `n` counts as that number.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let table = fit.top_documents(4);
+    /// assert_eq!((table.height(), table.width()), (12, 4)); // four documents of each of three topics
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    /// One pass over L for each topic.
+    #[doc(alias = "representative_docs")]
+    #[doc(alias = "findThoughts")]
+    pub fn top_documents(&self, n: usize) -> Table {
+        let n = n.min(self.documents());
+        let mut topics = Vec::with_capacity(n * self.topics());
+        let mut found = Vec::with_capacity(n * self.topics());
+        for topic in 0..self.topics() {
+            topics.extend(std::iter::repeat_n(topic as u32, n));
+            found.extend(self.largest(topic, n));
+        }
+        let ranks: Vec<u32> = (0..self.topics()).flat_map(|_| 1..=n as u32).collect();
+        let mut columns = vec![
+            Column::new("topic".into(), topics),
+            Column::new("rank".into(), ranks),
+        ];
+        columns.extend(documents_and_proportions(&found));
+        Table::from_columns(columns)
+    }
+
+    /// Table of the `n` documents with the largest proportion of one topic: `rank` from 1, `document` (a row of L) and
+    /// `proportion`, from 0 to 1. Above the number of documents, `n` counts as that number.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let table = fit.topic_documents(2, 5)?;
+    /// let best = table.column("document")?.u64()?.get(0).unwrap_or(0) as usize;
+    /// assert!((0..60).all(|document| fit.l().row(document)[2] <= fit.l().row(best)[2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such topic.
+    ///
+    /// # Cost
+    /// One pass over L.
+    pub fn topic_documents(&self, topic: usize, n: usize) -> Result<Table> {
+        self.check_topic(topic)?;
+        let found = self.largest(topic, n);
+        let mut columns = vec![ranks(found.len())];
+        columns.extend(documents_and_proportions(&found));
+        Ok(Table::from_columns(columns))
+    }
+
+    /// Table of the `n` most probable terms of one topic: `rank` from 1, `term` and `probability`. Above the number of terms,
+    /// `n` counts as that number.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let table = fit.topic_terms(2, 5)?;
+    /// let largest = fit.f().row(2).iter().copied().fold(0.0, f32::max);
+    /// assert_eq!(table.column("probability")?.f32()?.get(0), Some(largest));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such topic.
+    ///
+    /// # Cost
+    /// One pass over a row of F.
+    #[doc(alias = "show_topic")]
+    #[doc(alias = "get_topic_terms")]
+    pub fn topic_terms(&self, topic: usize, n: usize) -> Result<Table> {
+        self.check_topic(topic)?;
+        let row = self.f.row(topic);
+        let terms = top_n(row, n);
+        let names: Vec<String> = terms.iter().map(|&term| self.term_name(term)).collect();
+        let probabilities: Vec<f32> = terms.iter().map(|&term| row[term]).collect();
+        Ok(Table::from_columns(vec![
+            ranks(terms.len()),
+            Column::new("term".into(), names),
+            Column::new("probability".into(), probabilities),
+        ]))
+    }
+
+    /// Table of the topics of a term: `topic` and the `probability` of the term in it, the largest first. Without term
+    /// names, a term is the number of its column, as in all tables: `"17"`.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Terms, TopicModel};
+    /// let counts = Counts::dense(2, 3, vec![3u8, 1, 0, 0, 1, 4])?;
+    /// let terms = Terms::new(["apple", "pear", "plum"])?;
+    /// let fit = TopicModel::new(2).terms(&terms).epochs(3).quiet().fit(&counts)?;
+    /// assert_eq!(fit.term_topics("plum")?.height(), 2);
+    /// assert!(fit.term_topics("plums").unwrap_err().to_string().contains("the nearest is `plum`"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is not among the terms: the message names the nearest ones.
+    ///
+    /// # Cost
+    /// O(terms + k).
+    #[doc(alias = "get_term_topics")]
+    pub fn term_topics(&self, term: &str) -> Result<Table> {
+        let column = self.find_term(term)?;
+        let probabilities: Vec<f32> = (0..self.topics())
+            .map(|topic| self.f.row(topic)[column])
+            .collect();
+        Ok(largest_first(&probabilities, "probability"))
+    }
+
+    /// Table with one row per topic: `share` is the mean of its proportions in all documents (the shares sum to one, and
+    /// every document counts alike, long or short), `documents` the number of those in which it is the largest, and
+    /// `top_terms` are its five most probable terms.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let table = fit.topic_sizes();
+    /// assert!((table.column("share")?.f64()?.sum().unwrap_or(0.0) - 1.0).abs() < 1e-5);
+    /// assert_eq!(table.column("documents")?.u64()?.sum(), Some(60));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// One pass over L and one over F.
+    #[doc(alias = "get_topic_freq")]
+    #[doc(alias = "topic_prevalence")]
+    pub fn topic_sizes(&self) -> Table {
+        let mut sums = vec![0.0f64; self.topics()];
+        let mut largest_in = vec![0u64; self.topics()];
+        for document in 0..self.documents() {
+            let row = self.l.row(document);
+            for (sum, &proportion) in sums.iter_mut().zip(row) {
+                *sum += f64::from(proportion);
+            }
+            largest_in[top_n(row, 1)[0]] += 1;
+        }
+        let documents = self.documents() as f64;
+        let top_terms: Vec<String> = (0..self.topics())
+            .map(|topic| {
+                let terms = top_n(self.f.row(topic), NAMING_TERMS);
+                let names: Vec<String> = terms.iter().map(|&term| self.term_name(term)).collect();
+                names.join(", ")
+            })
+            .collect();
+        Table::from_columns(vec![
+            Column::new(
+                "topic".into(),
+                (0..self.topics() as u32).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "share".into(),
+                sums.iter().map(|sum| sum / documents).collect::<Vec<_>>(),
+            ),
+            Column::new("documents".into(), largest_in),
+            Column::new("top_terms".into(), top_terms),
+        ])
+    }
+
+    /// The `n` documents with the largest proportion of a topic, and the proportions.
+    fn largest(&self, topic: usize, n: usize) -> Vec<(usize, f32)> {
+        let proportions: Vec<f32> = (0..self.documents())
+            .into_par_iter()
+            .map(|document| self.l.row(document)[topic])
+            .collect();
+        let documents = top_n(&proportions, n).into_iter();
+        documents
+            .map(|document| (document, proportions[document]))
+            .collect()
+    }
+
+    /// The column of a term, by name, or by number where the fit has no names.
+    fn find_term(&self, term: &str) -> Result<usize> {
+        match &self.terms {
+            Some(terms) => terms.find(term),
+            None => term
+                .parse()
+                .ok()
+                .filter(|&column| column < self.terms())
+                .ok_or_else(|| {
+                    let what = format!("`{term}` is not a term: the fit has no term names");
+                    Error::new(ErrorKind::Value, what).fix(format!(
+                        "give the model names (TopicModel::terms), or pass a column from \"0\" to \"{}\"",
+                        self.terms() - 1
+                    ))
+                }),
+        }
+    }
+
+    fn check_topic(&self, topic: usize) -> Result<()> {
+        match topic < self.topics() {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Shape,
+                format!("topic {topic} of a fit with {} topics", self.topics()),
+            )
+            .fix("topics are counted from 0")),
+        }
+    }
+
+    pub(super) fn check_document(&self, document: usize) -> Result<()> {
+        match document < self.documents() {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Shape,
+                format!(
+                    "document {document} of a fit with {} documents",
+                    count(self.documents() as u64)
+                ),
+            )
+            .fix("documents are counted from 0")),
+        }
+    }
+}
+
+/// A column of ranks from 1 to `n`.
+fn ranks(n: usize) -> Column {
+    Column::new("rank".into(), (1..=n as u32).collect::<Vec<_>>())
+}
+
+/// The columns `document` and `proportion`.
+fn documents_and_proportions(found: &[(usize, f32)]) -> [Column; 2] {
+    let documents: Vec<u64> = found.iter().map(|pair| pair.0 as u64).collect();
+    let proportions: Vec<f32> = found.iter().map(|pair| pair.1).collect();
+    [
+        Column::new("document".into(), documents),
+        Column::new("proportion".into(), proportions),
+    ]
+}
+
+/// A table of all topics and a value of each, the largest first.
+pub(super) fn largest_first(values: &[f32], name: &str) -> Table {
+    let order = top_n(values, values.len());
+    let topics: Vec<u32> = order.iter().map(|&topic| topic as u32).collect();
+    let sorted: Vec<f32> = order.iter().map(|&topic| values[topic]).collect();
+    Table::from_columns(vec![
+        Column::new("topic".into(), topics),
+        Column::new(name.into(), sorted),
+    ])
+}

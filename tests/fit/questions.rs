@@ -1,0 +1,232 @@
+//! What can be asked of a fit, against plain loops over L and F.
+
+use topicbook::{Counts, ErrorKind, Fit, Solver, Synthetic, Terms, TopicModel};
+
+fn counts() -> Counts {
+    Synthetic::new(300, 80, 4)
+        .avg_doc_length(500)
+        .seed(4)
+        .generate()
+        .unwrap()
+        .counts()
+}
+
+fn terms() -> Terms {
+    Terms::new((0..80).map(|term| format!("word{term}"))).unwrap()
+}
+
+fn fit(counts: &Counts) -> Fit {
+    let model = TopicModel::new(4).solver(Solver::auto()).seed(1).quiet();
+    model.terms(terms()).fit(counts).unwrap()
+}
+
+/// Rows of a matrix by falling value in a column; ties by row.
+fn falling(fit: &Fit, topic: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..fit.documents()).collect();
+    order.sort_by(|&a, &b| fit.l().row(b)[topic].total_cmp(&fit.l().row(a)[topic]));
+    order
+}
+
+#[test]
+fn top_documents_are_those_of_a_sorted_column() {
+    let fit = fit(&counts());
+    let table = fit.top_documents(7);
+    assert_eq!(table.height(), 28);
+    let all: Vec<u64> = table
+        .column("document")
+        .unwrap()
+        .u64()
+        .unwrap()
+        .into_no_null_iter()
+        .collect();
+    for topic in 0..4 {
+        let expected: Vec<u64> = falling(&fit, topic)[..7]
+            .iter()
+            .map(|&d| d as u64)
+            .collect();
+        assert_eq!(all[topic * 7..][..7], expected);
+        let one = fit.topic_documents(topic, 7).unwrap();
+        let of_one = one.column("document").unwrap().u64().unwrap();
+        assert_eq!(of_one.into_no_null_iter().collect::<Vec<_>>(), expected);
+        let largest = one.column("proportion").unwrap().f32().unwrap().get(0);
+        assert_eq!(largest, Some(fit.l().row(expected[0] as usize)[topic]));
+    }
+    assert_eq!(fit.top_documents(1_000).height(), 1_200);
+}
+
+#[test]
+fn topics_and_terms_are_found_from_both_sides() {
+    let fit = fit(&counts());
+    let best = fit.topic_terms(2, 1).unwrap();
+    let term = best.column("term").unwrap().str().unwrap().get(0).unwrap();
+    let probability = best.column("probability").unwrap().f32().unwrap().get(0);
+    let column = terms().find(term).unwrap();
+    assert_eq!(probability, Some(fit.f().row(2)[column]));
+    let topics = fit.term_topics(term).unwrap();
+    let topic = topics
+        .column("topic")
+        .unwrap()
+        .u32()
+        .unwrap()
+        .get(0)
+        .unwrap();
+    let largest = (0..4).map(|k| fit.f().row(k)[column]).fold(0.0, f32::max);
+    assert_eq!(fit.f().row(topic as usize)[column], largest);
+    let error = fit.term_topics("wrd17").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Value);
+    assert!(error.remedy().unwrap().contains("`word17`"), "{error}");
+    // Without names a term is the number of its column.
+    let unnamed = TopicModel::new(2).epochs(2).quiet().fit(counts()).unwrap();
+    assert_eq!(unnamed.term_topics("79").unwrap().height(), 2);
+    assert!(unnamed.term_topics("80").is_err());
+}
+
+#[test]
+fn sizes_are_means_of_columns() {
+    let fit = fit(&counts());
+    let table = fit.topic_sizes();
+    for topic in 0..4 {
+        let proportions = (0..300).map(|document| f64::from(fit.l().row(document)[topic]));
+        let mean = proportions.sum::<f64>() / 300.0;
+        let share = table.column("share").unwrap().f64().unwrap().get(topic);
+        assert!((share.unwrap() - mean).abs() < 1e-12);
+        let largest = |document: &usize| {
+            let row = fit.l().row(*document).to_vec();
+            row.iter().all(|&other| other <= row[topic])
+        };
+        let documents = (0..300).filter(largest).count() as u64;
+        let found = table.column("documents").unwrap().u64().unwrap().get(topic);
+        assert_eq!(found, Some(documents));
+    }
+}
+
+#[test]
+fn correlations_are_those_of_the_columns() {
+    let fit = fit(&counts());
+    let found = fit.topic_correlation();
+    let column = |topic: usize| -> Vec<f64> {
+        let l = fit.l();
+        (0..300).map(|row| f64::from(l.row(row)[topic])).collect()
+    };
+    for a in 0..4 {
+        for b in 0..4 {
+            let (x, y) = (column(a), column(b));
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / 300.0;
+            let (mean_x, mean_y) = (mean(&x), mean(&y));
+            let mut sums = [0.0; 3];
+            for (x, y) in x.iter().zip(&y) {
+                sums[0] += (x - mean_x) * (y - mean_y);
+                sums[1] += (x - mean_x).powi(2);
+                sums[2] += (y - mean_y).powi(2);
+            }
+            let expected = sums[0] / (sums[1] * sums[2]).sqrt();
+            assert!((f64::from(found.row(a)[b]) - expected).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn similar_documents_are_the_nearest_in_hellinger_distance() {
+    let fit = fit(&counts());
+    let l = fit.l();
+    let similarity = |a: usize, b: usize| {
+        let common = l.row(a).iter().zip(l.row(b));
+        let common: f64 = common
+            .map(|(&p, &q)| (f64::from(p) * f64::from(q)).sqrt())
+            .sum();
+        1.0 - (1.0 - common).max(0.0).sqrt()
+    };
+    let table = fit.similar_documents(17, 5).unwrap();
+    let documents = table.column("document").unwrap().u64().unwrap();
+    let found = table.column("similarity").unwrap().f32().unwrap();
+    let mut expected: Vec<f64> = (0..300)
+        .filter(|&other| other != 17)
+        .map(|other| similarity(17, other))
+        .collect();
+    expected.sort_by(|a, b| b.total_cmp(a));
+    for rank in 0..5 {
+        let document = documents.get(rank).unwrap() as usize;
+        assert_ne!(document, 17);
+        let value = f64::from(found.get(rank).unwrap());
+        assert!(
+            (value - expected[rank]).abs() < 1e-3,
+            "{value} {}",
+            expected[rank]
+        );
+        assert!((value - similarity(17, document)).abs() < 1e-3);
+    }
+    assert_eq!(fit.similar_documents(17, 1_000).unwrap().height(), 299);
+}
+
+#[test]
+fn topics_and_documents_that_do_not_exist_are_errors() {
+    let fit = fit(&counts());
+    for error in [
+        fit.topic_terms(4, 3).unwrap_err(),
+        fit.topic_documents(4, 3).unwrap_err(),
+        fit.document_topics(300).unwrap_err(),
+        fit.similar_documents(300, 2).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Shape);
+        assert!(error.remedy().unwrap().contains("counted from 0"));
+    }
+}
+
+#[test]
+fn other_documents_are_scored_with_topics_of_their_own() {
+    let counts = counts();
+    let (train, test) = counts.split(0.5, 3).unwrap();
+    let fit = fit(&train);
+    // Both parts have the same shape: the score has to tell them apart.
+    assert_eq!(train.shape(), test.shape());
+    let likelihood = |l: &topicbook::Matrix, counts: &Counts| -> f64 {
+        let mut row = vec![0.0; 80];
+        let mut sum = 0.0;
+        for document in 0..counts.documents() {
+            counts.fill_rows(&[document], &mut row).unwrap();
+            for (term, &count) in row.iter().enumerate() {
+                let topics =
+                    (0..4).map(|k| f64::from(l.row(document)[k]) * f64::from(fit.f().row(k)[term]));
+                sum += f64::from(count) * topics.sum::<f64>().max(1e-10).ln();
+            }
+        }
+        sum
+    };
+    let expected = likelihood(&fit.l(), &train);
+    assert!((fit.score(&train).unwrap() - expected).abs() < 1e-6 * expected.abs());
+    let expected = likelihood(&fit.transform(&test).unwrap(), &test);
+    let score = fit.score(&test).unwrap();
+    assert!((score - expected).abs() < 1e-6 * expected.abs());
+    assert!(score > likelihood(&fit.l(), &test));
+    let tokens = test.summary().unwrap().total();
+    assert_eq!(fit.score_per_token(&test).unwrap(), score / tokens);
+    assert_eq!(fit.perplexity(&test).unwrap(), (-score / tokens).exp());
+    // A saved fit still knows its counts.
+    let folder = tempfile::tempdir().unwrap();
+    fit.save(folder.path().join("fit")).unwrap();
+    let loaded = Fit::load(folder.path().join("fit")).unwrap();
+    assert_eq!(loaded.score(&test).unwrap(), score);
+    assert_eq!(loaded.score(&train).unwrap(), fit.score(&train).unwrap());
+    let empty = Counts::dense(2, 80, vec![0u8; 160]).unwrap();
+    assert!(fit.perplexity(&empty).is_err());
+}
+
+#[test]
+fn a_cell_can_be_run_twice() {
+    let (counts, names) = (counts(), terms());
+    let model = TopicModel::new(4).epochs(2).quiet();
+    for _ in 0..2 {
+        // What a cell says: each line borrows what other cells hold.
+        let fit = model.terms(&names).batch_size(64).fit(&counts).unwrap();
+        assert_eq!(fit.term_names().as_ref(), Some(&names));
+        let training = model.spawn(&counts).unwrap();
+        assert_eq!(training.join().unwrap().l(), training.join().unwrap().l());
+    }
+    assert_eq!(model.settings(), TopicModel::new(4).epochs(2).settings());
+}
+
+#[test]
+#[should_panic(expected = "there is no row 100000: 300 rows, counted from 0")]
+fn a_row_that_does_not_exist_is_named() {
+    fit(&counts()).l().row(100_000);
+}
