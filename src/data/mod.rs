@@ -11,6 +11,8 @@ mod top_n;
 
 pub use epoch::Epoch;
 pub use matrix::Matrix;
+#[cfg(feature = "charts")]
+pub(crate) use matrix::Picked;
 pub use sort_documents::sort_documents;
 #[cfg(feature = "charts")]
 pub(crate) use sort_documents::{dominant, row_sum};

@@ -5,6 +5,7 @@ mod file;
 mod history;
 mod memory;
 mod memory_profile;
+mod names;
 #[cfg(feature = "charts")]
 mod plots;
 mod score;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 #[cfg(feature = "charts")]
 pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
+pub use names::TopicName;
 
 use crate::config::Settings;
 use crate::data::{Epoch, Matrix, Terms, sort_documents};
@@ -29,6 +31,7 @@ use crate::data::{Epoch, Matrix, Terms, sort_documents};
 /// |---|---|
 /// | read the factors | [`l`](Self::l), [`f`](Self::f), [`term_names`](Self::term_names) |
 /// | see the topics | [`top_terms`](Self::top_terms), [`plot_top_terms`](Self::plot_top_terms), [`doc_topics`](Self::doc_topics), [`plot_structure`](Self::plot_structure) |
+/// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`score`](Self::score), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | compare fits | [`align_to`](Self::align_to) |
@@ -52,6 +55,7 @@ pub struct Fit {
     pub(crate) history: Vec<Epoch>,
     pub(crate) device: String,
     pub(crate) memory: Option<Arc<MemoryProfile>>,
+    names: names::Names,
 }
 
 impl Fit {
@@ -72,6 +76,7 @@ impl Fit {
             history,
             device,
             memory: memory.map(Arc::new),
+            names: Arc::default(),
         }
     }
 
