@@ -235,6 +235,22 @@ pub(crate) fn title_below(canvas: &dyn Canvas, plot: Area, title: &str) -> Resul
 /// Height of the line of text above a plot, which is the title of its vertical axis.
 pub(crate) const LABEL_HEIGHT: i64 = 44;
 
+/// Height of the space above a plot, with its title or without one.
+pub(crate) fn above(title: &str) -> i64 {
+    match title {
+        "" => 16,
+        _ => LABEL_HEIGHT,
+    }
+}
+
+/// Height of the space below a plot, for labels and the title of the axis.
+pub(crate) fn below(title: &str) -> i64 {
+    match title {
+        "" => i64::from(BELOW) + 8,
+        _ => i64::from(2 * BELOW),
+    }
+}
+
 /// Draws the title of a vertical axis, above it.
 pub(crate) fn title_above(canvas: &dyn Canvas, plot: Area, title: &str) -> Result<()> {
     let at = (plot.left, plot.top - LABEL_HEIGHT as i32 / 2 - 2);

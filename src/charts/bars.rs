@@ -1,16 +1,16 @@
 //! Bars with their numbers, upright or, with long names, lying.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{counted, number};
+use crate::text::counted;
 
-use super::axis::{BELOW, LABEL_HEIGHT, Scale, title_above};
+use super::axis::{BELOW, Scale, above, title_above};
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
 use super::layout::Heights;
 use super::legend::Legend;
 use super::numbers::Series;
 use super::options::Options;
 use super::palette::{Rgb, colours};
-use super::plain::{Frame, Range, extent, list, of_series, wrong_names};
+use super::plain::{Frame, Range, brief, extent, list, of_series, wrong_names};
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 380;
@@ -92,7 +92,7 @@ impl Groups {
         let values = self.series.iter().flat_map(|series| series.values.clone());
         let values: Vec<f64> = values.chain([0.0]).collect();
         let mut range = Range::of(&values, false, 0.0, |at| format!("value {at}"))?;
-        let margin = 0.08 * (range.high - range.low);
+        let margin = 0.12 * (range.high - range.low);
         if range.high > 0.0 && margin.is_finite() {
             range.high += margin;
         }
@@ -139,13 +139,14 @@ impl Groups {
             x_label: options.x_label(""),
             y_label: options.y_label(""),
             x_names: Some(&self.names),
+            x_ticks: &[],
             counts: false,
             right: 0,
         };
         let plot = frame.draw(canvas, area)?;
         let zero = plot.y.pixel(0.0);
         let width = 0.8 / self.series.len() as f64;
-        let texts: Vec<String> = self.series[0].values.iter().map(|&v| number(v)).collect();
+        let texts: Vec<String> = self.series[0].values.iter().map(|&v| brief(v)).collect();
         let widest = texts.iter().map(|text| text_width(text, SMALL)).max();
         let slot = plot.area.width() / self.names.len().max(1) as i32;
         let written =
@@ -162,8 +163,8 @@ impl Groups {
                 };
                 draw_bar(canvas, bar, colour)?;
                 if written {
-                    let above = if value < 0.0 { end + 18 } else { end - 18 };
-                    let place = ((bar.left + bar.right) / 2, above);
+                    let beyond = if value < 0.0 { end + 18 } else { end - 18 };
+                    let place = ((bar.left + bar.right) / 2, beyond);
                     let ink = canvas.theme().ink;
                     canvas.text(&texts[at], place, Anchor::Centre, SMALL, ink)?;
                 }
@@ -181,7 +182,7 @@ impl Groups {
         let gutter = (widest + widest / 8 + 14).min(area.width() * 2 / 5);
         let plot = Area {
             left: area.left + gutter,
-            top: area.top + LABEL_HEIGHT as i32,
+            top: area.top + above(options.y_label("")) as i32,
             right: area.right - 100,
             bottom: area.bottom,
         };
@@ -212,7 +213,7 @@ impl Groups {
                     false => (end + 10, Anchor::Left),
                 };
                 let middle = (bar.top + bar.bottom) / 2;
-                canvas.text(&number(value), (at, middle), anchor, SMALL, theme.soft_ink)?;
+                canvas.text(&brief(value), (at, middle), anchor, SMALL, theme.soft_ink)?;
             }
         }
         let ends = vec![(zero, plot.top), (zero, plot.bottom)];
@@ -255,7 +256,7 @@ impl Panel for Bars {
         }
         let values = groups.names.iter().zip(&groups.series[0].values);
         let values: Vec<String> = values
-            .map(|(name, &value)| format!("{name} {}", number(value)))
+            .map(|(name, &value)| format!("{name} {}", brief(value)))
             .collect();
         format!("{bars}: {}", values.join(", "))
     }
@@ -264,10 +265,10 @@ impl Panel for Bars {
         let groups = self.groups(options);
         let mut heights = match groups.lie(width) {
             true => Heights {
-                fixed: LABEL_HEIGHT + i64::from(BELOW) / 2,
+                fixed: above(options.y_label("")) + i64::from(BELOW) / 2,
                 plots: ROW * groups.bars() as i64,
             },
-            false => Frame::heights(PLOT_HEIGHT),
+            false => Frame::heights(PLOT_HEIGHT, options.x_label(""), options.y_label("")),
         };
         if let Some(legend) = groups.legend(width) {
             heights.fixed += SPACE + legend.height();

@@ -3,12 +3,12 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::{counted, number};
 
-use super::axis::{BELOW, LABEL_HEIGHT, tick_labels};
+use super::axis::{above, below, title_above, title_below};
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
 use super::layout::Heights;
 use super::options::Options;
 use super::palette::Rgb;
-use super::plain::{Range, wrong_names};
+use super::plain::{Range, brief, wrong_names};
 use super::theme::{Theme, contrast, mix};
 use super::{Panel, not_drawable, nothing};
 
@@ -245,6 +245,13 @@ fn cuts(things: usize, length: i32) -> Vec<((i32, i32), (usize, usize))> {
         .collect()
 }
 
+/// The next of 1, 2, 5, 10, 20, 50, ...
+fn round_step(step: usize) -> usize {
+    let powers = (0..18).map(|power| 10usize.pow(power));
+    let mut steps = powers.flat_map(|power| [1, 2, 5].map(|factor| factor * power));
+    steps.find(|&round| round >= step).unwrap_or(step)
+}
+
 /// The names, or numbers from 0.
 fn names(set: &Option<Vec<String>>, things: usize) -> Vec<String> {
     match set {
@@ -279,15 +286,15 @@ impl Panel for Heatmap {
             "heat map of {} x {}, values from {} to {}",
             counted(self.rows.len(), "row"),
             counted(self.columns(), "column"),
-            number(low),
-            number(high)
+            brief(low),
+            brief(high)
         )
     }
 
-    fn heights(&self, _width: i64, _options: &Options) -> Heights {
+    fn heights(&self, _width: i64, options: &Options) -> Heights {
         let rows = self.rows.len().min(1_000) as i64;
         Heights {
-            fixed: LABEL_HEIGHT + i64::from(2 * BELOW),
+            fixed: above(options.y_label("")) + below(options.x_label("")),
             plots: (ROW * rows).clamp(MIN_HEIGHT, MAX_HEIGHT),
         }
     }
@@ -304,16 +311,14 @@ impl Panel for Heatmap {
         let gutter = (widest.unwrap_or(0) * 9 / 8 + 14).min(area.width() / 3);
         let plot = Area {
             left: area.left + gutter,
-            top: area.top + LABEL_HEIGHT as i32,
+            top: area.top + above(options.y_label("")) as i32,
             right: area.right - SCALE_WIDTH,
-            bottom: area.bottom - 2 * BELOW,
+            bottom: area.bottom - below(options.x_label("")) as i32,
         };
-        let above = (plot.left, plot.top - LABEL_HEIGHT as i32 / 2 - 2);
-        let y_label = options.y_label("");
-        canvas.text(y_label, above, Anchor::Left, SMALL, theme.soft_ink)?;
+        title_above(canvas, plot, options.y_label(""))?;
         self.cells(canvas, plot, &ramp)?;
         self.numbers(canvas, plot, &ramp)?;
-        let every = |things: usize, slots: i32| things.div_ceil(slots.max(1) as usize).max(1);
+        let every = |things: usize, slots: i32| round_step(things.div_ceil(slots.max(1) as usize));
         for (at, name) in rows
             .iter()
             .enumerate()
@@ -340,7 +345,7 @@ impl Panel for Heatmap {
                 theme.ink,
             )?;
         }
-        super::axis::title_below(canvas, plot, options.x_label(""))?;
+        title_below(canvas, plot, options.x_label(""))?;
         scale_beside(canvas, plot, &ramp)
     }
 }
@@ -371,15 +376,17 @@ fn scale_beside(canvas: &dyn Canvas, plot: Area, ramp: &Ramp) -> Result<()> {
         5 => vec![ramp.low, 0.0, ramp.high],
         _ => vec![ramp.low, ramp.high],
     };
-    let labels = tick_labels(&values);
-    for (index, value) in values.iter().enumerate() {
+    for value in &values {
         let fraction = match ramp.high > ramp.low {
             true => (value - ramp.low) / (ramp.high - ramp.low),
             false => 0.5,
         };
-        let label = match labels[index].len() > 7 {
-            true => number(*value),
-            false => labels[index].clone(),
+        // Two digits of the whole range.
+        let digits = (1.0 - (ramp.high - ramp.low).log10().floor()).clamp(0.0, 12.0);
+        let unit = 10f64.powf(digits + 1.0);
+        let label = match digits < 12.0 {
+            true => brief((value * unit).round() / unit + 0.0),
+            false => brief(*value),
         };
         let inner = bar.inset(0, 10, 0, 10);
         let at = inner.bottom - (fraction * f64::from(inner.height())).round() as i32;

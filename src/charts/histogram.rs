@@ -1,7 +1,7 @@
 //! How often values occur, as bars over bins.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{count, counted, number};
+use crate::text::{count, counted};
 
 use super::axis::Scale;
 use super::bars::draw_bar;
@@ -9,7 +9,7 @@ use super::canvas::{Area, Canvas};
 use super::layout::Heights;
 use super::options::Options;
 use super::palette::colours;
-use super::plain::{Frame, Range};
+use super::plain::{Frame, Range, brief};
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 360;
@@ -141,15 +141,15 @@ impl Panel for Histogram {
         match low <= high {
             true => format!(
                 "histogram{of}: {values}, from {} to {}",
-                number(low),
-                number(high)
+                brief(low),
+                brief(high)
             ),
             false => format!("histogram{of}: {values}"),
         }
     }
 
-    fn heights(&self, _width: i64, _options: &Options) -> Heights {
-        Frame::heights(PLOT_HEIGHT)
+    fn heights(&self, _width: i64, options: &Options) -> Heights {
+        Frame::heights(PLOT_HEIGHT, options.x_label(""), options.y_label("values"))
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
@@ -186,6 +186,7 @@ impl Panel for Histogram {
             x_label: x_label.trim_start(),
             y_label: options.y_label("values"),
             x_names: None,
+            x_ticks: &[],
             counts: true,
             right: 0,
         };

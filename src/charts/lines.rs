@@ -1,14 +1,14 @@
 //! Lines through numbers, with their names at the ends.
 
 use crate::error::Result;
-use crate::text::{counted, number};
+use crate::text::counted;
 
 use super::canvas::{Anchor, Area, Canvas, Point, SMALL, fit_text, text_width};
 use super::layout::Heights;
 use super::numbers::Series;
 use super::options::Options;
 use super::palette::Rgb;
-use super::plain::{Frame, Range, extent, list, of_series, positions};
+use super::plain::{Frame, Range, brief, extent, list, of_series, positions};
 use super::{Panel, nothing};
 
 const PLOT_HEIGHT: i64 = 420;
@@ -79,14 +79,18 @@ impl Panel for Lines {
         };
         let series = list(&self.series, |series| {
             let last = series.values.iter().rev().find(|value| !value.is_nan());
-            let last = last.map_or(String::new(), |&last| format!(", last {}", number(last)));
+            let last = last.map_or(String::new(), |&last| format!(", last {}", brief(last)));
             extent(&series.values) + &last
         });
         format!("{}{over}: {series}", counted(self.series.len(), "line"))
     }
 
-    fn heights(&self, _width: i64, _options: &Options) -> Heights {
-        Frame::heights(PLOT_HEIGHT.max(NAME_HEIGHT * self.series.len() as i64))
+    fn heights(&self, _width: i64, options: &Options) -> Heights {
+        Frame::heights(
+            PLOT_HEIGHT.max(NAME_HEIGHT * self.series.len() as i64),
+            options.x_label(""),
+            options.y_label(""),
+        )
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
@@ -101,6 +105,10 @@ impl Panel for Lines {
             x_label: options.x_label(""),
             y_label: options.y_label(""),
             x_names: at.names.as_deref(),
+            x_ticks: match options.x.is_some() {
+                true => &at.numbers,
+                false => &[],
+            },
             counts: false,
             right,
         };

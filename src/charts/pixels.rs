@@ -105,11 +105,17 @@ fn pack(indices: &[u8], width: u32, depth: BitDepth) -> Vec<u8> {
         .collect()
 }
 
-/// The index of the palette's colour with the least squared distance in RGB and opacity.
+/// The index of the palette's colour with the least squared distance in RGB and opacity. The less of a colour is seen, the
+/// less it counts.
 fn nearest(palette: &[Rgba], colour: Rgba) -> u8 {
-    let distance = |other: &Rgba| -> u32 {
-        let parts = other.iter().zip(colour);
-        parts.map(|(&a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
+    let seen = |[r, g, b, opacity]: Rgba| {
+        let part = |channel: u8| i32::from(channel) * i32::from(opacity) / 255;
+        [part(r), part(g), part(b), i32::from(opacity)]
+    };
+    let colour = seen(colour);
+    let distance = |other: &Rgba| -> i32 {
+        let parts = seen(*other).into_iter().zip(colour);
+        parts.map(|(a, b)| (a - b).pow(2)).sum()
     };
     let nearest = palette
         .iter()

@@ -3,9 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::{count, counted, number};
 
-use super::axis::{
-    BELOW, LABEL_HEIGHT, Scale, horizontal, left_of, title_above, title_below, vertical,
-};
+use super::axis::{Scale, above, below, horizontal, left_of, title_above, title_below, vertical};
 use super::bars::Bars;
 use super::canvas::{Area, Canvas, SMALL, text_width};
 use super::heatmap::Heatmap;
@@ -216,6 +214,8 @@ pub(crate) struct Frame<'a> {
     pub y_label: &'a str,
     /// Names at 0, 1, 2, ... in place of numbers.
     pub x_names: Option<&'a [String]>,
+    /// Numbers that the horizontal axis has ticks at, if they have room.
+    pub x_ticks: &'a [f64],
     /// Whether both axes count things, so that ticks are whole numbers.
     pub counts: bool,
     /// Width that is left free on the right.
@@ -230,18 +230,18 @@ pub(crate) struct Plot {
 }
 
 impl Frame<'_> {
-    /// The height of a chart with such a plot.
-    pub(crate) fn heights(plot: i64) -> Heights {
+    /// The height of a chart with such a plot, whose axes have these titles.
+    pub(crate) fn heights(plot: i64, x_label: &str, y_label: &str) -> Heights {
         Heights {
-            fixed: LABEL_HEIGHT + i64::from(2 * BELOW),
+            fixed: above(y_label) + below(x_label),
             plots: plot,
         }
     }
 
     /// Draws the axes; the plot fills the area.
     pub(crate) fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<Plot> {
-        let top = area.top + LABEL_HEIGHT as i32;
-        let bottom = area.bottom - 2 * BELOW;
+        let top = area.top + above(self.y_label) as i32;
+        let bottom = area.bottom - below(self.x_label) as i32;
         let y = self.y.scale(bottom, top);
         let mut ticks = y.ticks(((bottom - top) / 55).clamp(2, 8) as usize);
         if self.counts {
@@ -271,6 +271,18 @@ impl Frame<'_> {
             let every = names.len().div_ceil(slots).max(1);
             let shown = names.iter().enumerate().step_by(every);
             return shown.map(|(at, name)| (at as f64, name.clone())).unzip();
+        }
+        let given: Vec<String> = self.x_ticks.iter().map(|&at| brief(at)).collect();
+        let room = self
+            .x_ticks
+            .windows(2)
+            .zip(given.windows(2))
+            .all(|(ticks, texts)| {
+                let widths = text_width(&texts[0], SMALL) + text_width(&texts[1], SMALL);
+                x.pixel(ticks[1]) - x.pixel(ticks[0]) > widths / 2 + 16
+            });
+        if room && !given.is_empty() {
+            return (self.x_ticks.to_vec(), given);
         }
         let most = (width / 90).clamp(2, 12) as usize;
         let fitting = (2..=most).rev().map(|max| {
@@ -353,6 +365,15 @@ pub(crate) fn of_series(name: &str) -> String {
     }
 }
 
+/// A number without zeros at its end.
+pub(crate) fn brief(value: f64) -> String {
+    let text = number(value);
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
 /// The values in a few words: how many there are, and from where to where they go.
 pub(crate) fn extent(values: &[f64]) -> String {
     let present = || values.iter().copied().filter(|value| !value.is_nan());
@@ -362,8 +383,8 @@ pub(crate) fn extent(values: &[f64]) -> String {
         true => format!(
             "{} from {} to {}",
             counted(values.len(), "value"),
-            number(low),
-            number(high)
+            brief(low),
+            brief(high)
         ),
         false => counted(values.len(), "value"),
     }

@@ -1,14 +1,14 @@
 //! Points at two coordinates.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{counted, number};
+use crate::text::counted;
 
 use super::Panel;
 use super::canvas::{Area, Canvas};
 use super::layout::Heights;
 use super::options::Options;
 use super::palette::colours;
-use super::plain::{Frame, Range};
+use super::plain::{Frame, Range, brief};
 
 const PLOT_HEIGHT: i64 = 560;
 
@@ -62,7 +62,7 @@ impl Panel for Scatter {
         let range = |values: fn((f64, f64)) -> f64| {
             let low = self.points().map(values).fold(f64::INFINITY, f64::min);
             let high = self.points().map(values).fold(f64::NEG_INFINITY, f64::max);
-            format!("{} to {}", number(low), number(high))
+            format!("{} to {}", brief(low), brief(high))
         };
         let points = counted(self.points().count(), "point");
         if self.points().next().is_none() {
@@ -79,8 +79,8 @@ impl Panel for Scatter {
         )
     }
 
-    fn heights(&self, _width: i64, _options: &Options) -> Heights {
-        Frame::heights(PLOT_HEIGHT)
+    fn heights(&self, _width: i64, options: &Options) -> Heights {
+        Frame::heights(PLOT_HEIGHT, options.x_label(""), options.y_label(""))
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
@@ -102,6 +102,7 @@ impl Panel for Scatter {
             x_label: options.x_label(""),
             y_label: options.y_label(""),
             x_names: None,
+            x_ticks: &[],
             counts: false,
             right: 0,
         };

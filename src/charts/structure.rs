@@ -33,6 +33,9 @@ struct Shown {
     l: Matrix,
     topics: Topics,
     has_rest: bool,
+    /// The documents from left to right, and the column of `l` to whose group each belongs.
+    order: Vec<usize>,
+    groups: Vec<usize>,
 }
 
 impl Shown {
@@ -80,11 +83,15 @@ impl Structure {
 
     /// The topics that the options select, or all.
     fn shown(&self, options: &Options) -> Result<Shown> {
+        let order = sort_documents(&self.l);
+        let dominant = |&document: &usize| dominant(self.l.row(document));
         let Some(wanted) = &options.topics else {
             return Ok(Shown {
                 l: self.l.clone(),
                 topics: self.topics.clone(),
                 has_rest: false,
+                groups: order.iter().map(dominant).collect(),
+                order,
             });
         };
         let positions = self.topics.positions(wanted)?;
@@ -98,10 +105,30 @@ impl Structure {
             values.extend(positions.iter().map(|&topic| row[topic]));
             values.push(others.iter().map(|&topic| row[topic]).sum());
         }
+        let l = Matrix::from_parts(documents, positions.len() + 1, values);
+        // Documents of other topics come last, by falling share of the topics that are shown.
+        let group = |document: &usize| {
+            let topic = dominant(document);
+            let shown = positions.iter().position(|&position| position == topic);
+            shown.unwrap_or(positions.len())
+        };
+        let rest = |document: usize| {
+            let row = l.row(document);
+            f64::from(row[positions.len()]) / row_sum(row)
+        };
+        let mut order = order;
+        order.sort_by(|a, b| match (group(a), group(b)) {
+            (first, second) if first == second && first == positions.len() => {
+                rest(*a).total_cmp(&rest(*b))
+            }
+            (first, second) => first.cmp(&second),
+        });
         Ok(Shown {
-            l: Matrix::from_parts(documents, positions.len() + 1, values),
+            groups: order.iter().map(group).collect(),
             topics: self.topics.at(&positions),
             has_rest: true,
+            order,
+            l,
         })
     }
 
@@ -184,12 +211,11 @@ impl Panel for Structure {
         let y = Scale::new(0.0, 1.0, plot.bottom, plot.top);
         vertical(canvas, plot, &y, &ticks, &labels)?;
 
-        let order = sort_documents(&shown.l);
         match canvas.is_vector() {
-            true => polygons(canvas, plot, &shown.l, &order, &fills)?,
-            false => bars(canvas, plot, &shown.l, &order, &fills)?,
+            true => polygons(canvas, plot, &shown.l, &shown.order, &fills)?,
+            false => bars(canvas, plot, &shown.l, &shown.order, &fills)?,
         }
-        groups(canvas, plot, &shown, &order)?;
+        groups(canvas, plot, &shown)?;
         let documents = counted(shown.l.rows(), "document");
         let below = plot.inset(0, 0, 0, -LEADER);
         let title = format!("{documents}, by dominant topic");
@@ -340,14 +366,11 @@ fn outline(plot: Area, edge: &[i32], joined: bool) -> Vec<Point> {
 
 /// Draws the horizontal axis with ticks between the groups of dominant topics, and below each group the number of its topic,
 /// or its name if all names have room. Labels that would overlap are moved apart, with lines to their groups.
-fn groups(canvas: &dyn Canvas, plot: Area, shown: &Shown, order: &[usize]) -> Result<()> {
+fn groups(canvas: &dyn Canvas, plot: Area, shown: &Shown) -> Result<()> {
     let theme = canvas.theme();
-    let dominants: Vec<usize> = order
-        .iter()
-        .map(|&document| dominant(shown.l.row(document)))
-        .collect();
+    let documents = shown.order.len() as f64;
     let x = |position: usize| {
-        plot.left + (position as f64 / order.len() as f64 * f64::from(plot.width())).round() as i32
+        plot.left + (position as f64 / documents * f64::from(plot.width())).round() as i32
     };
     let axis = plot.bottom + 1;
     canvas.line(
@@ -355,9 +378,9 @@ fn groups(canvas: &dyn Canvas, plot: Area, shown: &Shown, order: &[usize]) -> Re
         theme.soft_ink,
         2,
     )?;
-    let groups: Vec<(usize, i32, i32)> = runs(&dominants)
+    let groups: Vec<(usize, i32, i32)> = runs(&shown.groups)
         .into_iter()
-        .map(|(first, end)| (dominants[first], x(first), x(end)))
+        .map(|(first, end)| (shown.groups[first], x(first), x(end)))
         .collect();
     for &(_, left, right) in &groups {
         for edge in [left, right] {
@@ -384,7 +407,7 @@ fn groups(canvas: &dyn Canvas, plot: Area, shown: &Shown, order: &[usize]) -> Re
     let widest = widths.max().unwrap_or(0);
     let half = widest / 2;
     // Where not even numbers that touch have room, every second one is shown, or every third.
-    let most = ((plot.width() + widest) / (widest + 8)).max(1) as usize;
+    let most = ((plot.width() + widest) / (widest + 5)).max(1) as usize;
     let every = groups.len().div_ceil(most).max(1);
     let pick = |values: &[i32]| -> Vec<i32> { values.iter().copied().step_by(every).collect() };
     let middles = pick(&middles);
@@ -392,12 +415,12 @@ fn groups(canvas: &dyn Canvas, plot: Area, shown: &Shown, order: &[usize]) -> Re
         true => middles.clone(),
         false => apart(
             &middles,
-            widest + 8,
+            widest + 5,
             (plot.left + half - 20, plot.right - half + 8),
         ),
     };
     for ((text, &middle), at) in texts.iter().step_by(every).zip(&middles).zip(places) {
-        if (at - middle).abs() > 2 {
+        if (at - middle).abs() > 8 {
             let leader = vec![(middle, axis + 7), (at, axis + 9 + LEADER)];
             canvas.line(leader, theme.soft_ink, 2)?;
         }

@@ -2,7 +2,7 @@
 
 use crate::data::{Matrix, Terms, top_n};
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{count, counted};
+use crate::text::{count, counted, shorten};
 
 use super::bars::draw_bar;
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
@@ -15,8 +15,10 @@ use super::{Panel, not_drawable, nothing};
 const ROW: i64 = 34;
 const HEADING: i64 = 44;
 const SPACING: i64 = 22;
-/// Least width of a panel, and the space at its right.
-const MIN_WIDTH: i64 = 290;
+/// Least width of the longest bar with its number, widest space for names that panels are made wide for, and the space at
+/// the right of a panel.
+const BAR: i64 = 210;
+const NAMES: i64 = 230;
 const RIGHT: i32 = 28;
 /// Height of the line of text below.
 const BELOW: i64 = 44;
@@ -95,7 +97,10 @@ impl TopTerms {
 
     /// Panels in a row: as many as have room, and rows of about equal length.
     fn columns(&self, panels: usize, width: i64) -> usize {
-        let most = (width / MIN_WIDTH).max(1) as usize;
+        let names = self.bars.iter().flatten();
+        let widest = names.map(|(name, _)| text_width(name, SMALL)).max();
+        let names = i64::from(widest.unwrap_or(0) * 9 / 8 + 12).min(NAMES);
+        let most = (width / (names + BAR + i64::from(RIGHT))).max(1) as usize;
         let rows = panels.div_ceil(most).max(1);
         panels.div_ceil(rows).max(1)
     }
@@ -195,8 +200,8 @@ impl Panel for TopTerms {
             let names = self.bars[topic]
                 .iter()
                 .take(SHOWN)
-                .map(|(name, _)| name.as_str());
-            let names: Vec<&str> = names.collect();
+                .map(|(name, _)| shorten(name, 30));
+            let names: Vec<String> = names.collect();
             format!("{}: {}", self.topics.heading(topic), names.join(", "))
         };
         let first: Vec<String> = shown.iter().map(first).collect();

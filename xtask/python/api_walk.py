@@ -12,6 +12,11 @@ SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 # Exported names that cells cannot bind or show, and the reason.
 NOT_SHOWN = {
     "CountValue": "a trait",
+    "IntoRows": "a trait",
+    "IntoSeries": "a trait",
+    "Number": "a trait",
+    "Numbers": "a trait",
+    "TopicName": "a trait",
     "Result": "an alias of the standard library's `Result`",
     "ErrorKind": "an enum to match on, which cells show in its Debug form",
 }
@@ -144,6 +149,8 @@ WALK = {
         "let curve = fit.plot_loss(); let bars = fit.plot_structure(); let words = fit.plot_top_terms(5);",
         "let memory = fit.memory(); let memory_chart = fit.plot_memory();",
         "let order = fit.sort_documents();",
+        'let named = fit.name_topics(["ants", "bees", "cats"])?; let renamed = named.name_topics([(2, "dogs")])?;',
+        "let second = renamed.topic_name(1); let all_names = renamed.topic_names();",
         'fit.save("walk.safetensors")?; let loaded = Fit::load("walk.safetensors")?;',
     ],
     "Epoch": ["let epoch = epochs[0]; let (number, took) = (epoch.epoch, epoch.duration);"],
@@ -160,7 +167,13 @@ WALK = {
     "Chart": [
         "let curve = Chart::loss(&[3.0, 2.0, 1.5], &[-3.0, -2.5, -2.0]);",
         "let bars = Chart::structure(&true_l); let words = Chart::top_terms(&true_f, None, 5);",
-        'let spread = Chart::histogram(&lengths, "tokens per document", "documents");',
+        'let both = Chart::losses([("first", &fit), ("second", &resumed)]);',
+        'let spread = Chart::histogram(&lengths).bins(10); let spread = spread.log_x(); let spread = spread.x_label("tokens");',
+        'let own = Chart::lines(&lengths); let own = own.x(0..lengths.len()); let own = own.y_label("tokens"); let own = own.log_y();',
+        'let years = Chart::bars([("2019", 3), ("2020", 5)]); let cloud = Chart::scatter(&lengths, &lengths);',
+        'let table = Chart::heatmap(&true_f); let table = table.y(["a", "b", "c"]);',
+        "let some = words.clone().topics([0, 2]); let some = some.size(600, 400); let some = some.font_size(16);",
+        "let night = some.clone().dark(); let slide = some.clone().large(); let slide = slide.transparent();",
         'let bars = bars.title("True"); let png = bars.to_png()?; let svg = bars.to_svg()?;',
         'bars.save_png("bars.png")?; bars.save_svg("bars.svg")?;',
         "let colours = topicbook::palette(3); let order = topicbook::sort_documents(&true_l);",
