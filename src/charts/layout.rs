@@ -191,11 +191,10 @@ impl Chart {
         let page = self.page()?;
         let (width, height) = page.pixels;
         let on = |backdrop| self.pixels(&page, backdrop);
-        let pixels = match page.look.is_transparent() {
-            true => pixels::transparent(&on([255; 3])?, &on([0; 3])?),
-            false => pixels::opaque(&on(page.look.theme().background)?),
-        };
-        pixels::encode(&pixels, width, height)
+        match page.look.is_transparent() {
+            true => pixels::encode_transparent(&on([255; 3])?, &on([0; 3])?, width, height),
+            false => pixels::encode(&on(page.look.theme().background)?, width, height),
+        }
     }
 
     /// The picture on a backdrop, as red, green and blue values row by row.

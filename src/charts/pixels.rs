@@ -6,52 +6,27 @@ use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A colour with its opacity.
-pub(crate) type Rgba = [u8; 4];
+use super::palette::Rgb;
 
-/// Opaque pixels from RGB values, row by row.
-pub(crate) fn opaque(rgb: &[u8]) -> Vec<Rgba> {
-    let (pixels, _) = rgb.as_chunks::<3>();
-    pixels.iter().map(|&[r, g, b]| [r, g, b, 255]).collect()
-}
-
-/// Pixels whose opacity follows from the same drawing on white and on black: what is drawn over is equal on both, what is
-/// not differs by 255.
-pub(crate) fn transparent(on_white: &[u8], on_black: &[u8]) -> Vec<Rgba> {
-    let (white, _) = on_white.as_chunks::<3>();
-    let (black, _) = on_black.as_chunks::<3>();
-    let pairs = white.iter().zip(black);
-    pairs
-        .map(|(white, black)| {
-            let differences = white.iter().zip(black).map(|(w, b)| w.saturating_sub(*b));
-            let opacity = 255 - differences.min().unwrap_or(0);
-            if opacity == 0 {
-                return [0; 4];
-            }
-            let [r, g, b] = black.map(|c| (u32::from(c) * 255 / u32::from(opacity)).min(255) as u8);
-            [r, g, b, opacity]
-        })
-        .collect()
-}
-
-/// Encodes pixels, given row by row, as a PNG file with a palette.
+/// Encodes RGB pixels, given row by row, as a PNG file with a palette.
 ///
 /// Charts consist of flat colours and the antialiased edges of text and lines. Of more than 256 colours the 256 most
 /// frequent ones are kept exactly, and the others, nearly all of them edges, are replaced by the nearest of those.
-pub(crate) fn encode(pixels: &[Rgba], width: u32, height: u32) -> Result<Vec<u8>> {
-    let mut frequency: HashMap<Rgba, usize> = HashMap::new();
+pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
+    let (pixels, _) = rgb.as_chunks::<3>();
+    let mut frequency: HashMap<Rgb, usize> = HashMap::new();
     // Per run of equal pixels: thousands of look-ups instead of millions.
     for run in pixels.chunk_by(|a, b| a == b) {
         *frequency.entry(run[0]).or_default() += run.len();
     }
-    let mut colours: Vec<(Rgba, usize)> = frequency.into_iter().collect();
+    let mut colours: Vec<(Rgb, usize)> = frequency.into_iter().collect();
     colours.sort_unstable_by_key(|&(colour, pixels)| (std::cmp::Reverse(pixels), colour));
-    let palette: Vec<Rgba> = colours
+    let palette: Vec<Rgb> = colours
         .iter()
         .take(256)
         .map(|&(colour, _)| colour)
         .collect();
-    let index_of: HashMap<Rgba, u8> = colours
+    let index_of: HashMap<Rgb, u8> = colours
         .iter()
         .map(|&(colour, _)| (colour, nearest(&palette, colour)))
         .collect();
@@ -72,15 +47,7 @@ pub(crate) fn encode(pixels: &[Rgba], width: u32, height: u32) -> Result<Vec<u8>
     let mut encoder = Encoder::new(&mut file, width, height);
     encoder.set_color(ColorType::Indexed);
     encoder.set_depth(depth);
-    encoder.set_palette(
-        palette
-            .iter()
-            .flat_map(|&[r, g, b, _]| [r, g, b])
-            .collect::<Vec<u8>>(),
-    );
-    if palette.iter().any(|colour| colour[3] < 255) {
-        encoder.set_trns(palette.iter().map(|colour| colour[3]).collect::<Vec<u8>>());
-    }
+    encoder.set_palette(palette.concat());
     encoder.set_compression(Compression::High);
     // PNG filters store differences of neighbours, which do not help with palette indices.
     encoder.set_filter(Filter::NoFilter);
@@ -88,6 +55,43 @@ pub(crate) fn encode(pixels: &[Rgba], width: u32, height: u32) -> Result<Vec<u8>
     writer.write_image_data(&packed).map_err(not_encoded)?;
     writer.finish().map_err(not_encoded)?;
     Ok(file)
+}
+
+/// Encodes a picture without its background as a PNG file, from the same drawing on white and on black: what is drawn over
+/// is equal on both, what is not differs by 255.
+pub(crate) fn encode_transparent(
+    on_white: &[u8],
+    on_black: &[u8],
+    width: u32,
+    height: u32,
+) -> Result<Vec<u8>> {
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height);
+    encoder.set_color(ColorType::Rgba);
+    encoder.set_depth(BitDepth::Eight);
+    encoder.set_compression(Compression::High);
+    encoder.set_filter(Filter::NoFilter);
+    let mut writer = encoder.write_header().map_err(not_encoded)?;
+    let pixels = transparent(on_white, on_black);
+    writer.write_image_data(&pixels).map_err(not_encoded)?;
+    writer.finish().map_err(not_encoded)?;
+    Ok(file)
+}
+
+/// Red, green, blue and opacity of each pixel.
+fn transparent(on_white: &[u8], on_black: &[u8]) -> Vec<u8> {
+    let (white, _) = on_white.as_chunks::<3>();
+    let (black, _) = on_black.as_chunks::<3>();
+    let pairs = white.iter().zip(black);
+    pairs
+        .flat_map(|(white, black)| {
+            let differences = white.iter().zip(black).map(|(w, b)| w.saturating_sub(*b));
+            let opacity = 255 - differences.min().unwrap_or(0);
+            let part = u32::from(opacity.max(1));
+            let [r, g, b] = black.map(|c| (u32::from(c) * 255 / part).min(255) as u8);
+            [r, g, b, opacity]
+        })
+        .collect()
 }
 
 /// Packs several indices into a byte, the first in the highest bits. Each row begins a new byte.
@@ -105,17 +109,11 @@ fn pack(indices: &[u8], width: u32, depth: BitDepth) -> Vec<u8> {
         .collect()
 }
 
-/// The index of the palette's colour with the least squared distance in RGB and opacity. The less of a colour is seen, the
-/// less it counts.
-fn nearest(palette: &[Rgba], colour: Rgba) -> u8 {
-    let seen = |[r, g, b, opacity]: Rgba| {
-        let part = |channel: u8| i32::from(channel) * i32::from(opacity) / 255;
-        [part(r), part(g), part(b), i32::from(opacity)]
-    };
-    let colour = seen(colour);
-    let distance = |other: &Rgba| -> i32 {
-        let parts = seen(*other).into_iter().zip(colour);
-        parts.map(|(a, b)| (a - b).pow(2)).sum()
+/// The index of the palette's colour with the least squared distance in RGB.
+fn nearest(palette: &[Rgb], colour: Rgb) -> u8 {
+    let distance = |other: &Rgb| -> u32 {
+        let parts = other.iter().zip(colour);
+        parts.map(|(&a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
     };
     let nearest = palette
         .iter()
@@ -157,7 +155,7 @@ mod tests {
                     [c, c.wrapping_mul(7), 255 - c]
                 })
                 .collect();
-            let file = encode(&opaque(&rgb), width, height).unwrap();
+            let file = encode(&rgb, width, height).unwrap();
             assert_eq!(decode(&file), rgb, "{colours} colours");
         }
     }
@@ -171,7 +169,7 @@ mod tests {
                 _ => [(i % 251) as u8, (i / 251) as u8, 0],
             })
             .collect();
-        let decoded = decode(&encode(&opaque(&rgb), 64, 64).unwrap());
+        let decoded = decode(&encode(&rgb, 64, 64).unwrap());
         let exact = decoded.chunks(3).filter(|pixel| *pixel == flat).count();
         assert_eq!(exact, 64 * 32);
     }
@@ -181,7 +179,7 @@ mod tests {
         // Drawn over, not drawn, and half covered by red.
         let on_white = [9, 8, 7, 255, 255, 255, 255, 127, 127];
         let on_black = [9, 8, 7, 0, 0, 0, 128, 0, 0];
-        let found = transparent(&on_white, &on_black);
-        assert_eq!(found, [[9, 8, 7, 255], [0; 4], [255, 0, 0, 128]]);
+        let expected = [9, 8, 7, 255, 0, 0, 0, 0, 255, 0, 0, 128];
+        assert_eq!(transparent(&on_white, &on_black), expected);
     }
 }

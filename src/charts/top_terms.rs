@@ -17,7 +17,7 @@ const HEADING: i64 = 44;
 const SPACING: i64 = 22;
 /// Least width of the longest bar with its number, widest space for names that panels are made wide for, and the space at
 /// the right of a panel.
-const BAR: i64 = 210;
+const BAR: i64 = 160;
 const NAMES: i64 = 230;
 const RIGHT: i32 = 28;
 /// Height of the line of text below.
