@@ -262,12 +262,13 @@ pub(crate) fn apart(positions: &[i32], distance: i32, (low, high): (i32, i32)) -
             groups.push((first, to, start));
         }
     }
-    let mut moved = vec![0; positions.len()];
-    for (first, last, start) in groups {
-        for index in first..=last {
-            moved[index] = start.round() as i32 + (index - first) as i32 * distance;
-        }
-    }
+    let mut moved: Vec<i32> = groups
+        .into_iter()
+        .flat_map(|(first, last, start)| {
+            let start = start.round() as i32;
+            (0..=last - first).map(move |index| start + index as i32 * distance)
+        })
+        .collect();
     // Push back into the room, from below and then from above.
     let mut limit = high;
     for at in moved.iter_mut().rev() {

@@ -285,7 +285,7 @@ impl Frame<'_> {
             return (self.x_ticks.to_vec(), given);
         }
         let most = (width / 90).clamp(2, 12) as usize;
-        let fitting = (2..=most).rev().map(|max| {
+        let mut fitting = (2..=most).rev().map(|max| {
             let ticks = x.ticks(max);
             let labels = x.labels(&ticks);
             (ticks, labels)
@@ -297,7 +297,7 @@ impl Frame<'_> {
         fitting
             .clone()
             .find(fits)
-            .or(fitting.last())
+            .or(fitting.next_back())
             .unwrap_or_default()
     }
 }

@@ -109,7 +109,7 @@ impl Panel for Scatter {
         let plot = frame.draw(canvas, area)?;
         let radius = match x.len() {
             ..=300 => 7,
-            ..=3_000 => 5,
+            301..=3_000 => 5,
             _ => 3,
         };
         let colour = canvas.theme().line(colours(1)[0]);

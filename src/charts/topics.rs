@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     /// Topics whose hatches are equal have colours that differ; their distance in CIELAB is at least this.
-    const DISTANCE: f64 = 20.0;
+    const DISTANCE: f64 = 15.0;
 
     #[test]
     fn sixteen_to_twenty_five_topics_differ_by_colour_or_hatch() {
