@@ -112,7 +112,7 @@ mod training;
 
 pub use batches::Reading;
 #[cfg(feature = "charts")]
-pub use charts::{Chart, palette, side_by_side, stack};
+pub use charts::{Chart, IntoRows, IntoSeries, Number, Numbers, palette, side_by_side, stack};
 pub use config::{
     Budget, ByteSize, Device, FullPass, MiniBatch, Optimizer, Precision, Settings, Solver,
     TableStorage,
@@ -125,7 +125,7 @@ pub use data::Table;
 pub use data::{Epoch, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
-pub use fit::Fit;
+pub use fit::{Fit, TopicName};
 pub use model::{Checkpoint, TopicModel};
 #[cfg(feature = "notebook")]
 pub use notebook::{MemoryScope, memory_scope};

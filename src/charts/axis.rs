@@ -3,9 +3,9 @@
 use crate::error::Result;
 use crate::text::fixed;
 
-use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, SOFT_INK, text_width};
+use super::canvas::{Anchor, Area, Canvas, SMALL, text_width};
 
-/// A linear scale from values to pixels.
+/// A linear or logarithmic scale from values to pixels.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     low: f64,
@@ -13,6 +13,8 @@ pub(crate) struct Scale {
     /// Pixels of `low` and `high`. On a vertical scale `from` is the larger one, because pixels count downwards.
     from: i32,
     to: i32,
+    /// `low` and `high` are logarithms to base 10.
+    logarithmic: bool,
 }
 
 impl Scale {
@@ -28,11 +30,30 @@ impl Scale {
             high: high + padding,
             from,
             to,
+            logarithmic: false,
+        }
+    }
+
+    /// A logarithmic scale from `low` to `high`, both finite and above zero.
+    pub(crate) fn logarithmic(low: f64, high: f64, from: i32, to: i32) -> Self {
+        let (low, high) = (low.log10(), high.log10());
+        let padding = if high > low { 0.0 } else { 0.5 };
+        Self {
+            low: low - padding,
+            high: high + padding,
+            from,
+            to,
+            logarithmic: true,
         }
     }
 
     /// The position of a value in fractions of pixels.
     pub(crate) fn position(&self, value: f64) -> f64 {
+        let value = if self.logarithmic {
+            value.log10()
+        } else {
+            value
+        };
         let fraction = (value - self.low) / (self.high - self.low);
         f64::from(self.from) + fraction * f64::from(self.to - self.from)
     }
@@ -42,8 +63,55 @@ impl Scale {
         self.position(value).round() as i32
     }
 
-    /// Multiples of 1, 2 or 5 times a power of ten on the scale: at most `max`, and at least about half as many.
+    /// Multiples of 1, 2 or 5 times a power of ten on the scale: at most `max`, and at least about half as many. On a
+    /// logarithmic scale powers of ten, and 1, 2 and 5 times these where there is room.
     pub(crate) fn ticks(&self, max: usize) -> Vec<f64> {
+        match self.logarithmic {
+            true => self.powers(max),
+            false => self.multiples(max),
+        }
+    }
+
+    /// The labels of ticks.
+    pub(crate) fn labels(&self, ticks: &[f64]) -> Vec<String> {
+        match self.logarithmic {
+            true => ticks
+                .iter()
+                .flat_map(|&tick| tick_labels(&[tick]))
+                .collect(),
+            false => tick_labels(ticks),
+        }
+    }
+
+    fn powers(&self, max: usize) -> Vec<f64> {
+        let on_scale = |factors: &[f64], every: i32| -> Vec<f64> {
+            let (first, last) = (self.low.floor() as i32, self.high.ceil() as i32);
+            let powers = (first..=last).filter(|power| power % every == 0);
+            let values =
+                powers.flat_map(|power| factors.iter().map(move |f| f * 10f64.powi(power)));
+            let inside =
+                |value: &f64| (self.low - 1e-9..=self.high + 1e-9).contains(&value.log10());
+            values.filter(inside).collect()
+        };
+        let fine = on_scale(&[1.0, 2.0, 5.0], 1);
+        if fine.len() <= max {
+            return match fine.len() {
+                ..2 => {
+                    let scale = Self::new(10f64.powf(self.low), 10f64.powf(self.high), 0, 1);
+                    let mut ticks = scale.multiples(max);
+                    ticks.retain(|&tick| tick > 0.0);
+                    ticks
+                }
+                _ => fine,
+            };
+        }
+        (1..)
+            .map(|every| on_scale(&[1.0], every))
+            .find(|ticks| ticks.len() <= max)
+            .unwrap_or_default()
+    }
+
+    fn multiples(&self, max: usize) -> Vec<f64> {
         let span = self.high - self.low;
         let rough = span / max.max(1) as f64;
         let power = 10f64.powf(rough.log10().floor());
@@ -119,9 +187,13 @@ pub(crate) fn vertical(
 ) -> Result<()> {
     for (&tick, label) in ticks.iter().zip(labels) {
         let y = scale.pixel(tick);
-        canvas.line(vec![(plot.left, y), (plot.right, y)], FAINT, 2)?;
+        canvas.line(
+            vec![(plot.left, y), (plot.right, y)],
+            canvas.theme().faint,
+            2,
+        )?;
         let at = (plot.left - DISTANCE, y);
-        canvas.text(label, at, Anchor::Right, SMALL, INK)?;
+        canvas.text(label, at, Anchor::Right, SMALL, canvas.theme().ink)?;
     }
     Ok(())
 }
@@ -135,11 +207,21 @@ pub(crate) fn horizontal(
     labels: &[String],
 ) -> Result<()> {
     let y = plot.bottom + 1;
-    canvas.line(vec![(plot.left, y), (plot.right, y)], SOFT_INK, 2)?;
+    canvas.line(
+        vec![(plot.left, y), (plot.right, y)],
+        canvas.theme().soft_ink,
+        2,
+    )?;
     for (&tick, label) in ticks.iter().zip(labels) {
         let x = scale.pixel(tick);
-        canvas.line(vec![(x, y), (x, y + 7)], SOFT_INK, 2)?;
-        canvas.text(label, (x, y + 24), Anchor::Centre, SMALL, INK)?;
+        canvas.line(vec![(x, y), (x, y + 7)], canvas.theme().soft_ink, 2)?;
+        canvas.text(
+            label,
+            (x, y + 24),
+            Anchor::Centre,
+            SMALL,
+            canvas.theme().ink,
+        )?;
     }
     Ok(())
 }
@@ -147,7 +229,32 @@ pub(crate) fn horizontal(
 /// Draws the title of a horizontal axis, below its labels.
 pub(crate) fn title_below(canvas: &dyn Canvas, plot: Area, title: &str) -> Result<()> {
     let at = ((plot.left + plot.right) / 2, plot.bottom + BELOW + 22);
-    canvas.text(title, at, Anchor::Centre, SMALL, SOFT_INK)
+    canvas.text(title, at, Anchor::Centre, SMALL, canvas.theme().soft_ink)
+}
+
+/// Height of the line of text above a plot, which is the title of its vertical axis.
+pub(crate) const LABEL_HEIGHT: i64 = 44;
+
+/// Height of the space above a plot, with its title or without one.
+pub(crate) fn above(title: &str) -> i64 {
+    match title {
+        "" => 16,
+        _ => LABEL_HEIGHT,
+    }
+}
+
+/// Height of the space below a plot, for labels and the title of the axis.
+pub(crate) fn below(title: &str) -> i64 {
+    match title {
+        "" => i64::from(BELOW) + 8,
+        _ => i64::from(2 * BELOW),
+    }
+}
+
+/// Draws the title of a vertical axis, above it.
+pub(crate) fn title_above(canvas: &dyn Canvas, plot: Area, title: &str) -> Result<()> {
+    let at = (plot.left, plot.top - LABEL_HEIGHT as i32 / 2 - 2);
+    canvas.text(title, at, Anchor::Left, SMALL, canvas.theme().soft_ink)
 }
 
 #[cfg(test)]
@@ -176,6 +283,23 @@ mod tests {
             assert!(ticks.len() <= max, "{low} to {high}: {ticks:?}");
             assert_eq!(tick_labels(&ticks), expected, "{low} to {high}: {ticks:?}");
         }
+    }
+
+    #[test]
+    fn logarithmic_ticks_are_powers_of_ten_and_finer_where_there_is_room() {
+        let table: [(f64, f64, usize, &[&str]); 5] = [
+            (1.0, 1e4, 6, &["1", "10", "100", "1,000", "10,000"]),
+            (3.0, 300.0, 8, &["5", "10", "20", "50", "100", "200"]),
+            (1e-3, 1e9, 5, &["0.001", "1", "1,000", "1M", "1G"]),
+            (110.0, 190.0, 5, &["120", "140", "160", "180"]),
+            (7.0, 7.0, 5, &["5", "10", "20"]),
+        ];
+        for (low, high, max, expected) in table {
+            let scale = Scale::logarithmic(low, high, 0, 100);
+            let ticks = scale.ticks(max);
+            assert_eq!(scale.labels(&ticks), expected, "{low} to {high}: {ticks:?}");
+        }
+        assert_eq!(Scale::logarithmic(1.0, 100.0, 0, 100).pixel(10.0), 50);
     }
 
     #[test]

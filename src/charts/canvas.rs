@@ -1,8 +1,8 @@
-//! Drawing surface of charts: a few shapes and text in pixels, on any plotters backend.
+//! Drawing surface of charts: a few shapes and text, and their pixels by plotters.
 
 use std::sync::OnceLock;
 
-use plotters::backend::DrawingBackend;
+use plotters::backend::BitMapBackend;
 use plotters::coord::Shift;
 use plotters::drawing::DrawingArea;
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
@@ -12,17 +12,10 @@ use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBColor, TextStyl
 use crate::error::{Error, ErrorKind, Result};
 
 use super::palette::Rgb;
+use super::theme::{Theme, luminance, mix};
 
 /// A position in pixels, from the upper left corner of the picture.
 pub(crate) type Point = (i32, i32);
-
-pub(crate) const WHITE: Rgb = [255, 255, 255];
-/// Text and axes.
-pub(crate) const INK: Rgb = [0x1F, 0x23, 0x28];
-/// Titles and labels of axes, and axis lines.
-pub(crate) const SOFT_INK: Rgb = [0x4A, 0x50, 0x58];
-/// Grid lines.
-pub(crate) const FAINT: Rgb = [0xE2, 0xE5, 0xE9];
 
 /// Text heights in pixels of a picture 1,600 pixels wide. Shown at 900 CSS pixels, the smaller one is 14.6 CSS pixels
 /// high.
@@ -69,53 +62,168 @@ pub(crate) enum Anchor {
     Centre,
 }
 
-/// The shapes that charts consist of.
+/// How an area is filled: a colour, and above ten topics a hatch in a second shade of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Fill {
+    pub colour: Rgb,
+    pub hatch: Hatch,
+}
+
+impl From<Rgb> for Fill {
+    fn from(colour: Rgb) -> Self {
+        Self {
+            colour,
+            hatch: Hatch::None,
+        }
+    }
+}
+
+impl Fill {
+    /// The colour of the hatch: darker on light colours, lighter on dark ones.
+    pub(crate) fn shade(self) -> Rgb {
+        match luminance(self.colour) > 0.25 {
+            true => mix(self.colour, [0; 3], 0.38),
+            false => mix(self.colour, [255; 3], 0.5),
+        }
+    }
+}
+
+/// Stripes, so that areas differ by more than their colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hatch {
+    None,
+    /// Stripes from the lower left to the upper right.
+    Rising,
+    /// Stripes from the upper left to the lower right.
+    Falling,
+    Level,
+}
+
+/// Distance of the stripes of a hatch, and their width.
+pub(crate) const STRIPES: (i32, i32) = (18, 6);
+
+impl Hatch {
+    /// Whether a pixel lies on a stripe, with stripes this far apart.
+    fn covers(self, x: i32, y: i32, distance: i32) -> bool {
+        let along = match self {
+            Self::None => return false,
+            Self::Rising => x + y,
+            Self::Falling => y - x,
+            Self::Level => y,
+        };
+        along.rem_euclid(distance) * STRIPES.0 < STRIPES.1 * distance
+    }
+}
+
+/// The shapes that charts consist of, in units that the canvas scales to pixels.
 pub(crate) trait Canvas {
     /// Whether the picture consists of shapes (SVG), whose file grows with each point, or of pixels.
     fn is_vector(&self) -> bool;
-    fn rectangle(&self, area: Area, colour: Rgb) -> Result<()>;
-    fn polygon(&self, points: Vec<Point>, colour: Rgb) -> Result<()>;
+    fn theme(&self) -> &'static Theme;
+    fn rectangle(&self, area: Area, fill: Fill) -> Result<()>;
+    fn polygon(&self, points: Vec<Point>, fill: Fill) -> Result<()>;
     fn line(&self, points: Vec<Point>, colour: Rgb, width: u32) -> Result<()>;
     fn dot(&self, at: Point, radius: i32, colour: Rgb) -> Result<()>;
     fn text(&self, text: &str, at: Point, anchor: Anchor, height: f64, colour: Rgb) -> Result<()>;
-}
 
-/// A plotters drawing area as a canvas.
-pub(crate) struct Plotters<'a, DB: DrawingBackend> {
-    pub area: &'a DrawingArea<DB, Shift>,
-    pub vector: bool,
-}
-
-impl<DB: DrawingBackend> Canvas for Plotters<'_, DB> {
-    fn is_vector(&self) -> bool {
-        self.vector
-    }
-
-    fn rectangle(&self, area: Area, colour: Rgb) -> Result<()> {
+    /// Draws the outline of an area, inside it.
+    fn outline(&self, area: Area, colour: Rgb, width: u32) -> Result<()> {
         if area.width() <= 0 || area.height() <= 0 {
             return Ok(());
         }
-        let corners = [(area.left, area.top), (area.right, area.bottom)];
-        self.area
-            .draw(&Rectangle::new(corners, rgb(colour).filled()))
-            .map_err(failed)
+        let half = width as i32 / 2;
+        let inner = area.inset(half, half, half, half);
+        let corners = vec![
+            (inner.left, inner.top),
+            (inner.right, inner.top),
+            (inner.right, inner.bottom),
+            (inner.left, inner.bottom),
+            (inner.left, inner.top),
+        ];
+        self.line(corners, colour, width)
+    }
+}
+
+/// A plotters drawing area as a canvas, for pixels.
+pub(crate) struct Pixels<'a, 'b> {
+    pub area: &'a DrawingArea<BitMapBackend<'b>, Shift>,
+    pub theme: &'static Theme,
+    /// Pixels per unit.
+    pub scale: f64,
+}
+
+impl Pixels<'_, '_> {
+    fn at(&self, (x, y): Point) -> Point {
+        (scaled(x, self.scale), scaled(y, self.scale))
     }
 
-    fn polygon(&self, points: Vec<Point>, colour: Rgb) -> Result<()> {
+    /// Draws the stripes of a hatch over a rectangle. They continue from one rectangle to the next.
+    fn stripes(&self, (left, top): Point, (right, bottom): Point, fill: Fill) -> Result<()> {
+        let distance = scaled(STRIPES.0, self.scale).max(4);
+        let colour = rgb(fill.shade()).filled();
+        for x in left..right {
+            let mut y = top;
+            while y < bottom {
+                let end = (y..bottom).find(|&y| !fill.hatch.covers(x, y, distance));
+                let end = end.unwrap_or(bottom);
+                if end > y {
+                    let corners = [(x, y), (x + 1, end)];
+                    self.area
+                        .draw(&Rectangle::new(corners, colour))
+                        .map_err(failed)?;
+                }
+                y = end + 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Canvas for Pixels<'_, '_> {
+    fn is_vector(&self) -> bool {
+        false
+    }
+
+    fn theme(&self) -> &'static Theme {
+        self.theme
+    }
+
+    fn rectangle(&self, area: Area, fill: Fill) -> Result<()> {
+        let corners = [
+            self.at((area.left, area.top)),
+            self.at((area.right, area.bottom)),
+        ];
+        if corners[0].0 >= corners[1].0 || corners[0].1 >= corners[1].1 {
+            return Ok(());
+        }
         self.area
-            .draw(&Polygon::new(points, rgb(colour).filled()))
+            .draw(&Rectangle::new(corners, rgb(fill.colour).filled()))
+            .map_err(failed)?;
+        match fill.hatch {
+            Hatch::None => Ok(()),
+            _ => self.stripes(corners[0], corners[1], fill),
+        }
+    }
+
+    fn polygon(&self, points: Vec<Point>, fill: Fill) -> Result<()> {
+        let points: Vec<Point> = points.into_iter().map(|point| self.at(point)).collect();
+        self.area
+            .draw(&Polygon::new(points, rgb(fill.colour).filled()))
             .map_err(failed)
     }
 
     fn line(&self, points: Vec<Point>, colour: Rgb, width: u32) -> Result<()> {
+        let points: Vec<Point> = points.into_iter().map(|point| self.at(point)).collect();
+        let width = scaled(width as i32, self.scale).max(1) as u32;
         self.area
             .draw(&PathElement::new(points, rgb(colour).stroke_width(width)))
             .map_err(failed)
     }
 
     fn dot(&self, at: Point, radius: i32, colour: Rgb) -> Result<()> {
+        let radius = scaled(radius, self.scale).max(1);
         self.area
-            .draw(&Circle::new(at, radius, rgb(colour).filled()))
+            .draw(&Circle::new(self.at(at), radius, rgb(colour).filled()))
             .map_err(failed)
     }
 
@@ -126,15 +234,15 @@ impl<DB: DrawingBackend> Canvas for Plotters<'_, DB> {
             Anchor::Centre => HPos::Center,
         };
         let colour = rgb(colour);
-        // In bitmaps plotters centres text by its ascent, which is a fifth of the height too high for letters.
-        let lower = if self.vector { 0.03 } else { 0.19 } * height;
-        let at = (at.0, at.1 + lower.round() as i32);
+        let height = height * self.scale;
+        let at = self.at(at);
+        // Plotters centres text by its ascent, which is a fifth of the height too high for letters.
+        let at = (at.0, at.1 + (0.19 * height).round() as i32);
         let style = TextStyle::from(font(height))
             .color(&colour)
             .pos(Pos::new(position, VPos::Center));
-        // The embedded font is light. In bitmaps text is drawn twice, one pixel apart, to look like a regular font.
-        let times = if self.vector { 1 } else { 2 };
-        for shift in 0..times {
+        // The embedded font is light. Text is drawn twice, one pixel apart, to look like a regular font.
+        for shift in 0..2 {
             let at = (at.0 + shift, at.1);
             self.area
                 .draw(&Text::new(text.to_string(), at, style.clone()))
@@ -142,6 +250,10 @@ impl<DB: DrawingBackend> Canvas for Plotters<'_, DB> {
         }
         Ok(())
     }
+}
+
+fn scaled(units: i32, scale: f64) -> i32 {
+    (f64::from(units) * scale).round() as i32
 }
 
 fn rgb([red, green, blue]: Rgb) -> RGBColor {
@@ -154,7 +266,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 /// Name of the embedded font. It also is the font family of an SVG, where browsers fall back to the other names.
-const FAMILY: &str = "Ubuntu, Helvetica Neue, Helvetica, Arial, sans-serif";
+pub(crate) const FAMILY: &str = "Ubuntu, Helvetica Neue, Helvetica, Arial, sans-serif";
 
 fn font(height: f64) -> FontDesc<'static> {
     static REGISTERED: OnceLock<()> = OnceLock::new();

@@ -1,50 +1,85 @@
-//! A small histogram, for cards in notebook cells.
+//! How often values occur, as bars over bins.
 
-use crate::error::Result;
-use crate::text::count;
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::{count, counted};
 
-use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
-use super::canvas::{Anchor, Area, Canvas, SMALL, SOFT_INK};
+use super::axis::Scale;
+use super::bars::draw_bar;
+use super::canvas::{Area, Canvas};
+use super::layout::Heights;
+use super::options::Options;
 use super::palette::colours;
+use super::plain::{Frame, Range, brief};
 use super::{Panel, not_drawable, nothing};
 
-const PLOT_HEIGHT: i64 = 200;
-/// Height of the line of text above the plot.
-const LABEL_HEIGHT: i64 = 44;
+const PLOT_HEIGHT: i64 = 360;
+/// Most bins by default, and most that can be asked for.
 const MAX_BINS: usize = 40;
+const MOST_BINS: usize = 1_000;
 
 pub(crate) struct Histogram {
     values: Vec<f64>,
-    /// Unit of the values: the title of the horizontal axis.
-    unit: String,
-    /// The things that have the values: the title of the vertical axis.
-    counted: String,
 }
 
 impl Histogram {
-    pub(crate) fn new(values: &[f64], unit: String, counted: String) -> Self {
-        Self {
-            values: values.to_vec(),
-            unit,
-            counted,
+    pub(crate) fn new(values: Vec<f64>) -> Self {
+        Self { values }
+    }
+
+    fn check(&self, options: &Options) -> Result<()> {
+        if self.values.is_empty() {
+            return Err(nothing("a histogram without values"));
+        }
+        if let Some(index) = self.values.iter().position(|value| !value.is_finite()) {
+            let place = format!("index {index}");
+            return Err(not_drawable("a value", self.values[index], place));
+        }
+        if options.log_x && self.shown(options).next().is_none() {
+            return Err(nothing("no value above zero for a logarithmic axis"));
+        }
+        match options.bins {
+            Some(bins) if !(1..=MOST_BINS).contains(&bins) => Err(Error::new(
+                ErrorKind::Drawing,
+                format!("a histogram with {} bins", count(bins as u64)),
+            )
+            .fix("choose from 1 to 1,000 bins")),
+            _ => Ok(()),
         }
     }
 
+    /// The values that have a place on the axis.
+    fn shown(&self, options: &Options) -> impl Iterator<Item = f64> {
+        let above_zero = options.log_x;
+        let values = self.values.iter().copied();
+        values.filter(move |&value| !above_zero || value > 0.0)
+    }
+
     /// The least and the largest value.
-    fn range(&self) -> (f64, f64) {
-        let values = || self.values.iter().copied();
+    fn range(&self, options: &Options) -> (f64, f64) {
         (
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(f64::NEG_INFINITY, f64::max),
+            self.shown(options).fold(f64::INFINITY, f64::min),
+            self.shown(options).fold(f64::NEG_INFINITY, f64::max),
         )
     }
 }
 
-/// Edges of bins that cover all values from `low` to `high`, with a round width.
-///
-/// Their number is at most about the square root of the number of values, and about [`MAX_BINS`].
-fn bins(low: f64, high: f64, values: usize) -> Vec<f64> {
-    let max = values.isqrt().clamp(1, MAX_BINS);
+/// Edges of bins that grow by a constant factor, from `low` to `high`, both above zero.
+fn growing(low: f64, high: f64, max: usize) -> Vec<f64> {
+    let (from, to) = match high > low {
+        true => (low.log10(), high.log10()),
+        false => (low.log10() - 0.1, low.log10() + 0.1),
+    };
+    let edge = |bin: usize| 10f64.powf(from + (to - from) * bin as f64 / max as f64);
+    (0..=max).map(edge).collect()
+}
+
+/// The most bins of a histogram of so many values, where it is not set.
+fn usual(values: usize) -> usize {
+    values.isqrt().clamp(1, MAX_BINS)
+}
+
+/// Edges of bins that cover all values from `low` to `high`, with a round width: about `max` of them.
+fn bins(low: f64, high: f64, max: usize) -> Vec<f64> {
     let scale = Scale::new(low, high, 0, 1);
     let inner = scale.ticks(max);
     match inner[..] {
@@ -75,77 +110,98 @@ fn counts(values: &[f64], edges: &[f64]) -> Vec<usize> {
 }
 
 impl Panel for Histogram {
+    fn kind(&self) -> &'static str {
+        "a histogram"
+    }
+
+    fn takes(&self) -> &'static [&'static str] {
+        &["x_label", "y_label", "log_x", "bins"]
+    }
+
     fn title(&self) -> &str {
-        ""
+        "Histogram"
     }
 
-    fn describe(&self) -> String {
-        let (low, high) = self.range();
-        let number = crate::text::number;
-        match self.values.is_empty() {
-            true => format!("histogram of {}: no {}", self.unit, self.counted),
-            false => format!(
-                "histogram of {}: {} {}, from {} to {}",
-                self.unit,
-                count(self.values.len() as u64),
-                self.counted,
-                number(low),
-                number(high)
-            ),
-        }
-    }
-
-    fn width(&self) -> i64 {
-        800
-    }
-
-    fn height(&self, _width: i64) -> i64 {
-        PLOT_HEIGHT + LABEL_HEIGHT + i64::from(2 * BELOW)
-    }
-
-    fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
-        if self.values.is_empty() {
-            return Err(nothing("a histogram without values"));
-        }
-        if let Some(index) = self.values.iter().position(|value| !value.is_finite()) {
-            return Err(not_drawable(
-                "a value",
-                self.values[index],
-                format!("index {index}"),
-            ));
-        }
-        let (low, high) = self.range();
-        let edges = bins(low, high, self.values.len());
-        let counts = counts(&self.values, &edges);
-        let largest = counts.iter().copied().max().unwrap_or(1) as f64;
-        let bottom = area.top + (LABEL_HEIGHT + PLOT_HEIGHT) as i32;
-        let y = Scale::new(0.0, 1.05 * largest, bottom, area.top + LABEL_HEIGHT as i32);
-        let mut ticks = y.ticks(4);
-        ticks.retain(|tick| tick.fract() == 0.0);
-        let labels = tick_labels(&ticks);
-        let plot = Area {
-            left: area.left + left_of(&labels),
-            top: area.top + LABEL_HEIGHT as i32,
-            right: area.right - 24,
-            bottom,
+    fn describe(&self, options: &Options) -> String {
+        let of = options
+            .x_label
+            .as_ref()
+            .map_or(String::new(), |label| format!(" of {label}"));
+        let what = options.y_label.as_deref();
+        let values = match what {
+            Some(what) => format!("{} {what}", count(self.values.len() as u64)),
+            None => counted(self.values.len(), "value"),
         };
-        let above = (plot.left, plot.top - LABEL_HEIGHT as i32 / 2 - 2);
-        canvas.text(&self.counted, above, Anchor::Left, SMALL, SOFT_INK)?;
-        vertical(canvas, plot, &y, &ticks, &labels)?;
-        let x = Scale::new(edges[0], edges[edges.len() - 1], plot.left, plot.right);
+        let low = self.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = self
+            .values
+            .iter()
+            .copied()
+            .fold(f64::NEG_INFINITY, f64::max);
+        match low <= high {
+            true => format!(
+                "histogram{of}: {values}, from {} to {}",
+                brief(low),
+                brief(high)
+            ),
+            false => format!("histogram{of}: {values}"),
+        }
+    }
+
+    fn heights(&self, _width: i64, options: &Options) -> Heights {
+        Frame::heights(PLOT_HEIGHT, options.x_label(""), options.y_label("values"))
+    }
+
+    fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
+        self.check(options)?;
+        let (low, high) = self.range(options);
+        let shown: Vec<f64> = self.shown(options).collect();
+        let max = options.bins.unwrap_or(usual(shown.len()));
+        let edges = match options.log_x {
+            true => growing(low, high, max),
+            false => bins(low, high, max),
+        };
+        let counts = counts(&shown, &edges);
+        let largest = counts.iter().copied().max().unwrap_or(1) as f64;
+        let left_out = self.values.len() - shown.len();
+        let x_label = match left_out {
+            0 => options.x_label("").to_string(),
+            _ => format!(
+                "{} ({} of zero or less left out)",
+                options.x_label(""),
+                counted(left_out, "value")
+            ),
+        };
+        let frame = Frame {
+            x: Range {
+                low: edges[0],
+                high: edges[edges.len() - 1],
+                logarithmic: options.log_x,
+            },
+            y: Range {
+                low: 0.0,
+                high: 1.05 * largest,
+                logarithmic: false,
+            },
+            x_label: x_label.trim_start(),
+            y_label: options.y_label("values"),
+            x_names: None,
+            x_ticks: &[],
+            counts: true,
+            right: 0,
+        };
+        let plot = frame.draw(canvas, area)?;
         for (bin, &count) in counts.iter().enumerate() {
-            let (left, right) = (x.pixel(edges[bin]), x.pixel(edges[bin + 1]));
+            let (left, right) = (plot.x.pixel(edges[bin]), plot.x.pixel(edges[bin + 1]));
             let bar = Area {
                 left,
-                top: y.pixel(count as f64),
+                top: plot.y.pixel(count as f64),
                 right: (right - 2).max(left + 1),
-                bottom,
+                bottom: plot.area.bottom,
             };
-            canvas.rectangle(bar, colours(1)[0])?;
+            draw_bar(canvas, bar, colours(1)[0])?;
         }
-        let ticks = x.ticks(5);
-        horizontal(canvas, plot, &x, &ticks, &tick_labels(&ticks))?;
-        title_below(canvas, plot, &self.unit)
+        Ok(())
     }
 }
 
@@ -166,7 +222,7 @@ mod tests {
         for values in tables {
             let low = values.iter().copied().fold(f64::INFINITY, f64::min);
             let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let edges = bins(low, high, values.len());
+            let edges = bins(low, high, usual(values.len()));
             assert!(edges.windows(2).all(|pair| pair[0] < pair[1]), "{edges:?}");
             assert!(
                 edges[0] <= low && high <= edges[edges.len() - 1],
@@ -174,6 +230,16 @@ mod tests {
             );
             assert!(edges.len() <= MAX_BINS + 3);
             assert_eq!(counts(values, &edges).iter().sum::<usize>(), values.len());
+        }
+    }
+
+    #[test]
+    fn growing_bins_contain_every_value() {
+        let values: Vec<f64> = (0..1000).map(|i| 3.0 * 1.01f64.powi(i)).collect();
+        for values in [&values[..], &[7.0], &[1e-300, 1e300]] {
+            let edges = growing(values[0], values[values.len() - 1], 12);
+            assert_eq!(counts(values, &edges).iter().sum::<usize>(), values.len());
+            assert!(edges.windows(2).all(|pair| pair[0] < pair[1]), "{edges:?}");
         }
     }
 }

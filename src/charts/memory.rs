@@ -3,9 +3,15 @@
 use crate::error::Result;
 use crate::text::bytes;
 
-use super::axis::{BELOW, Scale, horizontal, left_of, tick_labels, title_below, vertical};
-use super::canvas::{Anchor, Area, Canvas, FAINT, INK, SMALL, SOFT_INK, text_width};
+use super::axis::{
+    BELOW, LABEL_HEIGHT, Scale, horizontal, left_of, tick_labels, title_above, title_below,
+    vertical,
+};
+use super::canvas::{Anchor, Area, Canvas, SMALL, text_width};
+use super::layout::Heights;
+use super::options::Options;
 use super::palette::{Rgb, colours};
+use super::theme::Theme;
 use super::{Panel, not_drawable, nothing};
 
 /// The plot of one kind of memory.
@@ -42,8 +48,6 @@ pub(crate) struct Memory {
 /// Heights of the first plot and of the others.
 const FIRST_HEIGHT: i64 = 340;
 const OTHER_HEIGHT: i64 = 170;
-/// Height of the line of text above a plot.
-const LABEL_HEIGHT: i64 = 44;
 /// Space between the plots.
 const SPACING: i64 = 26;
 /// Heights of the strip of phases and of its legend.
@@ -74,7 +78,7 @@ impl Memory {
     }
 
     /// The kinds of phases in the order of their first appearance, with their colours.
-    fn kinds(&self) -> Vec<(&str, Rgb)> {
+    fn kinds(&self, theme: &Theme) -> Vec<(&str, Rgb)> {
         let mut kinds: Vec<&str> = Vec::new();
         for (name, ..) in &self.spans {
             if !kinds.contains(&kind(name)) {
@@ -85,14 +89,15 @@ impl Memory {
         kinds
             .into_iter()
             .zip(palette)
-            .map(|(kind, colour)| (kind, pale(colour, 0.45)))
+            .map(|(kind, colour)| (kind, theme.pale(colour, 0.45)))
             .collect()
     }
 
     /// Draws the phases as bands.
     fn strip(&self, canvas: &dyn Canvas, area: Area, x: &Scale) -> Result<()> {
-        let kinds = self.kinds();
-        canvas.rectangle(area, [0xF6, 0xF7, 0xF8])?;
+        let theme = canvas.theme();
+        let kinds = self.kinds(theme);
+        canvas.rectangle(area, theme.surface.into())?;
         // Shorter phases are drawn last, because they may lie within longer ones: a checkpoint within an epoch.
         let mut spans: Vec<_> = self.spans.iter().collect();
         spans.sort_by(|a, b| (b.2 - b.1).total_cmp(&(a.2 - a.1)));
@@ -106,9 +111,13 @@ impl Memory {
                 right: right.max(left + 3),
                 ..area
             };
-            canvas.rectangle(band, *colour)?;
+            canvas.rectangle(band, (*colour).into())?;
             if left > area.left {
-                canvas.line(vec![(left, area.top), (left, area.bottom)], [255; 3], 2)?;
+                canvas.line(
+                    vec![(left, area.top), (left, area.bottom)],
+                    theme.background,
+                    2,
+                )?;
             }
             // If the whole name is too wide, its number alone: the colour tells the kind.
             let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -116,7 +125,7 @@ impl Memory {
                 |text: &&str| !text.is_empty() && text_width(text, SMALL) + 12 < band.width();
             if let Some(text) = [name.as_str(), number].into_iter().find(fits) {
                 let at = ((band.left + band.right) / 2, (area.top + area.bottom) / 2);
-                canvas.text(text, at, Anchor::Centre, SMALL, INK)?;
+                canvas.text(text, at, Anchor::Centre, SMALL, theme.ink)?;
             }
         }
         Ok(())
@@ -126,7 +135,8 @@ impl Memory {
     fn legend(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
         let mut left = area.left;
         let middle = (area.top + area.bottom) / 2;
-        for (kind, colour) in self.kinds() {
+        let theme = canvas.theme();
+        for (kind, colour) in self.kinds(theme) {
             let width = 36 + text_width(kind, SMALL) + 30;
             if left + width > area.right {
                 break;
@@ -137,8 +147,10 @@ impl Memory {
                 right: left + 24,
                 bottom: middle + 12,
             };
-            canvas.rectangle(square, colour)?;
-            canvas.text(kind, (left + 36, middle), Anchor::Left, SMALL, SOFT_INK)?;
+            canvas.rectangle(square, colour.into())?;
+            canvas.outline(square, theme.line(colour), 2)?;
+            let at = (left + 36, middle);
+            canvas.text(kind, at, Anchor::Left, SMALL, theme.soft_ink)?;
             left += width;
         }
         Ok(())
@@ -146,34 +158,45 @@ impl Memory {
 }
 
 impl Panel for Memory {
+    fn kind(&self) -> &'static str {
+        "a memory chart"
+    }
+
+    fn takes(&self) -> &'static [&'static str] {
+        &["x_label"]
+    }
+
     fn title(&self) -> &str {
         "Memory"
     }
 
-    fn describe(&self) -> String {
+    fn describe(&self, _options: &Options) -> String {
         let parts: Vec<String> = self.panels.iter().map(MemoryPanel::describe).collect();
         parts.join("; ")
     }
 
-    fn height(&self, _width: i64) -> i64 {
-        let plots: i64 = (0..self.panels.len())
-            .map(|index| LABEL_HEIGHT + Self::plot_height(index) + SPACING)
-            .sum();
+    fn heights(&self, _width: i64, _options: &Options) -> Heights {
+        let panels = self.panels.len() as i64;
         let strip = if self.spans.is_empty() {
             0
         } else {
             STRIP_HEIGHT + LEGEND_HEIGHT
         };
-        strip + plots - SPACING + i64::from(2 * BELOW)
+        Heights {
+            fixed: strip + panels * (LABEL_HEIGHT + SPACING) - SPACING + i64::from(2 * BELOW),
+            plots: (0..self.panels.len()).map(Self::plot_height).sum(),
+        }
     }
 
-    fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
+    fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         for panel in &self.panels {
             panel.check()?;
         }
         if self.panels.iter().all(|panel| panel.curves.is_empty()) {
             return Err(nothing("no samples"));
         }
+        let heights = self.heights(area.width().into(), options);
+        let stretch = f64::from(area.height() - heights.fixed as i32) / heights.plots as f64;
         let labels = self.panels.iter().map(|panel| left_of(&panel.ticks().1));
         let left = labels.max().unwrap_or(0);
         let area = area.inset(left, 0, RIGHT_MARGIN, 0);
@@ -203,16 +226,18 @@ impl Panel for Memory {
         for (index, panel) in self.panels.iter().enumerate() {
             plot = Area {
                 top: top + LABEL_HEIGHT as i32,
-                bottom: top + (LABEL_HEIGHT + Self::plot_height(index)) as i32,
+                bottom: top
+                    + LABEL_HEIGHT as i32
+                    + (stretch * Self::plot_height(index) as f64).round() as i32,
                 ..area
             };
             panel.draw(canvas, plot, &x, index)?;
             top = plot.bottom + SPACING as i32;
         }
         let ticks = Scale::new(0.0, self.end.max(1e-3) / unit, area.left, area.right);
-        let marks = ticks.ticks(11);
+        let marks = ticks.ticks((area.width() / 110).clamp(2, 11) as usize);
         horizontal(canvas, plot, &ticks, &marks, &tick_labels(&marks))?;
-        title_below(canvas, plot, unit_name)
+        title_below(canvas, plot, options.x_label(unit_name))
     }
 }
 
@@ -281,21 +306,17 @@ impl MemoryPanel {
 
     /// Draws the panel; its `index` selects its colours.
     fn draw(&self, canvas: &dyn Canvas, plot: Area, x: &Scale, index: usize) -> Result<()> {
+        let theme = canvas.theme();
         let high = 1.2 * self.highest();
         let y = Scale::new(0.0, high, plot.bottom, plot.top);
         let above = plot.top - LABEL_HEIGHT as i32 / 2 - 2;
-        canvas.text(
-            &self.label,
-            (plot.left, above),
-            Anchor::Left,
-            SMALL,
-            SOFT_INK,
-        )?;
+        title_above(canvas, plot, &self.label)?;
         let (ticks, labels) = self.ticks();
         vertical(canvas, plot, &y, &ticks, &labels)?;
         let palette = colours(self.curves.len() + index + 1);
         let mut peaks = Vec::new();
         for (curve, &colour) in self.curves.iter().zip(&palette[index..]) {
+            let colour = theme.line(colour);
             let mut points: Vec<(i32, i32)> = curve
                 .points
                 .iter()
@@ -305,7 +326,7 @@ impl MemoryPanel {
             if let (Some(first), Some(last)) = (points.first(), points.last()) {
                 let mut area = points.clone();
                 area.extend([(last.0, plot.bottom), (first.0, plot.bottom)]);
-                canvas.polygon(area, pale(colour, 0.25))?;
+                canvas.polygon(area, theme.pale(colour, 0.25).into())?;
             }
             canvas.line(points, colour, 4)?;
             let peak = bytes(curve.highest() as u64);
@@ -320,6 +341,7 @@ impl MemoryPanel {
                 false => (BUDGET, (plot.right - 8, Anchor::Right)),
                 true => (PREDICTED, (plot.left + 8, Anchor::Left)),
             };
+            let colour = theme.text(colour);
             let height = line.bytes as f64;
             let text = format!("{} {}", line.label, bytes(line.bytes));
             if height > high {
@@ -340,10 +362,10 @@ impl MemoryPanel {
             canvas.text(&text, (at.0, level - 18), at.1, SMALL, colour)?;
         }
         let right = right.trim_start_matches(", ");
-        canvas.text(right, (plot.right, above), Anchor::Right, SMALL, INK)?;
+        canvas.text(right, (plot.right, above), Anchor::Right, SMALL, theme.ink)?;
         canvas.line(
             vec![(plot.left, plot.bottom), (plot.right, plot.bottom)],
-            FAINT,
+            theme.faint,
             2,
         )
     }
@@ -394,11 +416,6 @@ fn merged(mut spans: Vec<(String, f64, f64)>) -> Vec<(String, f64, f64)> {
         others.push((name, first.1, last.2));
     }
     others
-}
-
-/// Mixes a colour with white; `weight` is that of the colour.
-fn pale(colour: Rgb, weight: f64) -> Rgb {
-    colour.map(|channel| (255.0 - weight * (255.0 - f64::from(channel))).round() as u8)
 }
 
 #[cfg(test)]

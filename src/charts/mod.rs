@@ -4,26 +4,37 @@
 //! an area; `layout` places titles and panels, and this file has the public type and writes pictures.
 
 mod axis;
+mod bars;
 mod canvas;
+mod heatmap;
 mod histogram;
 mod layout;
+mod legend;
+mod lines;
 mod loss;
 mod memory;
 mod memory_panels;
+mod numbers;
+mod options;
 mod palette;
 mod pixels;
+mod plain;
+mod scatter;
 mod structure;
+mod svg;
+mod theme;
 mod top_terms;
+mod topics;
 
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use plotters::backend::{BitMapBackend, SVGBackend};
-
+pub(crate) use loss::Run;
 pub(crate) use memory::{MemoryLine, MemoryPanel};
 pub(crate) use memory_panels::{anonymous, curve, end, files, group, spans};
+pub use numbers::{IntoRows, IntoSeries, Number, Numbers};
 pub use palette::palette;
 
 use crate::data::{Matrix, Terms};
@@ -31,9 +42,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::system::write_atomic;
 
 use canvas::{Area, Canvas};
-
-/// Width of a picture in pixels. It is more than the CSS width, so that it is sharp on high-resolution screens.
-const WIDTH: i64 = 1600;
+use layout::Heights;
+use options::{Look, Options};
+use topics::{TopicNames, Topics};
 
 /// A chart, which a notebook cell shows and which can be saved as PNG or SVG.
 ///
@@ -41,8 +52,17 @@ const WIDTH: i64 = 1600;
 /// they are shown or saved. Data that cannot be drawn is reported then, as an error of kind
 /// [`ErrorKind::Drawing`](crate::ErrorKind::Drawing).
 ///
-/// Pictures are 1,600 pixels wide (histograms 800) on a white background. Text is drawn with an embedded font, so no
-/// font needs to be installed.
+/// | For | use |
+/// |---|---|
+/// | a fit | [`Fit::plot_structure`](crate::Fit::plot_structure), [`Fit::plot_top_terms`](crate::Fit::plot_top_terms), [`Fit::plot_loss`](crate::Fit::plot_loss), [`Fit::plot_memory`](crate::Fit::plot_memory), and [`Chart::losses`] for several fits |
+/// | numbers of your own | [`lines`](Self::lines), [`bars`](Self::bars), [`scatter`](Self::scatter), [`histogram`](Self::histogram), [`heatmap`](Self::heatmap) |
+/// | texts and axes | [`title`](Self::title), [`x_label`](Self::x_label), [`y_label`](Self::y_label), [`log_x`](Self::log_x), [`log_y`](Self::log_y), [`x`](Self::x) |
+/// | looks | [`size`](Self::size), [`font_size`](Self::font_size), [`large`](Self::large), [`dark`](Self::dark), [`transparent`](Self::transparent) |
+/// | several charts | [`side_by_side`], [`stack`] |
+/// | files | [`save_png`](Self::save_png), [`save_svg`](Self::save_svg) |
+///
+/// Pictures are 900 pixels of the page wide, and 1,600 in a PNG, on a white background. Text is drawn with an embedded
+/// font, so no font needs to be installed.
 ///
 /// ```
 /// use topicbook::{Chart, Matrix, side_by_side};
@@ -60,6 +80,8 @@ const WIDTH: i64 = 1600;
 #[doc(alias = "figure")]
 pub struct Chart {
     title: Option<String>,
+    options: Options,
+    look: Look,
     body: Body,
 }
 
@@ -72,22 +94,23 @@ enum Body {
 
 /// One kind of chart.
 trait Panel: Send + Sync {
+    /// The kind, in a sentence: `a structure plot`.
+    fn kind(&self) -> &'static str;
+
+    /// The settings of [`Options`] that this kind takes.
+    fn takes(&self) -> &'static [&'static str];
+
     /// The default title; empty for none.
     fn title(&self) -> &str;
 
     /// A short description with the sizes of the data.
-    fn describe(&self) -> String;
-
-    /// The width of a picture of this panel alone, with margins.
-    fn width(&self) -> i64 {
-        WIDTH
-    }
+    fn describe(&self, options: &Options) -> String;
 
     /// The height of the panel at this width.
-    fn height(&self, width: i64) -> i64;
+    fn heights(&self, width: i64, options: &Options) -> Heights;
 
-    /// Draws into the area. The error says which data cannot be drawn.
-    fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()>;
+    /// Draws into the area; plots fill its height. The error says which data cannot be drawn.
+    fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()>;
 }
 
 /// Charts side by side, from left to right. Charts that would become narrower than 480 pixels go to further lines.
@@ -105,10 +128,7 @@ trait Panel: Send + Sync {
 #[doc(alias = "subplots")]
 #[doc(alias = "hstack")]
 pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
-    Chart {
-        title: None,
-        body: Body::Row(charts.into_iter().collect()),
-    }
+    Chart::of(Body::Row(charts.into_iter().collect()))
 }
 
 /// Charts below each other, from top to bottom.
@@ -125,10 +145,7 @@ pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
 #[doc(alias = "subplots")]
 #[doc(alias = "vstack")]
 pub fn stack(charts: impl IntoIterator<Item = Chart>) -> Chart {
-    Chart {
-        title: None,
-        body: Body::Column(charts.into_iter().collect()),
-    }
+    Chart::of(Body::Column(charts.into_iter().collect()))
 }
 
 impl Chart {
@@ -145,14 +162,25 @@ impl Chart {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn loss(loss: &[f64], log_likelihood_per_token: &[f64]) -> Self {
-        Self::panel(loss::Loss::new(loss, log_likelihood_per_token))
+        Self::runs(vec![Run {
+            name: String::new(),
+            loss: loss.to_vec(),
+            log_likelihood: log_likelihood_per_token.to_vec(),
+        }])
+    }
+
+    /// [`loss`](Self::loss) of several fits.
+    pub(crate) fn runs(runs: Vec<Run>) -> Self {
+        Self::panel(loss::Loss::new(runs))
     }
 
     /// The topic proportions of every document as stacked bars, documents in the order of
     /// [`sort_documents`](crate::sort_documents).
     ///
     /// `l` has one row per document and one column per topic; rows are scaled to sum to one. If there are more
-    /// documents than columns of pixels, a column shows the mean of its documents.
+    /// documents than columns of pixels, a column shows the mean of its documents. Above ten topics, areas differ by their
+    /// stripes too. Columns that [`Matrix::select_columns`] picked keep their numbers and colours; to see some topics
+    /// among all, use [`topics`](Self::topics).
     ///
     /// ```
     /// use topicbook::{Chart, ErrorKind, Matrix};
@@ -164,13 +192,21 @@ impl Chart {
     /// ```
     #[doc(alias = "structure_plot")]
     pub fn structure(l: &Matrix) -> Self {
-        Self::panel(structure::Structure::new(l.clone()))
+        Self::structure_of(l, TopicNames::default())
     }
 
-    /// The `n` most probable terms of each topic as bars on a common scale.
+    /// [`structure`](Self::structure) with the names of the topics.
+    pub(crate) fn structure_of(l: &Matrix, names: TopicNames) -> Self {
+        let topics = Topics::of_columns(l, names);
+        Self::panel(structure::Structure::new(l.clone(), topics))
+    }
+
+    /// The `n` most probable terms of each topic as bars, with the probability at the end of each bar. Each topic has a
+    /// scale of its own.
     ///
     /// `f` has one row per topic and one column per term; `n` is from 1 to the number of terms. `terms` names the
-    /// columns; without it, terms are shown by index.
+    /// columns; without it, terms are shown by index. Rows that [`Matrix::select_rows`] picked keep their numbers and
+    /// colours, as do [`topics`](Self::topics).
     ///
     /// ```
     /// use topicbook::{Chart, Matrix, Terms};
@@ -184,25 +220,18 @@ impl Chart {
     /// One pass over `f`.
     #[doc(alias = "plot_top_words")]
     pub fn top_terms(f: &Matrix, terms: Option<&Terms>, n: usize) -> Self {
-        Self::panel(top_terms::TopTerms::new(f, terms, n))
+        Self::top_terms_of(f, terms, n, TopicNames::default())
     }
 
-    /// A small histogram of values. `unit` is the unit of the values ("tokens per document"); `counted` names the
-    /// things that have them ("documents").
-    ///
-    /// ```
-    /// use topicbook::Chart;
-    /// let lengths = [120.0, 80.0, 95.0, 130.0];
-    /// let chart = Chart::histogram(&lengths, "tokens per document", "documents");
-    /// assert!(chart.to_svg()?.contains("tokens per document"));
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn histogram(values: &[f64], unit: impl Into<String>, counted: impl Into<String>) -> Self {
-        Self::panel(histogram::Histogram::new(
-            values,
-            unit.into(),
-            counted.into(),
-        ))
+    /// [`top_terms`](Self::top_terms) with the names of the topics.
+    pub(crate) fn top_terms_of(
+        f: &Matrix,
+        terms: Option<&Terms>,
+        n: usize,
+        names: TopicNames,
+    ) -> Self {
+        let topics = Topics::of_rows(f, names);
+        Self::panel(top_terms::TopTerms::new(f, terms, n, topics))
     }
 
     /// Memory over time. `spans` are phases (name, start and end in seconds); `end` is the end of the time axis.
@@ -215,26 +244,19 @@ impl Chart {
     }
 
     fn panel(panel: impl Panel + 'static) -> Self {
+        Self::of(Body::Panel(Arc::new(panel)))
+    }
+
+    fn of(body: Body) -> Self {
         Self {
             title: None,
-            body: Body::Panel(Arc::new(panel)),
+            options: Options::default(),
+            look: Look::default(),
+            body,
         }
     }
 
-    /// Sets the title; that of the kind of chart by default, none for composed charts. With an empty title there is
-    /// none.
-    ///
-    /// ```
-    /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
-    /// assert!(chart.title("A short fit").to_svg()?.contains("A short fit"));
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.title = Some(title.into());
-        self
-    }
-
-    /// The contents of a PNG file with the picture, 1,600 pixels wide (histograms 800).
+    /// The contents of a PNG file with the picture, 1,600 pixels wide unless [`size`](Self::size) is set.
     ///
     /// ```
     /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
@@ -243,19 +265,14 @@ impl Chart {
     /// ```
     ///
     /// # Errors
-    /// When the data cannot be drawn: it is empty, or contains NaN or a negative proportion; when the picture would be
-    /// higher than 32,000 pixels.
+    /// When the data cannot be drawn: it is empty, its lengths differ, or it contains NaN or a negative proportion where
+    /// that has no place; when a setting does not apply to the kind of chart; when the picture would be higher than
+    /// 32,000 pixels, or too small for its texts.
     pub fn to_png(&self) -> Result<Vec<u8>> {
-        let (width, height) = self.size()?;
-        let mut pixels = vec![0; width as usize * height as usize * 3];
-        self.draw_on(
-            BitMapBackend::with_buffer(&mut pixels, (width, height)),
-            false,
-        )?;
-        pixels::encode(&pixels, width, height)
+        self.png()
     }
 
-    /// The picture as an SVG document.
+    /// The picture as an SVG document, with its description as its title.
     ///
     /// ```
     /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
@@ -266,16 +283,7 @@ impl Chart {
     /// # Errors
     /// As [`Chart::to_png`].
     pub fn to_svg(&self) -> Result<String> {
-        let (width, height) = self.size()?;
-        let mut svg = String::new();
-        self.draw_on(SVGBackend::with_string(&mut svg, (width, height)), true)?;
-        // The drawing has the coordinates of the PNG; width and height are those at which it is shown.
-        let (css_width, css_height) = self.css_size();
-        Ok(svg.replacen(
-            &format!("width=\"{width}\" height=\"{height}\""),
-            &format!("width=\"{css_width}\" height=\"{css_height}\""),
-            1,
-        ))
+        self.svg()
     }
 
     /// Writes a PNG file. The write is atomic: on an error, an existing file stays unchanged.
@@ -316,7 +324,7 @@ impl Chart {
     /// A description in one line.
     pub(crate) fn describe(&self) -> String {
         let what = match &self.body {
-            Body::Panel(panel) => panel.describe(),
+            Body::Panel(panel) => panel.describe(&self.options),
             Body::Row(charts) | Body::Column(charts) => {
                 let charts: Vec<String> = charts.iter().map(Chart::describe).collect();
                 format!("[{}]", charts.join("; "))

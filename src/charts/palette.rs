@@ -21,6 +21,7 @@ const TEN: [Rgb; 10] = [
 
 /// The colours of charts of `k` topics, one per topic, as `#rrggbb`.
 ///
+/// These fill the areas of a structure plot. Lines, points and texts are darker where a colour is too light for a white page.
 /// Up to ten topics have the ten colours of tinytopics. For more topics a cubic spline through the ten colours in
 /// CIELAB (not-a-knot, as in tinytopics 0.9) is sampled evenly, and clipped to sRGB.
 ///
@@ -108,7 +109,7 @@ const XYZ_OF_RGB: [[f64; 3]; 3] = [
 /// The D65 white point of the 2-degree observer.
 const WHITE: [f64; 3] = [0.95047, 1.0, 1.08883];
 
-fn to_lab(rgb: Rgb) -> [f64; 3] {
+pub(crate) fn to_lab(rgb: Rgb) -> [f64; 3] {
     let linear = rgb.map(|channel| {
         let c = f64::from(channel) / 255.0;
         if c > 0.04045 {
@@ -129,7 +130,7 @@ fn to_lab(rgb: Rgb) -> [f64; 3] {
     [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
 }
 
-fn to_rgb([l, a, b]: [f64; 3]) -> Rgb {
+pub(crate) fn to_rgb([l, a, b]: [f64; 3]) -> Rgb {
     let y = (l + 16.0) / 116.0;
     let t = [y + a / 500.0, y, (y - b / 200.0).max(0.0)];
     let xyz: [f64; 3] = std::array::from_fn(|i| {

@@ -57,6 +57,43 @@ pub(crate) fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     Ok(file)
 }
 
+/// Encodes a picture without its background as a PNG file, from the same drawing on white and on black: what is drawn over
+/// is equal on both, what is not differs by 255.
+pub(crate) fn encode_transparent(
+    on_white: &[u8],
+    on_black: &[u8],
+    width: u32,
+    height: u32,
+) -> Result<Vec<u8>> {
+    let mut file = Vec::new();
+    let mut encoder = Encoder::new(&mut file, width, height);
+    encoder.set_color(ColorType::Rgba);
+    encoder.set_depth(BitDepth::Eight);
+    encoder.set_compression(Compression::High);
+    encoder.set_filter(Filter::NoFilter);
+    let mut writer = encoder.write_header().map_err(not_encoded)?;
+    let pixels = transparent(on_white, on_black);
+    writer.write_image_data(&pixels).map_err(not_encoded)?;
+    writer.finish().map_err(not_encoded)?;
+    Ok(file)
+}
+
+/// Red, green, blue and opacity of each pixel.
+fn transparent(on_white: &[u8], on_black: &[u8]) -> Vec<u8> {
+    let (white, _) = on_white.as_chunks::<3>();
+    let (black, _) = on_black.as_chunks::<3>();
+    let pairs = white.iter().zip(black);
+    pairs
+        .flat_map(|(white, black)| {
+            let differences = white.iter().zip(black).map(|(w, b)| w.saturating_sub(*b));
+            let opacity = 255 - differences.min().unwrap_or(0);
+            let part = u32::from(opacity.max(1));
+            let [r, g, b] = black.map(|c| (u32::from(c) * 255 / part).min(255) as u8);
+            [r, g, b, opacity]
+        })
+        .collect()
+}
+
 /// Packs several indices into a byte, the first in the highest bits. Each row begins a new byte.
 fn pack(indices: &[u8], width: u32, depth: BitDepth) -> Vec<u8> {
     let bits = depth as usize;
@@ -135,5 +172,14 @@ mod tests {
         let decoded = decode(&encode(&rgb, 64, 64).unwrap());
         let exact = decoded.chunks(3).filter(|pixel| *pixel == flat).count();
         assert_eq!(exact, 64 * 32);
+    }
+
+    #[test]
+    fn opacity_is_found_from_two_drawings() {
+        // Drawn over, not drawn, and half covered by red.
+        let on_white = [9, 8, 7, 255, 255, 255, 255, 127, 127];
+        let on_black = [9, 8, 7, 0, 0, 0, 128, 0, 0];
+        let expected = [9, 8, 7, 255, 0, 0, 0, 0, 255, 0, 0, 128];
+        assert_eq!(transparent(&on_white, &on_black), expected);
     }
 }

@@ -4,32 +4,57 @@ use crate::data::{Matrix, dominant, row_sum, sort_documents};
 use crate::error::Result;
 use crate::text::counted;
 
-use super::axis::{BELOW, Scale, left_of, tick_labels, title_below, vertical};
-use super::canvas::{Anchor, Area, Canvas, INK, Point, SMALL, SOFT_INK, text_width};
-use super::palette::{Rgb, colours};
+use super::axis::{
+    BELOW, LABEL_HEIGHT, Scale, left_of, tick_labels, title_above, title_below, vertical,
+};
+use super::canvas::{Anchor, Area, Canvas, Fill, Point, SMALL, text_width};
+use super::layout::Heights;
+use super::legend::Legend;
+use super::lines::apart;
+use super::options::Options;
+use super::topics::Topics;
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 460;
-/// Height of the line of text above the plot.
-const LABEL_HEIGHT: i64 = 44;
-const LEGEND_ROW_HEIGHT: i64 = 38;
-const SWATCH: i32 = 24;
-/// Most topics for which the legend says "Topic 3"; with more it says "3".
-const MAX_NAMED: usize = 20;
+/// Space between the labels below the plot and the legend.
+const SPACE: i64 = 12;
+/// Height of the lines from groups to labels that were moved.
+const LEADER: i32 = 12;
 /// Most points of all polygons of an SVG, nine bytes each.
 const MAX_POINTS: usize = 40_000;
 
 pub(crate) struct Structure {
     l: Matrix,
+    topics: Topics,
+}
+
+/// What is drawn: the topics that are shown, and above them the sum of all others.
+struct Shown {
+    l: Matrix,
+    topics: Topics,
+    has_rest: bool,
+    /// The documents from left to right, and the column of `l` to whose group each belongs.
+    order: Vec<usize>,
+    groups: Vec<usize>,
+}
+
+impl Shown {
+    /// The names in the legend.
+    fn entries(&self) -> Vec<String> {
+        let topics = (0..self.topics.len()).map(|topic| self.topics.entry(topic));
+        let rest = self.has_rest.then(|| "other topics".to_string());
+        topics.chain(rest).collect()
+    }
+
+    fn fills(&self, canvas: &dyn Canvas) -> Vec<Fill> {
+        let rest = self.has_rest.then(|| canvas.theme().rest.into());
+        self.topics.fills().into_iter().chain(rest).collect()
+    }
 }
 
 impl Structure {
-    pub(crate) fn new(l: Matrix) -> Self {
-        Self { l }
-    }
-
-    fn topics(&self) -> usize {
-        self.l.columns()
+    pub(crate) fn new(l: Matrix, topics: Topics) -> Self {
+        Self { l, topics }
     }
 
     fn check(&self) -> Result<()> {
@@ -45,7 +70,7 @@ impl Structure {
                 .iter()
                 .position(|&value| !(0.0..=f32::MAX).contains(&value))
             {
-                let place = format!("document {document}, topic {topic}");
+                let place = format!("document {document}, topic {}", self.topics.number(topic));
                 return Err(not_drawable("a proportion", row[topic].into(), place));
             }
             if row.iter().all(|&value| value == 0.0) {
@@ -55,53 +80,147 @@ impl Structure {
         }
         Ok(())
     }
+
+    /// The topics that the options select, or all.
+    fn shown(&self, options: &Options) -> Result<Shown> {
+        let order = sort_documents(&self.l);
+        let dominant = |&document: &usize| dominant(self.l.row(document));
+        let Some(wanted) = &options.topics else {
+            return Ok(Shown {
+                l: self.l.clone(),
+                topics: self.topics.clone(),
+                has_rest: false,
+                groups: order.iter().map(dominant).collect(),
+                order,
+            });
+        };
+        let positions = self.topics.positions(wanted)?;
+        let (documents, all) = self.l.shape();
+        let others: Vec<usize> = (0..all)
+            .filter(|topic| !positions.contains(topic))
+            .collect();
+        let mut values = Vec::with_capacity(documents * (positions.len() + 1));
+        for document in 0..documents {
+            let row = self.l.row(document);
+            values.extend(positions.iter().map(|&topic| row[topic]));
+            values.push(others.iter().map(|&topic| row[topic]).sum());
+        }
+        let l = Matrix::from_parts(documents, positions.len() + 1, values);
+        // Documents of other topics come last, by falling share of the topics that are shown.
+        let group = |document: &usize| {
+            let topic = dominant(document);
+            let shown = positions.iter().position(|&position| position == topic);
+            shown.unwrap_or(positions.len())
+        };
+        let rest = |document: usize| {
+            let row = l.row(document);
+            f64::from(row[positions.len()]) / row_sum(row)
+        };
+        let mut order = order;
+        order.sort_by(|a, b| match (group(a), group(b)) {
+            (first, second) if first == second && first == positions.len() => {
+                rest(*a).total_cmp(&rest(*b))
+            }
+            (first, second) => first.cmp(&second),
+        });
+        Ok(Shown {
+            groups: order.iter().map(group).collect(),
+            topics: self.topics.at(&positions),
+            has_rest: true,
+            order,
+            l,
+        })
+    }
+
+    /// The legend; without entries where the options select a topic that is not there.
+    fn legend(&self, width: i64, options: &Options) -> Legend {
+        let entries = self.shown_topics(options);
+        Legend::new(entries, width as i32)
+    }
+
+    fn shown_topics(&self, options: &Options) -> Vec<String> {
+        let Some(wanted) = &options.topics else {
+            return (0..self.topics.len())
+                .map(|topic| self.topics.entry(topic))
+                .collect();
+        };
+        let positions = self.topics.positions(wanted).unwrap_or_default();
+        let topics = self.topics.at(&positions);
+        let entries = (0..topics.len()).map(|topic| topics.entry(topic));
+        entries.chain(["other topics".into()]).collect()
+    }
 }
 
 impl Panel for Structure {
+    fn kind(&self) -> &'static str {
+        "a structure plot"
+    }
+
+    fn takes(&self) -> &'static [&'static str] {
+        &["x_label", "y_label", "topics"]
+    }
+
     fn title(&self) -> &str {
         "Structure plot"
     }
 
-    fn describe(&self) -> String {
+    fn describe(&self, options: &Options) -> String {
         let (documents, topics) = self.l.shape();
-        format!(
-            "topic proportions of {}, {}",
-            counted(documents, "document"),
-            counted(topics, "topic")
-        )
+        let documents = counted(documents, "document");
+        match &options.topics {
+            None => {
+                let names = match self.topics.has_names() {
+                    true => format!(" ({})", self.shown_topics(options).join(", ")),
+                    false => String::new(),
+                };
+                format!(
+                    "topic proportions of {documents}, {}{names}",
+                    counted(topics, "topic")
+                )
+            }
+            Some(_) => format!(
+                "topic proportions of {documents}: {}",
+                self.shown_topics(options).join(", ")
+            ),
+        }
     }
 
-    fn height(&self, width: i64) -> i64 {
-        let legend = Legend::new(self.topics(), width as i32);
-        LABEL_HEIGHT + PLOT_HEIGHT + i64::from(2 * BELOW) + LEGEND_ROW_HEIGHT * legend.rows() as i64
+    fn heights(&self, width: i64, options: &Options) -> Heights {
+        let legend = self.legend(width, options);
+        Heights {
+            fixed: LABEL_HEIGHT + i64::from(2 * BELOW + LEADER) + SPACE + legend.height(),
+            plots: PLOT_HEIGHT,
+        }
     }
 
-    fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
+    fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         self.check()?;
-        let palette = colours(self.topics());
+        let shown = self.shown(options)?;
+        let fills = shown.fills(canvas);
+        let legend = Legend::new(shown.entries(), area.width());
         let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
         let labels = tick_labels(&ticks);
+        let legend_top = area.bottom - legend.height() as i32;
         let plot = Area {
             left: area.left + left_of(&labels),
             top: area.top + LABEL_HEIGHT as i32,
             right: area.right - 8,
-            bottom: area.top + (LABEL_HEIGHT + PLOT_HEIGHT) as i32,
+            bottom: legend_top - SPACE as i32 - 2 * BELOW - LEADER,
         };
-        let above = (plot.left, plot.top - LABEL_HEIGHT as i32 / 2 - 2);
-        canvas.text("topic proportions", above, Anchor::Left, SMALL, SOFT_INK)?;
+        title_above(canvas, plot, options.y_label("topic proportions"))?;
         let y = Scale::new(0.0, 1.0, plot.bottom, plot.top);
         vertical(canvas, plot, &y, &ticks, &labels)?;
 
-        let order = sort_documents(&self.l);
         match canvas.is_vector() {
-            true => polygons(canvas, plot, &self.l, &order, &palette)?,
-            false => bars(canvas, plot, &self.l, &order, &palette)?,
+            true => polygons(canvas, plot, &shown.l, &shown.order, &fills)?,
+            false => bars(canvas, plot, &shown.l, &shown.order, &fills)?,
         }
-        groups(canvas, plot, &self.l, &order)?;
-        let documents = counted(self.l.rows(), "document");
-        title_below(canvas, plot, &format!("{documents}, by dominant topic"))?;
-        let legend = Legend::new(self.topics(), area.width());
-        legend.draw(canvas, area.left, plot.bottom + 2 * BELOW + 12, &palette)
+        groups(canvas, plot, &shown)?;
+        let documents = counted(shown.l.rows(), "document");
+        let below = plot.inset(0, 0, 0, -LEADER);
+        let title = format!("{documents}, by dominant topic");
+        title_below(canvas, below, options.x_label(&title))?;
+        legend.draw(canvas, area.left, legend_top, &fills)
     }
 }
 
@@ -165,12 +284,12 @@ fn bars(
     plot: Area,
     l: &Matrix,
     order: &[usize],
-    palette: &[Rgb],
+    fills: &[Fill],
 ) -> Result<()> {
     let columns = edges(l, order, plot.width().max(1) as usize, plot.height());
     for (first, end) in runs(&columns) {
         let mut bottom = plot.bottom;
-        for (&edge, &colour) in columns[first].iter().zip(palette) {
+        for (&edge, &fill) in columns[first].iter().zip(fills) {
             let top = plot.bottom - edge;
             let bar = Area {
                 left: plot.left + first as i32,
@@ -178,7 +297,7 @@ fn bars(
                 top,
                 bottom,
             };
-            canvas.rectangle(bar, colour)?;
+            canvas.rectangle(bar, fill)?;
             bottom = top;
         }
     }
@@ -194,12 +313,12 @@ fn polygons(
     plot: Area,
     l: &Matrix,
     order: &[usize],
-    palette: &[Rgb],
+    fills: &[Fill],
 ) -> Result<()> {
     let mut columns = plot.width().max(1) as usize;
     let outlines = loop {
         let edges = edges(l, order, columns, plot.height());
-        let outlines: Vec<Vec<Point>> = (0..palette.len())
+        let outlines: Vec<Vec<Point>> = (0..fills.len())
             .map(|topic| {
                 let edge: Vec<i32> = edges.iter().map(|column| column[topic]).collect();
                 outline(plot, &edge, l.rows() > columns)
@@ -211,8 +330,8 @@ fn polygons(
         }
         columns -= columns / 8;
     };
-    for (outline, &colour) in outlines.into_iter().zip(palette).rev() {
-        canvas.polygon(outline, colour)?;
+    for (outline, &fill) in outlines.into_iter().zip(fills).rev() {
+        canvas.polygon(outline, fill)?;
     }
     Ok(())
 }
@@ -245,96 +364,68 @@ fn outline(plot: Area, edge: &[i32], joined: bool) -> Vec<Point> {
     points
 }
 
-/// Draws the horizontal axis with ticks between the groups of dominant topics, and their numbers where they fit.
-fn groups(canvas: &dyn Canvas, plot: Area, l: &Matrix, order: &[usize]) -> Result<()> {
-    let topics: Vec<usize> = order
-        .iter()
-        .map(|&document| dominant(l.row(document)))
-        .collect();
+/// Draws the horizontal axis with ticks between the groups of dominant topics, and below each group the number of its topic,
+/// or its name if all names have room. Labels that would overlap are moved apart, with lines to their groups.
+fn groups(canvas: &dyn Canvas, plot: Area, shown: &Shown) -> Result<()> {
+    let theme = canvas.theme();
+    let documents = shown.order.len() as f64;
     let x = |position: usize| {
-        plot.left + (position as f64 / order.len() as f64 * f64::from(plot.width())).round() as i32
+        plot.left + (position as f64 / documents * f64::from(plot.width())).round() as i32
     };
     let axis = plot.bottom + 1;
-    canvas.line(vec![(plot.left, axis), (plot.right, axis)], SOFT_INK, 2)?;
-    // Left end of the space that no label uses yet.
-    let mut free_from = plot.left - 20;
-    for (first, end) in runs(&topics) {
-        for edge in [x(first), x(end)] {
-            canvas.line(vec![(edge, axis), (edge, axis + 7)], SOFT_INK, 2)?;
+    canvas.line(
+        vec![(plot.left, axis), (plot.right, axis)],
+        theme.soft_ink,
+        2,
+    )?;
+    let groups: Vec<(usize, i32, i32)> = runs(&shown.groups)
+        .into_iter()
+        .map(|(first, end)| (shown.groups[first], x(first), x(end)))
+        .collect();
+    for &(_, left, right) in &groups {
+        for edge in [left, right] {
+            canvas.line(vec![(edge, axis), (edge, axis + 7)], theme.soft_ink, 2)?;
         }
-        let label = topics[first].to_string();
-        let half = text_width(&label, SMALL) / 2;
-        let middle = (x(first) + x(end)) / 2;
-        if middle - half >= free_from {
-            canvas.text(
-                &label,
-                (middle, plot.bottom + 24),
-                Anchor::Centre,
-                SMALL,
-                INK,
-            )?;
-            free_from = middle + half + 10;
+    }
+    let label = |topic: usize, named: bool| match (topic < shown.topics.len(), named) {
+        (false, _) => "other".to_string(),
+        (true, true) => shown.topics.heading(topic),
+        (true, false) => shown.topics.number(topic).to_string(),
+    };
+    let fit = |named: bool| {
+        groups.iter().all(|&(topic, left, right)| {
+            text_width(&label(topic, named), SMALL) + 12 <= right - left
+        })
+    };
+    let named = shown.topics.has_names() && fit(true);
+    let texts: Vec<String> = groups.iter().map(|group| label(group.0, named)).collect();
+    let middles: Vec<i32> = groups
+        .iter()
+        .map(|(_, left, right)| (left + right) / 2)
+        .collect();
+    let widths = texts.iter().map(|text| text_width(text, SMALL));
+    let widest = widths.max().unwrap_or(0);
+    let half = widest / 2;
+    // Where not even numbers that touch have room, every second one is shown, or every third.
+    let most = ((plot.width() + widest) / (widest + 5)).max(1) as usize;
+    let every = groups.len().div_ceil(most).max(1);
+    let pick = |values: &[i32]| -> Vec<i32> { values.iter().copied().step_by(every).collect() };
+    let middles = pick(&middles);
+    let places = match named {
+        true => middles.clone(),
+        false => apart(
+            &middles,
+            widest + 5,
+            (plot.left + half - 20, plot.right - half + 8),
+        ),
+    };
+    for ((text, &middle), at) in texts.iter().step_by(every).zip(&middles).zip(places) {
+        if (at - middle).abs() > 8 {
+            let leader = vec![(middle, axis + 7), (at, axis + 9 + LEADER)];
+            canvas.line(leader, theme.soft_ink, 2)?;
         }
+        let at = (at, plot.bottom + 24 + LEADER);
+        canvas.text(text, at, Anchor::Centre, SMALL, theme.ink)?;
     }
     Ok(())
-}
-
-/// The legend: topics and their colours in rows below the plot.
-struct Legend {
-    topics: usize,
-    /// Width of an entry in pixels.
-    entry: i32,
-    /// Entries per row.
-    columns: usize,
-}
-
-impl Legend {
-    fn new(topics: usize, width: i32) -> Self {
-        let longest = Self::label(topics, topics.saturating_sub(1));
-        let text = text_width(&longest, SMALL);
-        let entry = SWATCH + 10 + text + text / 8 + 24;
-        let max = (width / entry.max(1)).max(1) as usize;
-        // As few rows as possible, and of equal length.
-        let rows = topics.div_ceil(max).max(1);
-        Self {
-            topics,
-            entry,
-            columns: topics.div_ceil(rows).max(1),
-        }
-    }
-
-    fn rows(&self) -> usize {
-        self.topics.div_ceil(self.columns)
-    }
-
-    fn label(topics: usize, topic: usize) -> String {
-        match topics {
-            ..=MAX_NAMED => format!("Topic {topic}"),
-            _ => topic.to_string(),
-        }
-    }
-
-    fn draw(&self, canvas: &dyn Canvas, left: i32, top: i32, palette: &[Rgb]) -> Result<()> {
-        for (topic, &colour) in palette.iter().enumerate() {
-            let left = left + (topic % self.columns) as i32 * self.entry;
-            let middle =
-                top + (topic / self.columns) as i32 * LEGEND_ROW_HEIGHT as i32 + SWATCH / 2;
-            let swatch = Area {
-                left,
-                top: middle - SWATCH / 2,
-                right: left + SWATCH,
-                bottom: middle + SWATCH / 2,
-            };
-            canvas.rectangle(swatch, colour)?;
-            let at = (swatch.right + 10, middle);
-            canvas.text(
-                &Self::label(self.topics, topic),
-                at,
-                Anchor::Left,
-                SMALL,
-                INK,
-            )?;
-        }
-        Ok(())
-    }
 }

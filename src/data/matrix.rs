@@ -26,6 +26,34 @@ pub struct Matrix {
     rows: usize,
     columns: usize,
     values: Arc<Values>,
+    /// The rows and columns of another matrix that these are, after a selection.
+    picked_rows: Option<Arc<Picked>>,
+    picked_columns: Option<Arc<Picked>>,
+}
+
+/// Rows or columns that were selected: charts of selected topics keep their numbers and colours.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Picked {
+    /// The number of each in the matrix from which it was selected.
+    pub numbers: Vec<usize>,
+    /// How many there are in that matrix.
+    pub of: usize,
+}
+
+impl Picked {
+    /// A selection from `all` things, which may themselves be selected.
+    fn new(order: &[usize], before: Option<&Arc<Self>>, all: usize) -> Option<Arc<Self>> {
+        Some(Arc::new(match before {
+            None => Self {
+                numbers: order.to_vec(),
+                of: all,
+            },
+            Some(before) => Self {
+                numbers: order.iter().map(|&at| before.numbers[at]).collect(),
+                of: before.of,
+            },
+        }))
+    }
 }
 
 impl Matrix {
@@ -66,7 +94,24 @@ impl Matrix {
             rows,
             columns,
             values: Arc::new(values),
+            picked_rows: None,
+            picked_columns: None,
         }
+    }
+
+    pub(crate) fn picked_rows(&self) -> Option<&Picked> {
+        self.picked_rows.as_deref()
+    }
+
+    pub(crate) fn picked_columns(&self) -> Option<&Picked> {
+        self.picked_columns.as_deref()
+    }
+
+    /// The matrix with its rows and columns counted from 0, whatever they were selected from.
+    pub(crate) fn renumbered(mut self) -> Self {
+        self.picked_rows = None;
+        self.picked_columns = None;
+        self
     }
 
     /// Number of rows and number of columns.
@@ -137,7 +182,8 @@ impl Matrix {
         &self.values
     }
 
-    /// The rows in the given order, from 0 (rows may repeat or be left out).
+    /// The rows in the given order, from 0 (rows may repeat or be left out). In charts, topics that are rows keep their
+    /// numbers and colours.
     ///
     /// ```
     /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
@@ -150,7 +196,7 @@ impl Matrix {
     /// When an index is not a row.
     ///
     /// # Cost
-    /// Copies the rows: 4 bytes a value.
+    /// Copies the rows: 4 bytes a value, and 8 a row.
     #[doc(alias = "take")]
     pub fn select_rows(&self, order: &[usize]) -> Result<Self> {
         let mut values = Vec::with_capacity(order.len() * self.columns);
@@ -167,10 +213,14 @@ impl Matrix {
             }
             values.extend_from_slice(self.row(row));
         }
-        Self::new(order.len(), self.columns, values)
+        let mut selected = Self::from_parts(order.len(), self.columns, values);
+        selected.picked_rows = Picked::new(order, self.picked_rows.as_ref(), self.rows);
+        selected.picked_columns = self.picked_columns.clone();
+        Ok(selected)
     }
 
-    /// The columns in the given order, from 0 (columns may repeat or be left out).
+    /// The columns in the given order, from 0 (columns may repeat or be left out). In charts, topics that are columns keep
+    /// their numbers and colours.
     ///
     /// ```
     /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
@@ -198,7 +248,10 @@ impl Matrix {
         let values = (0..self.rows)
             .flat_map(|row| order.iter().map(move |&column| self.row(row)[column]))
             .collect();
-        Self::new(self.rows, order.len(), values)
+        let mut selected = Self::from_parts(self.rows, order.len(), values);
+        selected.picked_columns = Picked::new(order, self.picked_columns.as_ref(), self.columns);
+        selected.picked_rows = self.picked_rows.clone();
+        Ok(selected)
     }
 
     /// The transpose, as a copy in memory.
@@ -244,5 +297,16 @@ mod tests {
         assert_eq!(transposed.transposed(), matrix);
         let empty = Matrix::from_parts(4, 0, Vec::new());
         assert_eq!(empty.transposed().shape(), (0, 4));
+    }
+
+    #[test]
+    fn a_selection_of_a_selection_knows_the_first_numbers() {
+        let matrix = Matrix::from_parts(1, 5, vec![0.0; 5]);
+        let some = matrix.select_columns(&[4, 2, 0]).unwrap();
+        let fewer = some.select_columns(&[1, 0]).unwrap();
+        let picked = fewer.picked_columns().unwrap();
+        assert_eq!((&picked.numbers[..], picked.of), (&[2, 4][..], 5));
+        assert_eq!(matrix.select_rows(&[0]).unwrap().picked_columns(), None);
+        assert!(fewer.renumbered().picked_columns().is_none());
     }
 }

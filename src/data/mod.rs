@@ -13,6 +13,8 @@ mod top_n;
 
 pub use epoch::Epoch;
 pub use matrix::Matrix;
+#[cfg(feature = "charts")]
+pub(crate) use matrix::Picked;
 pub use or_ref::OrRef;
 pub(crate) use or_ref::{or_ref, sealed};
 pub use sort_documents::sort_documents;

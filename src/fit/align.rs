@@ -3,13 +3,14 @@
 use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};
 
-use super::Fit;
+use super::{Fit, names};
 
 impl Fit {
     /// Returns the fit with its topics reordered to match the rows of `true_f` (topics x terms).
     ///
     /// The order maximises the sum of the cosine similarities of paired rows, by linear assignment, like tinytopics'
-    /// `align_topics`. L's columns and F's rows get the same order.
+    /// `align_topics`. L's columns and F's rows get the same order, and topics
+    /// keep their [names](Self::name_topics).
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
@@ -45,8 +46,9 @@ impl Fit {
         }
         let order = best_match(true_f, &self.f)?;
         let mut aligned = self.clone();
-        aligned.l = self.l.select_columns(&order)?;
-        aligned.f = self.f.select_rows(&order)?;
+        aligned.l = self.l.select_columns(&order)?.renumbered();
+        aligned.f = self.f.select_rows(&order)?.renumbered();
+        aligned.names = names::permuted(&self.names, &order);
         Ok(aligned)
     }
 }

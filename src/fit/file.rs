@@ -1,4 +1,4 @@
-//! A fit in a file: safetensors with L, F, the settings, the history and the term names.
+//! A fit in a file: safetensors with L, F, the settings, the history, and the names of terms and topics.
 
 use std::path::Path;
 
@@ -31,6 +31,9 @@ struct Metadata {
     /// `None` in files that say nothing about the counts.
     #[serde(default)]
     counts: Option<Fingerprint>,
+    /// Empty if no topic has a name.
+    #[serde(default)]
+    topic_names: Vec<Option<String>>,
 }
 
 impl Fit {
@@ -60,12 +63,14 @@ impl Fit {
         let (metadata, [l, f], _) =
             tensor_file::read::<Metadata, 2>(path, &FIT, ["L", "F"], |_| Vec::new())?;
         let terms = metadata.terms.map(Terms::new).transpose()?;
-        let fits = l.columns() == f.rows() && terms.as_ref().is_none_or(|t| t.len() == f.columns());
+        let fits = l.columns() == f.rows()
+            && terms.as_ref().is_none_or(|t| t.len() == f.columns())
+            && [0, f.rows()].contains(&metadata.topic_names.len());
         if !fits {
-            let what = "L, F and the term names do not belong together";
+            let what = "L, F and the names of terms and topics do not belong together";
             return Err(invalid_file(path, &FIT, &what));
         }
-        Ok(Fit::new(
+        let mut fit = Fit::new(
             metadata.settings,
             l,
             f,
@@ -74,11 +79,13 @@ impl Fit {
             metadata.device,
             metadata.memory,
         )
-        .fitted_to(metadata.counts))
+        .fitted_to(metadata.counts);
+        fit.names = metadata.topic_names.into();
+        Ok(fit)
     }
 
     /// Saves the fit as safetensors: `L` (documents x topics) and `F` (topics x terms) as f32, with settings, history
-    /// and term names in the metadata. The write is atomic (temporary file + rename), so `path` never contains half a
+    /// and the names of terms and topics in the metadata. The write is atomic (temporary file + rename), so `path` never contains half a
     /// file.
     ///
     /// ```
@@ -107,6 +114,7 @@ impl Fit {
             terms: self.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
             memory: self.memory.as_deref().cloned(),
             counts: self.counts.clone(),
+            topic_names: self.names.to_vec(),
         };
         let tables = [("L", &self.l), ("F", &self.f)];
         write_atomic(path, |out| {

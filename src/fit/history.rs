@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 #[cfg(feature = "charts")]
-use crate::charts::Chart;
+use crate::charts::{Chart, Run};
 use crate::data::Epoch;
 
 use super::Fit;
@@ -77,9 +77,18 @@ impl Fit {
 /// Plots the loss and the log-likelihood per token against the epoch.
 #[cfg(feature = "charts")]
 pub(crate) fn loss_chart(history: &[Epoch]) -> Chart {
-    let of = |value: fn(&Epoch) -> f64| -> Vec<f64> { history.iter().map(value).collect() };
-    Chart::loss(
-        &of(|epoch| epoch.loss),
-        &of(|epoch| epoch.log_likelihood_per_token),
-    )
+    Chart::runs(vec![run(history)])
+}
+
+/// The course of a fit, without a name, for charts.
+#[cfg(feature = "charts")]
+pub(super) fn run(history: &[Epoch]) -> Run {
+    Run {
+        name: String::new(),
+        loss: history.iter().map(|epoch| epoch.loss).collect(),
+        log_likelihood: history
+            .iter()
+            .map(|epoch| epoch.log_likelihood_per_token)
+            .collect(),
+    }
 }

@@ -8,6 +8,7 @@ mod file;
 mod history;
 mod memory;
 mod memory_profile;
+mod names;
 #[cfg(feature = "charts")]
 mod plots;
 mod score;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 #[cfg(feature = "charts")]
 pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
+pub use names::TopicName;
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
@@ -37,6 +39,7 @@ use crate::data::{Epoch, Matrix, Terms, sort_documents};
 /// | see the topics | [`top_terms`](Self::top_terms), [`top_documents`](Self::top_documents), [`topic_sizes`](Self::topic_sizes), [`doc_topics`](Self::doc_topics), [`plot_top_terms`](Self::plot_top_terms), [`plot_structure`](Self::plot_structure) |
 /// | look into one | [`topic_terms`](Self::topic_terms), [`topic_documents`](Self::topic_documents), [`document_topics`](Self::document_topics), [`term_topics`](Self::term_topics) |
 /// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation) |
+/// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | compare fits | [`align_to`](Self::align_to) |
@@ -62,6 +65,7 @@ pub struct Fit {
     pub(crate) memory: Option<Arc<MemoryProfile>>,
     /// The counts it was fitted to; `None` for a file that does not say.
     pub(crate) counts: Option<Fingerprint>,
+    names: names::Names,
 }
 
 impl Fit {
@@ -83,6 +87,7 @@ impl Fit {
             device,
             memory: memory.map(Arc::new),
             counts: None,
+            names: Arc::default(),
         }
     }
 

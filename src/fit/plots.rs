@@ -1,12 +1,48 @@
 //! Charts of a fit.
 
-use crate::charts::Chart;
+use std::borrow::Borrow;
+
+use crate::charts::{Chart, Run};
 
 use super::Fit;
-use super::history::loss_chart;
+use super::history::{loss_chart, run};
+
+impl Chart {
+    /// The losses and the log-likelihoods per token of several fits in one chart, each with its name: fits with different
+    /// settings, seeds or numbers of topics.
+    ///
+    /// The loss depends on the batch size; the log-likelihood per token does not, and can be compared between all fits of
+    /// the same counts. The chart of one fit is [`Fit::plot_loss`].
+    ///
+    /// ```
+    /// use topicbook::{Chart, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let small = TopicModel::new(2).epochs(5).quiet().fit(&counts)?;
+    /// let large = TopicModel::new(4).epochs(5).quiet().fit(&counts)?;
+    /// let chart = Chart::losses([("k = 2", &small), ("k = 4", &large)]);
+    /// assert!(chart.to_svg()?.contains("k = 4"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is drawn: without fits, or with one that has no history.
+    #[doc(alias = "learning_curves")]
+    #[doc(alias = "compare")]
+    pub fn losses<N, F>(fits: impl IntoIterator<Item = (N, F)>) -> Chart
+    where
+        N: ToString,
+        F: Borrow<Fit>,
+    {
+        let named = fits.into_iter().map(|(name, fit)| Run {
+            name: name.to_string(),
+            ..run(&fit.borrow().history)
+        });
+        Chart::runs(named.collect())
+    }
+}
 
 impl Fit {
-    /// Plots the loss and the log-likelihood per token against the epoch.
+    /// Plots the loss and the log-likelihood per token against the epoch. [`Chart::losses`] compares several fits.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -21,7 +57,8 @@ impl Fit {
     }
 
     /// Plots the structure of L: one column per document with its topics stacked, sorted by dominant topic
-    /// ([`sort_documents`](Self::sort_documents)).
+    /// ([`sort_documents`](Self::sort_documents)). Topics have their [names](Self::name_topics);
+    /// [`topics`](Chart::topics) shows some of them and the rest in grey.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -32,10 +69,11 @@ impl Fit {
     /// ```
     #[doc(alias = "structure_plot")]
     pub fn plot_structure(&self) -> Chart {
-        Chart::structure(&self.l)
+        Chart::structure_of(&self.l, self.names.clone())
     }
 
-    /// Plots the `n` most probable terms of every topic as bars; from 1 to the number of terms.
+    /// Plots the `n` most probable terms of every topic as bars; from 1 to the number of terms. Topics have their
+    /// [names](Self::name_topics); [`topics`](Chart::topics) shows some of them.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -48,6 +86,6 @@ impl Fit {
     /// # Cost
     /// One pass over F.
     pub fn plot_top_terms(&self, n: usize) -> Chart {
-        Chart::top_terms(&self.f, self.terms.as_ref(), n)
+        Chart::top_terms_of(&self.f, self.terms.as_ref(), n, self.names.clone())
     }
 }

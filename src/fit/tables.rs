@@ -7,8 +7,8 @@ use crate::data::{Table, top_n};
 use super::Fit;
 
 impl Fit {
-    /// Table of the `n` most probable terms of every topic: one column per topic, the most probable term first. Above
-    /// the number of terms, `n` counts as that number.
+    /// Table of the `n` most probable terms of every topic: one column per topic, called by its
+    /// [name](Self::topic_name), the most probable term first. Above the number of terms, `n` counts as that number.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -31,13 +31,13 @@ impl Fit {
                 .into_iter()
                 .map(|term| self.term_name(term))
                 .collect();
-            Column::new(format!("topic {topic}").into(), names)
+            Column::new(self.topic_name(topic).into(), names)
         });
         Table::from_columns(std::iter::once(ranks).chain(topics).collect())
     }
 
     /// Table with one row per document: its dominant topic, that topic's proportion, and the proportions of all topics,
-    /// from 0 to 1.
+    /// from 0 to 1, in columns called by their [names](Self::topic_name).
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -80,7 +80,7 @@ impl Fit {
                 .clone()
                 .map(|document| self.l.row(document)[topic])
                 .collect();
-            columns.push(Column::new(format!("topic {topic}").into(), proportions));
+            columns.push(Column::new(self.topic_name(topic).into(), proportions));
         }
         Table::from_columns(columns)
     }

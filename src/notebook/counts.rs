@@ -166,7 +166,16 @@ impl Corpus {
         )
         .row("as dense f32", bytes(counts.bytes_dense_f32()))
         .row("seed", self.recipe.seed.to_string());
-        let chart = Chart::histogram(summary.document_lengths(), "tokens", "documents");
+        let chart = document_lengths(summary.document_lengths());
         Ok((card, chart))
     }
+}
+
+/// A small histogram of the lengths of documents, in tokens.
+fn document_lengths(lengths: &[f64]) -> Chart {
+    Chart::histogram(lengths)
+        .title("")
+        .x_label("tokens")
+        .y_label("documents")
+        .size(450, 230)
 }

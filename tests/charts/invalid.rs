@@ -22,7 +22,7 @@ proptest! {
             Chart::structure(&matrix),
             Chart::top_terms(&matrix, None, n),
             Chart::loss(&series, &series),
-            Chart::histogram(&series, "words", "documents"),
+            Chart::histogram(&series),
         ];
         for chart in charts {
             for outcome in [chart.to_png().map(|_| ()), chart.to_svg().map(|_| ())] {
@@ -89,7 +89,7 @@ fn top_terms_of_invalid_matrices_are_refused() {
 #[test]
 #[rustfmt::skip] // one case a line
 fn curves_and_histograms_of_invalid_values_are_refused() {
-    let histogram = |values: &[f64]| Chart::histogram(values, "words", "documents");
+    let histogram = |values: &[f64]| Chart::histogram(values);
     assert_refused([
         (Chart::loss(&[], &[]), "no epochs", None),
         (Chart::loss(&[1.0], &[]), "1 value of the loss and 0", None),
@@ -123,9 +123,9 @@ fn small_and_constant_data_are_drawn() {
         Chart::loss(&[5.0, 4.0], &[-7.0, -6.0]),
         Chart::loss(&[5.0; 300], &[0.0; 300]),
         Chart::loss(&[0.0; 12], &[-1e-300; 12]),
-        Chart::histogram(&[3.0], "words", "documents"),
-        Chart::histogram(&[3.0; 100], "words", "documents"),
-        Chart::histogram(&[-1e300, 1e300], "words", "documents"),
+        Chart::histogram(&[3.0]),
+        Chart::histogram(&[3.0; 100]),
+        Chart::histogram(&[-1e300, 1e300]),
     ];
     for chart in charts {
         assert!(

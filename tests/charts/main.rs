@@ -4,5 +4,6 @@
 mod charts;
 mod invalid;
 mod pictures;
+mod plain;
 mod structure;
 mod table;

@@ -71,7 +71,7 @@ pub fn assert_well_formed(xml: &str) {
 
 fn check_entities(text: &str) {
     for (position, _) in text.match_indices('&') {
-        let entities = ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;"];
+        let entities = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"];
         assert!(
             entities
                 .iter()

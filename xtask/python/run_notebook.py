@@ -9,6 +9,7 @@ import pathlib
 import sys
 import time
 
+import jinja2
 import nbconvert
 import nbformat
 from nbclient import NotebookClient
@@ -41,6 +42,26 @@ def complaint(cell):
         elif output.output_type == "stream" and output.name == "stderr":
             text += output.text
     return text.rstrip()
+
+
+# nbconvert's page, with the description of each chart, which is its text output, as the picture's text.
+DESCRIBED = """{% extends 'lab/index.html.j2' %}
+{% block data_png scoped %}
+<div class="jp-RenderedImage jp-OutputArea-output {{ extra_class }}">
+<img src="data:image/png;base64,{{ output.data['image/png'] | escape_html }}"
+ alt="{{ output.data.get('text/plain', '') | escape_html }}">
+</div>
+{% endblock data_png %}
+"""
+
+
+def page(notebook, title):
+    """The notebook as a page of HTML."""
+    exporter = nbconvert.HTMLExporter(
+        extra_loaders=[jinja2.DictLoader({"described.html.j2": DESCRIBED})], template_file="described.html.j2"
+    )
+    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
+    return html
 
 
 def main(source, folder, cells):
@@ -76,11 +97,8 @@ def main(source, folder, cells):
     client.set_widgets_metadata()
     written = folder / source.name
     nbformat.write(notebook, written)
-    page, _ = nbconvert.HTMLExporter().from_notebook_node(
-        notebook, {"metadata": {"name": source.stem}}
-    )
     html = written.with_suffix(".html")
-    html.write_text(page, encoding="utf-8")
+    html.write_text(page(notebook, source.stem), encoding="utf-8")
     say(f"  in all {time.monotonic() - start:.1f} s")
     for file in (written, html):
         say(f"  wrote {file} ({file.stat().st_size / 1024:,.0f} KiB)")

@@ -1,0 +1,165 @@
+//! The topics of a chart: which they are of all topics of the fit, their names and their colours.
+
+use std::sync::Arc;
+
+use crate::data::{Matrix, Picked};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::counted;
+
+use super::canvas::{Fill, Hatch};
+use super::palette::{Rgb, colours};
+
+/// The names of all topics of a fit; `None` for a topic without a name. Empty if no topic has one.
+pub(crate) type TopicNames = Arc<[Option<String>]>;
+
+/// Topics for which a legend says "Topic 3"; with more it says "3".
+const MAX_SPELLED: usize = 20;
+/// Topics that colours alone tell apart.
+const MAX_PLAIN: usize = 10;
+
+/// The topics that a chart shows.
+#[derive(Clone)]
+pub(crate) struct Topics {
+    /// The number in the fit of each topic that is shown.
+    numbers: Vec<usize>,
+    /// How many topics the fit has: they decide about the colours.
+    of: usize,
+    names: TopicNames,
+}
+
+impl Topics {
+    /// The topics in the columns of L.
+    pub(crate) fn of_columns(l: &Matrix, names: TopicNames) -> Self {
+        Self::new(l.columns(), l.picked_columns(), names)
+    }
+
+    /// The topics in the rows of F.
+    pub(crate) fn of_rows(f: &Matrix, names: TopicNames) -> Self {
+        Self::new(f.rows(), f.picked_rows(), names)
+    }
+
+    fn new(shown: usize, picked: Option<&Picked>, names: TopicNames) -> Self {
+        let (numbers, of) = match picked {
+            Some(picked) => (picked.numbers.clone(), picked.of),
+            None => ((0..shown).collect(), shown),
+        };
+        Self { numbers, of, names }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Positions among these topics of those that are wanted, by number.
+    pub(crate) fn positions(&self, wanted: &[usize]) -> Result<Vec<usize>> {
+        if wanted.is_empty() {
+            return Err(Error::new(ErrorKind::Drawing, "no topics are selected")
+                .fix("name at least one topic, as in `.topics([2, 5])`"));
+        }
+        let position = |&topic: &usize| {
+            let found = self.numbers.iter().position(|&number| number == topic);
+            found.ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Drawing,
+                    format!(
+                        "topic {topic} of a chart with {}",
+                        counted(self.len(), "topic")
+                    ),
+                )
+                .fix("topics are counted from 0")
+            })
+        };
+        wanted.iter().map(position).collect()
+    }
+
+    /// The topics at these positions.
+    pub(crate) fn at(&self, positions: &[usize]) -> Self {
+        let numbers = positions.iter().map(|&at| self.numbers[at]).collect();
+        Self {
+            numbers,
+            of: self.of,
+            names: self.names.clone(),
+        }
+    }
+
+    /// The number of a topic in the fit.
+    pub(crate) fn number(&self, position: usize) -> usize {
+        self.numbers[position]
+    }
+
+    pub(crate) fn has_names(&self) -> bool {
+        (0..self.len()).any(|position| self.name(position).is_some())
+    }
+
+    fn name(&self, position: usize) -> Option<&str> {
+        self.names.get(self.numbers[position])?.as_deref()
+    }
+
+    /// The heading of a topic: its name, or `Topic 3`.
+    pub(crate) fn heading(&self, position: usize) -> String {
+        match self.name(position) {
+            Some(name) => name.into(),
+            None => format!("Topic {}", self.number(position)),
+        }
+    }
+
+    /// The entry of a legend beside an axis that has numbers: `3 networks`, `Topic 3`, or `3` with many topics.
+    pub(crate) fn entry(&self, position: usize) -> String {
+        let number = self.number(position);
+        match self.name(position) {
+            Some(name) => format!("{number} {name}"),
+            None if self.len() <= MAX_SPELLED && !self.has_names() => format!("Topic {number}"),
+            None => number.to_string(),
+        }
+    }
+
+    pub(crate) fn colours(&self) -> Vec<Rgb> {
+        let all = colours(self.of);
+        self.numbers.iter().map(|&number| all[number]).collect()
+    }
+
+    /// Colours, and above ten topics hatches: neighbours, whose colours are alike, have different ones.
+    pub(crate) fn fills(&self) -> Vec<Fill> {
+        let hatches = [Hatch::None, Hatch::Rising, Hatch::Level, Hatch::Falling];
+        let fill = |(colour, &number): (Rgb, &usize)| match self.of {
+            ..=MAX_PLAIN => colour.into(),
+            _ => Fill {
+                colour,
+                hatch: hatches[number % hatches.len()],
+            },
+        };
+        self.colours()
+            .into_iter()
+            .zip(&self.numbers)
+            .map(fill)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::palette::to_lab;
+    use super::*;
+
+    /// Topics whose hatches are equal have colours that differ; their distance in CIELAB is at least this.
+    const DISTANCE: f64 = 15.0;
+
+    #[test]
+    fn sixteen_to_twenty_five_topics_differ_by_colour_or_hatch() {
+        for k in 2..=25 {
+            let l = Matrix::from_parts(0, k, Vec::new());
+            let fills = Topics::of_columns(&l, TopicNames::default()).fills();
+            for (index, first) in fills.iter().enumerate() {
+                for second in &fills[..index] {
+                    let (a, b) = (to_lab(first.colour), to_lab(second.colour));
+                    let distance: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
+                    assert!(
+                        first.hatch != second.hatch || distance.sqrt() > DISTANCE,
+                        "{k} topics: {first:?} and {second:?}, {}",
+                        distance.sqrt()
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Names that people give to topics.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::counted;
+
+use super::Fit;
+
+/// The names of all topics, or nothing if none has one.
+pub(super) type Names = Arc<[Option<String>]>;
+
+/// Columns of the tables of a fit, which a topic's column must not be called.
+const COLUMNS: [&str; 4] = ["rank", "document", "dominant", "proportion"];
+
+/// An element of what [`Fit::name_topics`] takes: a name, for one topic after the other, or a pair of a topic and its name.
+///
+/// ```
+/// # use topicbook::{Synthetic, TopicModel};
+/// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+/// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+/// let all = fit.name_topics(["sports", "politics", "science"])?;
+/// let one = fit.name_topics([(2, "science")])?;
+/// assert_eq!(all.topic_name(2), one.topic_name(2));
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the name of a topic",
+    note = "pass one name per topic, as in `[\"sports\", \"politics\"]`, or pairs, as in `[(2, \"sports\")]`"
+)]
+pub trait TopicName {
+    /// The topic, if it is said, and its name.
+    fn into_name(self) -> (Option<usize>, String);
+}
+
+impl TopicName for &str {
+    fn into_name(self) -> (Option<usize>, String) {
+        (None, self.into())
+    }
+}
+
+impl TopicName for String {
+    fn into_name(self) -> (Option<usize>, String) {
+        (None, self)
+    }
+}
+
+impl TopicName for &String {
+    fn into_name(self) -> (Option<usize>, String) {
+        (None, self.clone())
+    }
+}
+
+impl<N: Into<String>> TopicName for (usize, N) {
+    fn into_name(self) -> (Option<usize>, String) {
+        (Some(self.0), self.1.into())
+    }
+}
+
+impl Fit {
+    /// Returns the fit with names for its topics: one per topic in their order, or pairs of a topic, counted from 0, and its
+    /// name. Charts and tables show the names, [`save`](Self::save) and [`align_to`](Self::align_to) keep them. An empty
+    /// name removes the one that a topic had.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let named = fit.name_topics(["sports", "politics", "science"])?;
+    /// assert!(named.plot_structure().to_svg()?.contains("politics"));
+    /// let renamed = named.name_topics([(2, "physics")])?;
+    /// assert_eq!(renamed.topic_names(), ["sports", "politics", "physics"]);
+    /// assert_eq!(fit.topic_name(2), "topic 2"); // the fit itself is as it was
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is not one name per topic, or a pair is about a topic that there is not; when two topics would have the
+    /// same name, or one that of another column of the tables.
+    #[doc(alias = "set_topic_labels")]
+    #[doc(alias = "rename_topics")]
+    #[doc(alias = "label_topics")]
+    pub fn name_topics<I>(&self, names: I) -> Result<Fit>
+    where
+        I: IntoIterator,
+        I::Item: TopicName,
+    {
+        let given: Vec<(Option<usize>, String)> =
+            names.into_iter().map(TopicName::into_name).collect();
+        let in_order = given.iter().all(|(topic, _)| topic.is_none());
+        if in_order && given.len() != self.topics() {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!(
+                    "{} for {}",
+                    counted(given.len(), "name"),
+                    counted(self.topics(), "topic")
+                ),
+            )
+            .fix("pass one name per topic, or pairs for some of them, as in `[(2, \"sports\")]`"));
+        }
+        let mut all = match self.names.is_empty() {
+            true => vec![None; self.topics()],
+            false => self.names.to_vec(),
+        };
+        for (index, (topic, name)) in given.into_iter().enumerate() {
+            let topic = topic.unwrap_or(index);
+            let Some(slot) = all.get_mut(topic) else {
+                return Err(Error::new(
+                    ErrorKind::Shape,
+                    format!(
+                        "topic {topic} of a fit with {}",
+                        counted(self.topics(), "topic")
+                    ),
+                )
+                .fix("topics are counted from 0"));
+            };
+            let name = name.trim().to_string();
+            *slot = Some(name).filter(|name| !name.is_empty());
+        }
+        let mut named = self.clone();
+        named.names = all.into();
+        named.check_names()?;
+        Ok(named)
+    }
+
+    /// The name of a topic; `topic 2` for one without a name.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert_eq!(fit.topic_name(2), "topic 2");
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn topic_name(&self, topic: usize) -> String {
+        match self.names.get(topic) {
+            Some(Some(name)) => name.clone(),
+            _ => format!("topic {topic}"),
+        }
+    }
+
+    /// The names of all topics, in their order; `topic 2` for one without a name.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert_eq!(fit.topic_names(), ["topic 0", "topic 1", "topic 2"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn topic_names(&self) -> Vec<String> {
+        (0..self.topics())
+            .map(|topic| self.topic_name(topic))
+            .collect()
+    }
+
+    /// Fails if tables could not have a column for each topic.
+    fn check_names(&self) -> Result<()> {
+        let mut seen: HashSet<String> = COLUMNS.iter().map(|column| column.to_string()).collect();
+        for (topic, name) in self.topic_names().into_iter().enumerate() {
+            if seen.contains(&name) {
+                let taken = match COLUMNS.contains(&name.as_str()) {
+                    true => "is the name of another column of the tables",
+                    false => "is the name of two topics",
+                };
+                return Err(Error::new(ErrorKind::Value, format!("`{name}` {taken}"))
+                    .at(format!("topic {topic}"))
+                    .fix(format!("choose another name, such as `{name} {topic}`")));
+            }
+            seen.insert(name);
+        }
+        Ok(())
+    }
+}
+
+/// The names of topics in another order.
+pub(super) fn permuted(names: &Names, order: &[usize]) -> Names {
+    match names.is_empty() {
+        true => names.clone(),
+        false => order.iter().map(|&topic| names[topic].clone()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit() -> Fit {
+        use crate::{Synthetic, TopicModel};
+        let corpus = Synthetic::new(20, 12, 3).seed(1).generate().unwrap();
+        let model = TopicModel::new(3).epochs(2).quiet();
+        model.fit(corpus.counts()).unwrap()
+    }
+
+    #[test]
+    fn names_are_kept_in_files_and_through_alignment() {
+        let named = fit().name_topics([(1, "one"), (2, "two")]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fit.safetensors");
+        named.save(&path).unwrap();
+        let loaded = Fit::load(&path).unwrap();
+        assert_eq!(loaded.topic_names(), ["topic 0", "one", "two"]);
+        let order = named.f().select_rows(&[2, 0, 1]).unwrap();
+        let aligned = loaded.align_to(order).unwrap();
+        assert_eq!(aligned.topic_names(), ["two", "topic 1", "one"]);
+    }
+
+    #[test]
+    fn names_that_tables_cannot_show_are_refused() {
+        let fit = fit();
+        let cases = [
+            (
+                fit.name_topics(["a", "b"]).unwrap_err(),
+                "2 names for 3 topics",
+            ),
+            (
+                fit.name_topics([(3, "a")]).unwrap_err(),
+                "topic 3 of a fit with 3 topics",
+            ),
+            (
+                fit.name_topics(["a", "b", "a"]).unwrap_err(),
+                "`a` is the name of two topics",
+            ),
+            (fit.name_topics([(0, "topic 2")]).unwrap_err(), "two topics"),
+            (
+                fit.name_topics([(0, "rank")]).unwrap_err(),
+                "another column",
+            ),
+        ];
+        for (error, expected) in cases {
+            assert!(error.to_string().contains(expected), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+        let named = fit
+            .name_topics(vec!["a".to_string(), "b".into(), "c".into()])
+            .unwrap();
+        assert_eq!(
+            named.name_topics([(1, " ")]).unwrap().topic_name(1),
+            "topic 1"
+        );
+    }
+}
