@@ -121,7 +121,7 @@ impl Recipe {
         let k = self.settings.topics;
         if k > documents || k > terms {
             return Err(Error::setting(format!(
-                "{k} topics are more than the counts hold ({documents} documents x {terms} terms)"
+                "{k} topics are more than the counts hold ({documents} documents × {terms} terms)"
             ))
             .fix("use fewer topics: at most as many as documents and as terms"));
         }

@@ -398,7 +398,7 @@ impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "Counts: {} documents x {} terms, {} {}, {}, {}",
+            "Counts: {} documents × {} terms, {} {}, {}, {}",
             count(self.documents() as u64),
             count(self.terms() as u64),
             self.layout(),

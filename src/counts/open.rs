@@ -96,7 +96,7 @@ impl Counts {
             return Err(Error::new(
                 ErrorKind::Shape,
                 format!(
-                    "counts of {documents} documents x {terms} terms do not fit {} values",
+                    "counts of {documents} documents × {terms} terms do not fit {} values",
                     values.len()
                 ),
             )
@@ -159,7 +159,7 @@ impl Counts {
             };
             return Err(Error::new(
                 ErrorKind::Shape,
-                format!("{file}counts of {documents} documents x {terms} terms are empty"),
+                format!("{file}counts of {documents} documents × {terms} terms are empty"),
             )
             .fix("pass at least one document and one term"));
         }

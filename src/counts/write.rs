@@ -32,7 +32,7 @@ pub(crate) fn write_npy_file(
         .ok_or_else(|| {
             Error::new(
                 ErrorKind::Space,
-                format!("{documents} x {terms} counts as dense {dtype} are too large for any disk"),
+                format!("{documents} × {terms} counts as dense {dtype} are too large for any disk"),
             )
             .fix("keep them sparse: write_npz")
         })?;

@@ -42,7 +42,7 @@ impl Matrix {
             return Err(Error::new(
                 ErrorKind::Shape,
                 format!(
-                    "a {rows} x {columns} matrix does not have {} values",
+                    "a {rows} × {columns} matrix does not have {} values",
                     values.len()
                 ),
             )
@@ -204,7 +204,7 @@ impl PartialEq for Matrix {
 
 impl std::fmt::Debug for Matrix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Matrix {} x {}", self.rows, self.columns)
+        write!(f, "Matrix {} × {}", self.rows, self.columns)
     }
 }
 

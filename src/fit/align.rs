@@ -36,7 +36,7 @@ impl Fit {
             return Err(Error::new(
                 ErrorKind::Shape,
                 format!(
-                    "the topics to align to are {} x {}, the fit's F is {} x {}",
+                    "the topics to align to are {} × {}, the fit's F is {} × {}",
                     true_f.rows(),
                     true_f.columns(),
                     self.f.rows(),

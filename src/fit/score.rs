@@ -82,7 +82,7 @@ impl Fit {
         Error::new(
             ErrorKind::Shape,
             format!(
-                "cannot {action} {} documents x {} terms with a fit of {} documents x {} terms",
+                "cannot {action} {} documents × {} terms with a fit of {} documents × {} terms",
                 counts.documents(),
                 counts.terms(),
                 self.documents(),

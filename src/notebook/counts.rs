@@ -148,7 +148,7 @@ impl Corpus {
         let (documents, terms) = counts.shape();
         let summary = counts.summary()?;
         let card = Card::new(format!(
-            "Synthetic corpus: {} documents x {} terms",
+            "Synthetic corpus: {} documents × {} terms",
             count(documents as u64),
             count(terms as u64)
         ))

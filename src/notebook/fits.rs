@@ -27,7 +27,7 @@ impl Checkpoint {
         .row(
             "counts",
             format!(
-                "{} documents x {} terms",
+                "{} documents × {} terms",
                 count(self.counts.documents as u64),
                 count(self.counts.terms as u64)
             ),
@@ -67,7 +67,7 @@ impl Fit {
 
     fn card(&self) -> Card {
         let title = format!(
-            "Fit: {} documents x {} terms, k = {}",
+            "Fit: {} documents × {} terms, k = {}",
             count(self.documents() as u64),
             count(self.terms() as u64),
             self.topics()

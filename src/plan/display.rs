@@ -45,7 +45,7 @@ impl Plan {
     pub(crate) fn card(&self) -> Card {
         let shape = &self.shape;
         let title = format!(
-            "Plan: {} documents x {} terms, k = {}",
+            "Plan: {} documents × {} terms, k = {}",
             count(shape.documents),
             count(shape.terms),
             shape.topics

@@ -274,7 +274,7 @@ mod tests {
             assert_eq!(
                 table_bytes(rows, columns, true),
                 expected,
-                "{rows} x {columns}"
+                "{rows} × {columns}"
             );
             assert_eq!(table_bytes(rows, columns, false), 4 * rows * columns);
         }

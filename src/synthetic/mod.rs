@@ -123,7 +123,7 @@ impl Synthetic {
     fn progress(&self, target: &str) -> Progress {
         Progress::new(
             format!(
-                "drawing {} x {} counts{target}",
+                "drawing {} × {} counts{target}",
                 counted(self.documents, "document"),
                 counted(self.terms, "term")
             ),
@@ -147,7 +147,7 @@ impl Synthetic {
         }
         if u32::try_from(self.terms).is_err() || self.documents.checked_mul(self.terms).is_none() {
             return Err(Error::setting(format!(
-                "{} x {} counts are too many to address in memory",
+                "{} × {} counts are too many to address in memory",
                 self.documents, self.terms
             ))
             .fix("ask for fewer documents or terms (at most 4,294,967,295 terms)"));

@@ -73,7 +73,7 @@ impl Fingerprint {
     pub(crate) fn check(&self, counts: &Counts) -> Result<()> {
         let what = if (self.documents, self.terms) != counts.shape() {
             format!(
-                "the checkpoint belongs to counts of {} documents x {} terms, but these are {} x {}",
+                "the checkpoint belongs to counts of {} documents × {} terms, but these are {} × {}",
                 self.documents,
                 self.terms,
                 counts.documents(),

@@ -12,6 +12,11 @@ SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 # Exported names that cells cannot bind or show, and the reason.
 NOT_SHOWN = {
     "CountValue": "a trait",
+    "Columns": "a trait",
+    "ColumnValues": "a trait",
+    "Condition": "a trait",
+    "JoinKeys": "a trait",
+    "TableValue": "a trait",
     "Result": "an alias of the standard library's `Result`",
     "ErrorKind": "an enum to match on, which cells show in its Debug form",
 }
@@ -153,9 +158,28 @@ WALK = {
         "let mut scope = scope; scope.finish();",
     ],
     "Table": [
+        'let papers = Table::new().with_column("document", [0u64, 1, 2])?.with_column("year", [1987, 1998, 1987])?;',
+        'let papers = papers.with_columns((col("year") - lit(1987)).alias("age"))?;',
+        "let shape = papers.shape(); let height = papers.height(); let width = papers.width();",
+        "let names = papers.column_names(); let types = papers.dtypes(); let described = papers.describe()?;",
+        'let few = papers.select(["document", "year"])?; let fewer = papers.drop("age")?;',
+        'let renamed = papers.rename("document", "id")?; let old = papers.filter(col("year").lt(1990))?;',
+        'let sorted = papers.sort_by("year")?; let newest = papers.sort_by_desc(["year", "document"])?;',
+        "let first = papers.head(2); let last = papers.tail(1); let part = papers.slice(1, 1); let row = papers.row(0)?;",
+        'let years = papers.unique("year")?; let complete = papers.drop_nulls()?; let twice = papers.vstack(&papers)?;',
+        'let joined = papers.join(&renamed, ("document", "id"))?; let outer = papers.left_join(&few, "document")?;',
+        'let counted = papers.value_counts("year")?; let wide = papers.pivot("year", "document", "age")?;',
+        'let numbers = papers.numbers("year")?; let texts = papers.texts("year")?; let longer = papers.rows(100);',
+        'papers.write_csv("papers.csv")?; let read = Table::open("papers.csv")?;',
         'top.write_csv("top.csv")?; top.write_parquet("top.parquet")?;',
         "let frame: topicbook::polars::prelude::DataFrame = top.clone().into_inner();",
         "let table = Table::from(frame);",
+    ],
+    "GroupBy": [
+        'let groups = papers.group_by("year")?; let sizes = groups.count()?; let firsts = groups.head(1)?;',
+        'let means = groups.mean("age")?; let sums = groups.sum("age")?; let medians = groups.median("age")?;',
+        'let deviations = groups.std("age")?; let least = groups.min("age")?; let most = groups.max("age")?;',
+        'let both = groups.agg([col("age").min().alias("least"), col("age").max().alias("most")])?;',
     ],
     "Chart": [
         "let curve = Chart::loss(&[3.0, 2.0, 1.5], &[-3.0, -2.5, -2.0]);",
@@ -204,7 +228,8 @@ SHOWN = {
     "MemoryScope": ["scope"],
     "Fit": ["fit", "loaded", "resumed"],
     "Epoch": ["epoch"],
-    "Table": ["top", "history"],
+    "Table": ["top", "history", "wide"],
+    "GroupBy": ["groups"],
     "Chart": ["column"],
     "Error": ["error"],
 }

@@ -109,7 +109,7 @@ def prelude_keeps_the_standard_result(kernel):
 
 def failed_question_mark_keeps_variables(kernel):
     texts = kernel.run("let wrong = Matrix::new(3, 3, vec![1.0])?;")
-    assert "a 3 x 3 matrix does not have 1 values" in texts["stderr"], texts
+    assert "a 3 × 3 matrix does not have 1 values" in texts["stderr"], texts
     assert "to do:" in texts["stderr"], texts
     assert kernel.value("m.rows()") == "1"
 

@@ -163,7 +163,7 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
         return Err(Error::format(
             path,
             format!(
-                "has {} dimensions {shape:?}; counts have two, documents x terms",
+                "has {} dimensions {shape:?}; counts have two, documents × terms",
                 shape.len()
             ),
         )
@@ -178,7 +178,7 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
     if expected != length {
         return Err(Error::format(
             path,
-            format!("{documents} x {terms} counts of {dtype} need {expected} bytes with the header, and the file has {length}"),
+            format!("{documents} × {terms} counts of {dtype} need {expected} bytes with the header, and the file has {length}"),
         )
         .fix(if length < expected {
             "the file was truncated: copy or write it again"

@@ -40,7 +40,7 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
         return Err(Error::format(
             path,
             format!(
-                "has {} dimensions {:?}; counts have two, documents x terms",
+                "has {} dimensions {:?}; counts have two, documents × terms",
                 tensor.shape.len(),
                 tensor.shape
             ),

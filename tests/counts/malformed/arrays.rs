@@ -21,7 +21,7 @@ fn malformed_arrays_are_refused() {
     type Outcome = Result<(), Error>;
     let summed = |counts: Result<Counts, Error>| counts.and_then(|counts| counts.summary()).map(drop);
     let cases: Vec<(&str, Outcome, ErrorKind, &[&str])> = vec![
-        ("too few values", Counts::dense(2, 3, vec![1u8; 5]).map(drop), Shape, &["2 documents x 3 terms", "5 values"]),
+        ("too few values", Counts::dense(2, 3, vec![1u8; 5]).map(drop), Shape, &["2 documents × 3 terms", "5 values"]),
         ("too many values", Counts::dense(2, 3, vec![1i64; 7]).map(drop), Shape, &["7 values"]),
         ("overflowing shape", Counts::dense(usize::MAX, 2, vec![1u8; 5]).map(drop), Shape, &["5 values"]),
         ("no documents", Counts::dense(0, 3, Vec::<f32>::new()).map(drop), Shape, &["0 documents"]),

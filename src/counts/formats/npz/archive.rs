@@ -128,7 +128,7 @@ pub(super) fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, us
     };
     let &[documents, terms] = sizes.as_slice() else {
         return Err(wrong(format!(
-            "its shape has {} numbers; counts have two, documents x terms",
+            "its shape has {} numbers; counts have two, documents × terms",
             sizes.len()
         )));
     };
@@ -136,7 +136,7 @@ pub(super) fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, us
     for size in [documents, terms] {
         if !(0.0..=max).contains(&size) || size.fract() != 0.0 {
             return Err(wrong(format!(
-                "a shape of {documents} x {terms} is out of range: at most {max} each"
+                "a shape of {documents} × {terms} is out of range: at most {max} each"
             )));
         }
     }

@@ -123,7 +123,7 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
             return Err(Error::format(
                 path,
                 format!(
-                    "{name} has {found} entries where {documents} documents x {terms} terms with {stored} stored counts need {expected}"
+                    "{name} has {found} entries where {documents} documents × {terms} terms with {stored} stored counts need {expected}"
                 ),
             )
             .at(entry(name))
