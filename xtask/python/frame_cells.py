@@ -150,9 +150,9 @@ CELLS = [
     ),
     Cell(
         "share of a group",
-        'let shares = papers.with_column("share", col("words") / col("words").sum().over([col("year")]) * lit(1.0))?;',
+        'let shares = papers.with_column("share", col("words") * lit(1.0) / col("words").sum().over([col("year")])?)?;',
         "let shares = papers.clone().lazy().with_column("
-        '(col("words") / col("words").sum().over([col("year")]) * lit(1.0)).alias("share")).collect()?;',
+        '(col("words") * lit(1.0) / col("words").sum().over([col("year")])?).alias("share")).collect()?;',
     ),
     Cell(
         "fill nulls",

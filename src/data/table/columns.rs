@@ -1,4 +1,7 @@
 //! New columns, from vectors or from expressions.
+//!
+//! Here and in the files beside this one, generic functions convert their arguments and call others that are not generic:
+//! a cell that calls them then compiles a few lines, and the rest is in the library.
 
 use std::ops::Range;
 
@@ -23,7 +26,7 @@ impl Table {
     /// ```
     /// use topicbook::prelude::*;
     /// let table = Table::new().with_column("term", ["model", "data"])?.with_column("count", [30, 10])?;
-    /// let table = table.with_column("share", col("count") / col("count").sum() * lit(1.0))?;
+    /// let table = table.with_column("share", col("count") * lit(1.0) / col("count").sum())?;
     /// let table = table.with_column("seen", vec![Some(true), None])?;
     /// assert_eq!(table.shape(), (2, 4));
     /// # Ok::<(), Error>(())
@@ -35,22 +38,7 @@ impl Table {
     #[doc(alias = "insert")]
     pub fn with_column(&self, name: impl AsRef<str>, values: impl ColumnValues) -> Result<Self> {
         let name = name.as_ref();
-        let column = values.named_column(name, self)?;
-        let (given, rows) = (column.len(), self.height());
-        if self.width() > 0 && given != rows {
-            return Err(Error::new(
-                ErrorKind::Table,
-                format!(
-                    "column {name:?} has {}, the table has {}",
-                    counted(given, "value"),
-                    counted(rows, "row")
-                ),
-            )
-            .fix("give one value a row; for one value in all rows write lit(value)"));
-        }
-        let mut frame = self.frame.clone();
-        attempt(|| frame.with_column(column).map(|_| ()))?;
-        Ok(frame.into())
+        self.with_named(values.named_column(name, self)?)
     }
 
     /// The table with the columns that expressions compute: further ones, or other values of those with the same name.
@@ -71,8 +59,30 @@ impl Table {
     #[doc(alias = "mutate")]
     #[doc(alias = "transform")]
     pub fn with_columns(&self, expressions: impl Columns) -> Result<Self> {
-        let expressions = expressions.into_expressions();
-        self.query(&expressions, |frame| frame.with_columns(&expressions))
+        self.with_expressions(&expressions.into_expressions())
+    }
+
+    fn with_named(&self, column: Column) -> Result<Self> {
+        let (given, rows) = (column.len(), self.height());
+        if self.width() > 0 && given != rows {
+            return Err(Error::new(
+                ErrorKind::Table,
+                format!(
+                    "column {:?} has {}, the table has {}",
+                    column.name(),
+                    counted(given, "value"),
+                    counted(rows, "row")
+                ),
+            )
+            .fix("give one value a row; for one value in all rows write lit(value)"));
+        }
+        let mut frame = self.frame.clone();
+        attempt(|| frame.with_column(column).map(|_| ()))?;
+        Ok(frame.into())
+    }
+
+    fn with_expressions(&self, expressions: &[Expr]) -> Result<Self> {
+        self.query(expressions, |frame| frame.with_columns(expressions))
     }
 }
 
@@ -103,14 +113,14 @@ pub trait ColumnValues {
 /// ```
 pub trait TableValue: Sized {
     #[doc(hidden)]
-    fn column(name: &str, values: impl Iterator<Item = Option<Self>>) -> Column;
+    fn column(name: &str, values: Vec<Option<Self>>) -> Column;
 }
 
 macro_rules! cells {
     ($($value:ty => $array:ident as $stored:ty),* $(,)?) => {$(
         impl TableValue for $value {
-            fn column(name: &str, values: impl Iterator<Item = Option<Self>>) -> Column {
-                let values = values.map(|value| value.map(|value| value as $stored));
+            fn column(name: &str, values: Vec<Option<Self>>) -> Column {
+                let values = values.into_iter().map(|value| value.map(|value| value as $stored));
                 $array::from_iter_options(name.into(), values).into_column()
             }
         }
@@ -137,26 +147,26 @@ cells! {
 }
 
 impl<T: TableValue> TableValue for Option<T> {
-    fn column(name: &str, values: impl Iterator<Item = Option<Self>>) -> Column {
-        T::column(name, values.map(Option::flatten))
+    fn column(name: &str, values: Vec<Option<Self>>) -> Column {
+        T::column(name, values.into_iter().map(Option::flatten).collect())
     }
 }
 
 impl<T: TableValue> ColumnValues for Vec<T> {
     fn named_column(self, name: &str, _: &Table) -> Result<Column> {
-        Ok(T::column(name, self.into_iter().map(Some)))
+        Ok(T::column(name, self.into_iter().map(Some).collect()))
     }
 }
 
 impl<T: TableValue, const N: usize> ColumnValues for [T; N] {
     fn named_column(self, name: &str, _: &Table) -> Result<Column> {
-        Ok(T::column(name, self.into_iter().map(Some)))
+        Ok(T::column(name, self.into_iter().map(Some).collect()))
     }
 }
 
 impl<T: TableValue + Clone> ColumnValues for &[T] {
     fn named_column(self, name: &str, _: &Table) -> Result<Column> {
-        Ok(T::column(name, self.iter().cloned().map(Some)))
+        Ok(T::column(name, self.iter().cloned().map(Some).collect()))
     }
 }
 
@@ -177,7 +187,7 @@ where
     Range<T>: Iterator<Item = T>,
 {
     fn named_column(self, name: &str, _: &Table) -> Result<Column> {
-        Ok(T::column(name, self.map(Some)))
+        Ok(T::column(name, self.map(Some).collect()))
     }
 }
 
@@ -201,7 +211,7 @@ impl ColumnValues for Column {
 
 impl ColumnValues for Expr {
     fn named_column(self, name: &str, table: &Table) -> Result<Column> {
-        let computed = table.with_columns(self.alias(name))?;
+        let computed = table.with_expressions(&[self.alias(name)])?;
         computed.named(name).cloned()
     }
 }

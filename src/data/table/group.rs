@@ -28,7 +28,10 @@ impl Table {
     /// When there is no such column.
     #[doc(alias = "groupby")]
     pub fn group_by(&self, columns: impl Columns) -> Result<GroupBy> {
-        let keys = columns.into_expressions();
+        self.grouped(columns.into_expressions())
+    }
+
+    fn grouped(&self, keys: Vec<Expr>) -> Result<GroupBy> {
         for key in &keys {
             self.check_expression(key)?;
         }
@@ -69,7 +72,7 @@ impl GroupBy {
     /// When there is no such column, or it is not one of numbers.
     #[doc(alias = "avg")]
     pub fn mean(&self, columns: impl Columns) -> Result<Table> {
-        self.of_numbers(columns, Expr::mean)
+        self.of_numbers(columns.into_expressions(), Expr::mean)
     }
 
     /// The sum of columns in each group.
@@ -84,7 +87,7 @@ impl GroupBy {
     /// # Errors
     /// When there is no such column, or it is not one of numbers.
     pub fn sum(&self, columns: impl Columns) -> Result<Table> {
-        self.of_numbers(columns, Expr::sum)
+        self.of_numbers(columns.into_expressions(), Expr::sum)
     }
 
     /// The median of columns in each group.
@@ -99,7 +102,7 @@ impl GroupBy {
     /// # Errors
     /// When there is no such column, or it is not one of numbers.
     pub fn median(&self, columns: impl Columns) -> Result<Table> {
-        self.of_numbers(columns, Expr::median)
+        self.of_numbers(columns.into_expressions(), Expr::median)
     }
 
     /// The standard deviation of columns in each group, with n - 1 in the denominator: null for a group of one row.
@@ -114,7 +117,7 @@ impl GroupBy {
     /// # Errors
     /// When there is no such column, or it is not one of numbers.
     pub fn std(&self, columns: impl Columns) -> Result<Table> {
-        self.of_numbers(columns, |column| column.std(1))
+        self.of_numbers(columns.into_expressions(), std)
     }
 
     /// The smallest value of columns in each group; of texts, the first of the alphabet.
@@ -183,9 +186,12 @@ impl GroupBy {
     #[doc(alias = "aggregate")]
     #[doc(alias = "summarise")]
     pub fn agg(&self, expressions: impl Columns) -> Result<Table> {
-        let expressions = expressions.into_expressions();
-        self.table.query(&expressions, |frame| {
-            frame.group_by_stable(&self.keys).agg(&expressions)
+        self.aggregated(&expressions.into_expressions())
+    }
+
+    fn aggregated(&self, expressions: &[Expr]) -> Result<Table> {
+        self.table.query(expressions, |frame| {
+            frame.group_by_stable(&self.keys).agg(expressions)
         })
     }
 
@@ -208,7 +214,14 @@ impl GroupBy {
 
     /// The columns that make the groups, for display.
     pub(crate) fn keys(&self) -> String {
-        let keys: Vec<String> = self.keys.iter().map(Expr::to_string).collect();
+        let keys: Vec<String> = self
+            .keys
+            .iter()
+            .map(|key| match key {
+                Expr::Column(name) => name.to_string(),
+                other => other.to_string(),
+            })
+            .collect();
         keys.join(", ")
     }
 
@@ -217,8 +230,7 @@ impl GroupBy {
         self.table.height()
     }
 
-    fn of_numbers(&self, columns: impl Columns, what: impl Fn(Expr) -> Expr) -> Result<Table> {
-        let columns = columns.into_expressions();
+    fn of_numbers(&self, columns: Vec<Expr>, what: fn(Expr) -> Expr) -> Result<Table> {
         for column in &columns {
             let Expr::Column(name) = column else { continue };
             self.table.check_expression(column)?;
@@ -235,8 +247,9 @@ impl GroupBy {
         self.of_each(columns, what)
     }
 
-    fn of_each(&self, columns: Vec<Expr>, what: impl Fn(Expr) -> Expr) -> Result<Table> {
-        self.agg(columns.into_iter().map(what).collect::<Vec<_>>())
+    fn of_each(&self, columns: Vec<Expr>, what: fn(Expr) -> Expr) -> Result<Table> {
+        let computed: Vec<Expr> = columns.into_iter().map(what).collect();
+        self.aggregated(&computed)
     }
 }
 
@@ -251,4 +264,9 @@ impl fmt::Debug for GroupBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// The standard deviation with n - 1 in the denominator.
+fn std(column: Expr) -> Expr {
+    column.std(1)
 }

@@ -46,30 +46,33 @@ impl Table {
     #[doc(alias = "read_parquet")]
     #[doc(alias = "scan_csv")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        let extension = path.extension().unwrap_or_default().to_string_lossy();
-        let read = match extension.to_ascii_lowercase().as_str() {
-            "csv" => |path: &Path, file| read_csv(path, file, None),
-            "tsv" | "tab" => |path: &Path, file| read_csv(path, file, Some(b'\t')),
-            "parquet" | "pq" => read_parquet,
-            other => {
-                return Err(Error::format(
-                    path,
-                    format!("{other:?} is not an extension of a table's file"),
-                )
-                .fix("name the file .csv, .tsv or .parquet, as which it is then read"));
-            }
-        };
-        let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
-        let length = file
-            .metadata()
-            .map_err(|source| Error::io("open", path, source))?
-            .len();
-        if length == 0 {
-            return Err(Error::format(path, "is empty").fix("write the table again"));
-        }
-        read(path, file)
+        open(path.as_ref())
     }
+}
+
+fn open(path: &Path) -> Result<Table> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let read = match extension.to_ascii_lowercase().as_str() {
+        "csv" => |path: &Path, file| read_csv(path, file, None),
+        "tsv" | "tab" => |path: &Path, file| read_csv(path, file, Some(b'\t')),
+        "parquet" | "pq" => read_parquet,
+        other => {
+            return Err(Error::format(
+                path,
+                format!("{other:?} is not an extension of a table's file"),
+            )
+            .fix("name the file .csv, .tsv or .parquet, as which it is then read"));
+        }
+    };
+    let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
+    let length = file
+        .metadata()
+        .map_err(|source| Error::io("open", path, source))?
+        .len();
+    if length == 0 {
+        return Err(Error::format(path, "is empty").fix("write the table again"));
+    }
+    read(path, file)
 }
 
 fn read_csv(path: &Path, mut file: File, separator: Option<u8>) -> Result<Table> {

@@ -41,8 +41,10 @@ impl Table {
         on: impl AsRef<str>,
         values: impl AsRef<str>,
     ) -> Result<Self> {
-        let (on, values) = (on.as_ref(), values.as_ref());
-        let index = index.into_expressions();
+        self.wide(index.into_expressions(), on.as_ref(), values.as_ref())
+    }
+
+    fn wide(&self, index: Vec<Expr>, on: &str, values: &str) -> Result<Self> {
         let names = self.unique(on)?.select(on)?;
         if names.height() > MOST_COLUMNS {
             let what = format!(

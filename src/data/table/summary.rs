@@ -23,7 +23,10 @@ impl Table {
     /// When there is no such column.
     #[doc(alias = "frequencies")]
     pub fn value_counts(&self, column: impl AsRef<str>) -> Result<Self> {
-        let name = column.as_ref();
+        self.frequencies(column.as_ref())
+    }
+
+    fn frequencies(&self, name: &str) -> Result<Self> {
         // Values of a column `count` need another name for their numbers.
         let counts = if name == "count" { "rows" } else { "count" };
         let counted = self.group_by(name)?.agg(len().alias(counts))?;

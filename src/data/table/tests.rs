@@ -167,7 +167,7 @@ fn groups_are_in_order_of_appearance() -> Result<()> {
         (col("document").max() - col("document").min()).alias("range"),
     ])?;
     assert_eq!(ranges.numbers("range")?, [2.0, 0.0, 0.0]);
-    assert_eq!(years.to_string(), "4 rows grouped by col(\"year\")");
+    assert_eq!(years.to_string(), "4 rows grouped by year");
     Ok(())
 }
 

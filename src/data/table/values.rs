@@ -23,7 +23,11 @@ impl Table {
     #[doc(alias = "to_numpy")]
     #[doc(alias = "to_vec")]
     pub fn numbers(&self, column: impl AsRef<str>) -> Result<Vec<f64>> {
-        let column = self.named(column.as_ref())?;
+        self.as_numbers(column.as_ref())
+    }
+
+    fn as_numbers(&self, column: &str) -> Result<Vec<f64>> {
+        let column = self.named(column)?;
         let dtype = column.dtype();
         if !dtype.is_primitive_numeric() && !dtype.is_bool() {
             return Err(Error::new(
@@ -53,7 +57,11 @@ impl Table {
     /// When there is no such column, or its values have no form as text, such as lists.
     #[doc(alias = "strings")]
     pub fn texts(&self, column: impl AsRef<str>) -> Result<Vec<String>> {
-        let column = self.named(column.as_ref())?;
+        self.as_texts(column.as_ref())
+    }
+
+    fn as_texts(&self, column: &str) -> Result<Vec<String>> {
+        let column = self.named(column)?;
         let texts = attempt(|| column.cast(&DataType::String))?;
         let values = attempt(|| texts.str())?;
         Ok(values

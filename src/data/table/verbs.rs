@@ -47,8 +47,11 @@ impl Table {
     /// # Errors
     /// When there is no such column, or two of the new ones have one name.
     pub fn select(&self, columns: impl Columns) -> Result<Self> {
-        let columns = columns.into_expressions();
-        self.query(&columns, |frame| frame.select(&columns))
+        self.selected(&columns.into_expressions())
+    }
+
+    pub(super) fn selected(&self, columns: &[Expr]) -> Result<Self> {
+        self.query(columns, |frame| frame.select(columns))
     }
 
     /// The table without the given columns.
@@ -63,7 +66,11 @@ impl Table {
     /// # Errors
     /// When there is no such column.
     pub fn drop(&self, columns: impl Columns) -> Result<Self> {
-        let dropped = self.select(columns)?;
+        self.without(&columns.into_expressions())
+    }
+
+    fn without(&self, columns: &[Expr]) -> Result<Self> {
+        let dropped = self.selected(columns)?;
         Ok(self.frame.drop_many(dropped.column_names()).into())
     }
 
@@ -79,9 +86,13 @@ impl Table {
     /// # Errors
     /// When there is no such column, or another one has the new name.
     pub fn rename(&self, from: impl AsRef<str>, to: impl AsRef<str>) -> Result<Self> {
-        self.check_name(from.as_ref())?;
+        self.renamed(from.as_ref(), to.as_ref())
+    }
+
+    fn renamed(&self, from: &str, to: &str) -> Result<Self> {
+        self.check_name(from)?;
         let mut frame = self.frame.clone();
-        attempt(|| frame.rename(from.as_ref(), to.as_ref().into()).map(|_| ()))?;
+        attempt(|| frame.rename(from, to.into()).map(|_| ()))?;
         Ok(frame.into())
     }
 
@@ -101,7 +112,7 @@ impl Table {
     #[doc(alias = "sort_values")]
     #[doc(alias = "order_by")]
     pub fn sort_by(&self, columns: impl Columns) -> Result<Self> {
-        self.sorted(columns.into_expressions(), false)
+        self.sorted(&columns.into_expressions(), false)
     }
 
     /// The rows in descending order of a column, or of several; nulls are last.
@@ -118,15 +129,15 @@ impl Table {
     #[doc(alias = "top_k")]
     #[doc(alias = "nlargest")]
     pub fn sort_by_desc(&self, columns: impl Columns) -> Result<Self> {
-        self.sorted(columns.into_expressions(), true)
+        self.sorted(&columns.into_expressions(), true)
     }
 
-    fn sorted(&self, columns: Vec<Expr>, descending: bool) -> Result<Self> {
+    fn sorted(&self, columns: &[Expr], descending: bool) -> Result<Self> {
         let options = SortMultipleOptions::default()
             .with_order_descending(descending)
             .with_nulls_last(true)
             .with_maintain_order(true);
-        self.query(&columns, |frame| frame.sort_by_exprs(&columns, options))
+        self.query(columns, |frame| frame.sort_by_exprs(columns, options))
     }
 
     /// The first `n` rows, or all if there are fewer.
@@ -215,7 +226,10 @@ impl Table {
     #[doc(alias = "distinct")]
     #[doc(alias = "drop_duplicates")]
     pub fn unique(&self, columns: impl Columns) -> Result<Self> {
-        let columns = columns.into_expressions();
+        self.distinct(columns.into_expressions())
+    }
+
+    fn distinct(&self, columns: Vec<Expr>) -> Result<Self> {
         let keep = UniqueKeepStrategy::First;
         self.query(&columns, |frame| {
             frame.unique_stable_generic(Some(columns.clone()), keep)

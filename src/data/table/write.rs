@@ -26,7 +26,10 @@ impl Table {
     /// When the file cannot be written, or a column has a type without a form in CSV, such as lists.
     #[doc(alias = "to_csv")]
     pub fn write_csv(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
+        self.save_csv(path.as_ref())
+    }
+
+    fn save_csv(&self, path: &Path) -> Result<()> {
         write_atomic(path, |file| {
             CsvWriter::new(file)
                 .finish(&mut self.frame.clone())
@@ -49,7 +52,10 @@ impl Table {
     /// When the file cannot be written.
     #[doc(alias = "to_parquet")]
     pub fn write_parquet(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
+        self.save_parquet(path.as_ref())
+    }
+
+    fn save_parquet(&self, path: &Path) -> Result<()> {
         write_atomic(path, |file| {
             ParquetWriter::new(file)
                 .finish(&mut self.frame.clone())
