@@ -59,7 +59,7 @@
 //! | Feature | What it adds |
 //! |---|---|
 //! | `cuda` | fits on an NVIDIA GPU, found at run time; builds on machines without one |
-//! | `polars` | [`Table`], and counts from Parquet and CSV files |
+//! | `polars` | [`Table`] with its [`GroupBy`], and counts from Parquet and CSV files |
 //! | `charts` | [`Chart`] as PNG and SVG |
 //! | `notebook` | values show themselves below an evcxr cell; includes `charts` and `polars` |
 //! | `bench-hooks` | functions for this repository's own tests and benchmarks; no part of the API |
@@ -121,7 +121,7 @@ pub use counts::{
     CountValue, Counts, DocumentFrequency, Dtype, Layout, Location, Resample, Summary,
 };
 #[cfg(feature = "polars")]
-pub use data::Table;
+pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
 pub use data::{Epoch, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
@@ -158,4 +158,7 @@ pub mod prelude {
     pub use crate::{Chart, palette, side_by_side, stack};
     #[cfg(feature = "notebook")]
     pub use crate::{MemoryScope, memory_scope};
+    /// Columns and values in expressions of Polars, as [`Table::filter`](crate::Table::filter) takes them.
+    #[cfg(feature = "polars")]
+    pub use polars::prelude::{col, lit};
 }

@@ -1,7 +1,7 @@
 //! Notebook display of matrices, tables, terms, charts, errors and the result of `doctor`.
 
 use crate::charts::Chart;
-use crate::data::{Matrix, Table, Terms};
+use crate::data::{GroupBy, Matrix, Table, Terms};
 use crate::doctor::Doctor;
 use crate::error::Error;
 use crate::text::{Card, count, counted, decimals_for, escape, fixed};
@@ -10,7 +10,7 @@ use super::evcxr::{show, show_card, show_png, show_text};
 
 /// Rows and columns that a cell shows.
 const ROWS_SHOWN: usize = 5;
-const COLUMNS_SHOWN: usize = 8;
+const COLUMNS_SHOWN: usize = 12;
 
 impl Matrix {
     /// Shows the shape and the upper left corner below a cell.
@@ -44,10 +44,22 @@ impl Matrix {
 }
 
 impl Table {
-    /// Shows the first 20 rows below a cell.
+    /// Shows the first and last rows below a cell: 20 rows, or as many as `rows` says.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         show(&self.html(), &self.to_string());
+    }
+}
+
+impl GroupBy {
+    /// Shows what is grouped by what below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Groups")
+            .row("by", self.keys())
+            .row("rows", count(self.rows() as u64))
+            .note("For a table of them: .count()?, .mean(\"column\")?, .agg([...])?");
+        show_card(&card, None);
     }
 }
 

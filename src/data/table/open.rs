@@ -1,0 +1,157 @@
+//! Tables from CSV, TSV and Parquet files.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek};
+use std::path::Path;
+
+use polars::prelude::{
+    ArrowDataType, ArrowField, CsvParseOptions, CsvReadOptions, ParquetReader, SerReader,
+};
+
+use crate::error::{Error, Result};
+
+use super::Table;
+use super::error::{Problem, attempt};
+
+impl Table {
+    /// Opens a table in a file, whose extension says its format.
+    ///
+    /// | Extension | Format |
+    /// |---|---|
+    /// | `.csv` | text with a header line; columns are separated by commas, or by semicolons or tabs where the header has no comma |
+    /// | `.tsv`, `.tab` | the same, separated by tabs |
+    /// | `.parquet`, `.pq` | Parquet |
+    ///
+    /// The type of a CSV column is that of all its values: whole numbers, numbers, `true` and `false`, or text. Empty
+    /// values are null. Counts (documents x terms) are opened by [`Counts::open`](crate::Counts::open).
+    ///
+    /// ```
+    /// use topicbook::Table;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("papers.csv", "title,year\nNeurons,1987\nKernels,1998\n")?;
+    /// let papers = Table::open("papers.csv")?;
+    /// assert_eq!(papers.shape(), (2, 2));
+    /// assert_eq!(papers.numbers("year")?, [1987.0, 1998.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such file, the extension is none of these, a row of a CSV file has more values than the header, or
+    /// a Parquet file is damaged or has a column of a type that is not read: integers of 8 and 16 bits, and decimals.
+    ///
+    /// # Cost
+    /// The whole file is read into memory; a CSV file twice, first for the types of its columns.
+    #[doc(alias = "read_csv")]
+    #[doc(alias = "read_parquet")]
+    #[doc(alias = "scan_csv")]
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        open(path.as_ref())
+    }
+}
+
+fn open(path: &Path) -> Result<Table> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let read = match extension.to_ascii_lowercase().as_str() {
+        "csv" => |path: &Path, file| read_csv(path, file, None),
+        "tsv" | "tab" => |path: &Path, file| read_csv(path, file, Some(b'\t')),
+        "parquet" | "pq" => read_parquet,
+        other => {
+            return Err(Error::format(
+                path,
+                format!("{other:?} is not an extension of a table's file"),
+            )
+            .fix("name the file .csv, .tsv or .parquet, as which it is then read"));
+        }
+    };
+    let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
+    let length = file
+        .metadata()
+        .map_err(|source| Error::io("open", path, source))?
+        .len();
+    if length == 0 {
+        return Err(Error::format(path, "is empty").fix("write the table again"));
+    }
+    read(path, file)
+}
+
+fn read_csv(path: &Path, mut file: File, separator: Option<u8>) -> Result<Table> {
+    let unread = |source| Error::io("read", path, source);
+    let separator = match separator {
+        Some(separator) => separator,
+        None => {
+            let mut header = Vec::new();
+            BufReader::new(&file)
+                .read_until(b'\n', &mut header)
+                .map_err(unread)?;
+            file.rewind().map_err(unread)?;
+            separator_of(&header)
+        }
+    };
+    let options = CsvReadOptions::default()
+        .with_infer_schema_length(None)
+        .with_parse_options(CsvParseOptions::default().with_separator(separator));
+    let frame = attempt(|| options.into_reader_with_file_handle(file).finish());
+    frame.map(Table::from).map_err(|problem| {
+        let what = format!("cannot be read as CSV: {}", problem.sentence);
+        Error::format(path, what).fix(
+            "give each line as many values as the header has names, and put values that contain the separator in \
+             quotation marks",
+        )
+    })
+}
+
+/// The first of comma, semicolon and tab that the header contains.
+fn separator_of(header: &[u8]) -> u8 {
+    let separators = [b',', b';', b'\t'];
+    let found = separators.into_iter().find(|byte| header.contains(byte));
+    found.unwrap_or(b',')
+}
+
+fn read_parquet(path: &Path, file: File) -> Result<Table> {
+    const DAMAGED: &str = "the file was truncated or is not a Parquet file: write it again";
+    let mut reader = ParquetReader::new(file);
+    let unreadable = |problem: Problem| {
+        let what = format!("cannot be read as Parquet: {}", problem.sentence);
+        Error::format(path, what).fix(DAMAGED)
+    };
+    let schema = attempt(|| reader.schema()).map_err(unreadable)?;
+    // Polars panics on types that are not enabled in its build.
+    if let Some(field) = schema.iter_values().find(|field| !is_read(field)) {
+        let what = format!(
+            "column {:?} has type {:?}, which is not read",
+            field.name, field.dtype
+        );
+        return Err(Error::format(path, what).fix(
+            "write the column as integers or floats of 32 or 64 bits, or as text: in pandas, .astype(\"int64\")",
+        ));
+    }
+    let frame = attempt(|| reader.finish()).map_err(unreadable)?;
+    // Polars does not compare the lengths of the columns of a damaged file.
+    let height = frame.height();
+    match frame.columns().iter().find(|column| column.len() != height) {
+        None => Ok(frame.into()),
+        Some(column) => {
+            let what = format!(
+                "column {} has {} of {height} rows",
+                column.name(),
+                column.len()
+            );
+            Err(Error::format(path, what).fix(DAMAGED))
+        }
+    }
+}
+
+fn is_read(field: &ArrowField) -> bool {
+    use ArrowDataType as Type;
+    match &field.dtype {
+        Type::Null | Type::Boolean | Type::Int32 | Type::Int64 | Type::UInt32 | Type::UInt64 => {
+            true
+        }
+        Type::Float32 | Type::Float64 | Type::Utf8 | Type::LargeUtf8 | Type::Utf8View => true,
+        Type::Binary | Type::LargeBinary | Type::BinaryView => true,
+        Type::Date32 | Type::Date64 | Type::Timestamp(..) | Type::Dictionary(..) => true,
+        Type::List(inner) | Type::LargeList(inner) => is_read(inner),
+        _ => false,
+    }
+}

@@ -1,0 +1,78 @@
+//! Numbers and texts of a column as vectors.
+
+use polars::prelude::{Column, DataType};
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::Table;
+use super::error::attempt;
+
+impl Table {
+    /// The values of a column as `f64`, with NaN for null and 1 and 0 for `true` and `false`.
+    ///
+    /// ```
+    /// use topicbook::Table;
+    /// let table = Table::new().with_column("count", [31, 20])?;
+    /// assert_eq!(table.numbers("count")?.iter().sum::<f64>(), 51.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such column, or it is not one of numbers. Integers above 2^53 are rounded.
+    #[doc(alias = "column")]
+    #[doc(alias = "to_numpy")]
+    #[doc(alias = "to_vec")]
+    pub fn numbers(&self, column: impl AsRef<str>) -> Result<Vec<f64>> {
+        self.as_numbers(column.as_ref())
+    }
+
+    fn as_numbers(&self, column: &str) -> Result<Vec<f64>> {
+        let column = self.named(column)?;
+        let dtype = column.dtype();
+        if !dtype.is_primitive_numeric() && !dtype.is_bool() {
+            return Err(Error::new(
+                ErrorKind::Table,
+                format!("column {:?} has type {dtype}, not a number", column.name()),
+            )
+            .fix("read it by .texts(...), or change its type first: col(\"name\").cast(DataType::Float64)"));
+        }
+        let wide = attempt(|| column.cast(&DataType::Float64))?;
+        let values = attempt(|| wide.f64())?;
+        Ok(values
+            .iter()
+            .map(|value| value.unwrap_or(f64::NAN))
+            .collect())
+    }
+
+    /// The values of a column as text, empty for null.
+    ///
+    /// ```
+    /// use topicbook::Table;
+    /// let table = Table::new().with_column("count", [31, 20])?;
+    /// assert_eq!(table.texts("count")?, ["31", "20"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such column, or its values have no form as text, such as lists.
+    #[doc(alias = "strings")]
+    pub fn texts(&self, column: impl AsRef<str>) -> Result<Vec<String>> {
+        self.as_texts(column.as_ref())
+    }
+
+    fn as_texts(&self, column: &str) -> Result<Vec<String>> {
+        let column = self.named(column)?;
+        let texts = attempt(|| column.cast(&DataType::String))?;
+        let values = attempt(|| texts.str())?;
+        Ok(values
+            .iter()
+            .map(|value| value.unwrap_or_default().to_string())
+            .collect())
+    }
+
+    /// The column of this name.
+    pub(super) fn named(&self, name: &str) -> Result<&Column> {
+        self.check_name(name)?;
+        Ok(attempt(|| self.frame.column(name))?)
+    }
+}

@@ -1,0 +1,337 @@
+//! The rows and columns of a table that a cell shows, as text and as HTML.
+
+use std::fmt;
+
+use polars::prelude::{AnyValue, Column, DataFrame};
+
+use crate::text::{
+    cell, count, counted, decimals_for, escape, fixed, pad_left, pad_right, shorten, width,
+};
+
+/// Rows that a cell shows unless [`Table::rows`](super::Table::rows) says otherwise.
+pub(super) const ROWS_SHOWN: usize = 20;
+/// Columns that a cell shows; a last one says how many there are more.
+const COLUMNS_SHOWN: usize = 30;
+/// Characters that a cell shows of a text value.
+const TEXT_SHOWN: usize = 60;
+
+/// The rows and columns of a table that are shown, as text.
+pub(super) struct View {
+    columns: Vec<Shown>,
+    /// Number of lines: rows, and the line between the first and the last rows where some are left out.
+    lines: usize,
+    /// The size of the whole table in words.
+    size: String,
+}
+
+/// A column as text, one cell a line.
+struct Shown {
+    name: String,
+    numeric: bool,
+    cells: Vec<String>,
+}
+
+impl View {
+    /// A view of at most `most_rows` rows, the first three quarters of them from the top.
+    pub(super) fn new(frame: &DataFrame, most_rows: usize) -> Self {
+        let (height, width) = (frame.height(), frame.width());
+        let last = if height > most_rows { most_rows / 4 } else { 0 };
+        let first = height.min(most_rows) - last;
+        let rows: Vec<usize> = (0..first).chain(height - last..height).collect();
+        let gap = (rows.len() < height).then_some(first);
+        let mut columns: Vec<Shown> = frame
+            .columns()
+            .iter()
+            .take(COLUMNS_SHOWN)
+            .map(|column| Shown::new(column, &rows, gap))
+            .collect();
+        let lines = rows.len() + usize::from(gap.is_some());
+        if width > COLUMNS_SHOWN {
+            columns.push(Shown {
+                name: format!("… {} more", count((width - COLUMNS_SHOWN) as u64)),
+                numeric: false,
+                cells: vec!["…".into(); lines],
+            });
+        }
+        let size = format!("{} × {}", counted(height, "row"), counted(width, "column"));
+        Self {
+            columns,
+            lines,
+            size,
+        }
+    }
+
+    /// Aligned columns, and the size below them.
+    pub(super) fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths: Vec<usize> = self.columns.iter().map(Shown::width).collect();
+        let line = |pick: &dyn Fn(&Shown) -> String| {
+            let cells: Vec<String> = self
+                .columns
+                .iter()
+                .zip(&widths)
+                .map(|(column, &width)| match column.numeric {
+                    true => pad_left(&pick(column), width),
+                    false => pad_right(&pick(column), width),
+                })
+                .collect();
+            cells.join("  ").trim_end().to_string()
+        };
+        writeln!(f, "{}", line(&|column| column.name.clone()))?;
+        for row in 0..self.lines {
+            writeln!(f, "{}", line(&|column| column.cells[row].clone()))?;
+        }
+        write!(f, "{}", self.size)
+    }
+
+    /// An HTML table with its size as caption, in a box that scrolls where there are many rows.
+    ///
+    /// The caption is above the table, so that it is seen without scrolling. JupyterLab keeps these styles in pages that
+    /// are not trusted too; scripts, by which headers could sort, it removes.
+    pub(super) fn html(&self) -> String {
+        let long = self.lines > ROWS_SHOWN + 1;
+        let style = if long {
+            "max-height:32em;overflow:auto"
+        } else {
+            "overflow-x:auto"
+        };
+        let mut html = format!(
+            "<div style=\"{style}\">\n<table>\n<caption style=\"text-align:left\">{}</caption>\n<thead>\n<tr>",
+            escape(&self.size)
+        );
+        for column in &self.columns {
+            let align = column.align();
+            html.push_str(&format!(
+                "<th scope=\"col\" align=\"{align}\" style=\"text-align:{align};white-space:nowrap\">{}</th>",
+                escape(&column.name)
+            ));
+        }
+        html.push_str("</tr>\n</thead>\n<tbody>\n");
+        for row in 0..self.lines {
+            html.push_str("<tr>");
+            for column in &self.columns {
+                html.push_str(&cell("td", column.align(), &column.cells[row]));
+            }
+            html.push_str("</tr>\n");
+        }
+        html.push_str("</tbody>\n</table>\n</div>\n");
+        html
+    }
+}
+
+impl Shown {
+    /// The given rows of a column. `gap` is the number of rows before the line that stands for those left out.
+    fn new(column: &Column, rows: &[usize], gap: Option<usize>) -> Self {
+        let dtype = column.dtype();
+        let values: Vec<AnyValue<'_>> = rows
+            .iter()
+            .map(|&row| column.get(row).unwrap_or(AnyValue::Null))
+            .collect();
+        let numbers = match (dtype.is_float(), dtype.is_integer()) {
+            (true, _) => Numbers::of_floats(&values),
+            (_, true) => Numbers::of_integers(&values),
+            _ => Numbers::Plain,
+        };
+        let mut cells: Vec<String> = values.iter().map(|value| numbers.format(value)).collect();
+        if let Some(gap) = gap {
+            cells.insert(gap, "…".into());
+        }
+        Self {
+            name: shorten(column.name().as_str(), TEXT_SHOWN),
+            numeric: dtype.is_primitive_numeric(),
+            cells,
+        }
+    }
+
+    fn align(&self) -> &'static str {
+        match self.numeric {
+            true => "right",
+            false => "left",
+        }
+    }
+
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().map(|cell| width(cell));
+        cells.chain([width(&self.name)]).max().unwrap_or(0)
+    }
+}
+
+/// The one format that all numbers of a column have, so that they can be compared at a glance.
+#[derive(Clone, Copy)]
+enum Numbers {
+    /// With this number of decimal places, and separators between thousands. Smaller numbers are shown as `<0.0001`.
+    Fixed(usize),
+    /// `1.234e-7`, where the largest number is below 0.0001 or from 10^15 on.
+    Scientific,
+    /// Digits alone: integers of at most four digits, such as years.
+    Plain,
+}
+
+impl Numbers {
+    /// Four significant digits of the largest number; no decimal places if all are integers.
+    fn of_floats(values: &[AnyValue<'_>]) -> Self {
+        let numbers = || {
+            let numbers = values.iter().filter_map(AnyValue::extract::<f64>);
+            numbers.filter(|number| number.is_finite())
+        };
+        let largest = numbers().fold(0.0, |largest: f64, number| largest.max(number.abs()));
+        if largest >= 1e15 || (largest > 0.0 && largest < 1e-4) {
+            return Self::Scientific;
+        }
+        match numbers().all(|number| number.fract() == 0.0) {
+            true => Self::Fixed(0),
+            false => Self::Fixed(decimals_for(largest).max(1)),
+        }
+    }
+
+    fn of_integers(values: &[AnyValue<'_>]) -> Self {
+        let mut numbers = values.iter().filter_map(AnyValue::extract::<f64>);
+        match numbers.all(|number| number.abs() < 1e4) {
+            true => Self::Plain,
+            false => Self::Fixed(0),
+        }
+    }
+
+    fn format(self, value: &AnyValue<'_>) -> String {
+        match value {
+            AnyValue::Null => return "–".into(),
+            AnyValue::Boolean(truth) => return truth.to_string(),
+            _ => {}
+        }
+        if let Some(text) = value.get_str() {
+            return one_line(text);
+        }
+        match (self, value.extract::<f64>()) {
+            (_, Some(number)) if !number.is_finite() => number.to_string(),
+            (Self::Scientific, Some(number)) => format!("{number:.3e}"),
+            // With fixed decimal places, a small number would be shown as zero.
+            (Self::Fixed(decimals), Some(number)) if rounds_to_zero(number, decimals) => {
+                let smallest = fixed(0.1f64.powi(decimals as i32), decimals);
+                match number > 0.0 {
+                    true => format!("<{smallest}"),
+                    false => format!(">-{smallest}"),
+                }
+            }
+            // Above 2^53, `f64` does not hold every integer.
+            (Self::Fixed(decimals), Some(number)) if number.abs() < 9e15 => fixed(number, decimals),
+            _ => shorten(&value.to_string(), TEXT_SHOWN),
+        }
+    }
+}
+
+/// Whether a number other than zero is shown as zero.
+fn rounds_to_zero(number: f64, decimals: usize) -> bool {
+    number != 0.0 && number.abs() < 0.5 * 0.1f64.powi(decimals as i32)
+}
+
+/// A text without line breaks, which would end the row.
+fn one_line(text: &str) -> String {
+    let line: String = text
+        .chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    shorten(&line, TEXT_SHOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Table;
+    use super::*;
+    use crate::error::Result;
+
+    #[test]
+    fn html_shows_text_literally_and_aligns_numbers_right() -> Result<()> {
+        let table = Table::new()
+            .with_column("<b>", ["<script>alert('x')</script>", "a & \"b\""])?
+            .with_column("count", [1_234_567u32, 2])?;
+        let html = table.html();
+        assert!(!html.contains("<b>") && !html.contains("<script"));
+        assert!(html.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+        assert!(html.contains("a &amp; &quot;b&quot;"));
+        assert!(html.contains("<td align=\"right\" style=\"text-align:right\">1,234,567</td>"));
+        assert!(html.contains("<th scope=\"col\" align=\"right\""));
+        assert!(html.contains("2 rows × 2 columns"));
+        Ok(())
+    }
+
+    #[test]
+    fn wide_tables_say_in_place_how_many_columns_are_left_out() -> Result<()> {
+        let mut table = Table::new();
+        for topic in 0..100 {
+            table = table.with_column(format!("topic {topic}"), vec![0.5f32; 3])?;
+        }
+        let html = table.html();
+        assert_eq!(html.matches("<th ").count(), COLUMNS_SHOWN + 1);
+        assert!(html.contains(">… 70 more</th></tr>"));
+        assert!(html.contains("3 rows × 100 columns"));
+        // The proportions of thirteen topics are all shown.
+        let all = table.select(&table.column_names()[..13])?;
+        assert_eq!(all.html().matches("<th ").count(), 13);
+        Ok(())
+    }
+
+    #[test]
+    fn long_tables_show_their_first_and_last_rows() -> Result<()> {
+        let table = Table::new().with_column("document", 0..3000)?;
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        assert_eq!(lines.len(), 1 + ROWS_SHOWN + 1 + 1);
+        assert_eq!(
+            (lines[1], lines[15], lines[16], lines[17]),
+            ("0", "14", "…", "2995")
+        );
+        assert_eq!((lines[21], lines[22]), ("2999", "3,000 rows × 1 column"));
+        assert!(table.html().contains("overflow-x"));
+
+        let more = table.rows(1000);
+        assert_eq!(more.html().matches("<tr>").count(), 1 + 1000 + 1);
+        assert!(more.html().contains("max-height"));
+        assert_eq!(table.rows(3000).to_string().matches('…').count(), 0);
+        assert_eq!(
+            table.rows(1).to_string().lines().nth(1).map(str::trim),
+            Some("0")
+        );
+        assert_eq!(table.rows(0).to_string().lines().count(), 3);
+        Ok(())
+    }
+
+    #[test]
+    fn a_column_has_one_number_format() -> Result<()> {
+        let table = Table::new()
+            .with_column("term", [Some("model\nline"), None, Some("data")])?
+            .with_column("probability", [0.531_234, 0.001_2, 3e-9])?
+            .with_column("change", [-1e-9, 0.25, 0.0])?
+            .with_column("small", [4.581e-7, 1e-9, 0.0])?
+            .with_column("loss", [f64::NAN, 1234.0, f64::INFINITY])?
+            .with_column("year", [1987, 1998, 2003])?
+            .with_column("tokens", [1987, 19_982, 5])?
+            .with_column("kept", [true, false, true])?
+            .with_column("big", [u64::MAX, 0, 1])?;
+        let expected = "\
+term        probability    change      small   loss  year  tokens  kept                    big
+model line       0.5312  >-0.0001  4.581e-7    NaN  1987   1,987  true   18446744073709551615
+–                0.0012    0.2500  1.000e-9  1,234  1998  19,982  false                     0
+data            <0.0001    0.0000   0.000e0    inf  2003       5  true                      1
+3 rows × 9 columns";
+        let lines = |text: &str| -> Vec<String> {
+            let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            text.lines().map(line).collect()
+        };
+        assert_eq!(lines(&table.to_string()), lines(expected));
+        Ok(())
+    }
+
+    #[test]
+    fn an_empty_table_is_shown_too() -> Result<()> {
+        assert!(Table::new().html().contains("0 rows × 0 columns"));
+        let none: [f64; 0] = [];
+        let table = Table::new().with_column("x", none)?;
+        assert!(table.to_string().contains("0 rows"));
+        Ok(())
+    }
+}
