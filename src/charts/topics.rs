@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
 
 use super::canvas::{Fill, Hatch};
-use super::palette::{Rgb, colours};
+use super::palette::{Rgb, colours, to_lab};
 
 /// The names of all topics of a fit; `None` for a topic without a name. Empty if no topic has one.
 pub(crate) type TopicNames = Arc<[Option<String>]>;
@@ -118,45 +118,64 @@ impl Topics {
         self.numbers.iter().map(|&number| all[number]).collect()
     }
 
-    /// Colours, and above ten topics hatches: neighbours, whose colours are alike, have different ones.
+    /// Colours, and above ten topics hatches.
     pub(crate) fn fills(&self) -> Vec<Fill> {
-        let hatches = [Hatch::None, Hatch::Rising, Hatch::Level, Hatch::Falling];
-        let fill = |(colour, &number): (Rgb, &usize)| match self.of {
-            ..=MAX_PLAIN => colour.into(),
-            _ => Fill {
-                colour,
-                hatch: hatches[number % hatches.len()],
-            },
-        };
-        self.colours()
-            .into_iter()
-            .zip(&self.numbers)
-            .map(fill)
-            .collect()
+        let all = fills(self.of);
+        self.numbers.iter().map(|&number| all[number]).collect()
     }
+}
+
+/// The fills of `k` topics. Each topic has the hatch whose other topics have the least similar colours, so that equal
+/// hatches have colours far apart.
+fn fills(k: usize) -> Vec<Fill> {
+    const HATCHES: [Hatch; 4] = [Hatch::None, Hatch::Rising, Hatch::Level, Hatch::Falling];
+    if k <= MAX_PLAIN {
+        return colours(k).into_iter().map(Fill::from).collect();
+    }
+    let mut used: [Vec<[f64; 3]>; HATCHES.len()] = Default::default();
+    colours(k)
+        .into_iter()
+        .map(|colour| {
+            let lab = to_lab(colour);
+            let nearest = |hatch: usize| {
+                let distances = used[hatch].iter().map(|other| distance(lab, *other));
+                distances.fold(f64::INFINITY, f64::min)
+            };
+            let mut best = 0;
+            for hatch in 1..HATCHES.len() {
+                if nearest(hatch) > nearest(best) {
+                    best = hatch;
+                }
+            }
+            used[best].push(lab);
+            Fill {
+                colour,
+                hatch: HATCHES[best],
+            }
+        })
+        .collect()
+}
+
+/// The distance of two colours in CIELAB.
+fn distance(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
+    squares.sum::<f64>().sqrt()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::palette::to_lab;
     use super::*;
 
-    /// Topics whose hatches are equal have colours that differ; their distance in CIELAB is at least this.
-    const DISTANCE: f64 = 15.0;
-
     #[test]
-    fn sixteen_to_twenty_five_topics_differ_by_colour_or_hatch() {
-        for k in 2..=25 {
-            let l = Matrix::from_parts(0, k, Vec::new());
-            let fills = Topics::of_columns(&l, TopicNames::default()).fills();
+    fn topics_with_the_same_hatch_have_colours_far_apart() {
+        for k in 11..=30 {
+            let fills = fills(k);
             for (index, first) in fills.iter().enumerate() {
                 for second in &fills[..index] {
-                    let (a, b) = (to_lab(first.colour), to_lab(second.colour));
-                    let distance: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
+                    let distance = distance(to_lab(first.colour), to_lab(second.colour));
                     assert!(
-                        first.hatch != second.hatch || distance.sqrt() > DISTANCE,
-                        "{k} topics: {first:?} and {second:?}, {}",
-                        distance.sqrt()
+                        first.hatch != second.hatch || distance > 22.0,
+                        "{k} topics: {first:?} and {second:?}, {distance}"
                     );
                 }
             }
