@@ -140,6 +140,7 @@ impl Fit {
     /// # use topicbook::{Synthetic, TopicModel};
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// use topicbook::polars::prelude::*;
     /// let table = fit.topic_sizes();
     /// assert!((table.column("share")?.f64()?.sum().unwrap_or(0.0) - 1.0).abs() < 1e-5);
     /// assert_eq!(table.column("documents")?.u64()?.sum(), Some(60));

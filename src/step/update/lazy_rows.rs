@@ -301,8 +301,10 @@ mod tests {
         let zeros = Matrix::from_parts(4, 3, vec![0.0; 12]);
         let logits = Matrix::from_parts(4, 3, table);
         let state = vec![zeros; optimizer.state_values()];
-        let mut parameters = MiniBatch::default();
-        parameters.optimizer = optimizer;
+        let parameters = MiniBatch {
+            optimizer,
+            ..MiniBatch::default()
+        };
         let mut ours = LazyRows::new(&logits, &state, &parameters).unwrap();
         let (mut theirs, mut state) = (tensor(&start), None);
         for time in 1..=50 {
