@@ -39,7 +39,7 @@ fn png_and_svg_have_the_same_size_and_a_white_margin() {
     for chart in [
         Chart::structure(&l),
         Chart::loss(&[3.0, 2.0], &[-3.0, -2.0]).title("Fit"),
-        Chart::histogram(&[1.0, 2.0, 3.0]),
+        Chart::histogram([1.0, 2.0, 3.0]),
     ] {
         let (width, height, pixels) = decode(&chart.to_png().unwrap());
         assert_eq!(pixels.len(), width * height);
@@ -79,7 +79,7 @@ fn charts_compose_at_any_depth() {
     let mut nested = structure();
     for level in 0..12 {
         nested = match level % 2 {
-            0 => side_by_side([nested, Chart::histogram(&[1.0, 2.0])]),
+            0 => side_by_side([nested, Chart::histogram([1.0, 2.0])]),
             _ => stack([nested]).title(format!("Level {level}")),
         };
     }

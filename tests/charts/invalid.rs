@@ -123,9 +123,9 @@ fn small_and_constant_data_are_drawn() {
         Chart::loss(&[5.0, 4.0], &[-7.0, -6.0]),
         Chart::loss(&[5.0; 300], &[0.0; 300]),
         Chart::loss(&[0.0; 12], &[-1e-300; 12]),
-        Chart::histogram(&[3.0]),
-        Chart::histogram(&[3.0; 100]),
-        Chart::histogram(&[-1e300, 1e300]),
+        Chart::histogram([3.0]),
+        Chart::histogram([3.0; 100]),
+        Chart::histogram([-1e300, 1e300]),
     ];
     for chart in charts {
         assert!(

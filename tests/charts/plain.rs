@@ -23,6 +23,8 @@ fn one_of_each() -> Vec<Chart> {
 #[test]
 fn numbers_of_any_type_are_drawn() {
     let values = vec![1.5f32, 2.5];
+    let pairs = vec![("a".to_string(), vec![1u64, 2])];
+    let matrix = Matrix::new(2, 2, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
     let charts = [
         Chart::lines(&values),
         Chart::lines(values.clone()),
@@ -32,8 +34,8 @@ fn numbers_of_any_type_are_drawn() {
         Chart::lines([Some(1), None, Some(4)]),
         Chart::lines([1.0, f64::NAN, 3.0]),
         Chart::lines([("a", &values), ("b", &values)]),
-        Chart::lines(&vec![("a".to_string(), vec![1u64, 2])]),
-        Chart::lines(&Matrix::new(2, 2, vec![1.0, 2.0, 3.0, 4.0]).unwrap()),
+        Chart::lines(&pairs),
+        Chart::lines(&matrix),
         Chart::lines([std::time::Duration::from_secs(2)]),
         Chart::bars(&values),
         Chart::bars(vec![("a", 1), ("b", -2)]),
