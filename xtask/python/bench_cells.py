@@ -1,4 +1,5 @@
-"""Compares the times of cells in our kernel with those in evcxr without dependencies, in the same run.
+"""Compares the times of cells in our kernel with those in evcxr without dependencies, in the same run; and the cells of a
+data-frame analysis (frame_cells.py) with plain Polars in evcxr, which compiles Polars first.
 
 usage: bench_cells.py EVCXR_JUPYTER RECORD
 
@@ -13,10 +14,14 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import KernelManager
+
+from frame_cells import CELLS, PLAIN_DEP
+from frame_cells import files as frame_cells_files
 
 ROUNDS = 5
 SECONDS = 300
@@ -46,6 +51,10 @@ GOALS = {
     "show a value or chart": lambda bare: bare + 0.5,
     "MiB on disk": lambda bare: 50.0,
 }
+
+# No cell of a data-frame analysis may take longer, nor half of them.
+SLOWEST_FRAME_CELL = 1.5
+MEDIAN_FRAME_CELL = 0.5
 
 
 def run(client, code):
@@ -90,6 +99,63 @@ def measure(manager, cells):
         client.stop_channels()
         manager.shutdown_kernel(now=False)
         manager.cleanup_resources()
+
+
+def frame_cells(manager, cells, folder):
+    """Runs the cells in one kernel; returns for each its seconds and its error, if it failed."""
+    frame_cells_files(folder)
+    manager.start_kernel(cwd=folder)
+    client = manager.client()
+    client.start_channels()
+    results = []
+    try:
+        client.wait_for_ready(timeout=SECONDS)
+        for cell in cells:
+            wrong = []
+
+            def collect(message):
+                content = message["content"]
+                if message["msg_type"] == "error":
+                    wrong.append(content["evalue"])
+                elif message["msg_type"] == "stream" and content["name"] == "stderr":
+                    wrong.append(content["text"])
+
+            begin = time.monotonic()
+            # Polars takes ten minutes to compile in a bare kernel.
+            client.execute_interactive(cell, timeout=3600, output_hook=collect)
+            results.append((time.monotonic() - begin, "".join(wrong)))
+        return results
+    finally:
+        client.shutdown()
+        client.stop_channels()
+        manager.shutdown_kernel(now=False)
+        manager.cleanup_resources()
+
+
+def compare_frames(evcxr):
+    """A row for each cell of frame_cells.py, and whether one missed its goal."""
+    with tempfile.TemporaryDirectory() as folder:
+        ours = frame_cells(KernelManager(kernel_name="topicbook"), [cell.ours for cell in CELLS], folder)
+    with tempfile.TemporaryDirectory() as folder:
+        plain = frame_cells(bare_kernel(evcxr), [PLAIN_DEP] + [cell.plain or "()" for cell in CELLS], folder)[1:]
+    rows, missed = [], False
+    print(f"\n{len(CELLS)} cells of a data-frame analysis, in seconds\n")
+    print(f"{'':36}{'plain Polars':>14}{'topicbook':>12}")
+    for cell, (own, wrong), (base, failed) in zip(CELLS, ours, plain):
+        late = own > SLOWEST_FRAME_CELL
+        missed |= bool(wrong) or late
+        row = {"cell": cell.title, "topicbook": own, "plain": base if cell.plain and not failed else None}
+        if wrong:
+            row["error"] = wrong
+        if cell.plain and failed:
+            row["error in plain Polars"] = failed
+        rows.append(row)
+        shown = "" if cell.plain is None else "fails" if failed else f"{base:.2f}"
+        mark = f"  FAILED {wrong}" if wrong else "  MISSED" if late else ""
+        print(f"{cell.title[:35]:36}{shown:>14}{own:>12.2f}{mark}")
+    middle = statistics.median(own for own, _ in ours)
+    print(f"{'median':36}{statistics.median(base for base, _ in plain):>14.2f}{middle:>12.2f}")
+    return rows, missed or middle > MEDIAN_FRAME_CELL
 
 
 def bare_kernel(evcxr):
@@ -143,7 +209,9 @@ def main(evcxr, record):
         shown = "" if name == "MiB on disk" else f"{base:.2f}"
         asked = "" if goal is None else f"{goal:.2f}"
         print(f"{name:24}{shown:>12}{own:>12.2f}{asked:>8}{'  MISSED' if wrong else ''}")
-    text = json.dumps({"machine": about, "rounds": ROUNDS, "figures": rows}, indent=1)
+    frames, late = compare_frames(evcxr)
+    missed |= late
+    text = json.dumps({"machine": about, "rounds": ROUNDS, "figures": rows, "data frames": frames}, indent=1)
     pathlib.Path(record).write_text(text + "\n")
     return 1 if missed else 0
 

@@ -89,9 +89,9 @@ CELLS = [
         'let long = papers.clone().lazy().filter(col("words").gt(col("words").mean())).collect()?;',
     ),
     Cell(
-        "filter by a part of a text",
-        'let nets = papers.filter(col("title").str().contains_literal(lit("nets")))?;',
-        'let nets = papers.clone().lazy().filter(col("title").str().contains_literal(lit("nets"))).collect()?;',
+        "filter by the start of a text",
+        'let nets = papers.filter(col("title").str().starts_with(lit("nets")))?;',
+        'let nets = papers.clone().lazy().filter(col("title").str().starts_with(lit("nets"))).collect()?;',
     ),
     Cell(
         "filter by nulls",
