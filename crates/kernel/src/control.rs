@@ -20,8 +20,9 @@ pub struct Control(Arc<Mutex<State>>);
 #[derive(Default)]
 struct State {
     process: Option<Arc<Mutex<Child>>>,
-    running: bool,
-    /// Whether the running cell has been asked to stop.
+    /// Requests to run a cell that have been received and not been answered.
+    requests: usize,
+    /// Whether the running cell, or the next one if none runs yet, has been asked to stop.
     asked: bool,
 }
 
@@ -30,42 +31,41 @@ impl Control {
         self.with(|state| state.process = Some(process));
     }
 
-    pub fn cell_begins(&self) {
-        self.with(|state| {
-            (state.running, state.asked) = (true, false);
-            let _ = fs::remove_file(stop_file());
-        });
+    /// Notes that a request to run a cell has been received.
+    pub fn received(&self) {
+        self.with(|state| state.requests += 1);
     }
 
-    /// Returns whether the cell was asked to stop.
-    pub fn cell_ends(&self) -> bool {
+    /// Notes that the oldest request is answered. Returns whether its cell was asked to stop.
+    pub fn answered(&self) -> bool {
         self.with(|state| {
-            state.running = false;
+            state.requests -= 1;
+            let _ = fs::remove_file(stop_file());
             std::mem::take(&mut state.asked)
         })
     }
 
-    /// Whether the running cell has been asked to stop.
+    /// Whether the cell has been asked to stop.
     pub fn is_asked(&self) -> bool {
         self.with(|state| state.asked)
     }
 
-    /// Stops the running cell, if there is one.
+    /// Stops the running cell, or keeps the next one from running if its request has been received.
     pub fn interrupt(&self) {
         self.with(|state| {
+            if state.requests == 0 {
+                return;
+            }
+            let again = std::mem::replace(&mut state.asked, true);
             let Some(id) = state.process.as_ref().and_then(id) else {
                 return;
             };
-            if !state.running {
-                return;
-            }
             // Before the look at the handler: the process ignores the signal before it looks for the file.
             let _ = fs::write(stop_file(), "");
-            let signal = match catches_interrupts(id) && !state.asked {
+            let signal = match catches_interrupts(id) && !again {
                 true => libc::SIGINT,
                 false => libc::SIGKILL,
             };
-            state.asked = true;
             // SAFETY: the call touches no memory, and the process has not been waited for, so that its number is its own.
             unsafe { libc::kill(id, signal) };
         });

@@ -129,6 +129,7 @@ impl Evaluator {
         let post = self.outputs.post.clone();
         let code = request.text("code");
         if code.trim().is_empty() {
+            self.control.answered();
             let content =
                 json!({"status": "ok", "execution_count": self.count, "user_expressions": {}});
             return post.reply(request, content);
@@ -141,10 +142,9 @@ impl Evaluator {
             json!({"execution_count": count, "code": code}),
         );
         self.outputs.begin(request, count);
-        self.control.cell_begins();
         let before = self.variables();
         let result = self.run(request, code);
-        let asked = self.control.cell_ends();
+        let asked = self.control.answered();
         let run_time = self.outputs.end();
         let complaint = self.complaint(result, run_time, asked, code);
         let lost = {
@@ -200,6 +200,9 @@ impl Evaluator {
             parts = vec![code.to_owned()];
         }
         for part in parts {
+            if outputs.failed().is_some() || control.is_asked() {
+                break;
+            }
             let ask = |prompt: String, password: bool| {
                 if request.content["allow_stdin"].as_bool() != Some(true) {
                     return String::new();
@@ -213,9 +216,6 @@ impl Evaluator {
                 input_reader: &|input| ask(input.prompt, input.is_password),
             };
             evcxr.execute_with_callbacks(&part, &mut callbacks)?;
-            if outputs.failed().is_some() || control.is_asked() {
-                break;
-            }
         }
         Ok(())
     }
@@ -251,6 +251,7 @@ impl Evaluator {
         self.waiting.retain(|request| {
             let runs = request.kind() == "execute_request";
             if runs {
+                self.control.answered();
                 post.status(Some(request), "busy");
                 post.reply(request, json!({"status": "aborted"}));
                 post.status(Some(request), "idle");

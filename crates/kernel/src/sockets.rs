@@ -130,8 +130,8 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
     });
     post.status(None, "starting");
     let answer = {
-        let post = post.clone();
-        move |request| answer_shell(&post, request, &requests)
+        let (post, cells) = (post.clone(), cells.clone());
+        move |request| answer_shell(&post, request, &cells, &requests)
     };
     tokio::task::spawn_local(exchange(shell, shell_messages, post.signer.clone(), answer));
     let answer = move |request: Message| drop(lines.send(request.text("value").to_owned()));
@@ -184,13 +184,16 @@ async fn exchange(
 }
 
 /// Answers what needs no compiler; the evaluator gets the rest, in order.
-fn answer_shell(post: &Post, request: Message, evaluator: &Sender<Message>) {
+fn answer_shell(post: &Post, request: Message, cells: &Control, evaluator: &Sender<Message>) {
     let content = match request.kind() {
         "kernel_info_request" => kernel_info(),
         "comm_info_request" => json!({"status": "ok", "comms": {}}),
         "history_request" => json!({"status": "ok", "history": []}),
         "is_complete_request" => json!({"status": "complete"}),
         "execute_request" | "complete_request" | "inspect_request" => {
+            if request.kind() == "execute_request" {
+                cells.received();
+            }
             // The evaluator ends only with this process.
             let _ = evaluator.send(request);
             return;
