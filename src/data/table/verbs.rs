@@ -287,7 +287,8 @@ pub trait Condition {
 
 impl Condition for Expr {
     fn rows_of(self, table: &Table) -> Result<Table> {
-        table.query(&[self.clone()], |frame| frame.filter(self))
+        let condition = [self.clone()];
+        table.query(&condition, |frame| frame.filter(self))
     }
 }
 
