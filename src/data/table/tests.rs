@@ -121,7 +121,7 @@ fn columns_are_made_of_values_and_of_expressions() -> Result<()> {
     let papers = papers()?
         .with_column("index", 0..4usize)?
         .with_column("flag", vec![true, false, true, false])?
-        .with_column("name", &vec!["a".to_string(); 4])?
+        .with_column("name", vec!["a".to_string(); 4])?
         .with_column("series", Series::new("other".into(), [1i64, 2, 3, 4]))?
         .with_column("one", lit(1))?
         .with_column(
