@@ -186,8 +186,14 @@ impl State {
     }
 
     fn send_value(&mut self, post: &Post, kind: &str, add: impl FnOnce(&mut Map<String, Value>)) {
-        if self.value.is_empty() {
-            return;
+        // A loop has the value `()`, which says nothing.
+        let unit = self.value.len() == 1
+            && self
+                .value
+                .get("text/plain")
+                .is_some_and(|text| text == "()");
+        if self.value.is_empty() || unit {
+            return self.value.clear();
         }
         let data: Map<String, Value> = std::mem::take(&mut self.value)
             .into_iter()
