@@ -122,7 +122,7 @@ pub use counts::{
 };
 #[cfg(feature = "polars")]
 pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
-pub use data::{Epoch, Matrix, OrRef, Terms, sort_documents};
+pub use data::{Epoch, Indices, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::{Fit, TopicName};

@@ -1,5 +1,6 @@
 //! What can be set on a chart: its texts, axes and topics, and how it looks.
 
+use crate::data::Indices;
 use crate::error::{Error, ErrorKind, Result};
 
 use super::theme::{DARK, LIGHT, Theme};
@@ -284,8 +285,8 @@ impl Chart {
     ///
     /// # Errors
     /// A topic that the chart does not have is reported when it is drawn.
-    pub fn topics(mut self, topics: impl AsRef<[usize]>) -> Self {
-        self.options.topics = Some(topics.as_ref().to_vec());
+    pub fn topics(mut self, topics: impl Indices) -> Self {
+        self.options.topics = Some(topics.to_indices());
         self
     }
 

@@ -33,7 +33,7 @@ pub use summary::Summary;
 pub(crate) use write::write_npy_file;
 
 use crate::counts::formats::LazyCsr;
-use crate::data::or_ref;
+use crate::data::{Indices, or_ref};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::phase;
 use crate::text::{bytes, count};
@@ -291,7 +291,7 @@ impl Counts {
     /// ```
     /// use topicbook::{Counts, Location};
     /// let counts = Counts::dense(3, 2, vec![1u8, 0, 2, 0, 4, 0])?;
-    /// let held_out = counts.select(&[2, 0])?;
+    /// let held_out = counts.select([2, 0])?;
     /// assert_eq!(held_out.shape(), (2, 2));
     /// assert_eq!(held_out.location(), Location::Memory);
     /// # Ok::<(), topicbook::Error>(())
@@ -302,11 +302,12 @@ impl Counts {
     ///
     /// # Cost
     /// Reads the given rows and keeps them in memory, in the same layout and dtype.
-    pub fn select(&self, rows: &[usize]) -> Result<Self> {
-        self.check_rows(rows)?;
+    pub fn select(&self, rows: impl Indices) -> Result<Self> {
+        let rows = rows.to_indices();
+        self.check_rows(&rows)?;
         let store = match self.view()? {
-            View::Dense(values) => Store::Dense(values.select(self.terms(), rows)),
-            View::Csr(csr) => Store::Csr(LazyCsr::ready(csr.select(rows))),
+            View::Dense(values) => Store::Dense(values.select(self.terms(), &rows)),
+            View::Csr(csr) => Store::Csr(LazyCsr::ready(csr.select(&rows))),
         };
         Self::new(rows.len(), self.terms(), store, Location::Memory)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::data::{OrRef, Terms};
+use crate::data::{Indices, OrRef, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::count;
 
@@ -90,7 +90,7 @@ impl Counts {
     /// ```
     /// use topicbook::{Counts, Dtype, Location};
     /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
-    /// let two = counts.select_terms(&[2, 0])?;
+    /// let two = counts.select_terms([2, 0])?;
     /// let mut rows = [0.0; 4];
     /// two.fill_rows(&[0, 1], &mut rows)?;
     /// assert_eq!(rows, [2.0, 1.0, 0.0, 0.0]);
@@ -106,8 +106,8 @@ impl Counts {
     /// One pass over the counts; a file is read in blocks of bounded size. The copy keeps layout and dtype: sparse counts
     /// stay sparse.
     #[doc(alias = "select_columns")]
-    pub fn select_terms(&self, columns: &[usize]) -> Result<Self> {
-        let columns = Columns::picked(self, columns.to_vec())?;
+    pub fn select_terms(&self, columns: impl Indices) -> Result<Self> {
+        let columns = Columns::picked(self, columns.to_indices())?;
         self.copy_columns(&columns, || self.nonzeros_of(&columns))
     }
 

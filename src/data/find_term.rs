@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::count;
 
+use super::indices::Indices;
 use super::terms::Terms;
 
 /// Terms that a message names.
@@ -47,16 +48,16 @@ impl Terms {
     ///
     /// ```
     /// let terms = topicbook::Terms::new(["spike", "neuron", "cell"])?;
-    /// assert_eq!(terms.select(&[2, 0])?.as_slice(), ["cell", "spike"]);
-    /// assert!(terms.select(&[3]).is_err());
+    /// assert_eq!(terms.select([2, 0])?.as_slice(), ["cell", "spike"]);
+    /// assert!(terms.select([3]).is_err());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
     /// When there is no such column, or no column at all.
     #[doc(alias = "take")]
-    pub fn select(&self, columns: &[usize]) -> Result<Self> {
-        let picked = columns.iter().map(|&column| {
+    pub fn select(&self, columns: impl Indices) -> Result<Self> {
+        let picked = columns.to_indices().into_iter().map(|column| {
             self.get(column).ok_or_else(|| {
                 Error::new(
                     ErrorKind::Shape,

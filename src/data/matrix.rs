@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::system::Values;
 use crate::text::count;
 
+use super::indices::Indices;
 use super::or_ref::or_ref;
 
 /// A dense row-major matrix of `f32`. Cheap to clone, because clones share the values.
@@ -187,8 +188,8 @@ impl Matrix {
     ///
     /// ```
     /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
-    /// assert_eq!(l.select_rows(&[1, 0])?.row(0), l.row(1));
-    /// assert!(l.select_rows(&[2]).is_err());
+    /// assert_eq!(l.select_rows([1, 0])?.row(0), l.row(1));
+    /// assert!(l.select_rows(1..3).is_err());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -198,9 +199,10 @@ impl Matrix {
     /// # Cost
     /// Copies the rows: 4 bytes a value, and 8 a row.
     #[doc(alias = "take")]
-    pub fn select_rows(&self, order: &[usize]) -> Result<Self> {
+    pub fn select_rows(&self, order: impl Indices) -> Result<Self> {
+        let order = order.to_indices();
         let mut values = Vec::with_capacity(order.len() * self.columns);
-        for &row in order {
+        for &row in &order {
             if row >= self.rows {
                 return Err(Error::new(
                     ErrorKind::Shape,
@@ -214,7 +216,7 @@ impl Matrix {
             values.extend_from_slice(self.row(row));
         }
         let mut selected = Self::from_parts(order.len(), self.columns, values);
-        selected.picked_rows = Picked::new(order, self.picked_rows.as_ref(), self.rows);
+        selected.picked_rows = Picked::new(&order, self.picked_rows.as_ref(), self.rows);
         selected.picked_columns = self.picked_columns.clone();
         Ok(selected)
     }
@@ -224,8 +226,8 @@ impl Matrix {
     ///
     /// ```
     /// let l = topicbook::Matrix::new(2, 3, vec![0.2, 0.3, 0.5, 1.0, 0.0, 0.0])?;
-    /// assert_eq!(l.select_columns(&[2, 0])?.row(0), [0.5, 0.2]);
-    /// assert!(l.select_columns(&[3]).is_err());
+    /// assert_eq!(l.select_columns([2, 0])?.row(0), [0.5, 0.2]);
+    /// assert!(l.select_columns([3]).is_err());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -234,7 +236,8 @@ impl Matrix {
     ///
     /// # Cost
     /// Copies the columns: 4 bytes a value.
-    pub fn select_columns(&self, order: &[usize]) -> Result<Self> {
+    pub fn select_columns(&self, order: impl Indices) -> Result<Self> {
+        let order = order.to_indices();
         if let Some(column) = order.iter().find(|&&column| column >= self.columns) {
             return Err(Error::new(
                 ErrorKind::Shape,
@@ -249,7 +252,7 @@ impl Matrix {
             .flat_map(|row| order.iter().map(move |&column| self.row(row)[column]))
             .collect();
         let mut selected = Self::from_parts(self.rows, order.len(), values);
-        selected.picked_columns = Picked::new(order, self.picked_columns.as_ref(), self.columns);
+        selected.picked_columns = Picked::new(&order, self.picked_columns.as_ref(), self.columns);
         selected.picked_rows = self.picked_rows.clone();
         Ok(selected)
     }
@@ -302,11 +305,11 @@ mod tests {
     #[test]
     fn a_selection_of_a_selection_knows_the_first_numbers() {
         let matrix = Matrix::from_parts(1, 5, vec![0.0; 5]);
-        let some = matrix.select_columns(&[4, 2, 0]).unwrap();
-        let fewer = some.select_columns(&[1, 0]).unwrap();
+        let some = matrix.select_columns([4, 2, 0]).unwrap();
+        let fewer = some.select_columns([1, 0]).unwrap();
         let picked = fewer.picked_columns().unwrap();
         assert_eq!((&picked.numbers[..], picked.of), (&[2, 4][..], 5));
-        assert_eq!(matrix.select_rows(&[0]).unwrap().picked_columns(), None);
+        assert_eq!(matrix.select_rows([0]).unwrap().picked_columns(), None);
         assert!(fewer.renumbered().picked_columns().is_none());
     }
 }

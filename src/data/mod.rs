@@ -2,6 +2,7 @@
 
 mod epoch;
 mod find_term;
+mod indices;
 mod matrix;
 mod or_ref;
 mod sort_documents;
@@ -12,6 +13,7 @@ mod terms;
 mod top_n;
 
 pub use epoch::Epoch;
+pub use indices::Indices;
 pub use matrix::Matrix;
 #[cfg(feature = "charts")]
 pub(crate) use matrix::Picked;

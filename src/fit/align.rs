@@ -16,9 +16,9 @@ impl Fit {
     /// use topicbook::{Synthetic, TopicModel};
     /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
-    /// let aligned = fit.align_to(fit.f().select_rows(&[2, 0, 1])?)?;
+    /// let aligned = fit.align_to(fit.f().select_rows([2, 0, 1])?)?;
     /// assert_eq!(aligned.f().row(0), fit.f().row(2));
-    /// assert_eq!(aligned.l(), fit.l().select_columns(&[2, 0, 1])?);
+    /// assert_eq!(aligned.l(), fit.l().select_columns([2, 0, 1])?);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -96,7 +96,7 @@ mod tests {
     fn a_permutation_is_undone() {
         let rows = [[0.7, 0.2, 0.1], [0.1, 0.1, 0.8], [0.2, 0.6, 0.2]];
         let target = Matrix::new(3, 3, rows.concat()).unwrap();
-        let shuffled = target.select_rows(&[2, 0, 1]).unwrap();
+        let shuffled = target.select_rows([2, 0, 1]).unwrap();
         let order = best_match(&target, &shuffled).unwrap();
         assert_eq!(shuffled.select_rows(&order).unwrap(), target);
     }

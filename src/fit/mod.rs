@@ -50,7 +50,7 @@ use crate::data::{Epoch, Matrix, Terms, sort_documents};
 /// let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?;
 /// let fit = TopicModel::new(3).epochs(20).quiet().fit(corpus.counts())?;
 /// assert_eq!((fit.documents(), fit.topics(), fit.terms()), (60, 3, 30));
-/// let new_documents = corpus.counts().select(&[0, 1])?;
+/// let new_documents = corpus.counts().select([0, 1])?;
 /// assert_eq!(fit.transform(&new_documents)?.shape(), (2, 3));
 /// # Ok::<(), topicbook::Error>(())
 /// ```

@@ -202,7 +202,7 @@ mod tests {
         named.save(&path).unwrap();
         let loaded = Fit::load(&path).unwrap();
         assert_eq!(loaded.topic_names(), ["topic 0", "one", "two"]);
-        let order = named.f().select_rows(&[2, 0, 1]).unwrap();
+        let order = named.f().select_rows([2, 0, 1]).unwrap();
         let aligned = loaded.align_to(order).unwrap();
         assert_eq!(aligned.topic_names(), ["two", "topic 1", "one"]);
     }

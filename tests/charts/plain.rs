@@ -158,7 +158,7 @@ fn selected_topics_keep_their_numbers_and_colours() {
         shown.cloned().collect()
     };
     let expected = [palette[2].clone(), palette[5].clone()];
-    let by_matrix = Chart::structure(&l.select_columns(&[2, 5]).unwrap());
+    let by_matrix = Chart::structure(&l.select_columns([2, 5]).unwrap());
     let by_chart = Chart::structure(&l).topics([2, 5]);
     for chart in [by_matrix, by_chart] {
         let svg = chart.to_svg().unwrap();
@@ -166,7 +166,7 @@ fn selected_topics_keep_their_numbers_and_colours() {
         assert_eq!(colours(&svg), expected);
     }
     let f = proportions(6, 30, 0.3);
-    let by_matrix = Chart::top_terms(&f.select_rows(&[2, 5]).unwrap(), None, 4);
+    let by_matrix = Chart::top_terms(&f.select_rows([2, 5]).unwrap(), None, 4);
     let by_chart = Chart::top_terms(&f, None, 4).topics([2, 5]);
     assert_eq!(by_matrix.to_svg().unwrap(), by_chart.to_svg().unwrap());
     assert_eq!(colours(&by_chart.to_svg().unwrap()), expected);

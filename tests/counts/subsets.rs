@@ -31,10 +31,7 @@ fn sources(folder: &Path) -> Vec<(String, Counts)> {
     let mut sources = vec![
         ("dense in memory".into(), dense.clone()),
         ("sparse in a file".into(), npz.clone()),
-        (
-            "sparse in memory".into(),
-            npz.select(&(0..DOCUMENTS).collect::<Vec<_>>()).unwrap(),
-        ),
+        ("sparse in memory".into(), npz.select(0..DOCUMENTS).unwrap()),
     ];
     for dtype in [
         Dtype::U16,
@@ -181,17 +178,17 @@ fn what_cannot_be_done_says_why() {
     let (counts, terms) = (source(), names());
     for (error, kind, text) in [
         (
-            counts.select_terms(&[17]).unwrap_err(),
+            counts.select_terms([17]).unwrap_err(),
             ErrorKind::Shape,
             "column 17 of counts with 17 terms",
         ),
         (
-            counts.select_terms(&[3, 3]).unwrap_err(),
+            counts.select_terms([3, 3]).unwrap_err(),
             ErrorKind::Shape,
             "column 3 twice",
         ),
         (
-            counts.select_terms(&[]).unwrap_err(),
+            counts.select_terms([]).unwrap_err(),
             ErrorKind::Shape,
             "no term is left",
         ),

@@ -95,7 +95,7 @@ fn a_file_that_changed_after_it_was_opened_is_an_error() {
     for error in [
         counts.fill_rows(&[3], &mut row).unwrap_err(),
         counts.summary().unwrap_err(),
-        counts.select(&[3]).unwrap_err(),
+        counts.select([3]).unwrap_err(),
         counts.write_npy(folder.path().join("b.npy")).unwrap_err(),
         counts.write_npz(folder.path().join("b.npz")).unwrap_err(),
     ] {

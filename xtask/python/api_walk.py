@@ -13,6 +13,7 @@ SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 NOT_SHOWN = {
     "CountValue": "a trait",
     "DocumentFrequency": "a trait",
+    "Indices": "a trait",
     "OrRef": "a trait",
     "IntoRows": "a trait",
     "IntoSeries": "a trait",
@@ -36,7 +37,7 @@ WALK = {
         "let m = Matrix::new(3, 2, vec![0.5, 0.5, 0.9, 0.1, 0.2, 0.8])?;",
         "let shape = m.shape(); let rows = m.rows(); let columns = m.columns();",
         "let row = m.row(1).to_vec(); let values = m.values().to_vec();",
-        "let upper = m.select_rows(&[0, 1])?; let left = m.select_columns(&[0])?;",
+        "let upper = m.select_rows(0..2)?; let left = m.select_columns([0])?;",
     ],
     "Dtype": [
         "let dtype = Dtype::U16;",
@@ -53,10 +54,10 @@ WALK = {
         "let documents = dense.documents(); let terms = dense.terms(); let shape = dense.shape();",
         "let dtype = dense.dtype(); let layout = dense.layout(); let location = opened.location();",
         "let stored = dense.bytes_stored(); let as_f32 = dense.bytes_dense_f32();",
-        "let summary = dense.summary()?; let few = dense.select(&[2, 0])?;",
+        "let summary = dense.summary()?; let few = dense.select([2, 0])?;",
         "let mut batch = vec![0.0f32; 8]; dense.fill_rows(&[2, 0], &mut batch)?;",
         'let four = Terms::new(["ant", "bee", "cat", "dog"])?; let (train, test) = dense.split(0.6, 1)?;',
-        'let some = dense.select_terms(&[2, 0])?; let (rest, left) = dense.drop_terms(&four, ["ant"])?;',
+        'let some = dense.select_terms([2, 0])?; let (rest, left) = dense.drop_terms(&four, ["ant"])?;',
         'let (kept, names) = dense.keep_terms(&four, ["dog", "bee"])?; let (often, common) = dense.filter_terms(&four, 1, 1.0)?;',
         "let with_term = opened.documents_with(1)?; let totals = csr.term_totals()?; let df = csr.document_frequencies()?;",
         "let by_term = dense.term_table(&four)?;",
@@ -80,7 +81,7 @@ WALK = {
         "let len = vocabulary.len(); let none = vocabulary.is_empty();",
         "let first = vocabulary.get(0).map(str::to_owned); let all = vocabulary.as_slice().to_vec();",
         "let longest = vocabulary.iter().map(str::len).max(); let twice = vocabulary.duplicates();",
-        'let bee = vocabulary.find("bee")?; let two = vocabulary.select(&[2, 0])?;',
+        'let bee = vocabulary.find("bee")?; let two = vocabulary.select([2, 0])?;',
     ],
     "Synthetic": [
         "let recipe = Synthetic::new(60, 30, 3);",
@@ -189,7 +190,7 @@ WALK = {
         'papers.write_csv("papers.csv")?; let read = Table::open("papers.csv")?; let groups = papers.group_by("year")?;',
         'top.write_csv("top.csv")?; top.write_parquet("top.parquet")?;',
         "let frame = top.clone().into_inner();",
-        "let table = Table::from(frame);",
+        "let table = Table::from(frame); let lazy = table.lazy();",
     ],
     "GroupBy": [
         'let sizes = groups.count()?; let firsts = groups.head(1)?;',

@@ -18,7 +18,7 @@ mod write;
 use std::fmt;
 use std::ops::Deref;
 
-use polars::prelude::{Column, DataFrame};
+use polars::prelude::{Column, DataFrame, IntoLazy, LazyFrame};
 
 pub use columns::{ColumnValues, TableValue};
 pub use group::GroupBy;
@@ -173,6 +173,23 @@ impl Table {
     /// ```
     pub fn into_inner(self) -> DataFrame {
         self.frame
+    }
+
+    /// A lazy frame of the table, for queries of several steps in the names of Polars; `collect()?` computes it, and
+    /// `Table::from` makes a table of the result.
+    ///
+    /// ```
+    /// use topicbook::{Table, polars::prelude::*};
+    /// let table = Table::new().with_column("document", 0..9)?;
+    /// let few = table.lazy().filter(col("document").lt(3)).collect()?;
+    /// assert_eq!(Table::from(few).height(), 3);
+    /// # Ok::<(), PolarsError>(())
+    /// ```
+    ///
+    /// # Cost
+    /// Copies no values: the columns are shared.
+    pub fn lazy(&self) -> LazyFrame {
+        self.frame.clone().lazy()
     }
 }
 
