@@ -1,4 +1,5 @@
-//! The kernel spec: the file from which Jupyter and VS Code learn the name of the kernel, its logo and how it starts.
+//! The kernel spec: the file from which Jupyter and VS Code learn the name of the kernel, its logo and how it starts. Beside
+//! it stands a small extension of JupyterLab, which gives charts their descriptions.
 //!
 //! Set-up writes one into the cache, where only `cargo xtask lab` and `run` look. `cargo xtask kernel install` writes the
 //! same one where the person's own Jupyter looks.
@@ -28,6 +29,12 @@ const LOGOS: [(&str, &[u8]); 2] = [
     ),
 ];
 
+/// The extension of JupyterLab, in the form in which JupyterLab loads it.
+const EXTENSION: [(&str, &str); 2] = [
+    ("package.json", include_str!("../lab/package.json")),
+    ("remoteEntry.js", include_str!("../lab/remoteEntry.js")),
+];
+
 /// `cargo xtask kernel install`, with the words that follow it.
 pub fn install(places: &Places, options: &[OsString]) -> Result<()> {
     let options = Options::read(options, |name| env::var_os(name))?;
@@ -54,13 +61,19 @@ pub fn install(places: &Places, options: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the kernel spec below `data`, a data folder of Jupyter.
+/// Writes the kernel spec and the extension below `data`, a data folder of Jupyter.
 pub fn write(places: &Places, data: &Path) -> Result<()> {
     let folder = spec_folder(data);
     fs::create_dir_all(&folder).at(&folder)?;
     for (name, bytes) in LOGOS {
         let file = folder.join(name);
         fs::write(&file, bytes).at(&file)?;
+    }
+    let extension = extension_folder(data);
+    fs::create_dir_all(&extension).at(&extension)?;
+    for (name, content) in EXTENSION {
+        let file = extension.join(name);
+        fs::write(&file, content).at(&file)?;
     }
     let mut variables = Map::new();
     for (name, path) in [
@@ -90,8 +103,12 @@ pub fn write(places: &Places, data: &Path) -> Result<()> {
     fs::write(&file, format!("{spec:#}\n")).at(&file)
 }
 
-/// Removes the kernel spec below `data`; whether there was one.
+/// Removes the kernel spec and the extension below `data`; whether there was a spec.
 fn remove(data: &Path) -> Result<bool> {
+    let extension = extension_folder(data);
+    if extension.exists() {
+        fs::remove_dir_all(&extension).at(&extension)?;
+    }
     let folder = spec_folder(data);
     if !folder.exists() {
         return Ok(false);
@@ -101,6 +118,10 @@ fn remove(data: &Path) -> Result<bool> {
 
 fn spec_folder(data: &Path) -> PathBuf {
     data.join("kernels").join(NAME)
+}
+
+fn extension_folder(data: &Path) -> PathBuf {
+    data.join("labextensions").join(NAME)
 }
 
 /// What `cargo xtask kernel install` is asked for.
@@ -254,8 +275,10 @@ mod tests {
         assert!(rust.is_some_and(|rust| rust.join("rustc").is_file()));
         let logo = fs::read(spec.join("logo-64x64.png")).expect("the logo is written");
         assert!(logo.starts_with(b"\x89PNG"));
+        let extension = data.join("labextensions/topicbook");
+        assert!(extension.join("remoteEntry.js").is_file());
         assert!(matches!(remove(&data), Ok(true)));
-        assert!(!spec.exists() && data.join("kernels").exists());
+        assert!(!extension.exists() && !spec.exists() && data.join("kernels").exists());
         assert!(matches!(remove(&data), Ok(false)));
         let _ = fs::remove_dir_all(&folder);
     }
