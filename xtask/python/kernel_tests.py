@@ -19,6 +19,7 @@ from jupyter_client.manager import KernelManager
 
 import api_walk
 import polars_walk
+import tasks
 from harness import run_tests
 
 SECONDS = 300
@@ -270,6 +271,18 @@ def outlined_functions_of_polars_exist(kernel):
     lines = [f"let _ = {name};" for name in polars_walk.mentions(kernel.folder / "build/outline")]
     assert len(lines) > 300, lines
     kernel.value("{ use topicbook::polars::prelude::*;\n" + "\n".join(lines) + "\n}")
+
+
+def tasks_of_an_analyst_take_one_line(_):
+    with tempfile.TemporaryDirectory() as folder:
+        tasks.files(folder)
+        with Kernel(start={"cwd": folder}) as kernel:
+            for cell in tasks.BEFORE:
+                kernel.value(cell)
+            for task in tasks.TASKS:
+                texts = kernel.run(task.line)
+                assert not texts["error"] and not texts["stderr"], (task.title, texts)
+                assert task.shows in texts["kinds"] or (not task.shows and not texts["kinds"]), (task.title, texts)
 
 
 def completion_offers_nothing_private(kernel):
@@ -581,6 +594,7 @@ TESTS = [
     every_result_binds_and_every_type_shows,
     polars_types_bind,
     outlined_functions_of_polars_exist,
+    tasks_of_an_analyst_take_one_line,
     completion_offers_nothing_private,
     three_kernels_share_one_build,
     stop_button_ends_a_fit_and_keeps_it,

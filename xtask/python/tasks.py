@@ -1,0 +1,84 @@
+"""What an analyst wants from a fit, each as the line that they would type.
+
+The tasks are those of a study of notebook users, which found that a third of them took one line. `BEFORE` has the cells that
+come first. Not here, because there is nothing to type yet: raw text (tokens and their counts), coherence, names of documents,
+and zoom with the mouse.
+"""
+
+import pathlib
+from typing import NamedTuple
+
+BEFORE = [
+    "use topicbook::prelude::*;",
+    "use topicbook::polars::prelude::*;",
+    "let corpus = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(3).generate()?;",
+    "let counts = corpus.counts();",
+    'let terms = Terms::new((0..60).map(|j| format!("term {j}")))?;',
+    "let model = TopicModel::new(4).terms(&terms).epochs(20).seed(3).quiet();",
+    "let fit = model.fit(&counts)?;",
+    "let other = model.seed(4).fit(&counts)?;",
+    "let (train, test) = counts.split(0.8, 1)?;",
+]
+
+
+class Task(NamedTuple):
+    title: str
+    line: str
+    # What the cell shows: a MIME type, or "" for a cell that binds or writes.
+    shows: str
+
+
+HTML, PNG = "text/html", "image/png"
+
+TASKS = [
+    # From the data to a fit.
+    Task("lengths of documents", "counts", HTML),
+    Task("documents that contain a term", 'let about = counts.documents_with(terms.find("term 7")?)?;', ""),
+    Task("leave out words", 'let (fewer, names) = counts.drop_terms(&terms, ["term 1", "term 2"])?;', ""),
+    Task("leave out rare and common terms", "let (useful, kept) = counts.filter_terms(&terms, 5, 0.9)?;", ""),
+    Task("some documents", "let some = counts.select(0..50)?;", ""),
+    Task("fit in the background", "let training = model.epochs(100_000).spawn(&counts)?;", ""),
+    Task("stop it, and keep what it has", "training.stop(); let partial = training.join()?;", ""),
+    Task("save and load", 'fit.save("fit.safetensors")?; let again = Fit::load("fit.safetensors")?;', ""),
+    Task("choose k", 'for k in [2, 4, 8] { println!("{k} {}", TopicModel::new(k).epochs(9).quiet().fit(&train)?.perplexity(&test)?); }', ""),
+    Task("score of held-out documents", "model.fit(&train)?.score(&test)?", "text/plain"),
+    Task("topics of new documents", "let new = fit.transform(&test)?;", ""),
+    Task("match the topics of two fits", "let matched = other.align_to(&fit.f())?;", ""),
+    # Questions to a fit.
+    Task("documents of a topic", "fit.topic_documents(2, 5)?", HTML),
+    Task("topics of a document", "fit.document_topics(17)?", HTML),
+    Task("topics of a term", 'fit.term_topics("term 7")?', HTML),
+    Task("sizes of the topics", "fit.topic_sizes()", HTML),
+    Task("correlation of the topics", "fit.topic_correlation()", HTML),
+    Task("documents like this one", "fit.similar_documents(17, 5)?", HTML),
+    # Tables.
+    Task("documents with more than half of a topic", 'let strong = fit.doc_topics().filter(col("proportion").gt(0.5))?;', ""),
+    Task("sort", 'fit.doc_topics().sort_by_desc("topic 2")?.head(5)', HTML),
+    Task("groups", 'fit.doc_topics().group_by("dominant")?.mean("proportion")?', HTML),
+    Task("join with a CSV file", 'fit.doc_topics().join(&Table::open("titles.csv")?, "document")?', HTML),
+    Task("rename a column", 'let renamed = fit.doc_topics().rename("topic 0", "sport")?;', ""),
+    Task("statistics", "fit.doc_topics().describe()?", HTML),
+    Task("1,000 rows", 'Table::new().with_column("n", 0..1000)?.rows(1000)', HTML),
+    Task("a lazy query", 'fit.doc_topics().lazy().filter(col("document").lt(9)).collect()?', "text/plain"),
+    Task("export", 'fit.doc_topics().write_csv("doc_topics.csv")?; fit.top_terms(9).write_parquet("top_terms.parquet")?;', ""),
+    # Charts.
+    Task("loss", "fit.plot_loss()", PNG),
+    Task("losses of two fits", 'Chart::losses([("seed 3", &fit), ("seed 4", &other)])', PNG),
+    Task("memory", "fit.plot_memory()", PNG),
+    Task("two charts side by side", "side_by_side([fit.plot_structure(), other.plot_structure()])", PNG),
+    Task("structure of some documents", "Chart::structure(&fit.l().select_rows(&about)?)", PNG),
+    Task("zoom into documents", "Chart::structure(&fit.l().select_rows(0..20)?)", PNG),
+    Task("topics 1 and 3 only", "fit.plot_top_terms(8).topics([1, 3])", PNG),
+    Task("names of topics", 'fit.name_topics(["sport", "law", "art", "food"])?.plot_structure()', PNG),
+    Task("bars", 'Chart::bars(fit.topic_sizes().numbers("share")?)', PNG),
+    Task("lines", 'Chart::lines(fit.history().numbers("seconds")?)', PNG),
+    Task("heat map", "Chart::heatmap(fit.topic_correlation())", PNG),
+    Task("large letters for a lecture", "fit.plot_loss().large()", PNG),
+    Task("a picture in a file", 'fit.plot_loss().save_svg("loss.svg")?; fit.plot_loss().save_png("loss.png")?;', ""),
+]
+
+
+def files(folder):
+    """Writes titles.csv into `folder`."""
+    lines = ["document,title", *(f'{document},"paper {document}"' for document in range(300))]
+    pathlib.Path(folder, "titles.csv").write_text("\n".join(lines) + "\n")
