@@ -130,12 +130,21 @@ pub use model::{Checkpoint, TopicModel};
 #[cfg(feature = "notebook")]
 pub use notebook::{MemoryScope, memory_scope};
 pub use plan::Plan;
-/// The Polars that [`Table`] is made of, so that nobody has to match its version.
-#[cfg(feature = "polars")]
-pub use polars;
 pub use synthetic::{Corpus, Synthetic};
 pub use system::show_progress;
 pub use training::Training;
+
+/// The Polars that [`Table`] is made of, so that nobody has to match its version.
+#[cfg(feature = "polars")]
+pub mod polars {
+    pub use ::polars::*;
+
+    /// The names of Polars' own prelude, with joins that cells compile quickly.
+    pub mod prelude {
+        pub use crate::data::DataFrameJoinOps;
+        pub use ::polars::prelude::*;
+    }
+}
 
 /// The names that a notebook's first cell brings in. `Result` is not among them: it would hide that of the standard
 /// library, so that `Result<u32, String>` and `?` on another crate's error would fail in a cell.
@@ -160,5 +169,5 @@ pub mod prelude {
     pub use crate::{MemoryScope, memory_scope};
     /// Columns and values in expressions of Polars, as [`Table::filter`](crate::Table::filter) takes them.
     #[cfg(feature = "polars")]
-    pub use polars::prelude::{col, lit};
+    pub use ::polars::prelude::{col, lit};
 }

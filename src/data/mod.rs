@@ -23,7 +23,9 @@ pub use sort_documents::sort_documents;
 #[cfg(feature = "charts")]
 pub(crate) use sort_documents::{dominant, row_sum};
 #[cfg(feature = "polars")]
-pub use table::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
+pub use table::{
+    ColumnValues, Columns, Condition, DataFrameJoinOps, GroupBy, JoinKeys, Table, TableValue,
+};
 pub(crate) use tensor_file::{FileKind, invalid_file, table_bytes};
 pub use terms::Terms;
 pub(crate) use top_n::top_n;

@@ -2,6 +2,7 @@
 
 mod columns;
 mod error;
+mod frame_joins;
 mod group;
 mod join;
 mod names;
@@ -21,6 +22,7 @@ use std::ops::Deref;
 use polars::prelude::{Column, DataFrame, IntoLazy, LazyFrame};
 
 pub use columns::{ColumnValues, TableValue};
+pub use frame_joins::DataFrameJoinOps;
 pub use group::GroupBy;
 pub use join::JoinKeys;
 pub use names::Columns;
