@@ -134,13 +134,17 @@ impl Folder {
         fs::write(
             &start,
             format!(
-                ":build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n{}",
+                ":opt 0\n:build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n{}",
                 build.encoded_rustflags(crates.map(Crates::flag)),
                 build.facade(),
                 crates.map(Crates::start).unwrap_or_default(),
             ),
         )
         .at(&start)?;
+        let cargo = folder.path.join(".cargo");
+        fs::create_dir(&cargo).at(&folder.path)?;
+        let settings = cargo.join("config.toml");
+        fs::write(&settings, CARGO).at(&settings)?;
         let prelude = folder.config().join("prelude.rs");
         fs::write(&prelude, WARM_UP).at(&prelude)?;
         Ok(folder)
@@ -198,6 +202,10 @@ impl Folder {
 /// The parts of the standard library whose sources rust-analyzer gets. With all parts it would also read the intrinsics
 /// of all processors and ask Cargo about a dozen more packages, which takes two seconds at the start.
 const STD: [&str; 4] = ["core", "alloc", "std", "proc_macro"];
+
+/// Cargo's configuration for the cells. The kernel compiles some cells with optimisation and some without (see
+/// crates/kernel/src/speed.rs); the crates that they use are compiled once, with optimisation.
+const CARGO: &str = "[profile.dev.package.\"*\"]\nopt-level = 2\n";
 
 /// A cell that the kernel runs before the user's first cell, because rust-analyzer is slow only in its first analysis.
 /// It leaves no variable behind. Its first line holds for all later cells: a `Result` that is neither bound nor followed

@@ -27,6 +27,16 @@ pub fn parts(code: &str) -> Vec<String> {
     parts
 }
 
+/// The cell with a semicolon after a last line that prints or repeats something. evcxr compiles a last line without one twice
+/// if it is no value of ours: it looks first for a way to show it.
+pub fn closed(code: &str) -> String {
+    let closed = |end: usize| format!("{};{}", &code[..end], &code[end..]);
+    match statements(code).last() {
+        Some(last) if last.is_unit => closed(last.end),
+        _ => code.to_owned(),
+    }
+}
+
 /// The variables that the cell's own `let` statements bind.
 pub fn new_variables(code: &str) -> Vec<String> {
     statements(code)
@@ -37,6 +47,8 @@ pub fn new_variables(code: &str) -> Vec<String> {
 
 struct Statement {
     is_let: bool,
+    /// Whether it is a last line without semicolon whose value says nothing.
+    is_unit: bool,
     text: String,
     /// Where the statement ends in the cell.
     end: usize,
@@ -70,17 +82,19 @@ fn statements(code: &str) -> Vec<Statement> {
         });
         (
             pattern.is_some(),
+            false,
             statement.syntax().clone(),
             variables.collect(),
         )
     });
     let last = list
         .tail_expr()
-        .map(|tail| (false, tail.syntax().clone(), Vec::new()));
+        .map(|tail| (false, is_unit(&tail), tail.syntax().clone(), Vec::new()));
     statements
         .chain(last)
-        .map(|(is_let, node, variables)| Statement {
+        .map(|(is_let, is_unit, node, variables)| Statement {
             is_let,
+            is_unit,
             text: node.text().to_string(),
             end: usize::from(node.text_range().end())
                 .saturating_sub(before.len())
@@ -90,9 +104,44 @@ fn statements(code: &str) -> Vec<Statement> {
         .collect()
 }
 
+fn is_unit(expression: &ast::Expr) -> bool {
+    match expression {
+        ast::Expr::ForExpr(_) | ast::Expr::WhileExpr(_) => true,
+        ast::Expr::MacroExpr(call) => {
+            let text = call.syntax().text().to_string();
+            let name = text.split('!').next().unwrap_or_default();
+            ["println", "print", "eprintln", "eprint"].contains(&name.trim())
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_last_line_that_prints_gets_a_semicolon() {
+        assert_eq!(
+            closed("println!(\"é\") // said"),
+            "println!(\"é\"); // said"
+        );
+        assert_eq!(
+            closed("1;\nfor k in 0..3 { f(k) }"),
+            "1;\nfor k in 0..3 { f(k) };"
+        );
+        for code in [
+            "a",
+            "a;",
+            "let b = 1;",
+            "println!(\"x\");",
+            "vec![1]",
+            ":vars",
+            "",
+        ] {
+            assert_eq!(closed(code), code);
+        }
+    }
 
     #[test]
     fn a_cell_is_cut_after_a_fit() {

@@ -14,6 +14,7 @@ use crate::control::Control;
 use crate::message::Message;
 use crate::names::Names;
 use crate::outputs::{Failed, Outputs};
+use crate::speed::Speed;
 use crate::waiting::{Library, Progress};
 use crate::{cell, errors, help, paths, pipe};
 
@@ -34,6 +35,7 @@ pub fn start(
             evcxr: Err("the kernel has not started".into()),
             count: 0,
             names: Names::default(),
+            speed: Speed::default(),
         };
         evaluator.evcxr = evaluator.start();
         evaluator.serve();
@@ -52,6 +54,7 @@ struct Evaluator {
     /// The number of the last cell.
     count: u64,
     names: Names,
+    speed: Speed,
 }
 
 /// How a cell failed: the name of the error and the lines that describe it.
@@ -193,11 +196,15 @@ impl Evaluator {
             .evcxr
             .as_mut()
             .map_err(|why| Error::Message(why.clone()))?;
+        if let Some(level) = self.speed.change(code) {
+            evcxr.execute(level.command())?;
+        }
         let (outputs, typed, control) = (&self.outputs, &self.typed, &self.control);
-        let mut parts = cell::parts(code);
+        let code = cell::closed(code);
+        let mut parts = cell::parts(&code);
         // An error of the compiler is found before the first part runs.
-        if parts.len() > 1 && !evcxr.check(code).is_ok_and(|found| found.is_empty()) {
-            parts = vec![code.to_owned()];
+        if parts.len() > 1 && !evcxr.check(&code).is_ok_and(|found| found.is_empty()) {
+            parts = vec![code];
         }
         for part in parts {
             if outputs.failed().is_some() || control.is_asked() {

@@ -24,6 +24,7 @@ mod paths;
 mod pipe;
 mod say;
 mod sockets;
+mod speed;
 mod waiting;
 mod worker;
 

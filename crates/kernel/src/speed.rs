@@ -1,0 +1,138 @@
+//! How much the compiler optimises a cell.
+//!
+//! Most cells are a few calls into a library that is compiled already: their own code runs for microseconds, and without
+//! optimisation it is compiled in half the time. A cell that repeats something itself is optimised, as evcxr does with every
+//! cell: one with a loop, a closure or a function, and one that uses a function from an earlier cell, which is compiled again
+//! together with it. Crates are always optimised (see the Cargo configuration that the launcher writes).
+
+use std::collections::HashSet;
+
+use ra_ap_syntax::{AstNode, Edition, SourceFile, SyntaxKind};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Level {
+    /// For a cell of calls.
+    None,
+    /// For a cell that repeats something.
+    Full,
+}
+
+impl Level {
+    /// The command of evcxr that sets the level.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::None => ":opt 0",
+            Self::Full => ":opt 2",
+        }
+    }
+}
+
+/// The level of the cells so far.
+#[derive(Default)]
+pub struct Speed {
+    /// Of the last cell.
+    level: Option<Level>,
+    /// The functions and macros that cells have defined.
+    functions: HashSet<String>,
+    /// Whether a cell has set a level itself, which then holds.
+    fixed: bool,
+}
+
+impl Speed {
+    /// The level that evcxr must be set to before it runs a cell, unless it has it already.
+    pub fn change(&mut self, code: &str) -> Option<Level> {
+        self.fixed |= code
+            .lines()
+            .any(|line| line.trim_start().starts_with(":opt"));
+        let wanted = match self.repeats(code) {
+            true => Level::Full,
+            false => Level::None,
+        };
+        if self.fixed || self.level.replace(wanted) == Some(wanted) {
+            return None;
+        }
+        Some(wanted)
+    }
+
+    /// Whether a cell repeats something, as far as its words tell. Notes the functions that it defines.
+    fn repeats(&mut self, code: &str) -> bool {
+        let file =
+            SourceFile::parse(&format!("fn cell() {{\n{code}\n}}"), Edition::Edition2024).tree();
+        let mut found = false;
+        let mut defines = false;
+        // The first word is the `fn` of the wrapper.
+        for (kind, text) in words(&file).skip(1) {
+            if std::mem::take(&mut defines) && kind == SyntaxKind::IDENT {
+                self.functions.insert(text.clone());
+            }
+            match kind {
+                SyntaxKind::FN_KW => (found, defines) = (true, true),
+                SyntaxKind::FOR_KW
+                | SyntaxKind::WHILE_KW
+                | SyntaxKind::LOOP_KW
+                | SyntaxKind::PIPE
+                | SyntaxKind::PIPE2 => {
+                    found = true;
+                }
+                SyntaxKind::IDENT if text == "macro_rules" => found = true,
+                SyntaxKind::IDENT => {
+                    found |= self.functions.contains(&text);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// The kinds and texts of all tokens but blanks and comments.
+fn words(file: &SourceFile) -> impl Iterator<Item = (SyntaxKind, String)> {
+    let all = file.syntax().descendants_with_tokens();
+    all.filter_map(|element| element.into_token())
+        .filter(|token| !token.kind().is_trivia())
+        .map(|token| (token.kind(), token.text().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_repeat_something_are_optimised() {
+        for code in [
+            "for k in [5, 10] { println!(\"{k}\"); }",
+            "let squares = (0..9).map(|x| x * x).collect::<Vec<_>>();",
+            "fn half(x: f64) -> f64 { x / 2.0 }",
+            "let run = || 3;",
+        ] {
+            assert_eq!(Speed::default().change(code), Some(Level::Full), "{code}");
+        }
+        for code in [
+            "let fit = TopicModel::new(10).fit(&counts)?;\nfit",
+            "papers.filter(col(\"year\").gt_eq(1990))? // for a closure |x|",
+            "let title = \"for\";",
+            "let total: f64 = values.iter().sum();",
+        ] {
+            assert_eq!(Speed::default().change(code), Some(Level::None), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_function_of_an_earlier_cell_is_optimised_where_it_is_used() {
+        let mut speed = Speed::default();
+        assert_eq!(
+            speed.change("fn half(x: f64) -> f64 { x / 2.0 }"),
+            Some(Level::Full)
+        );
+        assert_eq!(speed.change("1 + 1"), Some(Level::None));
+        assert_eq!(speed.change("2 + 2"), None);
+        assert_eq!(speed.change("half(3.0)"), Some(Level::Full));
+    }
+
+    #[test]
+    fn a_level_that_a_person_sets_holds() {
+        let mut speed = Speed::default();
+        assert_eq!(speed.change(":opt 1"), None);
+        assert_eq!(speed.change("for _ in 0..9 {}"), None);
+    }
+}
