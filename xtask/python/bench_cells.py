@@ -110,6 +110,8 @@ def frame_cells(manager, cells, folder):
     results = []
     try:
         client.wait_for_ready(timeout=SECONDS)
+        # Our kernel answers before it has started; the figures above have the time of its start.
+        client.execute_interactive("1", timeout=SECONDS, output_hook=lambda _: None)
         for cell in cells:
             wrong = []
 

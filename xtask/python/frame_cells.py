@@ -288,7 +288,7 @@ CELLS = [
     ),
     Cell("largest value", *2 * ('let largest = frame.column("n")?.i32()?.max();',)),
     Cell("one value", *2 * ('let value = frame.column("n")?.i32()?.get(0);',)),
-    Cell("texts of a frame", *2 * ('let letters: Vec<String> = frame.column("name")?.str()?.into_no_null_iter().map(String::from).collect();',)),
+    Cell("texts of a frame", *2 * ('let letters: Vec<String> = frame.column("name")?.str()?.iter().flatten().map(String::from).collect();',)),
     Cell("different values", *2 * ('let different = frame.column("name")?.n_unique()?;',)),
-    Cell("schema", *2 * ("let schema = frame.schema().clone();",)),
+    Cell("schema", *2 * ("let schema: SchemaRef = frame.schema().clone();",)),
 ]
