@@ -567,6 +567,22 @@ def crates_of_a_notebook_folder_are_built_once(_):
             assert "only [dependencies]" in texts["error"] and str(manifest) in texts["error"], texts
 
 
+def dep_of_a_crate_of_the_library_says_so(_):
+    with Kernel() as kernel:
+        texts = kernel.run(':dep either = "1"')
+        assert "The library contains either 1." in texts["stdout"] and not texts["error"], texts
+        assert kernel.value("either::Either::<u8, u8>::Left(1).is_left()") == "true"
+
+
+def a_cell_that_repeats_something_is_optimised(_):
+    with Kernel() as kernel:
+        kernel.value("fn sum(n: u64) -> u64 { (0..n).map(|i| i ^ (i >> 3)).fold(0, u64::wrapping_add) }")
+        seconds = "let begin = std::time::Instant::now(); let found = sum(500_000_000); let seconds = begin.elapsed().as_secs_f64();"
+        kernel.value(seconds)
+        # Without optimisation it takes more than ten seconds.
+        assert float(kernel.value("seconds")) < 5
+
+
 def kernel_without_its_repository_says_so_below_the_first_cell(_):
     with Kernel({"TOPICBOOK_ROOT": "/nowhere"}) as kernel:
         texts = kernel.run("1 + 1")
@@ -606,6 +622,8 @@ TESTS = [
     first_cell_says_why_the_library_cannot_be_built,
     installed_kernel_starts_in_any_folder_without_our_variables,
     crates_of_a_notebook_folder_are_built_once,
+    dep_of_a_crate_of_the_library_says_so,
+    a_cell_that_repeats_something_is_optimised,
     kernel_without_its_repository_says_so_below_the_first_cell,
     interrupt_ends_the_cell_and_the_kernel_goes_on,
 ]

@@ -16,7 +16,7 @@ use crate::names::Names;
 use crate::outputs::{Failed, Outputs};
 use crate::speed::Speed;
 use crate::waiting::{Library, Progress};
-use crate::{cell, errors, help, paths, pipe};
+use crate::{cell, dep, errors, help, paths, pipe};
 
 /// Starts the thread. `typed` are the lines that a person types when a cell asks for input.
 pub fn start(
@@ -196,6 +196,9 @@ impl Evaluator {
             .evcxr
             .as_mut()
             .map_err(|why| Error::Message(why.clone()))?;
+        for note in dep::notes(code) {
+            self.outputs.print(&note);
+        }
         if let Some(level) = self.speed.change(code) {
             evcxr.execute(level.command())?;
         }

@@ -13,6 +13,7 @@
 
 mod cell;
 mod control;
+mod dep;
 mod errors;
 mod evaluator;
 mod help;
