@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 
 PLAIN_DEP = (
     ':dep polars = { version = "=0.55.2", default-features = false, features = ["csv", "parquet", "fmt", "lazy", "strings", '
-    '"is_in", "is_between", "rank", "abs", "round_series", "log", "cum_agg", "diff", "cov", "pivot", "describe"] }'
+    '"regex", "is_in", "is_between", "rank", "abs", "round_series", "log", "cum_agg", "diff", "cov", "pivot", "describe"] }'
 )
 
 
@@ -97,6 +97,11 @@ CELLS = [
         "filter by nulls",
         'let scored = papers.filter(col("score").is_not_null())?;',
         'let scored = papers.clone().lazy().filter(col("score").is_not_null()).collect()?;',
+    ),
+    Cell(
+        "filter by a part of a text",
+        'let kernels = papers.filter(col("title").str().contains(lit("kernel"), false))?;',
+        'let kernels = papers.clone().lazy().filter(col("title").str().contains(lit("kernel"), false)).collect()?;',
     ),
     Cell("drop rows with nulls", "let complete = papers.drop_nulls()?;", "let complete = papers.drop_nulls::<String>(None)?;"),
     Cell(

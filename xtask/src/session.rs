@@ -48,6 +48,7 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         // The tools themselves instead of rustup's proxies, which look them up at every call.
         .env("PATH", path_with(&toolchain.sysroot.join("bin"))?)
         .env("RUSTC", toolchain.sysroot.join("bin").join("rustc"))
+        .env("CARGO", toolchain.sysroot.join("bin").join("cargo"))
         .env_remove("CARGO_TARGET_DIR")
         .env("LD_LIBRARY_PATH", libraries(&build, &toolchain)?)
         // The write end of a pipe, which the kernel never uses: the reaper sees it closed when the kernel has ended for
