@@ -185,7 +185,7 @@ impl Table {
     /// let table = Table::new().with_column("document", 0..9)?;
     /// let few = table.lazy().filter(col("document").lt(3)).collect()?;
     /// assert_eq!(Table::from(few).height(), 3);
-    /// # Ok::<(), PolarsError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Cost
