@@ -142,20 +142,20 @@ def compare_frames(evcxr):
         (_, broken), *plain = frame_cells(bare_kernel(evcxr), [PLAIN_DEP] + [cell.plain or "()" for cell in CELLS], folder)
     if broken:
         print(f"\nplain Polars cannot be built in a bare kernel, so it has no figures:\n{broken}")
-        plain = [(0.0, broken)] * len(CELLS)
     rows, missed = [], False
     print(f"\n{len(CELLS)} cells of a data-frame analysis, in seconds\n")
     print(f"{'':36}{'plain Polars':>14}{'topicbook':>12}")
     for cell, (own, wrong), (base, failed) in zip(CELLS, ours, plain):
         late = own > SLOWEST_FRAME_CELL
+        compared = cell.plain and not broken
         missed |= bool(wrong) or late
-        row = {"cell": cell.title, "topicbook": own, "plain": base if cell.plain and not failed else None}
+        row = {"cell": cell.title, "topicbook": own, "plain": base if compared and not failed else None}
         if wrong:
             row["error"] = wrong
-        if cell.plain and failed and not broken:
+        if compared and failed:
             row["error in plain Polars"] = failed
         rows.append(row)
-        shown = "" if cell.plain is None or broken else "fails" if failed else f"{base:.2f}"
+        shown = "" if not compared else "fails" if failed else f"{base:.2f}"
         mark = f"  FAILED {wrong}" if wrong else "  MISSED" if late else ""
         print(f"{cell.title[:35]:36}{shown:>14}{own:>12.2f}{mark}")
     middle = statistics.median(own for own, _ in ours)

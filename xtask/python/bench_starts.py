@@ -17,11 +17,9 @@ import sys
 import threading
 import time
 
-import zmq
 from bench_cells import bare_kernel, machine
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
-from jupyter_client.session import Session
 
 SECONDS = 60
 CLIENTS = 3
@@ -29,23 +27,17 @@ CLIENTS = 3
 
 def nudge(connection, done):
     """Connects, asks, and leaves without waiting, until the kernel has answered somebody."""
-    session = Session(key=connection["key"], signature_scheme=connection["signature_scheme"])
-    with zmq.Context() as context:
-        while not done.is_set():
-            channels = [
-                (context.socket(kind), f"{connection['transport']}://{connection['ip']}:{connection[port]}")
-                for kind, port in ((zmq.DEALER, "shell_port"), (zmq.DEALER, "control_port"), (zmq.SUB, "iopub_port"))
-            ]
-            for channel, address in channels:
-                channel.linger = 0
-                channel.connect(address)
-            channels[2][0].subscribe(b"")
-            for _ in range(3):
-                for channel, _ in channels[:2]:
-                    session.send(channel, "kernel_info_request")
-            time.sleep(0.02)
-            for channel, _ in channels:
-                channel.close()
+    client = BlockingKernelClient()
+    client.load_connection_info(connection)
+    while not done.is_set():
+        asked = [client.connect_shell(), client.connect_control()]
+        channels = [*asked, client.connect_iopub()]
+        for _ in range(3):
+            for channel in asked:
+                client.session.send(channel, "kernel_info_request")
+        time.sleep(0.02)
+        for channel in channels:
+            channel.close(linger=0)
 
 
 def answers(connection, cell):

@@ -30,9 +30,15 @@ const LOGOS: [(&str, &[u8]); 2] = [
 ];
 
 /// The extension of JupyterLab, in the form in which JupyterLab loads it.
-const EXTENSION: [(&str, &str); 2] = [
-    ("package.json", include_str!("../lab/package.json")),
-    ("remoteEntry.js", include_str!("../lab/remoteEntry.js")),
+const EXTENSION: [(&str, &[u8]); 2] = [
+    (
+        "package.json",
+        include_bytes!("../lab/package.json").as_slice(),
+    ),
+    (
+        "remoteEntry.js",
+        include_bytes!("../lab/remoteEntry.js").as_slice(),
+    ),
 ];
 
 /// `cargo xtask kernel install`, with the words that follow it.
@@ -64,17 +70,8 @@ pub fn install(places: &Places, options: &[OsString]) -> Result<()> {
 /// Writes the kernel spec and the extension below `data`, a data folder of Jupyter.
 pub fn write(places: &Places, data: &Path) -> Result<()> {
     let folder = spec_folder(data);
-    fs::create_dir_all(&folder).at(&folder)?;
-    for (name, bytes) in LOGOS {
-        let file = folder.join(name);
-        fs::write(&file, bytes).at(&file)?;
-    }
-    let extension = extension_folder(data);
-    fs::create_dir_all(&extension).at(&extension)?;
-    for (name, content) in EXTENSION {
-        let file = extension.join(name);
-        fs::write(&file, content).at(&file)?;
-    }
+    write_files(&folder, &LOGOS)?;
+    write_files(&extension_folder(data), &EXTENSION)?;
     let mut variables = Map::new();
     for (name, path) in [
         ("TOPICBOOK_ROOT", &places.root),
@@ -105,15 +102,25 @@ pub fn write(places: &Places, data: &Path) -> Result<()> {
 
 /// Removes the kernel spec and the extension below `data`; whether there was a spec.
 fn remove(data: &Path) -> Result<bool> {
-    let extension = extension_folder(data);
-    if extension.exists() {
-        fs::remove_dir_all(&extension).at(&extension)?;
+    remove_folder(&extension_folder(data))?;
+    remove_folder(&spec_folder(data))
+}
+
+fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> Result<()> {
+    fs::create_dir_all(folder).at(folder)?;
+    for (name, bytes) in files {
+        let file = folder.join(name);
+        fs::write(&file, bytes).at(&file)?;
     }
-    let folder = spec_folder(data);
+    Ok(())
+}
+
+/// Removes a folder; whether it was there.
+fn remove_folder(folder: &Path) -> Result<bool> {
     if !folder.exists() {
         return Ok(false);
     }
-    fs::remove_dir_all(&folder).at(&folder).map(|()| true)
+    fs::remove_dir_all(folder).at(folder).map(|()| true)
 }
 
 fn spec_folder(data: &Path) -> PathBuf {

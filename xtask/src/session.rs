@@ -35,6 +35,7 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         folder.build_meanwhile(places, &build, &notebooks)?;
     }
     let pipe = folder.reap_at_end()?;
+    let tools = toolchain.sysroot.join("bin");
     let mut kernel = Command::new(places.kernel_exe());
     kernel
         .arg(connection_file)
@@ -46,9 +47,9 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         // rust-analyzer needs the sources of the standard library to infer the type of a `?`.
         .env("RUST_SRC_PATH", folder.std())
         // The tools themselves instead of rustup's proxies, which look them up at every call.
-        .env("PATH", path_with(&toolchain.sysroot.join("bin"))?)
-        .env("RUSTC", toolchain.sysroot.join("bin").join("rustc"))
-        .env("CARGO", toolchain.sysroot.join("bin").join("cargo"))
+        .env("PATH", path_with(&tools)?)
+        .env("RUSTC", tools.join("rustc"))
+        .env("CARGO", tools.join("cargo"))
         .env_remove("CARGO_TARGET_DIR")
         .env("LD_LIBRARY_PATH", libraries(&build, &toolchain)?)
         // The write end of a pipe, which the kernel never uses: the reaper sees it closed when the kernel has ended for

@@ -30,9 +30,8 @@ pub fn parts(code: &str) -> Vec<String> {
 /// The cell with a semicolon after a last line that prints or repeats something. evcxr compiles a last line without one twice
 /// if it is no value of ours: it looks first for a way to show it.
 pub fn closed(code: &str) -> String {
-    let closed = |end: usize| format!("{};{}", &code[..end], &code[end..]);
     match statements(code).last() {
-        Some(last) if last.is_unit => closed(last.end),
+        Some(last) if last.is_unit => format!("{};{}", &code[..last.end], &code[last.end..]),
         _ => code.to_owned(),
     }
 }
@@ -55,14 +54,20 @@ struct Statement {
     variables: Vec<String>,
 }
 
+/// What stands before a cell where it is parsed.
+const BEFORE: &str = "fn cell() {\n";
+
+/// A cell as the body of a function.
+pub fn parsed(code: &str) -> SourceFile {
+    SourceFile::parse(&format!("{BEFORE}{code}\n}}"), Edition::Edition2024).tree()
+}
+
 /// The statements of a cell outside of blocks; none if the cell has commands of evcxr.
 fn statements(code: &str) -> Vec<Statement> {
     if code.lines().any(|line| line.starts_with([':', '!'])) {
         return Vec::new();
     }
-    let before = "fn cell() {\n";
-    let file = SourceFile::parse(&format!("{before}{code}\n}}"), Edition::Edition2024).tree();
-    let Some(ast::Item::Fn(cell)) = file.items().next() else {
+    let Some(ast::Item::Fn(cell)) = parsed(code).items().next() else {
         return Vec::new();
     };
     let Some(list) = cell.body().and_then(|body| body.stmt_list()) else {
@@ -97,7 +102,7 @@ fn statements(code: &str) -> Vec<Statement> {
             is_unit,
             text: node.text().to_string(),
             end: usize::from(node.text_range().end())
-                .saturating_sub(before.len())
+                .saturating_sub(BEFORE.len())
                 .min(code.len()),
             variables,
         })

@@ -7,11 +7,12 @@
 //! While a cell is still being compiled, the process of the cells waits with a handler for the signal that does nothing,
 //! and looks for a file before it runs the cell: if the file is there, it does not run the cell.
 
-use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
+
+use crate::kernel_folder;
 
 /// The process in which the cells run. Every thread may have a copy of this.
 #[derive(Clone, Default)]
@@ -94,7 +95,7 @@ impl Control {
 
 /// The file that keeps the process of the cells from running the next cell.
 pub fn stop_file() -> PathBuf {
-    PathBuf::from(env::var_os("TOPICBOOK_KERNEL").unwrap_or_default()).join("stop")
+    kernel_folder().join("stop")
 }
 
 /// The process's number, unless somebody waits for its end.

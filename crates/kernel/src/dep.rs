@@ -1,8 +1,8 @@
 //! What a person should know before a cell's `:dep` compiles a crate that the library contains already.
 
-use std::env;
 use std::fs;
-use std::path::PathBuf;
+
+use crate::kernel_folder;
 
 /// A line for each crate that a cell asks for by `:dep` and the library contains.
 pub fn notes(code: &str) -> Vec<String> {
@@ -51,7 +51,7 @@ fn note(name: &str, stack: &str) -> Option<String> {
 
 /// The file that the launcher wrote beside the library; the crates of a notebook folder lie in a folder of that build.
 fn stack() -> String {
-    let build = PathBuf::from(env::var_os("TOPICBOOK_KERNEL").unwrap_or_default()).join("build");
+    let build = kernel_folder().join("build");
     let read = |file: &str| fs::read_to_string(build.join(file)).ok();
     read("stack.txt")
         .or_else(|| read("../../stack.txt"))

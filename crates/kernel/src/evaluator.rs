@@ -199,8 +199,8 @@ impl Evaluator {
         for note in dep::notes(code) {
             self.outputs.print(&note);
         }
-        if let Some(level) = self.speed.change(code) {
-            evcxr.execute(level.command())?;
+        if let Some(command) = self.speed.change(code) {
+            evcxr.execute(command)?;
         }
         let (outputs, typed, control) = (&self.outputs, &self.typed, &self.control);
         let code = cell::closed(code);

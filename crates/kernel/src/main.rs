@@ -30,11 +30,16 @@ mod waiting;
 mod worker;
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// The folder of this kernel, which the launcher made.
+fn kernel_folder() -> PathBuf {
+    PathBuf::from(env::var_os("TOPICBOOK_KERNEL").unwrap_or_default())
+}
 
 fn main() -> ExitCode {
     // evcxr starts this program again, with this variable, as the process that runs the cells.

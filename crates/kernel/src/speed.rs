@@ -7,46 +7,34 @@
 
 use std::collections::HashSet;
 
-use ra_ap_syntax::{AstNode, Edition, SourceFile, SyntaxKind};
+use ra_ap_syntax::{AstNode, SourceFile, SyntaxKind};
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Level {
-    /// For a cell of calls.
-    None,
-    /// For a cell that repeats something.
-    Full,
-}
+use crate::cell;
 
-impl Level {
-    /// The command of evcxr that sets the level.
-    pub fn command(self) -> &'static str {
-        match self {
-            Self::None => ":opt 0",
-            Self::Full => ":opt 2",
-        }
-    }
-}
+/// The commands of evcxr for a cell of calls and for one that repeats something.
+const CALLS: &str = ":opt 0";
+const REPEATS: &str = ":opt 2";
 
 /// The level of the cells so far.
 #[derive(Default)]
 pub struct Speed {
-    /// Of the last cell.
-    level: Option<Level>,
-    /// The functions and macros that cells have defined.
+    /// The command for the last cell.
+    level: Option<&'static str>,
+    /// The functions that cells have defined.
     functions: HashSet<String>,
     /// Whether a cell has set a level itself, which then holds.
     fixed: bool,
 }
 
 impl Speed {
-    /// The level that evcxr must be set to before it runs a cell, unless it has it already.
-    pub fn change(&mut self, code: &str) -> Option<Level> {
+    /// The command that sets evcxr to the level of a cell, unless it has it already.
+    pub fn change(&mut self, code: &str) -> Option<&'static str> {
         self.fixed |= code
             .lines()
             .any(|line| line.trim_start().starts_with(":opt"));
         let wanted = match self.repeats(code) {
-            true => Level::Full,
-            false => Level::None,
+            true => REPEATS,
+            false => CALLS,
         };
         if self.fixed || self.level.replace(wanted) == Some(wanted) {
             return None;
@@ -56,12 +44,10 @@ impl Speed {
 
     /// Whether a cell repeats something, as far as its words tell. Notes the functions that it defines.
     fn repeats(&mut self, code: &str) -> bool {
-        let file =
-            SourceFile::parse(&format!("fn cell() {{\n{code}\n}}"), Edition::Edition2024).tree();
         let mut found = false;
         let mut defines = false;
         // The first word is the `fn` of the wrapper.
-        for (kind, text) in words(&file).skip(1) {
+        for (kind, text) in words(&cell::parsed(code)).skip(1) {
             if std::mem::take(&mut defines) && kind == SyntaxKind::IDENT {
                 self.functions.insert(text.clone());
             }
@@ -74,7 +60,6 @@ impl Speed {
                 | SyntaxKind::PIPE2 => {
                     found = true;
                 }
-                SyntaxKind::IDENT if text == "macro_rules" => found = true,
                 SyntaxKind::IDENT => {
                     found |= self.functions.contains(&text);
                 }
@@ -105,7 +90,7 @@ mod tests {
             "fn half(x: f64) -> f64 { x / 2.0 }",
             "let run = || 3;",
         ] {
-            assert_eq!(Speed::default().change(code), Some(Level::Full), "{code}");
+            assert_eq!(Speed::default().change(code), Some(REPEATS), "{code}");
         }
         for code in [
             "let fit = TopicModel::new(10).fit(&counts)?;\nfit",
@@ -113,7 +98,7 @@ mod tests {
             "let title = \"for\";",
             "let total: f64 = values.iter().sum();",
         ] {
-            assert_eq!(Speed::default().change(code), Some(Level::None), "{code}");
+            assert_eq!(Speed::default().change(code), Some(CALLS), "{code}");
         }
     }
 
@@ -122,11 +107,11 @@ mod tests {
         let mut speed = Speed::default();
         assert_eq!(
             speed.change("fn half(x: f64) -> f64 { x / 2.0 }"),
-            Some(Level::Full)
+            Some(REPEATS)
         );
-        assert_eq!(speed.change("1 + 1"), Some(Level::None));
+        assert_eq!(speed.change("1 + 1"), Some(CALLS));
         assert_eq!(speed.change("2 + 2"), None);
-        assert_eq!(speed.change("half(3.0)"), Some(Level::Full));
+        assert_eq!(speed.change("half(3.0)"), Some(REPEATS));
     }
 
     #[test]

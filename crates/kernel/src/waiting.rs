@@ -1,10 +1,10 @@
 //! A kernel starts even if the library must be built first; its first cell waits and shows the progress of the build.
 
-use std::env;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::kernel_folder;
 use crate::outputs::Outputs;
 
 /// The published build of the library that this kernel links to.
@@ -14,9 +14,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// The launcher made the folder of this kernel.
     pub fn of_this_kernel() -> Self {
-        let folder = PathBuf::from(env::var_os("TOPICBOOK_KERNEL").unwrap_or_default());
+        let folder = kernel_folder();
         Self {
             file: folder.join("build").join("libtopicbook_dylib.so"),
             log: folder.join("build.log"),

@@ -71,16 +71,15 @@ impl DataFrameJoinOps for DataFrame {
         args: JoinArgs,
         options: Option<JoinTypeOptions>,
     ) -> PolarsResult<DataFrame> {
-        let left_on = left_on
-            .into_iter()
-            .map(|name| name.as_ref().to_owned())
-            .collect();
-        let right_on = right_on
-            .into_iter()
-            .map(|name| name.as_ref().to_owned())
-            .collect();
+        let (left_on, right_on) = (names(left_on), names(right_on));
         joined(self, other, left_on, right_on, args, options)
     }
+}
+
+fn names(keys: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<String> {
+    keys.into_iter()
+        .map(|name| name.as_ref().to_owned())
+        .collect()
 }
 
 /// Not generic, so that it is compiled here.
