@@ -10,7 +10,7 @@ from typing import NamedTuple, Optional
 
 PLAIN_DEP = (
     ':dep polars = { version = "=0.55.2", default-features = false, features = ["csv", "parquet", "fmt", "lazy", "strings", '
-    '"regex", "is_in", "is_between", "rank", "abs", "round_series", "log", "cum_agg", "diff", "cov", "pivot", "describe"] }'
+    '"regex", "is_in", "is_between", "rank", "abs", "round_series", "log", "cum_agg", "diff", "cov", "pivot", "describe", "temporal"] }'
 )
 
 
