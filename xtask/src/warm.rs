@@ -57,7 +57,7 @@ impl Build {
                 return Ok(build);
             }
             let messages = step(
-                "building the library (300 crates: 10 to 15 minutes on 2 cores the first time)",
+                "building the library (300 crates: 20 minutes on 2 cores the first time)",
                 || build_dylib(places),
             )?;
             if Self::present(places, toolchain)?.folder == build.folder {

@@ -49,7 +49,7 @@ pub struct Progress {
 impl Progress {
     pub fn begin(outputs: &Outputs) -> Self {
         outputs.print(
-            "topicbook or Rust has changed, so the library is built first. This takes 10 to 20 minutes the first time, and \
+            "topicbook or Rust has changed, so the library is built first. This takes about 20 minutes the first time, and \
              about one minute later.",
         );
         Self {
