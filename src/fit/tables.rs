@@ -9,6 +9,7 @@ use super::Fit;
 impl Fit {
     /// Table of the `n` most probable terms of every topic: one column per topic, called by its
     /// [name](Self::topic_name), the most probable term first. Above the number of terms, `n` counts as that number.
+    /// Below a cell, more than ten topics are shown as rows.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use polars::prelude::{AnyValue, Column, DataFrame};
+use polars::prelude::{AnyValue, Column, DataFrame, DataType};
 
 use crate::text::{
     cell, count, counted, decimals_for, escape, fixed, pad_left, pad_right, shorten, width,
@@ -12,6 +12,8 @@ use crate::text::{
 pub(super) const ROWS_SHOWN: usize = 20;
 /// Columns that a cell shows; a last one says how many there are more.
 const COLUMNS_SHOWN: usize = 30;
+/// A short table of more text columns than these is shown turned: a line for each column.
+const TEXT_COLUMNS_SHOWN: usize = 10;
 /// Characters that a cell shows of a text value.
 const TEXT_SHOWN: usize = 60;
 
@@ -34,6 +36,22 @@ struct Shown {
 impl View {
     /// A view of at most `most_rows` rows, the first three quarters of them from the top.
     pub(super) fn new(frame: &DataFrame, most_rows: usize) -> Self {
+        let size = format!(
+            "{} × {}",
+            counted(frame.height(), "row"),
+            counted(frame.width(), "column")
+        );
+        match turned(frame) {
+            Some(turned) => Self::upright(
+                &turned,
+                most_rows.max(COLUMNS_SHOWN),
+                format!("{size}, shown with columns as rows"),
+            ),
+            None => Self::upright(frame, most_rows, size),
+        }
+    }
+
+    fn upright(frame: &DataFrame, most_rows: usize, size: String) -> Self {
         let (height, width) = (frame.height(), frame.width());
         let last = if height > most_rows { most_rows / 4 } else { 0 };
         let first = height.min(most_rows) - last;
@@ -53,7 +71,6 @@ impl View {
                 cells: vec!["…".into(); lines],
             });
         }
-        let size = format!("{} × {}", counted(height, "row"), counted(width, "column"));
         Self {
             columns,
             lines,
@@ -116,6 +133,32 @@ impl View {
         html.push_str("</tbody>\n</table>\n</div>\n");
         html
     }
+}
+
+/// The columns of a table as rows, if that reads better: many columns of text beside a first one that numbers few rows, as
+/// the top terms of many topics.
+fn turned(frame: &DataFrame) -> Option<DataFrame> {
+    let (first, texts) = frame.columns().split_first()?;
+    let fits = texts.len() > TEXT_COLUMNS_SHOWN
+        && (1..=TEXT_COLUMNS_SHOWN).contains(&frame.height())
+        && texts
+            .iter()
+            .all(|column| column.dtype() == &DataType::String);
+    if !fits {
+        return None;
+    }
+    let names: Vec<&str> = texts.iter().map(|column| column.name().as_str()).collect();
+    let mut columns = vec![Column::new(first.name().clone(), names)];
+    for row in 0..frame.height() {
+        let cells: Vec<Option<String>> = texts
+            .iter()
+            .map(|column| Some(column.get(row).ok()?.get_str()?.to_string()))
+            .collect();
+        let name = first.get(row).ok()?.str_value().to_string();
+        columns.push(Column::new(name.into(), cells));
+    }
+    // Rows with the same number cannot become columns: names of columns are unique.
+    DataFrame::new_infer_height(columns).ok()
 }
 
 impl Shown {
@@ -243,6 +286,38 @@ mod tests {
     use super::super::Table;
     use super::*;
     use crate::error::Result;
+
+    #[test]
+    fn many_text_columns_are_shown_as_rows() -> Result<()> {
+        let table = |texts: usize, rows: u32| {
+            (0..texts).try_fold(
+                Table::new().with_column("rank", 1..=rows)?,
+                |table, topic| {
+                    let terms: Vec<String> = (0..rows)
+                        .map(|rank| format!("term {topic}.{rank}"))
+                        .collect();
+                    table.with_column(&format!("topic {topic}"), terms)
+                },
+            )
+        };
+        // Each topic is a line with its name and its terms; none is left out.
+        let text = table(25, 3)?.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0].starts_with("rank") && lines[0].ends_with('3'),
+            "{text}"
+        );
+        assert!(
+            lines[25].starts_with("topic 24") && lines[25].ends_with("term 24.2"),
+            "{text}"
+        );
+        assert_eq!(lines[26], "3 rows × 26 columns, shown with columns as rows");
+        // Few topics and long lists stay as they are.
+        for (texts, rows) in [(10, 3), (25, 11)] {
+            assert!(table(texts, rows)?.to_string().starts_with("rank  topic 0"));
+        }
+        Ok(())
+    }
 
     #[test]
     fn html_shows_text_literally_and_aligns_numbers_right() -> Result<()> {
