@@ -50,7 +50,7 @@ pub struct Tally {
 pub struct Failure {
     pub number: usize,
     pub kind: Kind,
-    /// A panic's message, or the last line of a process that died.
+    /// A panic's message, or how the process ended and the first line of its standard error.
     pub what: String,
     /// The file with the input.
     pub file: PathBuf,
@@ -141,10 +141,10 @@ impl Round<'_> {
                     Heard::Ended(number) => break (number, Kind::Died),
                 }
             };
-            let (status, last_line) = worker.end()?;
+            let (status, first_line) = worker.end()?;
             match number {
                 Some(number) if suspect == Some(number) => {
-                    let what = format!("{status}: {last_line}");
+                    let what = format!("{status}: {first_line}");
                     let failure = self.failure(&corpus, target, number, kind, what);
                     tally.failures.push(failure?);
                     next = number + 1;
@@ -155,7 +155,7 @@ impl Round<'_> {
                 }
                 None if next < last => {
                     let name = target.name;
-                    let what = format!("the worker for {name} ended with {status}: {last_line}");
+                    let what = format!("the worker for {name} ended with {status}: {first_line}");
                     return Err(io::Error::other(what));
                 }
                 None => {}
@@ -274,14 +274,14 @@ impl Worker {
         heard
     }
 
-    /// Ends the process where it still runs; how it ended, and the last line of its standard error.
+    /// Ends the process where it still runs; how it ended, and the first line of its standard error.
     fn end(mut self) -> io::Result<(ExitStatus, String)> {
         // A process that has ended by itself cannot be killed, and keeps its status.
         let _ = self.child.kill();
         let status = self.child.wait()?;
         let text = fs::read(self.folder.path().join("stderr"))?;
         let text = String::from_utf8_lossy(&text);
-        let line = text.lines().rfind(|line| !line.trim().is_empty());
+        let line = text.lines().find(|line| !line.trim().is_empty());
         Ok((status, line.unwrap_or("no message").into()))
     }
 }

@@ -1,12 +1,12 @@
 //! The process that gives a target its inputs, and may die of one. It says on standard output what it does:
 //! `begin <number>` before an input, and after it `refused`, `accepted <values>` or `panicked <message>`.
 
-use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::corpus::Corpus;
 use crate::{Outcome, Target, Values};
@@ -14,10 +14,9 @@ use crate::{Outcome, Target, Values};
 /// Bytes that a worker may allocate.
 pub const MEMORY: u64 = 2 << 30;
 
-thread_local! {
-    /// What the last panic of the thread has said, in one line.
-    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
-}
+/// What the last panic has said, in one line: that of a thread of the library's, whose panic the target's thread goes on with,
+/// too.
+static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Gives a target the inputs of these numbers.
 ///
@@ -27,7 +26,7 @@ pub fn work(target: &Target, corpora: &Path, seed: u64, numbers: Range<usize>) -
     limit_memory()?;
     panic::set_hook(Box::new(|panic| {
         let text = panic.to_string().replace(['\n', '\r'], " ");
-        PANIC.set(text);
+        *panic_text() = text;
     }));
     let corpus = Corpus::read(corpora, target)?;
     for number in numbers {
@@ -37,10 +36,14 @@ pub fn work(target: &Target, corpora: &Path, seed: u64, numbers: Range<usize>) -
             Ok(Outcome::Refused) => say(format_args!("refused"))?,
             Ok(Outcome::Accepted(None)) => say(format_args!("accepted"))?,
             Ok(Outcome::Accepted(Some(values))) => say(format_args!("accepted {values}"))?,
-            Err(_) => say(format_args!("panicked {}", PANIC.take()))?,
+            Err(_) => say(format_args!("panicked {}", panic_text()))?,
         }
     }
     Ok(())
+}
+
+fn panic_text() -> MutexGuard<'static, String> {
+    PANIC.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn say(what: fmt::Arguments<'_>) -> io::Result<()> {
