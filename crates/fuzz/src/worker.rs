@@ -14,6 +14,9 @@ use crate::{Outcome, Target, Values};
 /// Bytes that a worker may allocate.
 pub const MEMORY: u64 = 2 << 30;
 
+/// Characters of a panic's message that a report shows.
+const LONGEST: usize = 300;
+
 /// What the last panic has said, in one line: that of a thread of the library's, whose panic the target's thread goes on with,
 /// too.
 static PANIC: Mutex<String> = Mutex::new(String::new());
@@ -26,7 +29,7 @@ pub fn work(target: &Target, corpora: &Path, seed: u64, numbers: Range<usize>) -
     limit_memory()?;
     panic::set_hook(Box::new(|panic| {
         let text = panic.to_string().replace(['\n', '\r'], " ");
-        *panic_text() = text;
+        *panic_text() = text.chars().take(LONGEST).collect();
     }));
     let corpus = Corpus::read(corpora, target)?;
     for number in numbers {
