@@ -107,7 +107,8 @@ pub fn round(places: &Places, mutants: &str, seed: &str) -> Result<()> {
 fn cargo(places: &Places, folder: &Path, subcommand: &str) -> Command {
     let mut cargo = command("cargo");
     cargo
-        .args([subcommand, "--package", "fuzz", "--features", "engine"])
+        .args([subcommand, "--package", "fuzz", "--bin", "fuzz"])
+        .args(["--features", "engine"])
         .args(["--profile", "test"])
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", &places.target)
