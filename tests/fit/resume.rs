@@ -325,7 +325,7 @@ fn a_full_disk_stops_the_checkpoints_but_not_the_fit() {
 }
 
 #[test]
-#[ignore = "writes the corpus of the fuzz targets `checkpoint` and `fit`"]
+#[ignore = "writes the corpus of the fuzz targets `checkpoint`, `fit` and `settings`"]
 fn write_the_fuzz_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/fuzz/corpus");
     let counts = Counts::dense(4, 3, vec![1u8, 0, 2, 3, 1, 0, 0, 5, 1, 2, 2, 2]).unwrap();
@@ -339,10 +339,13 @@ fn write_the_fuzz_corpus() {
         let model = TopicModel::new(2).solver(solver).epochs(2).quiet();
         let fit = model.checkpoint(&checkpoint).fit(&counts).unwrap();
         fit.save(&saved).unwrap();
+        let settings = serde_json::to_vec(&fit.settings()).unwrap();
+        fs::write(corpus.join("settings").join(name), settings).unwrap();
         for whole in [checkpoint, saved] {
             let bytes = fs::read(&whole).unwrap();
-            fs::write(whole.with_file_name(format!("{name}-cut")), &bytes[..100]).unwrap();
-            fs::write(whole.with_file_name("empty"), b"").unwrap();
+            let malformed = whole.with_file_name("malformed");
+            fs::write(malformed.join(format!("{name}-cut")), &bytes[..100]).unwrap();
+            fs::write(malformed.join("empty"), b"").unwrap();
         }
     }
 }

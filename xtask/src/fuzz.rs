@@ -1,10 +1,11 @@
-//! Fuzzing of the readers of all file formats.
+//! Fuzzing of everything that reads files, settings and texts: one target with an engine, or a round over all of them.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::places::Places;
+use crate::setup;
 use crate::task::{At, Fail, Result, command, run, step};
 
 /// The largest input, in bytes.
@@ -43,11 +44,71 @@ pub fn target(places: &Places, name: &str, seconds: &str) -> Result<()> {
     })
 }
 
+/// Gives all targets together at least that many mutants, each in a process limited to 2 GiB, and compares the values of
+/// accepted counts with those that NumPy, SciPy, safetensors, Polars and Python's csv read. The folder of the round keeps its
+/// report, the inputs that failed and the files that were accepted.
+pub fn round(places: &Places, mutants: &str, seed: &str) -> Result<()> {
+    let peers = places.cache.join("fuzz-peers");
+    setup::environment(
+        "installing NumPy, SciPy, safetensors and Polars into the cache (200 MB)",
+        &peers,
+        &places.root.join("xtask/python/fuzz.txt"),
+        &[],
+    )?;
+    let folder = places.build().join("fuzz").join(format!("round-{seed}"));
+    if folder.exists() {
+        fs::remove_dir_all(&folder).at(&folder)?;
+    }
+    fs::create_dir_all(&folder).at(&folder)?;
+    step(&format!("a round of {mutants} mutants"), || {
+        run(command("cargo")
+            // The library's own package selects the dependencies with the features that they have in every other build.
+            .args([
+                "test",
+                "--quiet",
+                "--package",
+                "topicbook",
+                "--package",
+                "fuzz",
+            ])
+            .args([
+                "--test",
+                "corpus",
+                "--",
+                "--ignored",
+                "--nocapture",
+                "a_long_round",
+            ])
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target)
+            .env("TOPICBOOK_FUZZ_MUTANTS", mutants)
+            .env("TOPICBOOK_FUZZ_SEED", seed)
+            .env("TOPICBOOK_FUZZ_FOLDER", &folder))
+    })?;
+    step("comparing values with those of the peers", || {
+        run(command(peers.join("bin").join("python"))
+            .arg(places.root.join("xtask/python/fuzz_peers.py"))
+            .arg(&folder))
+    })?;
+    let report = folder.join("report.md");
+    match fs::read_to_string(&report)
+        .at(&report)?
+        .contains("/failures/")
+    {
+        false => Ok(()),
+        true => Err(Fail::new(format!(
+            "some inputs failed: see {}",
+            report.display()
+        ))),
+    }
+}
+
 /// Builds or runs the targets, with the branches of our own crates counted for the engine.
 fn cargo(places: &Places, folder: &Path, subcommand: &str) -> Command {
     let mut cargo = command("cargo");
     cargo
-        .args([subcommand, "--package", "fuzz", "--features", "engine"])
+        .args([subcommand, "--package", "fuzz", "--bin", "fuzz"])
+        .args(["--features", "engine"])
         .args(["--profile", "test"])
         .current_dir(folder)
         .env("CARGO_TARGET_DIR", &places.target)

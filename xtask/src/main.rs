@@ -56,6 +56,9 @@ cargo xtask <command>
   bench gpu        packs a program that measures fits on a GPU, for machines without Rust: build/topicbook-gpu.tar.xz
   fuzz <target> [seconds]
                    mutates files of crates/fuzz/corpus/<target> for ten minutes, or for that many seconds
+  fuzz round [mutants] [seed]
+                   gives 100,000 mutants to all targets, in processes limited to 2 GiB, and compares the values of accepted
+                   counts with those of NumPy, SciPy, safetensors and Polars; the report goes to build/fuzz
   doctor           reports processor, memory, driver and GPUs, and fits a small model on each device
   corpus           writes the counts of notebook 05 into build/
 
@@ -100,6 +103,9 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "bus"] => bench::bus(&Places::of_xtask()?)?,
         ["bench", "batches"] => bench::batches(&Places::of_xtask()?)?,
         ["bench", "gpu"] => gpu::pack(&Places::of_xtask()?)?,
+        ["fuzz", "round"] => fuzz::round(&Places::of_xtask()?, "100000", "1")?,
+        ["fuzz", "round", mutants] => fuzz::round(&Places::of_xtask()?, mutants, "1")?,
+        ["fuzz", "round", mutants, seed] => fuzz::round(&Places::of_xtask()?, mutants, seed)?,
         ["fuzz", target] => fuzz::target(&Places::of_xtask()?, target, "600")?,
         ["fuzz", target, seconds] => fuzz::target(&Places::of_xtask()?, target, seconds)?,
         ["doctor"] => doctor(&Places::of_xtask()?)?,

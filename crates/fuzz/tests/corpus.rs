@@ -1,58 +1,79 @@
-//! Every file of the corpus, and some thousands of mutations of them: what fuzzing found stays found.
+//! Every file of the corpus, and mutants of them: what fuzzing has found stays found.
 
-use std::fs;
 use std::path::Path;
 
-use fuzz::TARGETS;
+use fuzz::round::{Kind, Report, Round};
+use fuzz::{PROBES, TARGETS, Target};
 
-/// Mutations of each file.
-const MUTATIONS: u64 = 40;
+/// Mutants of all targets: a minute on two cores.
+const MUTANTS: usize = 11_000;
+
+fn round(corpora: &Path, folder: &Path, seed: u64, targets: &[Target], mutants: usize) -> Report {
+    let worker = Path::new(env!("CARGO_BIN_EXE_worker"));
+    let round = Round {
+        worker,
+        corpora,
+        folder,
+        seed,
+    };
+    round.run(targets, mutants).unwrap()
+}
+
+fn corpora() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/corpus"))
+}
 
 #[test]
-fn corpus_and_mutations_are_read_or_refused() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    for (name, target) in TARGETS {
-        let folder = corpus.join(name);
-        let mut files: Vec<_> = fs::read_dir(&folder)
-            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        files.sort();
-        assert!(!files.is_empty(), "no corpus for {name}");
-        for file in files {
-            let data = fs::read(&file).unwrap();
-            target(&data);
-            for seed in 0..MUTATIONS {
-                target(&mutated(&data, seed));
-            }
-        }
+fn corpus_and_mutants_are_read_or_refused() {
+    // The folder stays where the test fails: it has the inputs that failed.
+    let folder = tempfile::tempdir().unwrap().keep();
+    let report = round(corpora(), &folder, 1, &TARGETS, MUTANTS);
+    assert_eq!(report.failures().count(), 0, "{report}");
+    std::fs::remove_dir_all(folder).unwrap();
+    for tally in &report.0 {
+        assert!(tally.accepted > 0, "{}: nothing is read", tally.target);
     }
 }
 
-/// The bytes with one to four changes: a flipped bit, another byte, a cut, or a part written twice.
-fn mutated(data: &[u8], seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as usize % below.max(1)
-    };
-    let mut data = data.to_vec();
-    for _ in 0..1 + next(4) {
-        if data.is_empty() {
-            return data;
-        }
-        let at = next(data.len());
-        match next(4) {
-            0 => data[at] ^= 1 << next(8),
-            1 => data[at] = next(256) as u8,
-            2 => data.truncate(at),
-            _ => {
-                let part = data[at..data.len().min(at + 1 + next(16))].to_vec();
-                data.splice(at..at, part);
-            }
-        }
+#[test]
+fn what_panics_dies_takes_memory_or_hangs_is_found() {
+    let corpora = tempfile::tempdir().unwrap();
+    for probe in &PROBES {
+        let folder = corpora.path().join(probe.name);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("file"), b"0").unwrap();
     }
-    data
+    let folder = tempfile::tempdir().unwrap();
+    let report = round(corpora.path(), folder.path(), 1, &PROBES, 0);
+    let kinds: Vec<Vec<Kind>> = (report.0.iter())
+        .map(|tally| tally.failures.iter().map(|failure| failure.kind).collect())
+        .collect();
+    let expected = [Kind::Panicked, Kind::Died, Kind::Died, Kind::Hung];
+    assert_eq!(kinds, expected.map(|kind| vec![kind]), "{report}");
+    assert!(report.failures().all(|failure| failure.file.is_file()));
+    let text = report.to_string();
+    assert!(text.contains("1 bytes are too many"), "{text}");
+    assert!(text.contains("memory allocation"), "{text}");
+}
+
+/// `cargo xtask fuzz round` gives the number of mutants, the seed and the folder.
+#[test]
+#[ignore = "a long round"]
+fn a_long_round() {
+    let setting = |name| std::env::var(name).expect("cargo xtask fuzz round sets it");
+    let number = |name| setting(name).parse().expect("a number");
+    let folder = setting("TOPICBOOK_FUZZ_FOLDER");
+    let (seed, mutants) = (
+        number("TOPICBOOK_FUZZ_SEED"),
+        number("TOPICBOOK_FUZZ_MUTANTS"),
+    );
+    let report = round(
+        corpora(),
+        Path::new(&folder),
+        seed as u64,
+        &TARGETS,
+        mutants,
+    );
+    std::fs::write(Path::new(&folder).join("report.md"), report.to_string()).unwrap();
+    println!("{report}");
 }

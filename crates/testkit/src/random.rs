@@ -17,4 +17,17 @@ impl Random {
             .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 40) as f64 / (1u64 << 24) as f64
     }
+
+    /// A uniform index below `length`, which is less than 2^24; 0 where it is 0.
+    pub fn below(&mut self, length: usize) -> usize {
+        (self.uniform() * length as f64) as usize
+    }
+
+    /// One of some values.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn of<'a, T>(&mut self, values: &'a [T]) -> &'a T {
+        &values[self.below(values.len())]
+    }
 }

@@ -3,6 +3,7 @@
 mod allocator;
 mod cgroup;
 mod monitor;
+mod rlimit;
 
 use std::fs;
 
@@ -54,14 +55,17 @@ fn field(text: &str, name: &str) -> Option<u64> {
         .and_then(|number| number.parse().ok())
 }
 
-/// Free memory in bytes: what the system has available, or less if the limit of a cgroup leaves less.
+/// Free memory in bytes: what the system has available, or less if the limit of a cgroup or of this process leaves less.
 ///
 /// Page cache counts as free, because the system reclaims it.
 pub(crate) fn free_memory() -> u64 {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
-    let available = system.available_memory();
-    cgroup::tightest().map_or(available, |limit| available.min(limit.free()))
+    let limits = [cgroup::tightest().map(cgroup::Limit::free), rlimit::free()];
+    limits
+        .into_iter()
+        .flatten()
+        .fold(system.available_memory(), u64::min)
 }
 
 /// An error of kind [`ErrorKind::Space`] if fewer than `needed` bytes of memory are free; `what` needs them.

@@ -158,7 +158,10 @@ fn write_the_fuzz_corpus() {
         let Some(extension) = Path::new(file).extension() else {
             continue;
         };
-        let folder = corpus.join(extension);
+        let folder = match name {
+            "intact" => corpus.join(extension),
+            _ => corpus.join(extension).join("malformed"),
+        };
         // Names of files for which there is no reader, and inputs that are larger than those of the fuzzer.
         if folder.is_dir() && bytes.len() < 1 << 13 {
             let name: String = name
