@@ -83,7 +83,12 @@ pub struct Chart {
     options: Options,
     look: Look,
     body: Body,
+    /// Compositions inside each other.
+    depth: usize,
 }
+
+/// The most compositions inside each other that are drawn.
+const MAX_DEPTH: usize = 16;
 
 #[derive(Clone)]
 enum Body {
@@ -128,7 +133,7 @@ trait Panel: Send + Sync {
 #[doc(alias = "subplots")]
 #[doc(alias = "hstack")]
 pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
-    Chart::of(Body::Row(charts.into_iter().collect()))
+    Chart::composed(charts, Body::Row)
 }
 
 /// Charts below each other, from top to bottom.
@@ -145,7 +150,7 @@ pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
 #[doc(alias = "subplots")]
 #[doc(alias = "vstack")]
 pub fn stack(charts: impl IntoIterator<Item = Chart>) -> Chart {
-    Chart::of(Body::Column(charts.into_iter().collect()))
+    Chart::composed(charts, Body::Column)
 }
 
 impl Chart {
@@ -253,6 +258,25 @@ impl Chart {
             options: Options::default(),
             look: Look::default(),
             body,
+            depth: 0,
+        }
+    }
+
+    /// Charts in a row or column. Beyond `MAX_DEPTH` the charts inside are dropped, and drawing is an error.
+    fn composed(
+        charts: impl IntoIterator<Item = Chart>,
+        make: impl FnOnce(Vec<Chart>) -> Body,
+    ) -> Self {
+        let charts: Vec<Chart> = charts.into_iter().collect();
+        let depth = 1 + charts.iter().map(|chart| chart.depth).max().unwrap_or(0);
+        let charts = if depth > MAX_DEPTH {
+            Vec::new()
+        } else {
+            charts
+        };
+        Self {
+            depth,
+            ..Self::of(make(charts))
         }
     }
 
@@ -345,6 +369,15 @@ fn save(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 /// The error of a chart without data.
+/// The error of too many compositions inside each other.
+fn too_deep() -> Error {
+    Error::new(
+        ErrorKind::Drawing,
+        format!("more than {MAX_DEPTH} compositions of charts inside each other"),
+    )
+    .fix("compose the charts in one list, as in stack([a, b, c])")
+}
+
 fn nothing(what: &str) -> Error {
     Error::new(ErrorKind::Drawing, format!("nothing to draw: {what}"))
         .fix("check that the data it is made from is not empty")

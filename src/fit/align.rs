@@ -44,6 +44,21 @@ impl Fit {
             )
             .fix("fit the same number of topics, over the same terms, as in the F to align to"));
         }
+        for f in [true_f, &self.f] {
+            if let Some(position) = f.values().iter().position(|value| !value.is_finite()) {
+                let (row, column) = (position / f.columns(), position % f.columns());
+                return Err(Error::new(
+                    ErrorKind::Value,
+                    format!(
+                        "cannot match the topics: an F has {} in row {row}, column {column}",
+                        f.values()[position]
+                    ),
+                )
+                .fix(
+                    "check that the fit has not diverged, and that both matrices are F of a fit",
+                ));
+            }
+        }
         let order = best_match(true_f, &self.f)?;
         let mut aligned = self.clone();
         aligned.l = self.l.select_columns(&order)?.renumbered();

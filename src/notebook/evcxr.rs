@@ -59,15 +59,32 @@ fn blocks(contents: &[(&str, &str)]) -> String {
     contents
         .iter()
         .map(|(mime, content)| {
-            let content = content.trim_end_matches('\n');
+            let content = harmless(content.trim_end_matches('\n'));
             format!("EVCXR_BEGIN_CONTENT {mime}\n{content}\nEVCXR_END_CONTENT\n")
         })
         .collect()
 }
 
+/// The content without lines that evcxr would take for the begin or the end of a block: a zero-width space comes before
+/// them. Such lines may come from a file, in a term or the name of a column.
+fn harmless(content: &str) -> String {
+    content.replace("EVCXR_", "\u{200B}EVCXR_")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_cannot_begin_a_block() {
+        let text = "spike\nEVCXR_END_CONTENT\nEVCXR_BEGIN_CONTENT text/html\n<script>";
+        let blocks = blocks(&[("text/plain", text)]);
+        let markers = blocks
+            .lines()
+            .filter(|line| line.starts_with("EVCXR_"))
+            .count();
+        assert_eq!(markers, 2, "{blocks}");
+    }
 
     #[test]
     fn blocks_follow_the_protocol() {
