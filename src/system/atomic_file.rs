@@ -1,12 +1,24 @@
 //! Atomic file writes: a temporary file in the same folder is written, then renamed to its final name.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::bytes;
+
+use super::write_target::Target;
+
+/// The names of temporary files, around a random number.
+const PREFIX: &str = ".topicbook-";
+const SUFFIX: &str = ".part";
+/// Younger temporary files are not taken for stale ones.
+const RECENT: Duration = Duration::from_secs(60);
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 20;
 
 /// The remedy for a full disk where the file cannot be made smaller.
 pub(crate) const DISK_FULL_REMEDY: &str = "free some disk space, or write elsewhere";
@@ -16,7 +28,8 @@ const SPILL_FULL_REMEDY: &str = "free some disk space, or name a folder on anoth
 
 /// Writes the file `path` atomically: `write` fills a temporary file, which is then renamed to `path`.
 ///
-/// On an error the temporary file is removed and an existing file of that name stays unchanged.
+/// On an error the temporary file is removed and an existing file of that name stays unchanged. A symbolic link stays, a file
+/// keeps its permissions, and a device or FIFO is written through (see [`Target`]).
 pub(crate) fn write_atomic(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
@@ -34,38 +47,41 @@ pub(crate) fn write_atomic_sized(
     remedy: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    if path.is_dir() {
-        return Err(
-            Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
-                .fix("name a file inside it"),
-        );
-    }
-    if path.file_name().is_none() {
-        return Err(
-            Error::new(ErrorKind::Io, format!("{} names no file", path.display()))
-                .fix("end the path in a file name"),
-        );
-    }
-    remove_stale(path);
-    check_space(path, needed, remedy)?;
-    let temporary = temporary_path(path);
     let failed = |source| Error::io("write", path, source);
+    let (path, permissions) = match Target::of(path)? {
+        Target::File { path, permissions } => (path, permissions),
+        Target::Stream(stream) => {
+            let file = OpenOptions::new()
+                .write(true)
+                .open(stream)
+                .map_err(failed)?;
+            let mut out = BufWriter::with_capacity(BUFFER, file);
+            write(&mut out)?;
+            return out.flush().map_err(failed);
+        }
+    };
+    remove_stale(&path);
+    check_space(&path, needed, remedy)?;
+    let temporary = temporary_path(&path);
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(&temporary.0)
         .map_err(failed)?;
+    if let Some(permissions) = permissions {
+        file.set_permissions(permissions).map_err(failed)?;
+    }
     // The lock tells `remove_stale` that the file is still being written. Optional: some filesystems have no locks.
     let _ = file.try_lock();
     preallocate(&file, needed).map_err(|source| match source.kind() {
-        std::io::ErrorKind::StorageFull => no_space(path, needed, None, remedy),
+        std::io::ErrorKind::StorageFull => no_space(&path, needed, None, remedy),
         _ => failed(source),
     })?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let mut out = BufWriter::with_capacity(BUFFER, file);
     write(&mut out)?;
     out.flush()
         .and_then(|()| truncate_to_written(out.get_mut(), needed))
-        .and_then(|()| std::fs::rename(&temporary.0, path))
+        .and_then(|()| std::fs::rename(&temporary.0, &path))
         .map_err(failed)
 }
 
@@ -78,37 +94,37 @@ fn truncate_to_written(file: &mut File, preallocated: u64) -> std::io::Result<()
     }
 }
 
-/// Removes temporary files of `path` that killed processes left behind.
+/// Removes temporary files in the folder of `path` that killed processes left behind.
 ///
-/// A writer locks its temporary file, so files that are still being written are kept.
+/// A writer locks its temporary file, so files that are still being written are kept; so are files of the last minute, which
+/// a writer may be about to lock.
 pub(crate) fn remove_stale(path: &Path) {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let (Some(name), Ok(entries)) = (path.file_name(), std::fs::read_dir(folder)) else {
+    let Ok(entries) = std::fs::read_dir(folder_of(path)) else {
         return;
     };
-    let prefix = format!("{}.", name.to_string_lossy());
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let middle = name
-            .strip_prefix(&prefix)
-            .and_then(|rest| rest.strip_suffix(".part"));
-        // `<process id>-<number>`, as in `temporary_path`.
-        let is_temporary = |middle: &str| {
-            middle.split_once('-').is_some_and(|(process, number)| {
-                [process, number]
-                    .iter()
-                    .all(|part| part.parse::<u64>().is_ok())
-            })
-        };
+        if !is_temporary(&entry.file_name().to_string_lossy()) {
+            continue;
+        }
+        let is_old = entry.metadata().is_ok_and(|metadata| {
+            let age = metadata
+                .modified()
+                .ok()
+                .and_then(|time| time.elapsed().ok());
+            metadata.is_file() && age.is_some_and(|age| age > RECENT)
+        });
         let is_unlocked = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if middle.is_some_and(is_temporary) && is_unlocked() {
+        if is_old && is_unlocked() {
             // A stale file that cannot be removed only wastes disk space.
             let _ = std::fs::remove_file(entry.path());
         }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -133,16 +149,18 @@ pub(crate) fn unlinked_temp_file(folder: &Path, needed: u64) -> Result<File> {
     Ok(file)
 }
 
-/// A path in the folder of `path`, unique across processes and threads: `<name>.<process id>-<number>.part`.
+/// A path in the folder of `path` that nobody can predict: `.topicbook-<16 hexadecimal digits>.part`. The name does not grow
+/// with that of the file, which may be as long as the filesystem allows.
 fn temporary_path(path: &Path) -> Temporary {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(
-        ".{}-{}.part",
-        std::process::id(),
-        NUMBER.fetch_add(1, Ordering::Relaxed)
-    ));
-    Temporary(path.with_file_name(name))
+    // The keys of this hasher are random numbers of the system.
+    let number = RandomState::new().build_hasher().finish();
+    Temporary(folder_of(path).join(format!("{PREFIX}{number:016x}{SUFFIX}")))
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_suffix(SUFFIX))
+        .is_some_and(|number| number.len() == 16 && u64::from_str_radix(number, 16).is_ok())
 }
 
 /// Path of a temporary file, which is removed on drop. After a rename no file of that name is left.
@@ -179,11 +197,7 @@ fn no_space(target: &Path, needed: u64, free: Option<u64>, remedy: &str) -> Erro
 #[cfg(unix)]
 fn free_space(target: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let folder = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
+    let folder = std::ffi::CString::new(folder_of(target).as_os_str().as_bytes()).ok()?;
     let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: the path is NUL-terminated, and `found` is read only after the call has filled it in.
     let found = unsafe {
@@ -225,4 +239,49 @@ fn preallocate(file: &File, needed: u64) -> std::io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn preallocate(_file: &File, _needed: u64) -> std::io::Result<()> {
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+    fn write_text(path: &Path, text: &str) -> Result<()> {
+        write_atomic(path, |out| {
+            out.write_all(text.as_bytes())
+                .map_err(|error| Error::io("write", path, error))
+        })
+    }
+
+    #[test]
+    fn links_and_permissions_stay_and_devices_are_written_through() {
+        let folder = std::env::temp_dir().join(format!("topicbook-atomic-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (file, link) = (folder.join("file"), folder.join("link"));
+        write_text(&file, "first").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        symlink("file", &link).unwrap();
+        write_text(&link, "second").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "second");
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        write_text(Path::new("/dev/null"), "nothing").unwrap();
+        assert!(
+            fs::metadata("/dev/null")
+                .unwrap()
+                .file_type()
+                .is_char_device()
+        );
+        // The longest name that Linux allows.
+        let long = folder.join("n".repeat(255));
+        write_text(&long, "long").unwrap();
+        assert_eq!(fs::read_to_string(&long).unwrap(), "long");
+        // Nothing but the three files and the link is left.
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -15,6 +15,7 @@ mod simd;
 mod simd_math;
 mod stop_button;
 mod torch_random;
+mod write_target;
 
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
 pub(crate) use live_output::LiveOutput;
