@@ -280,7 +280,7 @@ mod tests {
         let long = folder.join("n".repeat(255));
         write_text(&long, "long").unwrap();
         assert_eq!(fs::read_to_string(&long).unwrap(), "long");
-        // Nothing but the three files and the link is left.
+        // No temporary file is left.
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
         fs::remove_dir_all(&folder).unwrap();
     }

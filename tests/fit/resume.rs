@@ -1,8 +1,10 @@
 //! Checkpoints, resuming, and fits in the background.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use testkit::{Tmpfs, wait_for};
 use topicbook::{
