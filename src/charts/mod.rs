@@ -40,6 +40,7 @@ pub use palette::palette;
 use crate::data::{Matrix, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::write_atomic;
+use crate::text::one_line;
 
 use canvas::{Area, Canvas};
 use layout::Heights;
@@ -356,7 +357,7 @@ impl Chart {
         };
         match self.heading() {
             "" => what,
-            heading => format!("{heading}: {what}"),
+            heading => one_line(&format!("{heading}: {what}")).into_owned(),
         }
     }
 }
@@ -368,7 +369,6 @@ fn save(path: &Path, content: &[u8]) -> Result<()> {
     })
 }
 
-/// The error of a chart without data.
 /// The error of too many compositions inside each other.
 fn too_deep() -> Error {
     Error::new(
@@ -378,6 +378,7 @@ fn too_deep() -> Error {
     .fix("compose the charts in one list, as in stack([a, b, c])")
 }
 
+/// The error of a chart without data.
 fn nothing(what: &str) -> Error {
     Error::new(ErrorKind::Drawing, format!("nothing to draw: {what}"))
         .fix("check that the data it is made from is not empty")

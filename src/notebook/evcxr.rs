@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::charts::Chart;
-use crate::text::{Card, escape};
+use crate::text::{Card, escape, printable};
 
 /// Shows a value as HTML, and as text for front ends without HTML.
 ///
@@ -59,16 +59,10 @@ fn blocks(contents: &[(&str, &str)]) -> String {
     contents
         .iter()
         .map(|(mime, content)| {
-            let content = harmless(content.trim_end_matches('\n'));
+            let content = printable(content.trim_end_matches('\n'));
             format!("EVCXR_BEGIN_CONTENT {mime}\n{content}\nEVCXR_END_CONTENT\n")
         })
         .collect()
-}
-
-/// The content without lines that evcxr would take for the begin or the end of a block: a zero-width space comes before
-/// them. Such lines may come from a file, in a term or the name of a column.
-fn harmless(content: &str) -> String {
-    content.replace("EVCXR_", "\u{200B}EVCXR_")
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Atomic file writes: a temporary file in the same folder is written, then renamed to its final name.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::bytes;
+use crate::text::{bytes, shown_path};
 
 use super::write_target::Target;
 
@@ -28,16 +28,29 @@ const SPILL_FULL_REMEDY: &str = "free some disk space, or name a folder on anoth
 
 /// Writes the file `path` atomically: `write` fills a temporary file, which is then renamed to `path`.
 ///
-/// On an error the temporary file is removed and an existing file of that name stays unchanged. A symbolic link stays, a file
-/// keeps its permissions, and a device or FIFO is written through (see [`Target`]).
+/// On an error the temporary file is removed and an existing file of that name stays unchanged. A symbolic link stays, and its
+/// target is written. An existing file keeps its permissions and, where the system allows it, its owner. A character device or
+/// FIFO is written to, not replaced.
 pub(crate) fn write_atomic(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    write_atomic_sized(path, 0, DISK_FULL_REMEDY, write)
+    match Target::of(path)? {
+        Target::File {
+            path: target,
+            existing,
+        } => replace(path, &target, existing.as_ref(), 0, DISK_FULL_REMEDY, write),
+        Target::Stream => {
+            let mut out = BufWriter::with_capacity(BUFFER, open_stream(path)?);
+            write(&mut out)?;
+            out.flush()
+                .map_err(|source| Error::io("write", path, source))
+        }
+    }
 }
 
-/// [`write_atomic`] for a file of about `needed` bytes; an estimate should rather be too large than too small.
+/// [`write_atomic`] for a file of about `needed` bytes that is read again, which no device or FIFO can be; an estimate should
+/// rather be too large than too small.
 ///
 /// Fails at once if the disk has less free space, and preallocates the file, so that writing cannot fail halfway
 /// because the disk is full. That error says `remedy`.
@@ -47,42 +60,101 @@ pub(crate) fn write_atomic_sized(
     remedy: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    let failed = |source| Error::io("write", path, source);
-    let (path, permissions) = match Target::of(path)? {
-        Target::File { path, permissions } => (path, permissions),
-        Target::Stream(stream) => {
-            let file = OpenOptions::new()
-                .write(true)
-                .open(stream)
-                .map_err(failed)?;
-            let mut out = BufWriter::with_capacity(BUFFER, file);
-            write(&mut out)?;
-            return out.flush().map_err(failed);
-        }
-    };
-    remove_stale(&path);
-    check_space(&path, needed, remedy)?;
-    let temporary = temporary_path(&path);
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary.0)
-        .map_err(failed)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions).map_err(failed)?;
+    match Target::of(path)? {
+        Target::File {
+            path: target,
+            existing,
+        } => replace(path, &target, existing.as_ref(), needed, remedy, write),
+        Target::Stream => Err(Error::new(
+            ErrorKind::Io,
+            format!("{} is a device or a FIFO", shown_path(path)),
+        )
+        .fix("name a file: what is written here is read again")),
     }
+}
+
+/// Fills a temporary file beside `target`, the file at the end of the links of `path`, and renames it.
+fn replace(
+    path: &Path,
+    target: &Path,
+    existing: Option<&Metadata>,
+    needed: u64,
+    remedy: &str,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<()> {
+    let failed = |source| Error::io("write", path, source);
+    remove_stale(target);
+    check_space(target, needed, remedy)?;
+    let temporary = temporary_path(target);
+    let file = create(&temporary.0, existing).map_err(failed)?;
     // The lock tells `remove_stale` that the file is still being written. Optional: some filesystems have no locks.
     let _ = file.try_lock();
     preallocate(&file, needed).map_err(|source| match source.kind() {
-        std::io::ErrorKind::StorageFull => no_space(&path, needed, None, remedy),
+        std::io::ErrorKind::StorageFull => no_space(path, needed, None, remedy),
         _ => failed(source),
     })?;
     let mut out = BufWriter::with_capacity(BUFFER, file);
     write(&mut out)?;
     out.flush()
         .and_then(|()| truncate_to_written(out.get_mut(), needed))
-        .and_then(|()| std::fs::rename(&temporary.0, &path))
+        .and_then(|()| std::fs::rename(&temporary.0, target))
         .map_err(failed)
+}
+
+/// Creates a file that takes the place of `existing`, with its permissions and owner; it never has wider permissions.
+fn create(path: &Path, existing: Option<&Metadata>) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let Some(existing) = existing else {
+        return options.open(path);
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+        let file = options.mode(existing.mode() & 0o600).open(path)?;
+        // Only root may give a file to another user.
+        let _ = fchown(&file, Some(existing.uid()), Some(existing.gid()));
+        file.set_permissions(existing.permissions())?;
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    {
+        let file = options.open(path)?;
+        file.set_permissions(existing.permissions())?;
+        Ok(file)
+    }
+}
+
+/// Opens a character device or FIFO to write. A FIFO that nobody reads is an error: the system would wait for a reader.
+#[cfg(unix)]
+fn open_stream(path: &Path) -> Result<File> {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    let opened = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path);
+    let file = opened.map_err(|source| match source.raw_os_error() {
+        Some(libc::ENXIO) => Error::new(
+            ErrorKind::Io,
+            format!("nobody reads the FIFO {}", shown_path(path)),
+        )
+        .fix("start the program that reads it first"),
+        _ => Error::io("write", path, source),
+    })?;
+    // SAFETY: the descriptor is open, and the call accesses no memory of ours. Writes wait from here on.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
+        -1 => Err(Error::io("write", path, std::io::Error::last_os_error())),
+        _ => Ok(file),
+    }
+}
+
+#[cfg(not(unix))]
+fn open_stream(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .map_err(|source| Error::io("write", path, source))
 }
 
 /// Cuts off the preallocated bytes behind the current position.
@@ -186,7 +258,7 @@ fn no_space(target: &Path, needed: u64, free: Option<u64>, remedy: &str) -> Erro
         ErrorKind::Space,
         format!(
             "{} needs {}, but {free} free on its disk",
-            target.display(),
+            shown_path(target),
             bytes(needed)
         ),
     )
@@ -244,44 +316,33 @@ fn preallocate(_file: &File, _needed: u64) -> std::io::Result<()> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use std::fs::{self, Permissions};
-    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
-
-    fn write_text(path: &Path, text: &str) -> Result<()> {
-        write_atomic(path, |out| {
-            out.write_all(text.as_bytes())
-                .map_err(|error| Error::io("write", path, error))
-        })
-    }
+    use std::os::unix::fs::symlink;
 
     #[test]
-    fn links_and_permissions_stay_and_devices_are_written_through() {
-        let folder = std::env::temp_dir().join(format!("topicbook-atomic-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let (file, link) = (folder.join("file"), folder.join("link"));
-        write_text(&file, "first").unwrap();
-        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-        symlink("file", &link).unwrap();
-        write_text(&link, "second").unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_to_string(&file).unwrap(), "second");
-        assert_eq!(
-            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-            0o600
+    fn stale_files_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let [stale, recent, locked, fifo, link] =
+            [1, 2, 3, 4, 5].map(|number| at(&format!("{PREFIX}{number:016x}{SUFFIX}")));
+        let (old, mine) = (
+            std::time::SystemTime::now() - 2 * RECENT,
+            at(".topicbook-mine.part"),
         );
-        write_text(Path::new("/dev/null"), "nothing").unwrap();
+        let files = [&stale, &recent, &locked, &mine].map(|path| File::create(path).unwrap());
+        for file in [&files[0], &files[2], &files[3]] {
+            file.set_modified(old).unwrap();
+        }
+        files[2].lock().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        symlink(&mine, &link).unwrap();
+        // A sweep that opened the FIFO would wait for ever.
+        remove_stale(&at("X.npy"));
+        assert!(!stale.exists());
         assert!(
-            fs::metadata("/dev/null")
-                .unwrap()
-                .file_type()
-                .is_char_device()
+            [&recent, &locked, &mine, &fifo, &link]
+                .iter()
+                .all(|path| path.exists())
         );
-        // The longest name that Linux allows.
-        let long = folder.join("n".repeat(255));
-        write_text(&long, "long").unwrap();
-        assert_eq!(fs::read_to_string(&long).unwrap(), "long");
-        // No temporary file is left.
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
-        fs::remove_dir_all(&folder).unwrap();
     }
 }
