@@ -131,6 +131,9 @@ trait Panel: Send + Sync {
 /// assert!(svg.contains("True") && svg.contains("Learned"));
 /// # Ok::<(), topicbook::Error>(())
 /// ```
+///
+/// # Errors
+/// When it is drawn: without charts, or with more than 16 compositions inside each other.
 #[doc(alias = "subplots")]
 #[doc(alias = "hstack")]
 pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
@@ -148,6 +151,9 @@ pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
 /// assert!(both.to_svg()?.contains("A fit"));
 /// # Ok::<(), topicbook::Error>(())
 /// ```
+///
+/// # Errors
+/// When it is drawn: without charts, or with more than 16 compositions inside each other.
 #[doc(alias = "subplots")]
 #[doc(alias = "vstack")]
 pub fn stack(charts: impl IntoIterator<Item = Chart>) -> Chart {

@@ -147,8 +147,8 @@ fn install_handler() {
             let _ = BEFORE.set(before);
             let mut handler = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
             handler.sa_sigaction = handle as *const () as usize;
-            // On the stack for signals that the standard library gives each thread.
-            handler.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            // On the stack that the handler before expects, which runs inside this one.
+            handler.sa_flags = libc::SA_SIGINFO | (before.sa_flags & libc::SA_ONSTACK);
             libc::sigemptyset(&mut handler.sa_mask);
             libc::sigaction(libc::SIGBUS, &handler, null_mut());
         }
