@@ -147,7 +147,7 @@ fn texts_as_long_as_files_are_drawn() {
     let terms = Terms::new(names.clone()).unwrap();
     let chart = Chart::top_terms(&f, Some(&terms), 3);
     let charts = [
-        chart.title(&names[2]).x_label(&names[2]).y_label(&names[2]),
+        chart.title(&names[2]).x_label(&names[2]),
         Chart::histogram([1.0, 2.0]).title(&names[2]),
         Chart::bars([1.0, 2.0, 3.0]).x(names.clone()),
     ];
