@@ -7,6 +7,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::text::{printable, shown_path};
+
 /// Result of the fallible functions of this crate.
 ///
 /// ```
@@ -92,19 +94,23 @@ impl Error {
         let remedy = match source.kind() {
             std::io::ErrorKind::NotFound => {
                 let folder = std::env::current_dir()
-                    .map(|folder| folder.display().to_string())
+                    .map(|folder| shown_path(&folder))
                     .unwrap_or_else(|_| "an unknown folder".into());
                 format!("check the path; relative paths start at {folder}")
             }
             std::io::ErrorKind::PermissionDenied => {
                 "check the permissions of the file and its folder".into()
             }
+            std::io::ErrorKind::InvalidFilename => {
+                "use a shorter name, of at most 255 bytes".into()
+            }
+            std::io::ErrorKind::ReadOnlyFilesystem => "name a folder on another disk".into(),
             std::io::ErrorKind::StorageFull => "free some disk space, or write elsewhere".into(),
             _ => "check that the disk is healthy and the file is not in use".into(),
         };
         Self::new(
             ErrorKind::Io,
-            format!("cannot {action} {}: {source}", path.display()),
+            format!("cannot {action} {}: {source}", shown_path(path)),
         )
         .fix(remedy)
         .because(source)
@@ -112,7 +118,7 @@ impl Error {
 
     /// A malformed or unsupported file.
     pub(crate) fn format(path: &Path, what: impl fmt::Display) -> Self {
-        Self::new(ErrorKind::Format, format!("{}: {what}", path.display()))
+        Self::new(ErrorKind::Format, format!("{}: {what}", shown_path(path)))
     }
 
     /// A setting out of its range.
@@ -178,12 +184,14 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
+        // Names from files may hold line breaks: a line that is no part of the message's form is indented.
+        let text = |text: &str| printable(text).replace('\n', "\n    ");
+        f.write_str(&text(&self.what))?;
         if let Some(place) = &self.place {
-            write!(f, "\n  where: {place}")?;
+            write!(f, "\n  where: {}", text(place))?;
         }
         if let Some(remedy) = &self.remedy {
-            write!(f, "\n  to do: {remedy}")?;
+            write!(f, "\n  to do: {}", text(remedy))?;
         }
         Ok(())
     }

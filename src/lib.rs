@@ -72,6 +72,13 @@
 //! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram`,
 //! `05_real_text` and `06_working_with_a_fit`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
 //!
+//! # Files
+//!
+//! What is written replaces a file of its name as a whole, or leaves it as it is: it is written beside the file, which keeps its
+//! permissions, and renamed. A symbolic link stays, and its target is replaced. A read-only file (`chmod a-w`) is refused.
+//! Charts, tables and fits can be written to a character device or a FIFO. Counts are read where they lie in their file: if
+//! another program cuts or changes it meanwhile, that is an [`Error`].
+//!
 //! # Platform
 //!
 //! Linux. Memory is measured in `/proc` and in control groups, files are read through `mmap` and `pread`.

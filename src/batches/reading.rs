@@ -68,9 +68,11 @@ const INDEX_BYTES: u64 = 3 * size_of::<usize>() as u64;
 impl Shuffle {
     /// Documents in the buffer, rounded up to whole batches, so that no batch spans two buffers.
     pub(crate) fn documents(&self, batch_size: usize) -> usize {
+        // Sizes beyond all documents come from settings and from checkpoints.
         self.block
             .saturating_mul(self.blocks)
-            .next_multiple_of(batch_size)
+            .checked_next_multiple_of(batch_size)
+            .unwrap_or(usize::MAX)
     }
 
     /// Chooses sizes for a memory budget in bytes: blocks large enough for fast reads, and as many as fit. `None` if

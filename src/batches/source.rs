@@ -49,7 +49,7 @@ impl Source for InPlace<'_> {
         let last = self.documents.len().min(first + self.batch_size);
         let documents = &self.documents[first..last];
         Ok(Batch {
-            // A new view for each batch, since it checks that a mapped file has not changed.
+            // A new view for each batch, since it checks that a mapped file had not changed before.
             view: self.counts.view()?,
             rows: documents,
             documents,

@@ -281,25 +281,89 @@ fn font(height: f64) -> FontDesc<'static> {
     FontDesc::new(FontFamily::Name(FAMILY), height, FontStyle::Normal)
 }
 
+/// The most letters of a text that are measured: more than the widest picture has room for. A text may be a whole file.
+const MEASURED: usize = 8192;
+
 /// Width of a text in pixels.
 pub(crate) fn text_width(text: &str, height: f64) -> i32 {
+    let end = text
+        .char_indices()
+        .nth(MEASURED)
+        .map_or(text.len(), |(at, _)| at);
     font(height)
-        .layout_box(text)
+        .layout_box(&text[..end])
         .map(|((left, _), (right, _))| right - left)
         .unwrap_or(0)
 }
 
 /// The text if it fits into `max_width` pixels, otherwise as much of it as fits with an ellipsis.
 pub(crate) fn fit_text(text: &str, height: f64, max_width: i32) -> String {
-    if text_width(text, height) <= max_width {
+    let letters: Vec<char> = text.chars().take(MEASURED + 1).collect();
+    if letters.len() <= MEASURED && text_width(text, height) <= max_width {
         return text.into();
     }
-    let mut kept: Vec<char> = text.chars().collect();
-    while kept.pop().is_some() {
-        let shortened = kept.iter().collect::<String>().trim_end().to_string() + "…";
-        if text_width(&shortened, height) <= max_width {
-            return shortened;
+    let shortened = |kept: usize| {
+        let kept: String = letters[..kept].iter().collect();
+        kept.trim_end().to_owned() + "…"
+    };
+    // The largest number of letters that fits, by bisection.
+    let (mut fits, mut too_many) = (None, letters.len());
+    while fits.map_or(0, |fits| fits + 1) < too_many {
+        let middle = (fits.unwrap_or(0) + too_many) / 2;
+        match text_width(&shortened(middle), height) <= max_width {
+            true => fits = Some(middle),
+            false => too_many = middle,
         }
     }
-    String::new()
+    fits.map(shortened).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One letter less at a time.
+    fn slow_fit(text: &str, height: f64, max_width: i32) -> String {
+        if text_width(text, height) <= max_width {
+            return text.into();
+        }
+        let mut kept: Vec<char> = text.chars().collect();
+        while kept.pop().is_some() {
+            let shortened = kept.iter().collect::<String>().trim_end().to_string() + "…";
+            if text_width(&shortened, height) <= max_width {
+                return shortened;
+            }
+        }
+        String::new()
+    }
+
+    #[test]
+    fn a_text_is_cut_where_it_no_longer_fits() {
+        for text in [
+            "",
+            "a",
+            "neuron",
+            "ä ö ü",
+            "many words and some more",
+            "WWWWiiii",
+        ] {
+            for width in [-1, 0, 3, 10, 11, 12, 30, 47, 100, 1000] {
+                assert_eq!(
+                    fit_text(text, SMALL, width),
+                    slow_fit(text, SMALL, width),
+                    "{text} {width}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_as_long_as_a_file_is_cut() {
+        let text = "spike ".repeat(200_000);
+        let cut = fit_text(&text, SMALL, 300);
+        assert!(
+            cut.starts_with("spike") && cut.ends_with('…') && cut.len() < 200,
+            "{cut}"
+        );
+    }
 }

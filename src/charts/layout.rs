@@ -10,7 +10,7 @@ use super::canvas::{Anchor, Area, Canvas, LARGE, Pixels, fit_text};
 use super::options::{Look, css};
 use super::palette::Rgb;
 use super::svg::Svg;
-use super::{Body, Chart, nothing, pixels};
+use super::{Body, Chart, MAX_DEPTH, nothing, pixels, too_deep};
 
 /// Largest width and height of a picture in pixels: browsers do not show more.
 const MAX_SIDE: f64 = 32_000.0;
@@ -242,6 +242,7 @@ impl Chart {
                 self.options.check(panel.kind(), panel.takes())?;
                 panel.draw(canvas, area, &self.options)
             }
+            Body::Column(_) | Body::Row(_) if self.depth > MAX_DEPTH => Err(too_deep()),
             Body::Column(charts) | Body::Row(charts) if charts.is_empty() => {
                 Err(nothing("no charts to compose"))
             }

@@ -40,6 +40,7 @@ pub use palette::palette;
 use crate::data::{Matrix, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::write_atomic;
+use crate::text::one_line;
 
 use canvas::{Area, Canvas};
 use layout::Heights;
@@ -83,7 +84,12 @@ pub struct Chart {
     options: Options,
     look: Look,
     body: Body,
+    /// Compositions inside each other.
+    depth: usize,
 }
+
+/// The most compositions inside each other that are drawn.
+const MAX_DEPTH: usize = 16;
 
 #[derive(Clone)]
 enum Body {
@@ -125,10 +131,13 @@ trait Panel: Send + Sync {
 /// assert!(svg.contains("True") && svg.contains("Learned"));
 /// # Ok::<(), topicbook::Error>(())
 /// ```
+///
+/// # Errors
+/// When it is drawn: without charts, or with more than 16 compositions inside each other.
 #[doc(alias = "subplots")]
 #[doc(alias = "hstack")]
 pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
-    Chart::of(Body::Row(charts.into_iter().collect()))
+    Chart::composed(charts, Body::Row)
 }
 
 /// Charts below each other, from top to bottom.
@@ -142,10 +151,13 @@ pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
 /// assert!(both.to_svg()?.contains("A fit"));
 /// # Ok::<(), topicbook::Error>(())
 /// ```
+///
+/// # Errors
+/// When it is drawn: without charts, or with more than 16 compositions inside each other.
 #[doc(alias = "subplots")]
 #[doc(alias = "vstack")]
 pub fn stack(charts: impl IntoIterator<Item = Chart>) -> Chart {
-    Chart::of(Body::Column(charts.into_iter().collect()))
+    Chart::composed(charts, Body::Column)
 }
 
 impl Chart {
@@ -253,6 +265,25 @@ impl Chart {
             options: Options::default(),
             look: Look::default(),
             body,
+            depth: 0,
+        }
+    }
+
+    /// Charts in a row or column. Beyond `MAX_DEPTH` the charts inside are dropped, and drawing is an error.
+    fn composed(
+        charts: impl IntoIterator<Item = Chart>,
+        make: impl FnOnce(Vec<Chart>) -> Body,
+    ) -> Self {
+        let charts: Vec<Chart> = charts.into_iter().collect();
+        let depth = 1 + charts.iter().map(|chart| chart.depth).max().unwrap_or(0);
+        let charts = if depth > MAX_DEPTH {
+            Vec::new()
+        } else {
+            charts
+        };
+        Self {
+            depth,
+            ..Self::of(make(charts))
         }
     }
 
@@ -332,7 +363,7 @@ impl Chart {
         };
         match self.heading() {
             "" => what,
-            heading => format!("{heading}: {what}"),
+            heading => one_line(&format!("{heading}: {what}")).into_owned(),
         }
     }
 }
@@ -342,6 +373,15 @@ fn save(path: &Path, content: &[u8]) -> Result<()> {
         file.write_all(content)
             .map_err(|error| Error::io("write", path, error))
     })
+}
+
+/// The error of too many compositions inside each other.
+fn too_deep() -> Error {
+    Error::new(
+        ErrorKind::Drawing,
+        format!("more than {MAX_DEPTH} compositions of charts inside each other"),
+    )
+    .fix("compose the charts in one list, as in stack([a, b, c])")
 }
 
 /// The error of a chart without data.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::or_ref;
 use crate::error::Result;
 use crate::system::{Values, lazy_zeroed, mapped_zeros};
+use crate::text::shown_path;
 
 /// Where L's logits and their optimizer state are stored during a fit, and L itself afterwards.
 ///
@@ -56,7 +57,7 @@ impl fmt::Display for TableStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory => f.write_str("memory"),
-            Self::File(folder) => write!(f, "memory-mapped files in {}", folder.display()),
+            Self::File(folder) => write!(f, "memory-mapped files in {}", shown_path(folder)),
         }
     }
 }

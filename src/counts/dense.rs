@@ -183,6 +183,17 @@ impl DenseStore {
         append!(U8, U16, U32, I32, I64, F32, F64);
     }
 
+    /// Fails if a mapped file has changed since it was opened, or lost pages.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        fn check<T>(storage: &ValueStorage<T>) -> Result<()> {
+            match storage {
+                ValueStorage::Memory(_) => Ok(()),
+                ValueStorage::Mapped { map, .. } => map.check_unchanged(),
+            }
+        }
+        with_values!(DenseStore, self, storage => check(storage))
+    }
+
     pub(super) fn rows(&self) -> Result<DenseRows<'_>> {
         Ok(map_values!(DenseStore => DenseRows, self, storage => storage.values()?))
     }

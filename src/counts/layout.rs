@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::text::shown_path;
+
 /// Memory layout of counts.
 ///
 /// ```
@@ -57,8 +59,8 @@ impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Location::Memory => f.write_str("memory"),
-            Location::File(path) => write!(f, "file {}", path.display()),
-            Location::Loaded(path) => write!(f, "memory, read from {}", path.display()),
+            Location::File(path) => write!(f, "file {}", shown_path(path)),
+            Location::Loaded(path) => write!(f, "memory, read from {}", shown_path(path)),
         }
     }
 }

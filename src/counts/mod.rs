@@ -282,8 +282,10 @@ impl Counts {
             .fix("pass rows.len() * terms values"));
         }
         self.check_rows(rows)?;
-        self.view()?.fill(terms, rows, out);
-        Ok(())
+        self.with_view(|view| {
+            view.fill(terms, rows, out);
+            Ok(())
+        })
     }
 
     /// Copies documents into memory, in the order given (documents may repeat).
@@ -305,10 +307,12 @@ impl Counts {
     pub fn select(&self, rows: impl Indices) -> Result<Self> {
         let rows = rows.to_indices();
         self.check_rows(&rows)?;
-        let store = match self.view()? {
-            View::Dense(values) => Store::Dense(values.select(self.terms(), &rows)),
-            View::Csr(csr) => Store::Csr(LazyCsr::ready(csr.select(&rows))),
-        };
+        let store = self.with_view(|view| {
+            Ok(match view {
+                View::Dense(values) => Store::Dense(values.select(self.terms(), &rows)),
+                View::Csr(csr) => Store::Csr(LazyCsr::ready(csr.select(&rows))),
+            })
+        })?;
         Self::new(rows.len(), self.terms(), store, Location::Memory)
     }
 
@@ -323,8 +327,25 @@ impl Counts {
         }
     }
 
+    /// Calls `read` with the counts in their layout and dtype, and returns what it computes of them if a mapped file is the
+    /// same before and after: pages that it loses meanwhile read as zeros.
+    pub(crate) fn with_view<T>(&self, read: impl FnOnce(View<'_>) -> Result<T>) -> Result<T> {
+        let result = read(self.view()?);
+        self.check_unchanged()?;
+        result
+    }
+
+    /// Fails if a mapped file has changed since it was opened, or lost pages. Costs one system call.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        match &self.inner.store {
+            Store::Dense(store) => store.check_unchanged(),
+            // Sparse rows were read into memory.
+            Store::Csr(_) => Ok(()),
+        }
+    }
+
     /// Borrows the counts in their layout and dtype. Reads an `.npz` on the first call, and checks that a mapped file
-    /// has not changed.
+    /// has not changed. Call [`check_unchanged`](Self::check_unchanged) before a result of a view is used.
     pub(crate) fn view(&self) -> Result<View<'_>> {
         Ok(match &self.inner.store {
             Store::Dense(store) => View::Dense(store.rows()?),

@@ -20,8 +20,8 @@ pub(super) fn pass_bytes(counts: &Counts) -> u64 {
 /// Calls `visit` with all documents in order: in one block where the counts are in memory, in blocks of about 16 MB where
 /// they are read from their file.
 ///
-/// Dense counts of a file are always streamed, since truncation of a mapped file would kill the process; an `.npz` that
-/// has not been read is streamed with `streamed`, or if it needs more than a quarter of the free memory.
+/// Dense counts of a file are always streamed, since a sequential read is faster than page faults; an `.npz` that has not been
+/// read is streamed with `streamed`, or if it needs more than a quarter of the free memory.
 pub(super) fn for_each_stored_block(
     counts: &Counts,
     streamed: bool,
@@ -36,10 +36,12 @@ pub(super) fn for_each_stored_block(
             let block = (READ_BYTES / row_bytes).max(1) as usize;
             for_each_file_block(row_file, block, visit)
         }
-        None => visit(Block {
-            view: counts.view()?,
-            rows: 0..documents,
-            first: 0,
+        None => counts.with_view(|view| {
+            visit(Block {
+                view,
+                rows: 0..documents,
+                first: 0,
+            })
         }),
     }
 }

@@ -100,6 +100,11 @@ impl Matrix {
         }
     }
 
+    /// Fails if values in a memory-mapped file were lost.
+    pub(crate) fn check_kept(&self) -> Result<()> {
+        self.values.check_kept()
+    }
+
     pub(crate) fn picked_rows(&self) -> Option<&Picked> {
         self.picked_rows.as_deref()
     }

@@ -82,6 +82,7 @@ pub(crate) fn write(
             let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
             put(&bytes, out)?;
         }
+        table.check_kept()?;
     }
     Ok(())
 }
@@ -140,6 +141,10 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
 /// Whether the file is of this kind, judged by its header.
 pub(crate) fn is(path: &Path, kind: &FileKind) -> bool {
     let header = || -> io::Result<Metadata> {
+        // Opening a FIFO would wait for a writer.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let mut file = BufReader::new(File::open(path)?);
         let mut length = [0; LENGTH_BYTES];
         file.read_exact(&mut length)?;

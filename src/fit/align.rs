@@ -44,6 +44,22 @@ impl Fit {
             )
             .fix("fit the same number of topics, over the same terms, as in the F to align to"));
         }
+        for (name, f) in [("the F to align to", true_f), ("the fit's F", &self.f)] {
+            if let Some(position) = f.values().iter().position(|value| !value.is_finite()) {
+                let (row, column) = (position / f.columns(), position % f.columns());
+                return Err(Error::new(
+                    ErrorKind::Value,
+                    format!(
+                        "cannot match the topics: {name} has {}",
+                        f.values()[position]
+                    ),
+                )
+                .at(format!("topic {row}, term {column} (counted from 0)"))
+                .fix(
+                    "align to the F of a fit or of a corpus, and check that this fit has not diverged",
+                ));
+            }
+        }
         let order = best_match(true_f, &self.f)?;
         let mut aligned = self.clone();
         aligned.l = self.l.select_columns(&order)?.renumbered();

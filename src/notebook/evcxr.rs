@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::charts::Chart;
-use crate::text::{Card, escape};
+use crate::text::{Card, escape, printable};
 
 /// Shows a value as HTML, and as text for front ends without HTML.
 ///
@@ -59,7 +59,7 @@ fn blocks(contents: &[(&str, &str)]) -> String {
     contents
         .iter()
         .map(|(mime, content)| {
-            let content = content.trim_end_matches('\n');
+            let content = printable(content.trim_end_matches('\n'));
             format!("EVCXR_BEGIN_CONTENT {mime}\n{content}\nEVCXR_END_CONTENT\n")
         })
         .collect()
@@ -68,6 +68,17 @@ fn blocks(contents: &[(&str, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_cannot_begin_a_block() {
+        let text = "spike\nEVCXR_END_CONTENT\nEVCXR_BEGIN_CONTENT text/html\n<script>";
+        let blocks = blocks(&[("text/plain", text)]);
+        let markers = blocks
+            .lines()
+            .filter(|line| line.starts_with("EVCXR_"))
+            .count();
+        assert_eq!(markers, 2, "{blocks}");
+    }
 
     #[test]
     fn blocks_follow_the_protocol() {

@@ -4,6 +4,8 @@ mod corpus;
 mod poisson;
 mod write;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rand_distr::{Distribution, Exp1};
 use rayon::prelude::*;
 
@@ -13,7 +15,7 @@ use crate::counts::rows::append_nonzeros;
 use crate::counts::{CountValue, Counts, Dtype};
 use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::memory::phase;
+use crate::system::memory::{check_free, phase};
 use crate::system::{Progress, Purpose, Throughput, stream};
 use crate::text::counted;
 
@@ -109,14 +111,15 @@ impl Synthetic {
     /// ```
     ///
     /// # Errors
-    /// If a size or the mean length is zero, there are more than 4,294,967,295 terms, or the counts do not fit into the
-    /// free memory.
+    /// If a size or the mean length is zero, there are more than 4,294,967,295 terms, L, F or the counts do not fit into the
+    /// free memory, or a count is above 4,294,967,294.
     ///
     /// # Cost
     /// O(n m k) multiplications and n m Poisson draws, on all cores. Prints progress if it takes longer than two
     /// seconds, unless [`show_progress`](crate::show_progress) is off.
     pub fn generate(&self) -> Result<Corpus> {
         self.check()?;
+        self.check_memory(0)?;
         let _phase = phase("generate");
         let truth = Truth::draw(self);
         let counts = truth.draw_counts(self)?;
@@ -135,6 +138,21 @@ impl Synthetic {
             1,
             Throughput::Documents(1.0),
         )
+    }
+
+    /// Fails if L, F, the buffers of the threads and `more` bytes do not fit into the free memory.
+    fn check_memory(&self, more: u64) -> Result<()> {
+        // In `f64` while the counts are drawn, and in `f32` for the corpus.
+        const TABLE_VALUE: u64 = (size_of::<f64>() + size_of::<f32>()) as u64;
+        let [documents, terms, topics] =
+            [self.documents, self.terms, self.topics].map(|size| size as u64);
+        let values = topics.saturating_mul(documents.saturating_add(terms));
+        let buffers = (rayon::current_num_threads() * BLOCK * size_of::<u32>()) as u64;
+        let needed = values
+            .saturating_mul(TABLE_VALUE)
+            .saturating_add(terms.saturating_mul(buffers))
+            .saturating_add(more);
+        check_free(needed, "L, F and the buffers of synthetic counts")
     }
 
     fn check(&self) -> Result<()> {
@@ -269,7 +287,7 @@ impl Truth {
         T: CountValue + TryFrom<u32>,
     {
         let cells = recipe.documents * self.terms;
-        crate::system::memory::check_free((cells * size_of::<T>()) as u64, "the counts")?;
+        check_free((cells * size_of::<T>()) as u64, "the counts")?;
         let mut values = vec![T::default(); cells];
         let progress = recipe.progress("");
         let fits = self.draw_rows(recipe, 0, &mut values, &progress);
@@ -302,8 +320,8 @@ impl Truth {
                     let mut fits = true;
                     for (value, &count) in rows.iter_mut().zip(drawn.iter()) {
                         match T::try_from(count) {
-                            Ok(count) => *value = count,
-                            Err(_) => fits = false,
+                            Ok(narrow) if count < u32::MAX => *value = narrow,
+                            _ => fits = false,
                         }
                     }
                     progress.advance(rows.len() / self.terms);
@@ -315,6 +333,14 @@ impl Truth {
 
     /// Draws sparse counts.
     fn draw_csr(&self, recipe: &Synthetic) -> Result<Counts> {
+        // Two vectors a document, which grow to up to twice their length, and the rows that are made of them.
+        const DOCUMENT: f64 = (2 * size_of::<Vec<u32>>() + 2 * 16 + size_of::<u64>()) as f64;
+        const NONZERO: f64 = (3 * (size_of::<u32>() + size_of::<f32>())) as f64;
+        let documents = recipe.documents as f64;
+        let nonzeros = self.density(recipe) * self.terms as f64 * documents;
+        let needed = nonzeros * NONZERO + documents * DOCUMENT;
+        check_free(needed as u64, "the counts")?;
+        let too_large_drawn = AtomicBool::new(false);
         let progress = recipe.progress("");
         let blocks: Vec<Vec<(Vec<u32>, Vec<f32>)>> = (0..recipe.documents.div_ceil(BLOCK))
             .into_par_iter()
@@ -325,6 +351,9 @@ impl Truth {
                     let documents = BLOCK.min(recipe.documents - first);
                     let drawn = &mut drawn[..documents * self.terms];
                     self.draw_documents(recipe, first, drawn);
+                    if drawn.contains(&u32::MAX) {
+                        too_large_drawn.store(true, Ordering::Relaxed);
+                    }
                     progress.advance(documents);
                     drawn
                         .chunks(self.terms)
@@ -337,6 +366,9 @@ impl Truth {
                 },
             )
             .collect();
+        if too_large_drawn.into_inner() {
+            return Err(too_large());
+        }
         let rows: Vec<_> = blocks.into_iter().flatten().collect();
         let mut starts = Vec::with_capacity(rows.len() + 1);
         let mut nonzeros = 0;
@@ -366,7 +398,8 @@ impl Truth {
 }
 
 fn too_large() -> Error {
-    Error::new(ErrorKind::Value, "a count above 4,294,967,295").fix("use a smaller avg_doc_length")
+    Error::new(ErrorKind::Value, "a synthetic count is above 4,294,967,294")
+        .fix("use a smaller avg_doc_length")
 }
 
 /// Draws rows from Dirichlet(1, ..., 1): exponential variables divided by their sum (Devroye 1986, chapter XI.4).

@@ -32,7 +32,7 @@ simd_dispatch! {
     ///
     /// `weights[t]` is the expected number of tokens of topic t, and `f` (topics x `terms`) has the probabilities of
     /// the terms. A row may be drawn in several calls, from left to right, if the length of each but the last is a
-    /// multiple of 64.
+    /// multiple of 64. `u32::MAX` stands for all counts from there on.
     pub(super) fn draw_terms(
         weights: &[f64],
         f: &[f64],
@@ -134,9 +134,10 @@ const TAYLOR: [f64; 12] = {
 #[inline(never)]
 fn draw_large(mean: f64, rng: &mut Xoshiro256PlusPlus) -> u32 {
     match Poisson::new(mean) {
+        // Larger counts become `u32::MAX`.
         Ok(poisson) => poisson.sample(rng) as u32,
-        // Means are sums of products of probabilities and a checked document length: finite and positive.
-        Err(_) => 0,
+        // Means are sums of products of probabilities and a checked document length: this one is too large.
+        Err(_) => u32::MAX,
     }
 }
 

@@ -29,14 +29,16 @@ impl Synthetic {
     /// ```
     ///
     /// # Errors
-    /// If a size or the mean length is zero, the path does not end in `.npy`, the disk is too small (checked before
-    /// anything is written), or writing fails.
+    /// If a size or the mean length is zero, the path does not end in `.npy`, L, F and the buffers do not fit into the free
+    /// memory, a count is above 4,294,967,294, the disk is too small (checked before anything is written), or writing fails.
     ///
     /// # Cost
     /// The operations of [`generate`](Self::generate), `n * m` values on disk, and a bounded memory: about 100 MB, and
     /// L and F.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<Corpus> {
         self.check()?;
+        let rows = documents_at_once(self.terms).min(self.documents) as u64;
+        self.check_memory(rows.saturating_mul(size_of::<u32>() as u64 * self.terms as u64))?;
         let path = path.as_ref();
         let truth = Truth::draw(self);
         let counts = match truth.dtype(self) {
@@ -52,15 +54,18 @@ impl Synthetic {
     }
 }
 
+/// Documents that are drawn before they are written.
+fn documents_at_once(terms: usize) -> usize {
+    (BLOCK_VALUES / terms).next_multiple_of(BLOCK).max(BLOCK)
+}
+
 impl Truth {
     /// Writes and opens the file; `None` if a count does not fit the type.
     fn write<T>(&self, recipe: &Synthetic, path: &Path) -> Result<Option<Counts>>
     where
         T: CountValue + TryFrom<u32>,
     {
-        let documents = (BLOCK_VALUES / self.terms)
-            .next_multiple_of(BLOCK)
-            .max(BLOCK);
+        let documents = documents_at_once(self.terms);
         let mut rows = vec![T::default(); documents.min(recipe.documents) * self.terms];
         let mut fits = true;
         let shape = (recipe.documents, self.terms);

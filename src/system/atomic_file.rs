@@ -1,12 +1,24 @@
 //! Atomic file writes: a temporary file in the same folder is written, then renamed to its final name.
 
-use std::fs::{File, OpenOptions};
+use std::collections::hash_map::RandomState;
+use std::fs::{File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::bytes;
+use crate::text::{bytes, shown_path};
+
+use super::write_target::Target;
+
+/// The names of temporary files, around a random number.
+const PREFIX: &str = ".topicbook-";
+const SUFFIX: &str = ".part";
+/// Younger temporary files are not taken for stale ones.
+const RECENT: Duration = Duration::from_secs(60);
+/// Bytes that are written at once.
+const BUFFER: usize = 1 << 20;
 
 /// The remedy for a full disk where the file cannot be made smaller.
 pub(crate) const DISK_FULL_REMEDY: &str = "free some disk space, or write elsewhere";
@@ -16,15 +28,29 @@ const SPILL_FULL_REMEDY: &str = "free some disk space, or name a folder on anoth
 
 /// Writes the file `path` atomically: `write` fills a temporary file, which is then renamed to `path`.
 ///
-/// On an error the temporary file is removed and an existing file of that name stays unchanged.
+/// On an error the temporary file is removed and an existing file of that name stays unchanged. A symbolic link stays, and its
+/// target is written. An existing file keeps its permissions and, where the system allows it, its owner. A character device or
+/// FIFO is written to, not replaced.
 pub(crate) fn write_atomic(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    write_atomic_sized(path, 0, DISK_FULL_REMEDY, write)
+    match Target::of(path)? {
+        Target::File {
+            path: target,
+            existing,
+        } => replace(path, &target, existing.as_ref(), 0, DISK_FULL_REMEDY, write),
+        Target::Stream => {
+            let mut out = BufWriter::with_capacity(BUFFER, open_stream(path)?);
+            write(&mut out)?;
+            out.flush()
+                .map_err(|source| Error::io("write", path, source))
+        }
+    }
 }
 
-/// [`write_atomic`] for a file of about `needed` bytes; an estimate should rather be too large than too small.
+/// [`write_atomic`] for a file of about `needed` bytes that is read again, which no device or FIFO can be; an estimate should
+/// rather be too large than too small.
 ///
 /// Fails at once if the disk has less free space, and preallocates the file, so that writing cannot fail halfway
 /// because the disk is full. That error says `remedy`.
@@ -34,39 +60,101 @@ pub(crate) fn write_atomic_sized(
     remedy: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    if path.is_dir() {
-        return Err(
-            Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
-                .fix("name a file inside it"),
-        );
+    match Target::of(path)? {
+        Target::File {
+            path: target,
+            existing,
+        } => replace(path, &target, existing.as_ref(), needed, remedy, write),
+        Target::Stream => Err(Error::new(
+            ErrorKind::Io,
+            format!("{} is a device or a FIFO", shown_path(path)),
+        )
+        .fix("name a file: what is written here is read again")),
     }
-    if path.file_name().is_none() {
-        return Err(
-            Error::new(ErrorKind::Io, format!("{} names no file", path.display()))
-                .fix("end the path in a file name"),
-        );
-    }
-    remove_stale(path);
-    check_space(path, needed, remedy)?;
-    let temporary = temporary_path(path);
+}
+
+/// Fills a temporary file beside `target`, the file at the end of the links of `path`, and renames it.
+fn replace(
+    path: &Path,
+    target: &Path,
+    existing: Option<&Metadata>,
+    needed: u64,
+    remedy: &str,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<()> {
     let failed = |source| Error::io("write", path, source);
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary.0)
-        .map_err(failed)?;
+    remove_stale(target);
+    check_space(target, needed, remedy)?;
+    let temporary = temporary_path(target);
+    let file = create(&temporary.0, existing).map_err(failed)?;
     // The lock tells `remove_stale` that the file is still being written. Optional: some filesystems have no locks.
     let _ = file.try_lock();
     preallocate(&file, needed).map_err(|source| match source.kind() {
         std::io::ErrorKind::StorageFull => no_space(path, needed, None, remedy),
         _ => failed(source),
     })?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let mut out = BufWriter::with_capacity(BUFFER, file);
     write(&mut out)?;
     out.flush()
         .and_then(|()| truncate_to_written(out.get_mut(), needed))
-        .and_then(|()| std::fs::rename(&temporary.0, path))
+        .and_then(|()| std::fs::rename(&temporary.0, target))
         .map_err(failed)
+}
+
+/// Creates a file that takes the place of `existing`, with its permissions and owner; it never has wider permissions.
+fn create(path: &Path, existing: Option<&Metadata>) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let Some(existing) = existing else {
+        return options.open(path);
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+        let file = options.mode(existing.mode() & 0o600).open(path)?;
+        // Only root may give a file to another user.
+        let _ = fchown(&file, Some(existing.uid()), Some(existing.gid()));
+        file.set_permissions(existing.permissions())?;
+        Ok(file)
+    }
+    #[cfg(not(unix))]
+    {
+        let file = options.open(path)?;
+        file.set_permissions(existing.permissions())?;
+        Ok(file)
+    }
+}
+
+/// Opens a character device or FIFO to write. A FIFO that nobody reads is an error: the system would wait for a reader.
+#[cfg(unix)]
+fn open_stream(path: &Path) -> Result<File> {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    let opened = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path);
+    let file = opened.map_err(|source| match source.raw_os_error() {
+        Some(libc::ENXIO) => Error::new(
+            ErrorKind::Io,
+            format!("nobody reads the FIFO {}", shown_path(path)),
+        )
+        .fix("start the program that reads it first"),
+        _ => Error::io("write", path, source),
+    })?;
+    // SAFETY: the descriptor is open, and the call accesses no memory of ours. Writes wait from here on.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
+        -1 => Err(Error::io("write", path, std::io::Error::last_os_error())),
+        _ => Ok(file),
+    }
+}
+
+#[cfg(not(unix))]
+fn open_stream(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .map_err(|source| Error::io("write", path, source))
 }
 
 /// Cuts off the preallocated bytes behind the current position.
@@ -78,37 +166,37 @@ fn truncate_to_written(file: &mut File, preallocated: u64) -> std::io::Result<()
     }
 }
 
-/// Removes temporary files of `path` that killed processes left behind.
+/// Removes temporary files in the folder of `path` that killed processes left behind.
 ///
-/// A writer locks its temporary file, so files that are still being written are kept.
+/// A writer locks its temporary file, so files that are still being written are kept; so are files of the last minute, which
+/// a writer may be about to lock.
 pub(crate) fn remove_stale(path: &Path) {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let (Some(name), Ok(entries)) = (path.file_name(), std::fs::read_dir(folder)) else {
+    let Ok(entries) = std::fs::read_dir(folder_of(path)) else {
         return;
     };
-    let prefix = format!("{}.", name.to_string_lossy());
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let middle = name
-            .strip_prefix(&prefix)
-            .and_then(|rest| rest.strip_suffix(".part"));
-        // `<process id>-<number>`, as in `temporary_path`.
-        let is_temporary = |middle: &str| {
-            middle.split_once('-').is_some_and(|(process, number)| {
-                [process, number]
-                    .iter()
-                    .all(|part| part.parse::<u64>().is_ok())
-            })
-        };
+        if !is_temporary(&entry.file_name().to_string_lossy()) {
+            continue;
+        }
+        let is_old = entry.metadata().is_ok_and(|metadata| {
+            let age = metadata
+                .modified()
+                .ok()
+                .and_then(|time| time.elapsed().ok());
+            metadata.is_file() && age.is_some_and(|age| age > RECENT)
+        });
         let is_unlocked = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if middle.is_some_and(is_temporary) && is_unlocked() {
+        if is_old && is_unlocked() {
             // A stale file that cannot be removed only wastes disk space.
             let _ = std::fs::remove_file(entry.path());
         }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -133,16 +221,18 @@ pub(crate) fn unlinked_temp_file(folder: &Path, needed: u64) -> Result<File> {
     Ok(file)
 }
 
-/// A path in the folder of `path`, unique across processes and threads: `<name>.<process id>-<number>.part`.
+/// A path in the folder of `path` that nobody can predict: `.topicbook-<16 hexadecimal digits>.part`. The name does not grow
+/// with that of the file, which may be as long as the filesystem allows.
 fn temporary_path(path: &Path) -> Temporary {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(
-        ".{}-{}.part",
-        std::process::id(),
-        NUMBER.fetch_add(1, Ordering::Relaxed)
-    ));
-    Temporary(path.with_file_name(name))
+    // The keys of this hasher are random numbers of the system.
+    let number = RandomState::new().build_hasher().finish();
+    Temporary(folder_of(path).join(format!("{PREFIX}{number:016x}{SUFFIX}")))
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_suffix(SUFFIX))
+        .is_some_and(|number| number.len() == 16 && u64::from_str_radix(number, 16).is_ok())
 }
 
 /// Path of a temporary file, which is removed on drop. After a rename no file of that name is left.
@@ -168,7 +258,7 @@ fn no_space(target: &Path, needed: u64, free: Option<u64>, remedy: &str) -> Erro
         ErrorKind::Space,
         format!(
             "{} needs {}, but {free} free on its disk",
-            target.display(),
+            shown_path(target),
             bytes(needed)
         ),
     )
@@ -179,11 +269,7 @@ fn no_space(target: &Path, needed: u64, free: Option<u64>, remedy: &str) -> Erro
 #[cfg(unix)]
 fn free_space(target: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let folder = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
+    let folder = std::ffi::CString::new(folder_of(target).as_os_str().as_bytes()).ok()?;
     let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: the path is NUL-terminated, and `found` is read only after the call has filled it in.
     let found = unsafe {
@@ -225,4 +311,38 @@ fn preallocate(file: &File, needed: u64) -> std::io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn preallocate(_file: &File, _needed: u64) -> std::io::Result<()> {
     Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn stale_files_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let [stale, recent, locked, fifo, link] =
+            [1, 2, 3, 4, 5].map(|number| at(&format!("{PREFIX}{number:016x}{SUFFIX}")));
+        let (old, mine) = (
+            std::time::SystemTime::now() - 2 * RECENT,
+            at(".topicbook-mine.part"),
+        );
+        let files = [&stale, &recent, &locked, &mine].map(|path| File::create(path).unwrap());
+        for file in [&files[0], &files[2], &files[3]] {
+            file.set_modified(old).unwrap();
+        }
+        files[2].lock().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        symlink(&mine, &link).unwrap();
+        // A sweep that opened the FIFO would wait for ever.
+        remove_stale(&at("X.npy"));
+        assert!(!stale.exists());
+        assert!(
+            [&recent, &locked, &mine, &fifo, &link]
+                .iter()
+                .all(|path| path.exists())
+        );
+    }
 }

@@ -5,21 +5,23 @@ use std::path::Path;
 
 use memmap2::MmapMut;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 use super::atomic_file::unlinked_temp_file;
+use super::mapped_range::MappedRange;
 
 /// Zeros in a memory-mapped, unlinked temporary file in `folder`.
 pub(crate) fn mapped_zeros(folder: &Path, length: usize) -> Result<Values> {
     let bytes = length.saturating_mul(size_of::<f32>());
     let file = unlinked_temp_file(folder, bytes as u64)?;
-    // SAFETY: no other process can open and change an unlinked file, and its disk space is preallocated.
+    // SAFETY: no other process opens and changes an unlinked file, its disk space is preallocated, and the range of the map is
+    // registered for the case that the disk fails.
     let map =
         unsafe { MmapMut::map_mut(&file) }.map_err(|source| Error::io("map", folder, source))?;
     Ok(Values::Mapped {
+        file_range: Some(MappedRange::new(&map, true)),
         map,
         length,
-        in_file: true,
     })
 }
 
@@ -30,9 +32,9 @@ pub(crate) fn mapped_zeros(folder: &Path, length: usize) -> Result<Values> {
 pub(crate) fn lazy_zeroed(length: usize) -> Values {
     match MmapMut::map_anon(length * size_of::<f32>()) {
         Ok(map) => Values::Mapped {
+            file_range: None,
             map,
             length,
-            in_file: false,
         },
         Err(_) => Values::Memory(vec![0.0; length]),
     }
@@ -42,20 +44,39 @@ pub(crate) fn lazy_zeroed(length: usize) -> Values {
 pub(crate) enum Values {
     Memory(Vec<f32>),
     Mapped {
+        /// Set if the mapping is of a file, so that the system can write its pages out when memory is short.
+        file_range: Option<MappedRange>,
         map: MmapMut,
         /// Number of values.
         length: usize,
-        /// Whether the mapping is of a file, so that the system can write its pages out when memory is short.
-        in_file: bool,
     },
 }
 
 impl Values {
+    /// Fails if values in a file were lost, because its disk failed.
+    pub(crate) fn check_kept(&self) -> Result<()> {
+        match self {
+            Self::Mapped {
+                file_range: Some(range),
+                ..
+            } if range.is_lost() => Err(Error::new(
+                ErrorKind::Io,
+                "the disk lost a part of a table in a memory-mapped file",
+            )
+            .fix(
+                "check the disk, or name a folder on another one (TopicModel::table_storage, Budget::spill_dir)",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Tells the system that access is random (`MADV_RANDOM`), so that it does not read ahead.
     pub(crate) fn advise_random(&self) {
         #[cfg(unix)]
         if let Self::Mapped {
-            map, in_file: true, ..
+            map,
+            file_range: Some(_),
+            ..
         } = self
         {
             // Only a hint; errors are ignored.
@@ -67,7 +88,9 @@ impl Values {
     pub(crate) fn prefetch(&self, range: std::ops::Range<usize>) {
         #[cfg(unix)]
         if let Self::Mapped {
-            map, in_file: true, ..
+            map,
+            file_range: Some(_),
+            ..
         } = self
         {
             let size = size_of::<f32>();

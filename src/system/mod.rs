@@ -4,6 +4,7 @@ mod atomic_file;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda_driver;
 mod live_output;
+mod mapped_range;
 mod mapped_table;
 pub(crate) mod memory;
 #[cfg(feature = "cuda")]
@@ -15,9 +16,11 @@ mod simd;
 mod simd_math;
 mod stop_button;
 mod torch_random;
+mod write_target;
 
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
 pub(crate) use live_output::LiveOutput;
+pub(crate) use mapped_range::MappedRange;
 pub(crate) use mapped_table::{Values, lazy_zeroed, mapped_zeros};
 #[cfg(feature = "cuda")]
 pub(crate) use nvml::gpu_memory;
@@ -28,3 +31,4 @@ pub(crate) use simd::simd_dispatch;
 pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax};
 pub(crate) use stop_button::StopButton;
 pub(crate) use torch_random::{EpochOrders, TorchRandom};
+pub(crate) use write_target::follow_links;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Instant;
 
-use crate::text::{bytes, count, pad_left, seconds};
+use crate::text::{bytes, count, pad_left, printable, seconds};
 
 use super::live_output::LiveOutput;
 use super::memory::process_memory;
@@ -95,7 +95,7 @@ impl Board {
 pub(crate) fn print_lines(lines: &str) {
     if SHOWN.load(Ordering::Relaxed) {
         // A closed standard output must not end the computation.
-        let _ = writeln!(std::io::stdout().lock(), "{lines}");
+        let _ = writeln!(std::io::stdout().lock(), "{}", printable(lines));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::format::{pad_left, pad_right, width};
 use super::html::{cell, escape};
+use super::printable::one_line;
 
 /// A titled box that a value shows in a notebook cell: labelled values, optionally a table, and notes.
 #[derive(Default)]
@@ -76,15 +77,16 @@ impl Card {
     /// The card as text, one labelled value per line.
     pub(crate) fn text(&self) -> String {
         let width = self.rows.iter().map(|row| width(&row.0)).max().unwrap_or(0);
-        let mut text = format!("{}\n", self.title);
+        let mut text = format!("{}\n", one_line(&self.title));
         for (label, value) in &self.rows {
-            text.push_str(&format!("  {}  {value}\n", pad_right(label, width)));
+            let label = pad_right(label, width);
+            text.push_str(&format!("  {label}  {}\n", one_line(value)));
         }
         if let Some(grid) = &self.grid {
             text.push_str(&grid.text());
         }
         for note in &self.notes {
-            text.push_str(&format!("{note}\n"));
+            text.push_str(&format!("{}\n", one_line(note)));
         }
         text
     }
@@ -125,7 +127,7 @@ impl Grid {
                         false => pad_right(text, to),
                     })
                     .collect();
-                format!("  {}\n", cells.join("  ").trim_end())
+                format!("  {}\n", one_line(cells.join("  ").trim_end()))
             })
             .collect()
     }
@@ -147,6 +149,8 @@ mod tests {
         );
         let html = card.html();
         assert!(html.contains("Counts &lt;X.npy&gt;"));
+        let card = Card::new("a\nb").row("c", "d\ne").note("f\ng");
+        assert_eq!(card.text(), "a\\nb\n  c  d\\ne\nf\\ng\n");
         assert!(!html.contains("<style"));
     }
 

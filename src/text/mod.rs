@@ -3,6 +3,7 @@
 mod card;
 mod format;
 mod html;
+mod printable;
 
 pub(crate) use card::Card;
 pub(crate) use format::{
@@ -10,3 +11,4 @@ pub(crate) use format::{
     seconds, shorten, width,
 };
 pub(crate) use html::{cell, escape};
+pub(crate) use printable::{one_line, printable, shown_path};

@@ -15,7 +15,7 @@ use crate::data::{FileKind, Matrix, Terms, invalid_file, table_bytes, tensor_fil
 use crate::error::{Error, ErrorKind, Result};
 use crate::step::State;
 use crate::system::memory::Handle;
-use crate::system::{DISK_FULL_REMEDY, remove_stale, write_atomic_sized};
+use crate::system::{DISK_FULL_REMEDY, follow_links, remove_stale, write_atomic_sized};
 
 use super::init::ResumeState;
 use super::observer::{FitStart, Observer, StepContext};
@@ -79,8 +79,9 @@ const LOGITS: [&str; 2] = ["l", "f"];
 const L_STATE: [&str; 2] = ["l_state_1", "l_state_2"];
 const F_STATE: [&str; 2] = ["f_state_1", "f_state_2"];
 
-/// The path of the checkpoint before the newest: `path` with `.previous` appended.
+/// The path of the checkpoint before the newest: `path`, or what it links to, with `.previous` appended.
 pub(crate) fn previous(path: &Path) -> PathBuf {
+    let path = follow_links(path);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".previous");
     path.with_file_name(name)
@@ -273,7 +274,7 @@ impl<'a> CheckpointWriter<'a> {
                 .and_then(|()| out.get_ref().sync_data())
                 .map_err(failed)?;
             let replaced = match self.existing {
-                ExistingFile::Own => fs::rename(self.path, previous(self.path)),
+                ExistingFile::Own => fs::rename(follow_links(self.path), previous(self.path)),
                 ExistingFile::Previous => Ok(()),
                 // Otherwise resuming this fit could fall back to a checkpoint of another fit.
                 ExistingFile::None => fs::remove_file(previous(self.path)),

@@ -70,6 +70,8 @@ pub(crate) fn iterate(
     let mut previous_score = f64::NEG_INFINITY;
     while position.epoch < settings.epochs {
         let iteration = solver.iterate(counts)?;
+        // Before observers see, and write, what was computed of a file that was cut meanwhile.
+        counts.check_unchanged()?;
         let report = report(
             &iteration,
             position.epoch + 1,

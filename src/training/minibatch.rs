@@ -54,6 +54,10 @@ pub(crate) fn train(
         step.step(&batch, learning_rate)?;
         position.batches += 1;
         time = position.previous_step_time(batches);
+        if position.batches == batches || step.is_flushed() {
+            // Before observers see, and write, what was computed of a file that was cut meanwhile.
+            counts.check_unchanged()?;
+        }
         if position.batches == batches {
             position.add(&step.take_losses()?);
             let report = Epoch {

@@ -138,3 +138,63 @@ fn small_and_constant_data_are_drawn() {
         assert_well_formed(&chart.to_svg().unwrap());
     }
 }
+
+#[test]
+fn texts_as_long_as_files_are_drawn() {
+    let long = |length: usize| "spike ".repeat(length / 6);
+    let names = [long(40_000), "a".repeat(40_000), long(1_000_000)];
+    let f = matrix(2, 3, &[0.5, 0.3, 0.2, 0.1, 0.2, 0.7]);
+    let terms = Terms::new(names.clone()).unwrap();
+    let chart = Chart::top_terms(&f, Some(&terms), 3);
+    let charts = [
+        chart.title(&names[2]).x_label(&names[2]),
+        Chart::histogram([1.0, 2.0]).title(&names[2]),
+        Chart::bars([1.0, 2.0, 3.0]).x(names.clone()),
+    ];
+    for chart in charts {
+        let began = std::time::Instant::now();
+        decode(&chart.to_png().unwrap());
+        assert_well_formed(&chart.to_svg().unwrap());
+        // Letter by letter, 40,000 of them take 47 seconds.
+        assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn compositions_inside_each_other_are_bounded() {
+    let nested = |depth: usize| {
+        let chart = Chart::histogram([1.0, 2.0]);
+        (0..depth).fold(chart, |chart, level| match level % 2 {
+            0 => stack([chart]),
+            _ => side_by_side([chart]),
+        })
+    };
+    decode(&nested(16).to_png().unwrap());
+    for depth in [17, 2_000, 100_000] {
+        let error = nested(depth).to_png().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Drawing);
+        assert!(error.to_string().contains("16 compositions"), "{error}");
+        assert!(nested(depth).to_svg().is_err());
+    }
+}
+
+#[test]
+fn control_characters_leave_a_picture_well_formed() {
+    let odd = "a\u{0}b\u{8}\u{1b}[31m<&>\"'\u{FFFF}\r\n\t\u{85}";
+    let f = matrix(2, 2, &[0.5, 0.5, 0.1, 0.9]);
+    let terms = Terms::new([odd, "b"]).unwrap();
+    let charts = [
+        Chart::top_terms(&f, Some(&terms), 2).title(odd),
+        Chart::bars([1.0, 2.0])
+            .x([odd, "b"])
+            .x_label(odd)
+            .y_label(odd),
+    ];
+    for chart in charts {
+        decode(&chart.to_png().unwrap());
+        let svg = chart.to_svg().unwrap();
+        assert_well_formed(&svg);
+        let forbidden = |c: char| (c < ' ' && !"\t\r\n".contains(c)) || c == '\u{FFFF}';
+        assert!(!svg.contains(forbidden), "{svg:?}");
+    }
+}

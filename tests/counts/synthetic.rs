@@ -251,3 +251,50 @@ print(' '.join(map(str, np.bincount(X.ravel()))))
         "chi-square {chi_square} with {degrees_of_freedom} degrees of freedom"
     );
 }
+
+#[test]
+fn what_does_not_fit_is_refused_before_it_is_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("X.npy");
+    // L alone has 24 TB, F 26 TB; the buffers of a thread have 137 GB.
+    let documents = Synthetic::new(1 << 40, 3, 2);
+    let topics = Synthetic::new(5, 1 << 20, 1 << 21);
+    let terms = Synthetic::new(1, u32::MAX as usize, 20);
+    for recipe in [documents, topics, terms] {
+        for error in [
+            recipe.generate().map(drop).unwrap_err(),
+            recipe.write_npy(&path).map(drop).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Space, "{error}");
+            assert!(error.to_string().contains("synthetic counts"), "{error}");
+            assert!(!path.exists());
+        }
+    }
+}
+
+#[test]
+fn counts_beyond_their_type_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("X.npy");
+    // The last mean is beyond those that can be drawn.
+    for length in [1 << 36, 1 << 40, usize::MAX] {
+        let recipe = Synthetic::new(5, 5, 2).avg_doc_length(length).seed(1);
+        for error in [
+            recipe.generate().map(drop).unwrap_err(),
+            recipe.write_npy(&path).map(drop).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Value, "{error}");
+            assert!(error.to_string().contains("above 4,294,967,294"), "{error}");
+        }
+    }
+    // Close to the limit.
+    let recipe = Synthetic::new(5, 1, 1).avg_doc_length(4_000_000_000);
+    let total = recipe
+        .generate()
+        .unwrap()
+        .counts()
+        .summary()
+        .unwrap()
+        .total();
+    assert!((total / 2e10 - 1.0).abs() < 1e-3, "{total}");
+}

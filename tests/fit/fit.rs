@@ -212,6 +212,17 @@ fn impossible_settings_are_refused_before_the_fit_starts() {
         fit.align_to(other.true_f()).unwrap_err().kind(),
         ErrorKind::Shape
     );
+    for value in [f32::NAN, f32::INFINITY] {
+        let mut f = fit.f().values().to_vec();
+        f[5] = value;
+        let (rows, columns) = fit.f().shape();
+        let error = fit
+            .align_to(Matrix::new(rows, columns, f).unwrap())
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Value);
+        let place = format!("topic {}, term {}", 5 / columns, 5 % columns);
+        assert!(error.to_string().contains(&place), "{error}");
+    }
     assert_eq!(
         fit.score(other.counts()).unwrap_err().kind(),
         ErrorKind::Shape

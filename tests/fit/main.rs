@@ -7,6 +7,8 @@ mod fit;
 #[cfg(feature = "cuda")]
 mod golden;
 mod nips;
+#[cfg(all(feature = "charts", feature = "polars"))]
+mod paths;
 #[cfg(feature = "polars")]
 mod questions;
 mod resume;

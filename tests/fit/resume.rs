@@ -1,8 +1,10 @@
 //! Checkpoints, resuming, and fits in the background.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use testkit::{Tmpfs, wait_for};
 use topicbook::{
@@ -185,9 +187,13 @@ fn a_fit_is_resumed_after_its_process_was_killed() {
     assert!(!child.wait().unwrap().success());
 
     // The next checkpoint writer removes temporary files of killed processes, and no other file.
-    let (stale, other) = ("fit.checkpoint.17-3.part", "fit.checkpoint.my.part");
+    let (stale, other) = (".topicbook-0123456789abcdef.part", ".topicbook-mine.part");
     for name in [stale, other] {
-        fs::write(folder.path().join(name), "partly written").unwrap();
+        let mut file = fs::File::create(folder.path().join(name)).unwrap();
+        file.write_all(b"partly written").unwrap();
+        // A file of the last minute may be one that is being written.
+        let before = SystemTime::now() - Duration::from_secs(120);
+        file.set_modified(before).unwrap();
     }
     let checkpoint = Checkpoint::open(&path).unwrap();
     let epochs = checkpoint.epochs_done() + 3;

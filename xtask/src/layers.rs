@@ -28,8 +28,8 @@ const ORDER: [&str; 21] = [
     "charts",
     "data",
     "system",
-    "text",
     "error",
+    "text",
 ];
 
 /// Fails on every import that points up, and names it. Tests inside `src` keep the same order.

@@ -25,7 +25,9 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
         .fix("the file was truncated: copy or write it again"));
     }
     let map = Arc::new(MappedFile::new(file)?);
-    let (header, metadata) = SafeTensors::read_metadata(map.bytes()?).map_err(|source| {
+    let read = SafeTensors::read_metadata(map.bytes()?);
+    map.check_unchanged()?;
+    let (header, metadata) = read.map_err(|source| {
         Error::format(
             path,
             format!("is not a complete .safetensors file: {source}"),

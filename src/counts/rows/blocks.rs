@@ -37,11 +37,8 @@ pub(crate) fn for_each_block(
     }
     let documents = counts.documents();
     for first in (0..documents).step_by(documents_per_block.max(1)) {
-        visit(Block {
-            view: counts.view()?,
-            rows: first..documents.min(first + documents_per_block),
-            first,
-        })?;
+        let rows = first..documents.min(first + documents_per_block);
+        counts.with_view(|view| visit(Block { view, rows, first }))?;
     }
     Ok(())
 }

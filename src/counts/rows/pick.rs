@@ -43,8 +43,8 @@ impl Pick {
 
     /// Calls `visit` with all picked rows in order, a block at a time.
     ///
-    /// Dense rows of a file are read with positioned reads in file order, not through the memory map: truncation of the
-    /// file is then an error instead of a SIGBUS, and memory stays bounded.
+    /// Dense rows of a file are read with positioned reads in file order, not through the memory map, whose pages would stay
+    /// resident.
     pub(crate) fn each_block(
         self,
         counts: &Counts,

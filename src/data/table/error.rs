@@ -125,7 +125,7 @@ impl Problem {
         let text = cause.to_string();
         let sentence = text.split("\n\n").next().unwrap_or_default().trim();
         Self {
-            sentence: sentence.to_string(),
+            sentence: sentence.replace('\n', " "),
             remedy,
         }
     }

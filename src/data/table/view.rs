@@ -5,7 +5,8 @@ use std::fmt;
 use polars::prelude::{AnyValue, Column, DataFrame, DataType};
 
 use crate::text::{
-    cell, count, counted, decimals_for, escape, fixed, pad_left, pad_right, shorten, width,
+    cell, count, counted, decimals_for, escape, fixed, pad_left, pad_right, printable, shorten,
+    width,
 };
 
 /// Rows that a cell shows unless [`Table::rows`](super::Table::rows) says otherwise.
@@ -93,9 +94,10 @@ impl View {
                 .collect();
             cells.join("  ").trim_end().to_string()
         };
-        writeln!(f, "{}", line(&|column| column.name.clone()))?;
+        writeln!(f, "{}", printable(&line(&|column| column.name.clone())))?;
         for row in 0..self.lines {
-            writeln!(f, "{}", line(&|column| column.cells[row].clone()))?;
+            let line = line(&|column| column.cells[row].clone());
+            writeln!(f, "{}", printable(&line))?;
         }
         write!(f, "{}", self.size)
     }
@@ -179,7 +181,7 @@ impl Shown {
             cells.insert(gap, "…".into());
         }
         Self {
-            name: shorten(column.name().as_str(), TEXT_SHOWN),
+            name: cell_text(column.name().as_str()),
             numeric: dtype.is_primitive_numeric(),
             cells,
         }
@@ -241,7 +243,7 @@ impl Numbers {
             _ => {}
         }
         if let Some(text) = value.get_str() {
-            return one_line(text);
+            return cell_text(text);
         }
         match (self, value.extract::<f64>()) {
             (_, Some(number)) if !number.is_finite() => number.to_string(),
@@ -267,7 +269,7 @@ fn rounds_to_zero(number: f64, decimals: usize) -> bool {
 }
 
 /// A text without line breaks, which would end the row.
-fn one_line(text: &str) -> String {
+fn cell_text(text: &str) -> String {
     let line: String = text
         .chars()
         .map(|character| {

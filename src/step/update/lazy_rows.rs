@@ -168,6 +168,8 @@ impl LazyRows {
         for (document, row) in values.chunks_exact_mut(self.topics).enumerate() {
             fill(document, row);
         }
+        self.rows.check_kept()?;
+        values.check_kept()?;
         Ok(Matrix::of(self.rows(), self.topics, values))
     }
 }
