@@ -1,6 +1,7 @@
 //! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
 mod by_term;
+mod claim;
 mod copy;
 pub(crate) mod csr;
 pub(crate) mod dense;
@@ -36,8 +37,9 @@ use crate::counts::formats::LazyCsr;
 use crate::data::{Indices, or_ref};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::phase;
-use crate::text::{bytes, count};
+use crate::text::{bytes, count, counted};
 
+use claim::Claim;
 use dense::DenseStore;
 
 /// Document-term counts: one row per document, one column per term.
@@ -343,6 +345,20 @@ impl Counts {
             Location::Memory => None,
             Location::File(path) | Location::Loaded(path) => Some(path),
         }
+    }
+
+    /// The shape of the counts, as a claim.
+    pub(crate) fn claim(&self) -> Claim<'_> {
+        let shape = format!(
+            "{} × {}",
+            counted(self.documents(), "document"),
+            counted(self.terms(), "term")
+        );
+        let held = match self.stored_counts() {
+            Some(stored) => counted(stored as usize, "stored count"),
+            None => format!("{} of counts", bytes(self.bytes_stored())),
+        };
+        Claim::new(self.path(), shape, held)
     }
 
     /// Anonymous memory of the process for these counts.
