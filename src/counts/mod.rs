@@ -234,12 +234,14 @@ impl Counts {
     ///
     /// # Errors
     /// On the first value (by row, then column) that is negative, NaN, infinite or fractional; if the counts' file
-    /// cannot be read or changed since it was opened.
+    /// cannot be read or changed since it was opened; if the summary does not fit into the free memory: 8 bytes for each
+    /// document, each empty document and each empty term.
     ///
     /// # Cost
     /// The first call reads all counts, on all threads, and caches the result. A file is read sequentially, with
-    /// positioned reads into 33 MB of buffers, so that truncation of the file during the pass is an error. Every fit
-    /// starts with this pass: streamed counts are read once more than the number of epochs.
+    /// positioned reads into 33 MB of buffers, or two rows where a row is larger, so that truncation of the file during the
+    /// pass is an error. The pass verifies the checksums of an `.npz`. Every fit starts with this pass: streamed counts are
+    /// read once more than the number of epochs.
     #[doc(alias = "describe")]
     pub fn summary(&self) -> Result<Summary> {
         self.summary_by(false)
