@@ -73,6 +73,12 @@ pub(super) fn locate_array(
     }))
 }
 
+fn damaged<T>(file: &OpenFile, what: String, place: String) -> Result<T> {
+    Err(Error::format(&file.path, what)
+        .at(place)
+        .fix("write it again with scipy.sparse.save_npz"))
+}
+
 impl FileArray {
     /// The bytes of the numbers `range`.
     fn byte_range(&self, range: &Range<u64>) -> Range<u64> {
@@ -195,59 +201,15 @@ impl CsrArrays {
         mut checksums: Option<&mut Checksums>,
     ) -> Result<()> {
         let path = &file.path;
-        let damaged = |what: String, place: String| {
-            Err(Error::format(path, what)
-                .at(place)
-                .fix("write it again with scipy.sparse.save_npz"))
-        };
         let first_row = csr.indptr.len() - 1;
-        let first = csr.indices.len() as u64;
-        let mut begin = None;
-        let mut last = 0;
-        let mut row = rows.start;
-        let bounds = rows.start as u64..rows.end as u64 + 1;
         let checksum = checksums.as_mut().map(|sums| &mut sums.indptr);
-        self.indptr.read(file, bounds, stage, checksum, |start| {
-            if !(start >= last as f64 && start <= self.stored as f64) {
-                return damaged(
-                    format!(
-                        "indptr has {start}, which is not between {last} and {}",
-                        self.stored
-                    ),
-                    format!("indptr[{row}]"),
-                );
-            }
-            last = start as u64;
-            row += 1;
-            match begin {
-                None => begin = Some(last),
-                Some(begin) => csr.indptr.push(first + last - begin),
-            }
-            Ok(())
-        })?;
-        let entries = begin.unwrap_or_default()..last;
-        if rows.start == 0 && entries.start != 0 {
-            let what = format!("indptr starts with {}, not with 0", entries.start);
-            return damaged(what, "indptr[0]".into());
-        }
-        if rows.end == self.documents && entries.end != self.stored {
-            let (end, stored) = (entries.end, self.stored);
-            let what = format!("indptr ends with {end} and there are {stored} values");
-            return damaged(what, format!("indptr[{}]", rows.end));
-        }
-        // Rows of a chunk have about the mean length; one of them may hold most of the file.
-        Claim::new(
-            path.as_path(),
-            counted((entries.end - entries.start) as usize, "stored count"),
-            format!("a file of {}", bytes(file.length)),
-        )
-        .at(format!("rows {} to {}", rows.start, rows.end - 1))
-        .check_memory((entries.end - entries.start).saturating_mul(NONZERO_BYTES))?;
+        let entries = self.append_bounds(file, rows.clone(), csr, stage, checksum)?;
         let mut position = entries.start;
         let checksum = checksums.as_mut().map(|sums| &mut sums.indices);
         let visit = |index: f64| {
             if !(index >= 0.0 && index < terms as f64) {
                 return damaged(
+                    file,
                     format!("index {index} is out of range: from 0 to {}", terms - 1),
                     format!("indices[{position}]"),
                 );
@@ -283,5 +245,55 @@ impl CsrArrays {
             check_row(row, terms, columns, values).map_err(|problem| problem.in_file(path))?;
         }
         Ok(())
+    }
+
+    /// Reads where the rows start and end, appends it to `csr`, and returns the entries of all of them.
+    fn append_bounds(
+        &self,
+        file: &OpenFile,
+        rows: Range<usize>,
+        csr: &mut Csr,
+        stage: &mut [u8],
+        checksum: Option<&mut EntryChecksum>,
+    ) -> Result<Range<u64>> {
+        let first = csr.indices.len() as u64;
+        let mut begin = None;
+        let mut last = 0;
+        let mut row = rows.start;
+        let bounds = rows.start as u64..rows.end as u64 + 1;
+        self.indptr.read(file, bounds, stage, checksum, |start| {
+            if !(start >= last as f64 && start <= self.stored as f64) {
+                let stored = self.stored;
+                let what = format!("indptr has {start}, which is not between {last} and {stored}");
+                return damaged(file, what, format!("indptr[{row}]"));
+            }
+            last = start as u64;
+            row += 1;
+            match begin {
+                None => begin = Some(last),
+                Some(begin) => csr.indptr.push(first + last - begin),
+            }
+            Ok(())
+        })?;
+        let entries = begin.unwrap_or_default()..last;
+        if rows.start == 0 && entries.start != 0 {
+            let what = format!("indptr starts with {}, not with 0", entries.start);
+            return damaged(file, what, "indptr[0]".into());
+        }
+        if rows.end == self.documents && last != self.stored {
+            let stored = self.stored;
+            let what = format!("indptr ends with {last} and there are {stored} values");
+            return damaged(file, what, format!("indptr[{}]", rows.end));
+        }
+        // Rows of a chunk have about the mean length; one of them may hold most of the file.
+        let number = entries.end - entries.start;
+        Claim::new(
+            file.path.as_path(),
+            counted(number as usize, "stored count"),
+            format!("a file of {}", bytes(file.length)),
+        )
+        .at(format!("rows {} to {}", rows.start, rows.end - 1))
+        .check_memory(number.saturating_mul(NONZERO_BYTES))?;
+        Ok(entries)
     }
 }
