@@ -133,6 +133,11 @@ impl Counts {
     fn tally_terms(&self) -> Result<TermTally> {
         self.summary()?;
         let terms = self.terms();
+        // One tally a thread, and their sum.
+        let tallies = rayon::current_num_threads() as u64 + 1;
+        let tally_bytes = (terms as u64).saturating_mul(2 * size_of::<f64>() as u64);
+        self.claim()
+            .check_memory(tally_bytes.saturating_mul(tallies))?;
         let mut tally = TermTally::new(terms);
         for_each_stored_block(self, false, &mut |block| {
             let Block { view, rows, .. } = block;

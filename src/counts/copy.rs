@@ -24,6 +24,9 @@ impl Columns {
     /// # Errors
     /// When `order` is empty, or a column does not exist or comes twice.
     pub(super) fn picked(counts: &Counts, order: Vec<usize>) -> Result<Self> {
+        counts
+            .claim()
+            .check_memory(counts.terms() as u64 * size_of::<u32>() as u64)?;
         let mut position = vec![LEFT_OUT; counts.terms()];
         for (new, &column) in order.iter().enumerate() {
             let problem = match position.get_mut(column) {

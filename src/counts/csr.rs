@@ -167,22 +167,22 @@ impl Csr {
         counts: &[f32],
         name: impl Fn(usize) -> String,
     ) -> Result<Self, Problem> {
-        let mut indptr = vec![0u64; documents + 1];
+        // Counting sort of the entries by row. The number of entries of row `i` is counted two places later, so that place
+        // `i + 1` is first where the row starts, and where it ends once its entries have their positions.
+        let mut indptr = vec![0u64; documents + 2];
         for &row in rows {
-            indptr[row as usize + 1] += 1;
+            indptr[row as usize + 2] += 1;
         }
         for row in 0..documents {
-            indptr[row + 1] += indptr[row];
+            indptr[row + 2] += indptr[row + 1];
         }
-        // Counting sort of the entries by row.
-        let mut next = indptr.clone();
         let mut order = vec![0usize; rows.len()];
         for (entry, &row) in rows.iter().enumerate() {
-            let position = &mut next[row as usize];
+            let position = &mut indptr[row as usize + 1];
             order[*position as usize] = entry;
             *position += 1;
         }
-        drop(next);
+        indptr.pop();
         for row in 0..documents {
             let entries = &mut order[indptr[row] as usize..indptr[row + 1] as usize];
             entries.sort_by_key(|&entry| columns[entry]);

@@ -1,6 +1,7 @@
 //! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
 mod by_term;
+mod claim;
 mod copy;
 pub(crate) mod csr;
 pub(crate) mod dense;
@@ -36,8 +37,9 @@ use crate::counts::formats::LazyCsr;
 use crate::data::{Indices, or_ref};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::phase;
-use crate::text::{bytes, count};
+use crate::text::{bytes, count, counted};
 
+use claim::Claim;
 use dense::DenseStore;
 
 /// Document-term counts: one row per document, one column per term.
@@ -232,12 +234,14 @@ impl Counts {
     ///
     /// # Errors
     /// On the first value (by row, then column) that is negative, NaN, infinite or fractional; if the counts' file
-    /// cannot be read or changed since it was opened.
+    /// cannot be read or changed since it was opened; if the summary does not fit into the free memory: 8 bytes for each
+    /// document, each empty document and each empty term.
     ///
     /// # Cost
     /// The first call reads all counts, on all threads, and caches the result. A file is read sequentially, with
-    /// positioned reads into 33 MB of buffers, so that truncation of the file during the pass is an error. Every fit
-    /// starts with this pass: streamed counts are read once more than the number of epochs.
+    /// positioned reads into 33 MB of buffers, or two rows where a row is larger, so that truncation of the file during the
+    /// pass is an error. The pass verifies the checksums of an `.npz`. Every fit starts with this pass: streamed counts are
+    /// read once more than the number of epochs.
     #[doc(alias = "describe")]
     pub fn summary(&self) -> Result<Summary> {
         self.summary_by(false)
@@ -364,6 +368,20 @@ impl Counts {
             Location::Memory => None,
             Location::File(path) | Location::Loaded(path) => Some(path),
         }
+    }
+
+    /// The shape of the counts, as a claim.
+    pub(crate) fn claim(&self) -> Claim<'_> {
+        let shape = format!(
+            "{} × {}",
+            counted(self.documents(), "document"),
+            counted(self.terms(), "term")
+        );
+        let held = match self.stored_counts() {
+            Some(stored) => counted(stored as usize, "stored count"),
+            None => format!("{} of counts", bytes(self.bytes_stored())),
+        };
+        Claim::new(self.path(), shape, held)
     }
 
     /// Anonymous memory of the process for these counts.

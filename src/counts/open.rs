@@ -38,8 +38,9 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be read, has another extension, is truncated or damaged, or has a dtype or an order that is
-    /// not supported; if it has no documents or no terms. For `.parquet` and `.csv` also if a column is missing or has
+    /// If the file cannot be read, is no regular file, has another extension, is truncated or damaged, or has a dtype or an
+    /// order that is not supported; if it states sizes that it or the free memory does not hold; if it has no documents or
+    /// no terms. For `.parquet` and `.csv` also if a column is missing or has
     /// no numbers, an id is negative or fractional, or a pair of document and term occurs twice.
     ///
     /// # Cost

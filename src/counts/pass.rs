@@ -34,6 +34,10 @@ pub(super) fn for_each_stored_block(
             // Bytes of a row in the buffer; a sparse row may be smaller in the file.
             let row_bytes = (counts.bytes_stored() / documents as u64).max(1);
             let block = (READ_BYTES / row_bytes).max(1) as usize;
+            // Two buffers; a single row may be larger than a buffer should be.
+            counts
+                .claim()
+                .check_memory(row_bytes.saturating_mul(2 * block as u64))?;
             for_each_file_block(row_file, block, visit)
         }
         None => counts.with_view(|view| {

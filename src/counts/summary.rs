@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
@@ -31,9 +31,10 @@ pub struct Summary {
     total: f64,
     nonzeros: u64,
     largest: f64,
-    document_lengths: Arc<[f64]>,
-    empty_documents: Arc<[usize]>,
-    empty_terms: Arc<[usize]>,
+    // Vectors, because `Arc<[T]>` is made by a copy: these may be a large part of the memory.
+    document_lengths: Arc<Vec<f64>>,
+    empty_documents: Arc<Vec<usize>>,
+    empty_terms: Arc<Vec<usize>>,
 }
 
 impl Summary {
@@ -136,33 +137,50 @@ impl fmt::Debug for Summary {
 /// Values in a parallel task. Fixed, so that results do not depend on the number of threads.
 const BLOCK_VALUES: usize = 1 << 18;
 
+/// The terms with a nonzero count: one bit for each, shared by all tasks.
+struct UsedTerms(Vec<AtomicU64>);
+
+impl UsedTerms {
+    fn new(terms: usize) -> Self {
+        let mut words = Vec::new();
+        words.resize_with(terms.div_ceil(u64::BITS as usize), AtomicU64::default);
+        Self(words)
+    }
+
+    /// Adds the terms of the bits `found`: bit `i` is the term `64 * word + i`. Writes only bits that are not set, since a
+    /// write takes the cache line from all other threads.
+    fn add(&self, word: usize, found: u64) {
+        let word = &self.0[word];
+        if word.load(Ordering::Relaxed) & found != found {
+            word.fetch_or(found, Ordering::Relaxed);
+        }
+    }
+
+    fn contains(&self, term: usize) -> bool {
+        let word = self.0[term / u64::BITS as usize].load(Ordering::Relaxed);
+        word >> (term % u64::BITS as usize) & 1 != 0
+    }
+
+    fn number(&self) -> usize {
+        let ones = |word: &AtomicU64| word.load(Ordering::Relaxed).count_ones() as usize;
+        self.0.iter().map(ones).sum()
+    }
+}
+
 /// Partial result over some rows. [`join`](Self::join) is commutative and associative, so the order of the tasks does
 /// not matter.
+#[derive(Default)]
 struct Tally {
     nonzeros: u64,
     largest: f64,
-    /// 1 for each term with a nonzero count.
-    used: Vec<u8>,
     /// Row, column and value of the first value that is not a count.
     bad: Option<(usize, usize, f64)>,
 }
 
 impl Tally {
-    fn new(terms: usize) -> Self {
-        Self {
-            nonzeros: 0,
-            largest: 0.0,
-            used: vec![0; terms],
-            bad: None,
-        }
-    }
-
     fn join(mut self, other: Self) -> Self {
         self.nonzeros += other.nonzeros;
         self.largest = self.largest.max(other.largest);
-        for (used, other) in self.used.iter_mut().zip(&other.used) {
-            *used |= other;
-        }
         self.bad = match (self.bad, other.bad) {
             (Some(a), Some(b)) => Some(if (a.0, a.1) <= (b.0, b.1) { a } else { b }),
             (a, b) => a.or(b),
@@ -171,7 +189,7 @@ impl Tally {
     }
 
     /// Adds a dense row and returns its sum; `None` if a value is not a count.
-    fn add_dense<T: Element>(&mut self, row: usize, values: &[T]) -> Option<f64> {
+    fn add_dense<T: Element>(&mut self, row: usize, values: &[T], used: &UsedTerms) -> Option<f64> {
         if !values
             .iter()
             .fold(true, |all, value| all & value.is_count())
@@ -180,26 +198,38 @@ impl Tally {
             self.bad = column.map(|column| (row, column, values[column].to_f64()));
             return None;
         }
-        let mut nonzeros = 0u32;
-        for (used, value) in self.used.iter_mut().zip(values) {
-            let nonzero = u8::from(*value != T::default());
-            *used |= nonzero;
-            nonzeros += u32::from(nonzero);
+        for (word, values) in values.chunks(u64::BITS as usize).enumerate() {
+            // The compiler vectorises this loop.
+            let mut nonzero = [0u8; u64::BITS as usize];
+            for (nonzero, value) in nonzero.iter_mut().zip(values) {
+                *nonzero = u8::from(*value != T::default());
+            }
+            let found = bits_of(&nonzero);
+            self.nonzeros += u64::from(found.count_ones());
+            used.add(word, found);
         }
-        self.nonzeros += u64::from(nonzeros);
         self.add_values(values)
     }
 
     /// Adds a sparse row and returns its sum; `None` if a value is not a count.
-    fn add_sparse(&mut self, row: usize, columns: &[u32], values: &[f32]) -> Option<f64> {
+    fn add_sparse(
+        &mut self,
+        row: usize,
+        columns: &[u32],
+        values: &[f32],
+        used: &UsedTerms,
+    ) -> Option<f64> {
         if let Some(entry) = values.iter().position(|value| !value.is_count()) {
             self.bad = Some((row, columns[entry] as usize, f64::from(values[entry])));
             return None;
         }
         for (&column, &value) in columns.iter().zip(values) {
-            let nonzero = u8::from(value != 0.0);
-            self.used[column as usize] |= nonzero;
-            self.nonzeros += u64::from(nonzero);
+            let nonzero = u64::from(value != 0.0);
+            used.add(
+                (column / u64::BITS) as usize,
+                nonzero << (column % u64::BITS),
+            );
+            self.nonzeros += nonzero;
         }
         self.add_values(values)
     }
@@ -231,63 +261,96 @@ impl Tally {
     }
 }
 
+/// Packs 64 bytes of 0 or 1 into bits. A product puts the lowest bits of 8 bytes into its highest byte, in their order.
+fn bits_of(flags: &[u8; u64::BITS as usize]) -> u64 {
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let (bytes, _) = flags.as_chunks::<8>();
+    bytes.iter().rev().fold(0, |bits, eight| {
+        bits << 8 | u64::from_le_bytes(*eight).wrapping_mul(GATHER) >> 56
+    })
+}
+
 /// Sums the rows of a block on all threads, and writes their sums to `lengths`. `row_values` is the mean number of
 /// stored values in a row.
-fn tally_rows(block: &Block<'_>, terms: usize, row_values: usize, lengths: &mut [f64]) -> Tally {
+fn tally_rows(
+    block: &Block<'_>,
+    terms: usize,
+    row_values: usize,
+    lengths: &mut [f64],
+    used: &UsedTerms,
+) -> Tally {
     let task_rows = (BLOCK_VALUES / row_values.max(1)).max(1);
     let first_bad = AtomicUsize::new(usize::MAX);
     lengths
         .par_chunks_mut(task_rows)
         .enumerate()
-        .fold(
-            || Tally::new(terms),
-            |mut tally, (index, lengths)| {
-                let first = index * task_rows;
-                // Rows after a row with a bad value cannot have the first bad value.
-                if first > first_bad.load(Ordering::Relaxed) || tally.bad.is_some() {
-                    return tally;
-                }
-                for (offset, length) in lengths.iter_mut().enumerate() {
-                    let row = block.rows.start + first + offset;
-                    let document = block.first + first + offset;
-                    let sum = match &block.view {
-                        View::Dense(rows) => with_values!(DenseRows, rows, values => {
-                            tally.add_dense(document, &values[row * terms..(row + 1) * terms])
-                        }),
-                        View::Csr(csr) => {
-                            let (columns, values) = csr.row(row);
-                            tally.add_sparse(document, columns, values)
-                        }
-                    };
-                    match sum {
-                        Some(sum) => *length = sum,
-                        None => {
-                            first_bad.fetch_min(first + offset, Ordering::Relaxed);
-                            return tally;
-                        }
+        .fold(Tally::default, |mut tally, (index, lengths)| {
+            let first = index * task_rows;
+            // Rows after a row with a bad value cannot have the first bad value.
+            if first > first_bad.load(Ordering::Relaxed) || tally.bad.is_some() {
+                return tally;
+            }
+            for (offset, length) in lengths.iter_mut().enumerate() {
+                let row = block.rows.start + first + offset;
+                let document = block.first + first + offset;
+                let sum = match &block.view {
+                    View::Dense(rows) => with_values!(DenseRows, rows, values => {
+                        tally.add_dense(document, &values[row * terms..(row + 1) * terms], used)
+                    }),
+                    View::Csr(csr) => {
+                        let (columns, values) = csr.row(row);
+                        tally.add_sparse(document, columns, values, used)
+                    }
+                };
+                match sum {
+                    Some(sum) => *length = sum,
+                    None => {
+                        first_bad.fetch_min(first + offset, Ordering::Relaxed);
+                        return tally;
                     }
                 }
-                tally
-            },
-        )
-        .reduce(|| Tally::new(terms), Tally::join)
+            }
+            tally
+        })
+        .reduce(Tally::default, Tally::join)
+}
+
+/// The rows or columns that `is_empty` says are empty, `number` of them, in a vector of exactly their size.
+fn empty(size: usize, number: usize, is_empty: impl Fn(usize) -> bool) -> Arc<Vec<usize>> {
+    let mut empty = Vec::with_capacity(number);
+    empty.extend((0..size).filter(|&index| is_empty(index)));
+    Arc::new(empty)
+}
+
+/// Least bytes of the summary: the lengths, a bit for each term, and the numbers of the rows and columns that must be empty,
+/// since there are fewer stored counts.
+fn least_bytes(counts: &Counts) -> u64 {
+    let (documents, terms) = (counts.documents() as u64, counts.terms() as u64);
+    let stored = counts.stored_counts().unwrap_or(u64::MAX);
+    let empty = documents.saturating_sub(stored) + terms.saturating_sub(stored);
+    documents
+        .saturating_add(empty)
+        .saturating_mul(size_of::<u64>() as u64)
+        .saturating_add(terms / 8)
 }
 
 /// Computes the summary. See [`Counts::summary_by`].
 pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
     let (documents, terms) = counts.shape();
+    counts.claim().check_memory(least_bytes(counts))?;
     let mut lengths = vec![0.0; documents];
-    let mut tally = Tally::new(terms);
+    let used = UsedTerms::new(terms);
+    let mut tally = Tally::default();
     let mut visit = |block: Block<'_>| {
         let lengths = &mut lengths[block.first..block.first + block.rows.len()];
         let row_values = match &block.view {
             View::Dense(_) => terms,
             View::Csr(csr) => csr.values.len() / (csr.indptr.len() - 1),
         };
-        let block_tally = tally_rows(&block, terms, row_values, lengths);
+        let block_tally = tally_rows(&block, terms, row_values, lengths, &used);
         // Blocks come in order, so the first block with a bad value has the first bad value and ends the pass.
         let bad = block_tally.bad.is_some();
-        tally = std::mem::replace(&mut tally, Tally::new(0)).join(block_tally);
+        tally = std::mem::take(&mut tally).join(block_tally);
         match bad {
             true => Err(Error::new(ErrorKind::Value, "a value is not a count")),
             false => Ok(()),
@@ -305,15 +368,17 @@ pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
             counts.path(),
         ));
     }
-    let empty_documents = (0..documents).filter(|&row| lengths[row] == 0.0).collect();
-    let empty_terms = (0..terms).filter(|&term| tally.used[term] == 0).collect();
+    let no_tokens = lengths.iter().filter(|&&length| length == 0.0).count();
+    let no_documents = terms - used.number();
+    let bytes = (no_tokens as u64 + no_documents as u64) * size_of::<usize>() as u64;
+    counts.claim().check_memory(bytes)?;
     Ok(Summary {
         terms,
         total: lengths.iter().sum(),
         nonzeros: tally.nonzeros,
         largest: tally.largest,
-        document_lengths: lengths.into(),
-        empty_documents,
-        empty_terms,
+        empty_documents: empty(documents, no_tokens, |row| lengths[row] == 0.0),
+        empty_terms: empty(terms, no_documents, |term| !used.contains(term)),
+        document_lengths: Arc::new(lengths),
     })
 }

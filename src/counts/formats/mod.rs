@@ -9,14 +9,15 @@ pub(crate) mod triplets;
 
 use std::path::Path;
 
-pub(crate) use npz::{CsrArrays, LazyCsr};
+pub(crate) use npz::{Checksums, CsrArrays, LazyCsr};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::memory::phase;
 use crate::system::{Progress, Throughput};
 use crate::text::{bytes, counted};
 
 use super::Counts;
+use super::rows::check_regular;
 
 /// A file format that counts are read from.
 struct Format {
@@ -55,13 +56,7 @@ const FORMATS: &[Format] = &[
 /// Opens a file in the format of its extension.
 pub(crate) fn open(path: &Path) -> Result<Counts> {
     let _phase = phase("open");
-    let metadata = std::fs::metadata(path).map_err(|source| Error::io("open", path, source))?;
-    if metadata.is_dir() {
-        return Err(
-            Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
-                .fix("name a file inside it"),
-        );
-    }
+    check_regular(path)?;
     let extension = path
         .extension()
         .map(|extension| extension.to_string_lossy().to_lowercase());

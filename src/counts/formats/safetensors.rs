@@ -5,14 +5,19 @@ use std::sync::Arc;
 
 use safetensors::{Dtype as TensorDtype, SafeTensors, tensor::TensorInfo};
 
+use crate::counts::claim::Claim;
 use crate::counts::dense::DenseStore;
 use crate::counts::dtype::Dtype;
 use crate::counts::rows::{MappedFile, OpenFile};
 use crate::counts::{Counts, Location, Store};
 use crate::error::{Error, Result};
+use crate::text::bytes;
 
 /// Bytes of the length field before the header.
 const LENGTH_BYTES: usize = 8;
+
+/// Memory of the parsed header, in bytes for each byte of it.
+const PARSED: u64 = 8;
 
 /// Opens the tensor `X`, or the only 2-D tensor. Reads the header and maps the file.
 pub(crate) fn open(path: &Path) -> Result<Counts> {
@@ -24,6 +29,15 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
         )
         .fix("the file was truncated: copy or write it again"));
     }
+    let mut stated = [0; LENGTH_BYTES];
+    file.read_exact_at(0, &mut stated)?;
+    let stated = u64::from_le_bytes(stated).min(file.length);
+    Claim::new(
+        path,
+        format!("a header of {}", bytes(stated)),
+        format!("a file of {}", bytes(file.length)),
+    )
+    .check_memory(stated.saturating_mul(PARSED))?;
     let map = Arc::new(MappedFile::new(file)?);
     let read = SafeTensors::read_metadata(map.bytes()?);
     map.check_unchanged()?;

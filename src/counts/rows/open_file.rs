@@ -30,16 +30,26 @@ pub(crate) enum Advice {
     DontNeed,
 }
 
+/// Fails if the path names no regular file. Called before the file is opened: opening a FIFO waits for a writer, and opening
+/// a device may move it.
+pub(crate) fn check_regular(path: &Path) -> Result<()> {
+    let metadata = std::fs::metadata(path).map_err(|source| Error::io("open", path, source))?;
+    let (what, fix) = match metadata.is_dir() {
+        _ if metadata.is_file() => return Ok(()),
+        true => ("is a folder", "name a file inside it"),
+        false => (
+            "is a FIFO, a device or a socket, not a file",
+            "counts are read more than once and at any place: write them to a file first",
+        ),
+    };
+    Err(Error::new(ErrorKind::Io, format!("{} {what}", path.display())).fix(fix))
+}
+
 impl OpenFile {
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        check_regular(path)?;
         let handle = File::open(path).map_err(|source| Error::io("open", path, source))?;
         let metadata = metadata(&handle, path)?;
-        if metadata.is_dir() {
-            return Err(
-                Error::new(ErrorKind::Io, format!("{} is a folder", path.display()))
-                    .fix("name a file inside it"),
-            );
-        }
         Ok(Self {
             handle,
             path: path.to_path_buf(),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::counts::csr::Csr;
 use crate::counts::dense::{DenseStore, ValueStorage, as_bytes_mut};
 use crate::counts::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
-use crate::counts::formats::CsrArrays;
+use crate::counts::formats::{Checksums, CsrArrays};
 use crate::counts::{Counts, Layout, Store, View};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -29,6 +29,8 @@ pub(crate) struct RowFile {
     to_csr: bool,
     /// Mean number of nonzero counts in a document, if known.
     mean_nonzeros: Option<usize>,
+    /// Checksums of sparse counts that have not been verified yet: a pass from the first row to the last verifies them.
+    checksums: Option<Checksums>,
 }
 
 enum FileLayout {
@@ -81,16 +83,19 @@ impl Counts {
     /// Opens the file of the counts for reading separate rows; `None` if the counts are not in a file that allows it.
     /// With `to_csr`, dense rows are converted to CSR.
     pub(crate) fn row_file(&self, to_csr: bool) -> Result<Option<RowFile>> {
-        let (file, layout) = match &self.inner.store {
+        let (file, layout, checksums) = match &self.inner.store {
             Store::Dense(store) => match store.in_file() {
                 Some((file, start)) => {
                     let dtype = store.dtype();
-                    (file, FileLayout::Dense { start, dtype })
+                    (file, FileLayout::Dense { start, dtype }, None)
                 }
                 None => return Ok(None),
             },
             Store::Csr(csr) => match csr.arrays() {
-                Some((file, arrays)) => (file, FileLayout::Csr(arrays)),
+                Some((file, arrays)) => {
+                    let checksums = arrays.checksums(file)?;
+                    (file, FileLayout::Csr(arrays), checksums)
+                }
                 None => return Ok(None),
             },
         };
@@ -101,6 +106,7 @@ impl Counts {
             layout,
             to_csr,
             mean_nonzeros: self.mean_nonzeros(),
+            checksums,
         }))
     }
 
@@ -219,7 +225,7 @@ impl RowFile {
 
     /// Reads rows and appends them to a buffer made by [`buffer`](Self::buffer).
     pub(crate) fn append(
-        &self,
+        &mut self,
         rows: Range<usize>,
         buffer: &mut RowBuffer,
         stage: &mut Stage,
@@ -247,9 +253,14 @@ impl RowFile {
                     self.append_values(*start, rows.start, storage, begin..end)
                 })
             }
-            (FileLayout::Csr(arrays), RowBuffer::Csr(csr)) => {
-                arrays.append(&self.file, self.terms, rows, csr, stage.bytes())
-            }
+            (FileLayout::Csr(arrays), RowBuffer::Csr(csr)) => arrays.append(
+                &self.file,
+                self.terms,
+                rows,
+                csr,
+                stage.bytes(),
+                self.checksums.as_mut(),
+            ),
             (FileLayout::Csr(_), RowBuffer::Dense { .. }) => Err(Error::new(
                 ErrorKind::Shape,
                 "sparse rows cannot be read into a dense buffer",

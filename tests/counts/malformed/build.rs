@@ -66,9 +66,14 @@ pub fn i64s(values: &[i64]) -> Vec<u8> {
 
 /// A `.npz` archive of `.npy` entries.
 pub fn archive(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    archive_as(CompressionMethod::Deflated, entries)
+}
+
+/// A `.npz` archive of `.npy` entries, deflated or stored.
+pub fn archive_as(method: CompressionMethod, entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
-        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        let options = SimpleFileOptions::default().compression_method(method);
         zip.start_file(format!("{name}.npy"), options).unwrap();
         zip.write_all(bytes).unwrap();
     }

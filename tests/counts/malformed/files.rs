@@ -89,8 +89,8 @@ fn files_cut_at_any_length_are_refused() {
     }
 }
 
-/// Damages every byte of intact files; the result may be an error or counts. Not of Parquet files: Polars trusts the
-/// sizes in a damaged page, and can try to allocate more memory than there is.
+/// Damages every byte of intact files; the result may be an error or counts. Parquet files, in which an id can become any
+/// number, are damaged in a process of little memory: `claims.rs`.
 #[test]
 fn damaged_files_never_panic() {
     let folder = tempfile::tempdir().unwrap();

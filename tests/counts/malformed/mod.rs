@@ -7,6 +7,8 @@ mod build;
 #[cfg(feature = "polars")]
 mod cases;
 #[cfg(feature = "polars")]
+mod claims;
+#[cfg(feature = "polars")]
 mod files;
 
 use topicbook::{Error, ErrorKind};

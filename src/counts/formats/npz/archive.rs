@@ -5,11 +5,14 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use npyz::TypeChar;
-use zip::ZipArchive;
+use zip::read::ZipFile;
+use zip::{CompressionMethod, ZipArchive};
 
+use crate::counts::claim::Claim;
 use crate::counts::formats::npy::Header;
 use crate::counts::rows::OpenFile;
 use crate::error::{Error, ErrorKind, Result};
+use crate::text::bytes;
 
 /// Sparse formats of SciPy that are read.
 #[derive(Clone, Copy, PartialEq)]
@@ -42,19 +45,50 @@ pub(super) fn entry(name: &str) -> String {
     format!("entry {name}.npy")
 }
 
+/// Most bytes that a byte of a deflated entry stands for: the shortest code, of 2 bits, repeats 258 bytes.
+const MAX_INFLATION: u64 = 1032;
+
+/// Finds an entry, and checks the place and the sizes that the directory of the archive states against the file.
+pub(super) fn find_entry<'a, 'f>(
+    file: &OpenFile,
+    archive: &'a mut Archive<'f>,
+    name: &str,
+) -> Result<ZipFile<'a, BufReader<&'f File>>> {
+    let found = archive.by_name(&format!("{name}.npy")).map_err(|source| {
+        damaged(&file.path, name, std::io::Error::other(source.to_string())).because(source)
+    })?;
+    let start = found.data_start().unwrap_or_default();
+    let (stored, size) = (found.compressed_size(), found.size());
+    let most = match found.compression() {
+        CompressionMethod::Stored => stored,
+        _ => stored.saturating_mul(MAX_INFLATION),
+    };
+    let claim = |size: u64| {
+        let what = format!("{} from byte {start} on", bytes(size));
+        Claim::new(
+            file.path.as_path(),
+            format!("its directory states {what}"),
+            format!("a file of {}", bytes(file.length)),
+        )
+        .at(entry(name))
+    };
+    claim(stored).check_held(stored, file.length.saturating_sub(start))?;
+    claim(size).check_held(size, most)?;
+    Ok(found)
+}
+
 /// Opens an entry and reads its header. Returns the header, the size of the entry in bytes, header included, and a
 /// reader of its values.
 pub(super) fn open_entry(
-    path: &Path,
+    file: &OpenFile,
     archive: &mut Archive<'_>,
     name: &str,
 ) -> Result<(Header, u64, impl Read)> {
-    let file = archive.by_name(&format!("{name}.npy")).map_err(|source| {
-        damaged(path, name, std::io::Error::other(source.to_string())).because(source)
-    })?;
-    let size = file.size();
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    let header = Header::read(path, &mut reader, size).map_err(|error| error.at(entry(name)))?;
+    let found = find_entry(file, archive, name)?;
+    let size = found.size();
+    let mut reader = BufReader::with_capacity(1 << 16, found);
+    let header =
+        Header::read(&file.path, &mut reader, size).map_err(|error| error.at(entry(name)))?;
     Ok((header, size, reader))
 }
 
@@ -65,7 +99,8 @@ pub(super) fn damaged(path: &Path, name: &str, source: std::io::Error) -> Error 
 }
 
 /// Reads the entry `format`.
-pub(super) fn sparse_format(path: &Path, archive: &mut Archive<'_>) -> Result<SparseFormat> {
+pub(super) fn sparse_format(file: &OpenFile, archive: &mut Archive<'_>) -> Result<SparseFormat> {
+    let path = &file.path;
     if archive.index_for_name("format.npy").is_none() {
         let mut found: Vec<&str> = archive
             .file_names_raw()
@@ -86,7 +121,7 @@ pub(super) fn sparse_format(path: &Path, archive: &mut Archive<'_>) -> Result<Sp
             "sparse counts: scipy.sparse.save_npz(path, X); a dense array: np.save(\"X.npy\", X)",
         ));
     }
-    let (header, size, mut reader) = open_entry(path, archive, "format")?;
+    let (header, size, mut reader) = open_entry(file, archive, "format")?;
     let (kind, _) = header
         .scalar(path)
         .map_err(|error| error.at(entry("format")))?;
@@ -118,20 +153,24 @@ pub(super) fn sparse_format(path: &Path, archive: &mut Archive<'_>) -> Result<Sp
 pub(super) const MAX_SIZE: u32 = u32::MAX;
 
 /// Reads the entry `shape`: documents and terms.
-pub(super) fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, usize)> {
-    let mut sizes = Vec::new();
-    read_numbers(path, archive, "shape", |_, size| sizes.push(size))?;
+pub(super) fn shape(file: &OpenFile, archive: &mut Archive<'_>) -> Result<(usize, usize)> {
+    let path = &file.path;
     let wrong = |what: String| {
         Error::format(path, what)
             .at(entry("shape"))
             .fix("write it again with scipy.sparse.save_npz")
     };
-    let &[documents, terms] = sizes.as_slice() else {
+    let length = length(file, archive, "shape")?;
+    let mut sizes = [0.0; 2];
+    if length != sizes.len() as u64 {
         return Err(wrong(format!(
-            "its shape has {} numbers; counts have two, documents × terms",
-            sizes.len()
+            "its shape has {length} numbers; counts have two, documents × terms"
         )));
-    };
+    }
+    read_numbers(file, archive, "shape", |position, size| {
+        sizes[position] = size;
+    })?;
+    let [documents, terms] = sizes;
     let max = f64::from(MAX_SIZE);
     for size in [documents, terms] {
         if !(0.0..=max).contains(&size) || size.fract() != 0.0 {
@@ -144,12 +183,13 @@ pub(super) fn shape(path: &Path, archive: &mut Archive<'_>) -> Result<(usize, us
 }
 
 /// Returns the length of a one-dimensional entry. Reads its header, not its values.
-pub(super) fn length(path: &Path, archive: &mut Archive<'_>, name: &str) -> Result<u64> {
+pub(super) fn length(file: &OpenFile, archive: &mut Archive<'_>, name: &str) -> Result<u64> {
+    let path = &file.path;
     if archive.index_for_name(&format!("{name}.npy")).is_none() {
         return Err(Error::format(path, format!("has no entry named {name}"))
             .fix("write it again with scipy.sparse.save_npz"));
     }
-    let (header, size, _) = open_entry(path, archive, name)?;
+    let (header, size, _) = open_entry(file, archive, name)?;
     check_numbers(path, name, &header, size).map(|(length, _)| length)
 }
 
@@ -224,16 +264,17 @@ pub(super) fn check_numbers(
 
 /// Reads a one-dimensional entry and calls `visit` with the position and value of every number, in order.
 pub(super) fn read_numbers(
-    path: &Path,
+    file: &OpenFile,
     archive: &mut Archive<'_>,
     name: &str,
     mut visit: impl FnMut(usize, f64),
 ) -> Result<()> {
+    let path = &file.path;
     if archive.index_for_name(&format!("{name}.npy")).is_none() {
         return Err(Error::format(path, format!("has no entry named {name}"))
             .fix("write it again with scipy.sparse.save_npz"));
     }
-    let (header, size, mut reader) = open_entry(path, archive, name)?;
+    let (header, size, mut reader) = open_entry(file, archive, name)?;
     let (length, (width, decode)) = check_numbers(path, name, &header, size)?;
     /// Numbers read at once.
     const CHUNK: usize = 1 << 13;

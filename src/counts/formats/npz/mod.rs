@@ -1,10 +1,11 @@
 //! Sparse counts in `.npz` archives, in the format of `scipy.sparse.save_npz` and `load_npz`.
 
 mod archive;
+mod checksum;
 mod read;
 mod rows;
 mod write;
 
 pub(crate) use read::{LazyCsr, open};
-pub(crate) use rows::CsrArrays;
+pub(crate) use rows::{Checksums, CsrArrays};
 pub(crate) use write::write;

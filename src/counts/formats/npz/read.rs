@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::counts::claim::Claim;
 use crate::counts::csr::{Csr, Problem};
 use crate::counts::dtype::Element;
 use crate::counts::formats::invalid_value;
 use crate::counts::rows::OpenFile;
 use crate::counts::{Counts, Location, Store, View};
 use crate::error::{Error, Result};
+use crate::text::{bytes, counted};
 
 use super::archive::{
     Archive, SparseFormat, entry, length, open_archive, read_numbers, reserve, shape, sparse_format,
@@ -43,7 +45,10 @@ impl LazyCsr {
     pub(crate) fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
         match self {
             LazyCsr::Ready(_) => None,
-            LazyCsr::File { source, .. } => source.arrays.map(|arrays| (&source.file, arrays)),
+            LazyCsr::File { source, .. } => {
+                let arrays = source.arrays.clone()?;
+                Some((&source.file, arrays))
+            }
         }
     }
 
@@ -58,8 +63,10 @@ impl LazyCsr {
             LazyCsr::Ready(_) => 0,
             LazyCsr::File { source, .. } => match source.format {
                 SparseFormat::Csr => 0,
-                // The matrix by columns, before it is transposed.
-                SparseFormat::Csc => 8 * source.stored,
+                // The matrix by columns, before it is transposed, and the positions in the rows meanwhile.
+                SparseFormat::Csc => {
+                    8 * (source.stored + source.terms as u64 + source.documents as u64 + 1)
+                }
                 // Row (4 bytes), column (4), count (4) and sorted position (8) of every entry.
                 SparseFormat::Coo => 20 * source.stored,
             },
@@ -82,6 +89,10 @@ impl LazyCsr {
                 if let Some(csr) = csr.get() {
                     return Ok(csr);
                 }
+                let rows = 8 * (source.stored + source.documents as u64 + 1);
+                source
+                    .claim()
+                    .check_memory(rows + self.read_scratch_bytes())?;
                 let read = source.read()?;
                 Ok(csr.get_or_init(|| read))
             }
@@ -105,20 +116,20 @@ pub(crate) struct NpzFile {
 pub(crate) fn open(path: &Path) -> Result<Counts> {
     let file = OpenFile::open(path)?;
     let mut archive = open_archive(&file)?;
-    let format = sparse_format(path, &mut archive)?;
-    let (documents, terms) = shape(path, &mut archive)?;
+    let format = sparse_format(&file, &mut archive)?;
+    let (documents, terms) = shape(&file, &mut archive)?;
     let (inner, outer, outer_length) = match format {
         SparseFormat::Csr => ("indices", "indptr", documents.checked_add(1)),
         SparseFormat::Csc => ("indices", "indptr", terms.checked_add(1)),
         SparseFormat::Coo => ("row", "col", None),
     };
-    let stored = length(path, &mut archive, "data")?;
+    let stored = length(&file, &mut archive, "data")?;
     let expected = [
         (inner, stored),
         (outer, outer_length.map_or(stored, |n| n as u64)),
     ];
     for (name, expected) in expected {
-        let found = length(path, &mut archive, name)?;
+        let found = length(&file, &mut archive, name)?;
         if found != expected {
             return Err(Error::format(
                 path,
@@ -130,11 +141,11 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
             .fix("write it again with scipy.sparse.save_npz"));
         }
     }
-    let mut array = |name| locate_array(path, &mut archive, name);
+    let mut array = |name| locate_array(&file, &mut archive, name);
     let arrays = match format {
         SparseFormat::Csr => match (array("indptr")?, array("indices")?, array("data")?) {
             (Some(indptr), Some(indices), Some(data)) => {
-                Some(CsrArrays::new(stored, indptr, indices, data))
+                Some(CsrArrays::new(documents, stored, [indptr, indices, data]))
             }
             _ => None,
         },
@@ -163,6 +174,17 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
 }
 
 impl NpzFile {
+    fn claim(&self) -> Claim<'_> {
+        let shape = format!(
+            "{} × {} with {}",
+            counted(self.documents, "document"),
+            counted(self.terms, "term"),
+            counted(self.stored as usize, "stored count")
+        );
+        let held = format!("a file of {}", bytes(self.file.length));
+        Claim::new(self.file.path.as_path(), shape, held)
+    }
+
     /// Reads all counts into memory, as CSR.
     fn read(&self) -> Result<Csr> {
         self.file.check_unchanged()?;
@@ -172,16 +194,16 @@ impl NpzFile {
         let in_file = |problem: Problem| problem.in_file(path);
         match self.format {
             SparseFormat::Csr => {
-                let indptr = offsets(path, &mut archive)?;
-                let indices = indices(path, &mut archive, "indices", terms)?;
+                let indptr = offsets(&self.file, &mut archive)?;
+                let indices = indices(&self.file, &mut archive, "indices", terms)?;
                 let values = self.values(&mut archive, |entry| {
                     (owner(&indptr, entry), indices[entry] as usize)
                 })?;
                 Csr::new(documents, terms, indptr, indices, values).map_err(in_file)
             }
             SparseFormat::Csc => {
-                let indptr = offsets(path, &mut archive)?;
-                let rows = indices(path, &mut archive, "indices", documents)?;
+                let indptr = offsets(&self.file, &mut archive)?;
+                let rows = indices(&self.file, &mut archive, "indices", documents)?;
                 let values = self.values(&mut archive, |entry| {
                     (rows[entry] as usize, owner(&indptr, entry))
                 })?;
@@ -190,8 +212,8 @@ impl NpzFile {
                 Ok(Csr::transposed(&View::Csr(&columns), terms, documents))
             }
             SparseFormat::Coo => {
-                let rows = indices(path, &mut archive, "row", documents)?;
-                let columns = indices(path, &mut archive, "col", terms)?;
+                let rows = indices(&self.file, &mut archive, "row", documents)?;
+                let columns = indices(&self.file, &mut archive, "col", terms)?;
                 let values = self.values(&mut archive, |entry| {
                     (rows[entry] as usize, columns[entry] as usize)
                 })?;
@@ -213,7 +235,7 @@ impl NpzFile {
         let path = &self.file.path;
         let mut values = reserve(path, self.stored)?;
         let mut bad: Option<((usize, usize), f64)> = None;
-        read_numbers(path, archive, "data", |entry, value| {
+        read_numbers(&self.file, archive, "data", |entry, value| {
             let exact = f64::from(value as f32) == value;
             if !exact || !value.is_count() {
                 let place = place(entry);
@@ -243,10 +265,16 @@ fn owner(indptr: &[u64], entry: usize) -> usize {
 }
 
 /// Reads row or column numbers, and checks that each is below `bound`.
-fn indices(path: &Path, archive: &mut Archive<'_>, name: &str, bound: usize) -> Result<Vec<u32>> {
-    let mut indices = reserve(path, length(path, archive, name)?)?;
+fn indices(
+    file: &OpenFile,
+    archive: &mut Archive<'_>,
+    name: &str,
+    bound: usize,
+) -> Result<Vec<u32>> {
+    let path = &file.path;
+    let mut indices = reserve(path, length(file, archive, name)?)?;
     let mut bad = None;
-    read_numbers(path, archive, name, |position, index| {
+    read_numbers(file, archive, name, |position, index| {
         if !(index >= 0.0 && index < bound as f64) {
             bad.get_or_insert((position, index));
         }
@@ -267,10 +295,11 @@ fn indices(path: &Path, archive: &mut Archive<'_>, name: &str, bound: usize) -> 
 }
 
 /// Reads `indptr`, and checks that no value is negative.
-fn offsets(path: &Path, archive: &mut Archive<'_>) -> Result<Vec<u64>> {
-    let mut offsets = reserve(path, length(path, archive, "indptr")?)?;
+fn offsets(file: &OpenFile, archive: &mut Archive<'_>) -> Result<Vec<u64>> {
+    let path = &file.path;
+    let mut offsets = reserve(path, length(file, archive, "indptr")?)?;
     let mut bad = None;
-    read_numbers(path, archive, "indptr", |position, offset| {
+    read_numbers(file, archive, "indptr", |position, offset| {
         if offset < 0.0 {
             bad.get_or_insert((position, offset));
         }

@@ -1,28 +1,30 @@
 //! Counts in tables with one row per nonzero count (document, term, count): Parquet and CSV, read with Polars.
 
+mod csv;
+mod parquet;
+mod thrift;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 
-use polars::prelude::{
-    ArrowDataType, Column, CsvReadOptions, DataFrame, DataType, Field, ParquetReader, PolarsError,
-    Schema, SerReader,
-};
+use polars::prelude::{Column, DataFrame, DataType};
 
+use crate::counts::claim::Claim;
 use crate::counts::csr::{Csr, Problem};
 use crate::counts::dtype::Element;
 use crate::counts::rows::OpenFile;
 use crate::counts::{Counts, Location};
 use crate::error::{Error, Result};
-use crate::system::memory::check_free;
-use crate::text::count;
+use crate::text::{bytes, counted};
 
 use super::invalid_value;
+use parquet::NOT_PARQUET;
 
 /// Required columns: row and column in the matrix, both counted from 0, and the count.
 const COLUMNS: [&str; 3] = ["doc", "term", "count"];
 
-const NOT_PARQUET: &str = "the file was truncated or is not a Parquet file: write it again";
+/// Most bytes of a row while the table is converted: three columns of 8, a column that is cast, two ids and a count of 4.
+const ROW_BYTES: u64 = 3 * 8 + 8 + 3 * 4;
 
 /// Opens a table. The largest ids determine the shape.
 pub(crate) fn open_any_shape(path: &Path) -> Result<Counts> {
@@ -40,10 +42,10 @@ pub(crate) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts>
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let table = if csv {
-        read_csv(path, file)?
+        csv::read(path, &file)?
     } else {
         // Polars panics on some damaged files.
-        catch_unwind(AssertUnwindSafe(|| read_parquet(path, file))).unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(|| parquet::read(path, &file))).unwrap_or_else(|_| {
             Err(Error::format(path, "is damaged: it cannot be read as Parquet").fix(NOT_PARQUET))
         })?
     };
@@ -62,11 +64,27 @@ pub(crate) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts>
     let terms = ids(path, &table, COLUMNS[1], shape.map(|shape| shape.1))?;
     let counts = counts(path, &table, &documents, &terms)?;
     drop(table);
-    let size = |ids: &[u32]| ids.iter().max().map_or(0, |&id| id as usize + 1);
-    let (n, m) = shape.unwrap_or_else(|| (size(&documents), size(&terms)));
-    // A single wrong id can make the matrix arbitrarily large: check before its row starts are allocated.
-    let row_starts = (n as u64).saturating_mul(size_of::<u64>() as u64);
-    check_free(row_starts, &format!("{} documents", count(n as u64)))?;
+    let largest = |ids: &[u32]| {
+        ids.iter()
+            .enumerate()
+            .max_by_key(|(_, id)| **id)
+            .map(|(row, &id)| (row, id as usize + 1))
+            .unwrap_or_default()
+    };
+    let (last_row, size) = largest(&documents);
+    let (n, m) = shape.unwrap_or_else(|| (size, largest(&terms).1));
+    // The row starts, and the order and the arrays of the counts. A single wrong id can make the matrix arbitrarily large.
+    let needed = (n as u64 + 2).saturating_mul(size_of::<u64>() as u64) + 16 * counts.len() as u64;
+    Claim::new(
+        path,
+        counted(n, "document"),
+        counted(counts.len(), "data row"),
+    )
+    .at(match shape {
+        Some(_) => "the shape that was asked for".into(),
+        None => format!("the largest id, in {}", data_row(last_row)),
+    })
+    .check_memory(needed)?;
     let csr = Csr::from_triplets(n, &documents, &terms, &counts, data_row)
         .map_err(|problem: Problem| problem.in_file(path))?;
     Counts::from_csr(n, m, csr, Location::Loaded(path.to_path_buf()))
@@ -77,104 +95,25 @@ fn data_row(row: usize) -> String {
     format!("data row {}", row + 1)
 }
 
-fn read_parquet(path: &Path, file: OpenFile) -> Result<DataFrame> {
-    use ArrowDataType::{
-        Dictionary, Float32, Float64, Int32, Int64, LargeUtf8, UInt32, UInt64, Utf8, Utf8View,
-    };
-    let invalid = |source: PolarsError| {
-        Error::format(path, format!("cannot be read as Parquet: {source}"))
-            .fix(NOT_PARQUET)
-            .because(source)
-    };
-    let length = file.length;
-    let mut reader = ParquetReader::new(file.handle);
-    // Polars allocates the sizes in the footer before it reads the columns, so check them first: in a damaged file they
-    // can be arbitrary.
-    let metadata = reader.get_metadata().map_err(invalid)?.clone();
-    let stored: u64 = metadata
-        .row_groups
-        .iter()
-        .map(|group| group.compressed_size() as u64)
-        .fold(0, u64::saturating_add);
-    if stored > length {
-        return Err(Error::format(
-            path,
-            format!("its footer declares {stored} bytes of columns, and the file has {length}"),
-        )
-        .fix(NOT_PARQUET));
-    }
-    // Three columns of at most 8 bytes.
-    check_free(
-        (metadata.num_rows as u64).saturating_mul(24),
-        "the table of counts",
-    )?;
-    let schema = reader.schema().map_err(invalid)?;
-    check_columns(path, schema.iter_names().map(|name| name.as_str()))?;
-    // Checked before Polars reads the values: it panics on types that are not enabled in its build.
-    for name in COLUMNS {
-        let Some(field) = schema.get(name) else {
-            continue;
-        };
-        let dtype = match &field.dtype {
-            Int32 | Int64 | UInt32 | UInt64 | Float32 | Float64 => continue,
-            Utf8 | LargeUtf8 | Utf8View | Dictionary(..) => "text".to_string(),
-            other => format!("{other:?}"),
-        };
-        return Err(Error::format(
-            path,
-            format!("column {name} has type {dtype}, not an integer or float of 32 or 64 bits"),
-        )
-        .fix(
-            "write doc and term as 64-bit integers from 0, and count as 64-bit integers or floats",
-        ));
-    }
-    let reader = reader.with_columns(Some(COLUMNS.map(String::from).to_vec()));
-    reader.finish().map_err(invalid)
-}
-
-fn read_csv(path: &Path, file: OpenFile) -> Result<DataFrame> {
-    let invalid = |source: PolarsError| {
-        Error::format(path, format!("cannot be read as CSV: {source}"))
-            .fix("separate the columns by commas and name them doc, term and count")
-            .because(source)
-    };
-    let handle = |file: &OpenFile| {
-        file.handle
-            .try_clone()
-            .map_err(|source| Error::io("read", path, source))
-    };
-    let header = CsvReadOptions::default()
-        .with_n_rows(Some(0))
-        .with_infer_schema_length(Some(0))
-        .into_reader_with_file_handle(handle(&file)?)
-        .finish()
-        .map_err(invalid)?;
-    check_columns(
-        path,
-        header
-            .get_column_names()
-            .into_iter()
-            .map(|name| name.as_str()),
-    )?;
-    let schema = Schema::from_iter([
-        Field::new(COLUMNS[0].into(), DataType::Int64),
-        Field::new(COLUMNS[1].into(), DataType::Int64),
-        Field::new(COLUMNS[2].into(), DataType::Float64),
-    ]);
-    // Cells that are not numbers become nulls, which `first_null` reports with their row and column; the error of
-    // Polars names neither.
-    CsvReadOptions::default()
-        .with_infer_schema_length(Some(0))
-        .with_schema_overwrite(Some(Arc::new(schema)))
-        .with_columns(Some(COLUMNS.map(Into::into).into()))
-        .with_ignore_errors(true)
-        .into_reader_with_file_handle(handle(&file)?)
-        .finish()
-        .map_err(invalid)
+/// Weighs the memory of a table of `rows` rows.
+fn check_rows(file: &OpenFile, rows: u64) -> Result<()> {
+    Claim::new(
+        file.path.as_path(),
+        counted(rows as usize, "row"),
+        format!("a file of {}", bytes(file.length)),
+    )
+    .check_memory(rows.saturating_mul(ROW_BYTES))
 }
 
 fn check_columns<'a>(path: &Path, found: impl Iterator<Item = &'a str>) -> Result<()> {
     let found: Vec<&str> = found.collect();
+    let number = |name: &str| found.iter().filter(|&&found| found == name).count();
+    if let Some(name) = COLUMNS.into_iter().find(|name| number(name) > 1) {
+        let what = format!("has {} columns named {name}", number(name));
+        return Err(Error::format(path, what)
+            .at(format!("its columns are: {}", found.join(", ")))
+            .fix("leave one of them, or rename the others"));
+    }
     let missing: Vec<&str> = COLUMNS
         .into_iter()
         .filter(|name| !found.contains(name))
