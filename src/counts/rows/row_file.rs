@@ -39,7 +39,7 @@ enum FileLayout {
         start: u64,
         dtype: Dtype,
     },
-    Csr(CsrArrays),
+    Csr(Box<CsrArrays>),
 }
 
 /// Order in which rows of a file are read.
@@ -94,7 +94,7 @@ impl Counts {
             Store::Csr(csr) => match csr.arrays() {
                 Some((file, arrays)) => {
                     let checksums = arrays.checksums(file)?;
-                    (file, FileLayout::Csr(arrays), checksums)
+                    (file, FileLayout::Csr(Box::new(arrays)), checksums)
                 }
                 None => return Ok(None),
             },

@@ -240,22 +240,19 @@ fn streams_verify_what_archives_state() {
     let value = 12345f32.to_le_bytes();
     let at = good.windows(4).position(|bytes| bytes == value).unwrap();
     changed[at..at + 4].copy_from_slice(&12346f32.to_le_bytes());
-    let cases: [(&str, Vec<u8>, Option<&[&str]>); 4] = [
-        ("intact", good, None),
-        (
-            "value",
-            changed,
-            Some(&["Invalid checksum", "entry data.npy"]),
-        ),
+    // Without parts of a message, the file is read.
+    let cases: [(&str, Vec<u8>, &[&str]); 4] = [
+        ("intact", good, &[]),
+        ("value", changed, &["Invalid checksum", "entry data.npy"]),
         (
             "indptr from 1",
             stored_npz(&[1, 2, 3]),
-            Some(&["starts with 1", "indptr[0]"]),
+            &["starts with 1", "indptr[0]"],
         ),
         (
             "indptr to 2",
             stored_npz(&[0, 1, 2]),
-            Some(&["ends with 2", "indptr[2]"]),
+            &["ends with 2", "indptr[2]"],
         ),
     ];
     let stream = Reading::Stream {
@@ -269,8 +266,8 @@ fn streams_verify_what_archives_state() {
             let model = TopicModel::new(1).epochs(2).reading(reading).quiet();
             let error = model.fit(&counts).err().ok_or_else(|| "it was read".into());
             match fragments {
-                None => assert!(error.is_err(), "{name}: {error:?}"),
-                Some(fragments) => check(name, error, Format, fragments).unwrap(),
+                [] => assert!(error.is_err(), "{name}: {error:?}"),
+                _ => check(name, error, Format, fragments).unwrap(),
             }
         }
     }
