@@ -182,6 +182,8 @@ mod sealed {
         /// Whether the value is whole, not negative, and finite also as `f32`. Implemented without `trunc`, which is a library call on
         /// baseline x86-64.
         fn is_count(self) -> bool;
+        /// A count as a whole number; those above 2^31 - 1 become that number, so that all dtypes agree.
+        fn to_whole(self) -> u32;
         /// Converts `value`; `None` unless this type represents it exactly.
         fn from_f64(value: f64) -> Option<Self>;
         /// Converts to `f64`; `None` unless `f64` represents the value exactly.
@@ -208,6 +210,10 @@ macro_rules! integer {
             fn is_count(self) -> bool {
                 let is_count: fn($T) -> bool = $is_count;
                 is_count(self)
+            }
+            #[inline(always)]
+            fn to_whole(self) -> u32 {
+                (self as u64).min(i32::MAX as u64) as u32
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Option<Self> {
@@ -251,6 +257,11 @@ macro_rules! float {
                 // Adding 2^23 (f32) or 2^52 (f64) rounds to a whole number; every float from there on is whole.
                 let whole = (self + $whole_from) - $whole_from == self;
                 (0.0..=f32::MAX as $T).contains(&self) & (whole | (self >= $whole_from))
+            }
+            #[inline(always)]
+            fn to_whole(self) -> u32 {
+                // The cast saturates at `i32::MAX`; one to `i32` has an instruction for several values at once.
+                self as i32 as u32
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Option<Self> {

@@ -13,6 +13,7 @@ use crate::text::{count, listed};
 
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
+use super::fingerprint::{digest, weighted_dense, weighted_sparse};
 use super::pass::for_each_stored_block;
 use super::{Counts, View};
 
@@ -31,6 +32,7 @@ pub struct Summary {
     total: f64,
     nonzeros: u64,
     largest: f64,
+    contents: u64,
     document_lengths: Arc<[f64]>,
     empty_documents: Arc<[usize]>,
     empty_terms: Arc<[usize]>,
@@ -82,6 +84,11 @@ impl Summary {
     /// ```
     pub fn largest(&self) -> f64 {
         self.largest
+    }
+
+    /// A number that depends on every count and its place, for [`Fingerprint`](super::Fingerprint).
+    pub(super) fn contents(&self) -> u64 {
+        self.contents
     }
 
     /// Sum of the counts of each document, in tokens; one value per document.
@@ -141,6 +148,8 @@ const BLOCK_VALUES: usize = 1 << 18;
 struct Tally {
     nonzeros: u64,
     largest: f64,
+    /// The sum of the documents' digests, modulo 2^64.
+    contents: u64,
     /// 1 for each term with a nonzero count.
     used: Vec<u8>,
     /// Row, column and value of the first value that is not a count.
@@ -152,6 +161,7 @@ impl Tally {
         Self {
             nonzeros: 0,
             largest: 0.0,
+            contents: 0,
             used: vec![0; terms],
             bad: None,
         }
@@ -160,6 +170,7 @@ impl Tally {
     fn join(mut self, other: Self) -> Self {
         self.nonzeros += other.nonzeros;
         self.largest = self.largest.max(other.largest);
+        self.contents = self.contents.wrapping_add(other.contents);
         for (used, other) in self.used.iter_mut().zip(&other.used) {
             *used |= other;
         }
@@ -187,7 +198,9 @@ impl Tally {
             nonzeros += u32::from(nonzero);
         }
         self.nonzeros += u64::from(nonzeros);
-        self.add_values(values)
+        let sum = self.add_values(values);
+        self.add_digest(row, sum, weighted_dense(values));
+        Some(sum)
     }
 
     /// Adds a sparse row and returns its sum; `None` if a value is not a count.
@@ -201,12 +214,19 @@ impl Tally {
             self.used[column as usize] |= nonzero;
             self.nonzeros += u64::from(nonzero);
         }
-        self.add_values(values)
+        let sum = self.add_values(values);
+        self.add_digest(row, sum, weighted_sparse(columns, values));
+        Some(sum)
+    }
+
+    fn add_digest(&mut self, document: usize, length: f64, weighted: u32) {
+        let digest = digest(document, length, weighted);
+        self.contents = self.contents.wrapping_add(digest);
     }
 
     /// Updates the largest value and returns the sum, in eight lanes. Sums of whole numbers are exact in `f64` (below
     /// 2^53), so their order does not matter.
-    fn add_values<T: Element>(&mut self, values: &[T]) -> Option<f64> {
+    fn add_values<T: Element>(&mut self, values: &[T]) -> f64 {
         const LANES: usize = 8;
         let mut sums = [0.0; LANES];
         let mut largest = [0.0; LANES];
@@ -227,7 +247,7 @@ impl Tally {
             largest[lane] = largest[lane].max(value.to_f64());
         }
         self.largest = largest.into_iter().fold(self.largest, f64::max);
-        Some(sums.iter().sum())
+        sums.iter().sum()
     }
 }
 
@@ -312,6 +332,7 @@ pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
         total: lengths.iter().sum(),
         nonzeros: tally.nonzeros,
         largest: tally.largest,
+        contents: tally.contents,
         document_lengths: lengths.into(),
         empty_documents,
         empty_terms,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -13,17 +13,22 @@ use crate::counts::{Counts, Fingerprint};
 use crate::data::Epoch;
 use crate::data::{FileKind, Matrix, Terms, invalid_file, table_bytes, tensor_file};
 use crate::error::{Error, ErrorKind, Result};
+use crate::solvers::{self, Numbers, SavedState};
 use crate::step::State;
 use crate::system::memory::Handle;
-use crate::system::{DISK_FULL_REMEDY, remove_stale, write_atomic_sized};
+use crate::system::{DISK_FULL_REMEDY, print_lines, remove_stale, write_atomic_sized};
 
+use super::checkpoint_files::CheckpointFiles;
 use super::init::ResumeState;
 use super::observer::{FitStart, Observer, StepContext};
 use super::position::Position;
+use super::state::{Convergence, RunningState, StartState, names_of_logits, tables_of_logits};
 
-const CHECKPOINT: FileKind = FileKind {
+/// Format 1 held no state of the solvers that pass over all documents, and did not recognise the contents of counts.
+pub(super) const CHECKPOINT: FileKind = FileKind {
     key: "topicbook-checkpoint",
     writer: "a fit with TopicModel::checkpoint",
+    format: 2,
 };
 
 /// Writing checkpoints takes at most 1 / `TIME_DIVISOR` of a fit's time.
@@ -70,89 +75,119 @@ pub(crate) struct Metadata {
     pub(crate) counts: Fingerprint,
     pub(crate) position: Position,
     pub(crate) history: Vec<Epoch>,
+    /// Gradient steps taken.
     steps: u64,
+    /// The state of a solver that passes over all documents; `None` with gradient steps.
+    iterations: Option<(Numbers, Convergence)>,
 }
 
-/// The logits of L and F.
-const LOGITS: [&str; 2] = ["l", "f"];
-/// The state that an optimizer keeps for L and for F, in one or two tables.
-const L_STATE: [&str; 2] = ["l_state_1", "l_state_2"];
-const F_STATE: [&str; 2] = ["f_state_1", "f_state_2"];
+impl Metadata {
+    /// The names of the tables.
+    fn tables(&self) -> Vec<&'static str> {
+        match &self.iterations {
+            Some((numbers, _)) => numbers.tables(),
+            None => names_of_logits(self.settings.solver.state_values()),
+        }
+    }
 
-/// The path of the checkpoint before the newest: `path` with `.previous` appended.
-pub(crate) fn previous(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".previous");
-    path.with_file_name(name)
+    /// Whether position, history and names belong together, and to a fit of these settings.
+    fn is_consistent(&self) -> bool {
+        let batches = match self.iterations {
+            Some(_) => 1,
+            None => self.counts.documents.div_ceil(self.settings.batch_size()),
+        };
+        let steps = (self.position.epoch as u64)
+            .checked_mul(batches as u64)
+            .and_then(|steps| steps.checked_add(self.position.batches as u64));
+        self.settings.solver.is_full_pass() == self.iterations.is_some()
+            && self.history.len() == self.position.epoch
+            && self.position.batches < batches.max(1)
+            && (self.iterations.is_some() || steps == Some(self.steps))
+            && self
+                .terms
+                .as_ref()
+                .is_none_or(|names| names.len() == self.counts.terms)
+    }
+
+    /// Whether the tables have the shapes that belong to the settings.
+    fn fits(&self, state: &StartState) -> bool {
+        let (documents, terms) = (self.counts.documents, self.counts.terms);
+        let topics = self.settings.topics;
+        match state {
+            StartState::Iterations(state, _) => state.is_consistent(documents, terms, topics),
+            StartState::Logits(state) => {
+                let all = |table: &Matrix, state: &[Matrix], shape| {
+                    table.shape() == shape && state.iter().all(|table| table.shape() == shape)
+                };
+                all(&state.l, &state.l_state, (documents, topics))
+                    && all(&state.f, &state.f_state, (topics, terms))
+            }
+        }
+    }
 }
 
 /// Reads a checkpoint.
 ///
 /// # Errors
-/// When the file cannot be read, or its tables, settings and history do not match each other.
-pub(crate) fn read(path: &Path) -> Result<(Metadata, State)> {
-    let state_names = |metadata: &Metadata| {
-        let tables = metadata.settings.solver.state_values();
-        [&L_STATE[..tables], &F_STATE[..tables]].concat()
-    };
-    let (metadata, [l, f], mut l_state) =
-        tensor_file::read::<Metadata, 2>(path, &CHECKPOINT, LOGITS, state_names)?;
-    let state = State {
-        l,
-        f,
-        f_state: l_state.split_off(l_state.len() / 2),
-        l_state,
-        steps: metadata.steps,
-    };
+/// When the file cannot be read, its tables, settings and history do not match each other, or a table holds a value that
+/// is not a finite number.
+pub(crate) fn read(path: &Path) -> Result<(Metadata, StartState)> {
+    let (metadata, [], tables) =
+        tensor_file::read::<Metadata, 0>(path, &CHECKPOINT, [], Metadata::tables)?;
     metadata.settings.check()?;
-    let (documents, terms, topics) = (
-        metadata.counts.documents,
-        metadata.counts.terms,
-        metadata.settings.topics,
-    );
-    let batches = documents.div_ceil(metadata.settings.batch_size());
-    let shapes_match = |table: &Matrix, state: &[Matrix], shape| {
-        table.shape() == shape && state.iter().all(|table| table.shape() == shape)
+    let refuse = |what: &str| Err(invalid_file(path, &CHECKPOINT, &what));
+    for (name, table) in metadata.tables().iter().zip(&tables) {
+        if let Some(at) = table.values().iter().position(|value| !value.is_finite()) {
+            let (row, column) = (at / table.columns(), at % table.columns());
+            return refuse(&format!(
+                "{name} holds {} in row {row}, column {column}",
+                table.row(row)[column]
+            ));
+        }
+    }
+    let consistent = metadata.is_consistent();
+    let state = match &metadata.iterations {
+        Some((numbers, convergence)) => {
+            let numbers = numbers.clone();
+            StartState::Iterations(SavedState { numbers, tables }, *convergence)
+        }
+        None => match logits(tables, metadata.steps) {
+            Some(state) => StartState::Logits(state),
+            None => return refuse("tables are missing"),
+        },
     };
-    let consistent = shapes_match(&state.l, &state.l_state, (documents, topics))
-        && shapes_match(&state.f, &state.f_state, (topics, terms))
-        && metadata.history.len() == metadata.position.epoch
-        && metadata.position.batches < batches.max(1)
-        && metadata
-            .terms
-            .as_ref()
-            .is_none_or(|names| names.len() == terms);
-    if consistent {
-        Ok((metadata, state))
-    } else {
-        let what = "tables and settings that do not belong together";
-        Err(invalid_file(path, &CHECKPOINT, &what))
+    match consistent && metadata.fits(&state) {
+        true => Ok((metadata, state)),
+        false => refuse("tables and settings that do not belong together"),
     }
 }
 
-/// Checks that checkpoints can be written to `path` without overwriting another kind of file.
-///
-/// # Errors
-/// When the folder does not exist, or `path` is a file that is not a checkpoint.
-pub(crate) fn check_checkpoint_path(path: &Path) -> Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) || path.file_name().is_none() {
-        return Err(Error::new(
-            ErrorKind::Io,
-            format!("cannot write a checkpoint to {}", path.display()),
-        )
-        .fix("name a file in a folder that exists"));
+/// The logits and the optimizer's state, from tables in the order of [`names_of_logits`].
+fn logits(tables: Vec<Matrix>, steps: u64) -> Option<State> {
+    let mut tables = tables.into_iter();
+    let (l, f) = (tables.next()?, tables.next()?);
+    let mut l_state: Vec<_> = tables.collect();
+    let f_state = l_state.split_off(l_state.len() / 2);
+    Some(State {
+        l,
+        f,
+        l_state,
+        f_state,
+        steps,
+    })
+}
+
+/// Bytes of a checkpoint's tables, at most.
+pub(super) fn bytes(settings: &Settings, documents: usize, terms: usize) -> u64 {
+    let shape = (documents as u64, terms as u64, settings.topics as u64);
+    let streams = settings.reading.shuffle().is_some();
+    match settings.solver.is_full_pass() {
+        true => solvers::checkpoint_bytes(&settings.solver, streams, shape),
+        false => {
+            let tables = 1 + settings.solver.state_values() as u64;
+            4 * tables * shape.2 * (shape.0 + shape.1)
+        }
     }
-    if path.exists() && !tensor_file::is(path, &CHECKPOINT) {
-        return Err(Error::new(
-            ErrorKind::Io,
-            format!("{} exists and is not a checkpoint", path.display()),
-        )
-        .fix("name another file, or remove this one"));
-    }
-    Ok(())
 }
 
 /// The checkpoint files that exist when the next checkpoint is written.
@@ -168,7 +203,7 @@ pub(crate) enum ExistingFile {
 
 /// An observer that writes the checkpoints of one fit.
 pub(crate) struct CheckpointWriter<'a> {
-    path: &'a Path,
+    files: CheckpointFiles,
     settings: &'a Settings,
     terms: Option<&'a Terms>,
     device: String,
@@ -182,23 +217,23 @@ pub(crate) struct CheckpointWriter<'a> {
     write_time: Duration,
     /// Whether a failure has been reported.
     warned: bool,
+    /// Whether the writer prints a failure itself, because nothing else shows notes.
+    prints: bool,
     monitor: Handle,
 }
 
 impl<'a> CheckpointWriter<'a> {
     pub(crate) fn new(
-        path: &'a Path,
-        settings: &'a Settings,
-        terms: Option<&'a Terms>,
+        files: CheckpointFiles,
+        (settings, terms): (&'a Settings, Option<&'a Terms>),
         device: String,
         counts: Fingerprint,
         start: &ResumeState,
         monitor: Handle,
     ) -> Self {
-        let values = (1 + settings.solver.state_values()) * settings.topics;
-        let bytes = 4.0 * values as f64 * (counts.documents + counts.terms) as f64;
+        let bytes = bytes(settings, counts.documents, counts.terms) as f64;
         Self {
-            path,
+            files,
             settings,
             terms,
             device,
@@ -210,8 +245,15 @@ impl<'a> CheckpointWriter<'a> {
             last_write: Instant::now(),
             write_time: Duration::from_secs_f64(bytes / ASSUMED_WRITE_SPEED),
             warned: false,
+            prints: false,
             monitor,
         }
+    }
+
+    /// Prints the line that says that no checkpoint could be written, for a fit that shows no notes.
+    pub(crate) fn print_failure(mut self, prints: bool) -> Self {
+        self.prints = prints;
+        self
     }
 
     fn write_checkpoint(&mut self, context: &mut StepContext) {
@@ -230,7 +272,11 @@ impl<'a> CheckpointWriter<'a> {
             }
             Err(error) if !self.warned => {
                 self.warned = true;
-                context.note(self.failure(context.done, &error));
+                let line = self.failure(context.done, &error);
+                if self.prints {
+                    print_lines(&line);
+                }
+                context.note(line);
             }
             // Only the first failure is reported.
             Err(_) => {}
@@ -248,7 +294,13 @@ impl<'a> CheckpointWriter<'a> {
         )
     }
 
-    fn write(&self, position: Position, state: State) -> Result<()> {
+    fn write(&self, position: Position, state: RunningState) -> Result<()> {
+        let (steps, iterations, tables) = match &state {
+            RunningState::Logits(state) => (state.steps, None, &*tables_of_logits(state)),
+            RunningState::Iterations(state, convergence) => {
+                (0, Some((state.numbers.clone(), *convergence)), &*state.tables)
+            }
+        };
         let metadata = Metadata {
             version: env!("CARGO_PKG_VERSION").into(),
             settings: self.settings.clone(),
@@ -257,26 +309,23 @@ impl<'a> CheckpointWriter<'a> {
             counts: self.counts.clone(),
             position,
             history: self.history.clone(),
-            steps: state.steps,
+            steps,
+            iterations,
         };
-        let logits = LOGITS.into_iter().zip([&state.l, &state.f]);
-        let tables: Vec<_> = logits
-            .chain(L_STATE.into_iter().zip(&state.l_state))
-            .chain(F_STATE.into_iter().zip(&state.f_state))
-            .collect();
-        let failed = |error| Error::io("write", self.path, error);
-        write_atomic_sized(self.path, table_bytes(&tables), DISK_FULL_REMEDY, |out| {
-            tensor_file::write(out, self.path, &CHECKPOINT, &metadata, &tables)?;
+        let (newest, previous) = (&*self.files.newest, &*self.files.previous);
+        let failed = |error| Error::io("write", newest, error);
+        write_atomic_sized(newest, table_bytes(tables), DISK_FULL_REMEDY, |out| {
+            tensor_file::write(out, newest, &CHECKPOINT, &metadata, tables)?;
             // fdatasync before the older file is renamed or removed, so that a power failure leaves one complete
             // checkpoint.
             out.flush()
                 .and_then(|()| out.get_ref().sync_data())
                 .map_err(failed)?;
             let replaced = match self.existing {
-                ExistingFile::Own => fs::rename(self.path, previous(self.path)),
+                ExistingFile::Own => fs::rename(newest, previous),
                 ExistingFile::Previous => Ok(()),
                 // Otherwise resuming this fit could fall back to a checkpoint of another fit.
-                ExistingFile::None => fs::remove_file(previous(self.path)),
+                ExistingFile::None => fs::remove_file(previous),
             };
             match replaced {
                 // Another process may have removed the older file.
@@ -289,7 +338,7 @@ impl<'a> CheckpointWriter<'a> {
 
 impl Observer for CheckpointWriter<'_> {
     fn started(&mut self, _start: &FitStart) {
-        remove_stale(self.path);
+        remove_stale(&self.files.newest);
         self.last_write = Instant::now();
     }
 

@@ -3,6 +3,7 @@
 mod background;
 mod callback;
 pub(crate) mod checkpoint;
+mod checkpoint_files;
 pub(crate) mod full_pass;
 mod init;
 mod memory_watch;
@@ -14,6 +15,7 @@ mod recorder;
 mod run;
 mod schedule;
 mod source;
+mod state;
 mod stop;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
@@ -21,7 +23,8 @@ mod tests;
 pub use background::Training;
 #[cfg(feature = "notebook")]
 pub(crate) use background::Watch;
-pub(crate) use checkpoint::{ExistingFile, check_checkpoint_path, previous};
+pub(crate) use checkpoint::ExistingFile;
+pub(crate) use checkpoint_files::{CheckpointFiles, previous};
 pub(crate) use init::ResumeState;
 pub(crate) use memory_watch::FitMonitor;
 pub(crate) use observer::Observer;
