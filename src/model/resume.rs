@@ -8,7 +8,9 @@ use crate::data::{OrRef, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::plan::Plan;
-use crate::training::{ExistingFile, ResumeState, Training, checkpoint, epochs_done, previous};
+use crate::training::{
+    ExistingFile, ResumeState, Training, checkpoint_contents, epochs_done, previous,
+};
 
 /// An interrupted fit, read from its checkpoint: [`fit`](Self::fit) continues it.
 ///
@@ -89,7 +91,7 @@ impl Checkpoint {
     }
 
     fn read(path: &Path, file: &Path, existing: ExistingFile) -> Result<Self> {
-        let (metadata, state) = checkpoint::read(file)?;
+        let (metadata, state) = checkpoint_contents::read(file)?;
         let mut recipe = Recipe::from_settings(metadata.settings);
         recipe.terms = metadata.terms.map(Terms::new).transpose()?;
         recipe.checkpoint = Some(path.to_path_buf());

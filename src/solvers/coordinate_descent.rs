@@ -13,8 +13,8 @@ use crate::error::Result;
 
 use super::factor::{CHUNK, Factor, reciprocals};
 use super::row_update::{Outcome, RowProblem, Scratch, improve};
-use super::transpose::ByTerm;
 use super::state::{ASCENT, SavedTables, other_solver};
+use super::transpose::ByTerm;
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 /// Sweeps over the coordinates of a row. Gathering a row's counts and computing its rates costs as much as one sweep.

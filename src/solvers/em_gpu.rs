@@ -352,7 +352,8 @@ mod tests {
                 l_on_host: false,
             };
             let streamed = (false, placement);
-            let mut gpu_em = GpuEm::<B>::new(device.clone(), counts, streamed, Start::New(&l, &f)).unwrap();
+            let mut gpu_em =
+                GpuEm::<B>::new(device.clone(), counts, streamed, Start::New(&l, &f)).unwrap();
             let mut cpu_em = StreamingEm::by_em(counts, false, Start::New(&l, &f)).unwrap();
             for iteration in 0..6 {
                 let (a, b) = (

@@ -95,7 +95,9 @@ pub(crate) fn create(
 ) -> Result<Box<dyn Iterate>> {
     let streams = settings.reading.shuffle().is_some();
     Ok(match (&settings.solver, device) {
-        (Solver::Em(_), Resolved::Cuda(gpu)) => em_on_gpu(gpu, counts, (streams, placement), start)?,
+        (Solver::Em(_), Resolved::Cuda(gpu)) => {
+            em_on_gpu(gpu, counts, (streams, placement), start)?
+        }
         (Solver::Em(_), Resolved::Cpu) => Box::new(StreamingEm::by_em(counts, streams, start)?),
         (Solver::CoordinateDescent(_), _) if !streams => Box::new(Descent::new(counts, start)?),
         (Solver::Auto(_), _) if !streams => {

@@ -326,9 +326,13 @@ impl Iterate for SplitMerge {
             // The search is over: plain coordinate descent until it converges.
             return Ok(iteration);
         }
-        self.search.iterations_before_candidate = self.search.iterations_before_candidate.saturating_sub(1);
-        self.search.settled = iteration.score - previous_score <= SETTLED_GAIN * iteration.score.abs();
-        if self.search.iterations_before_candidate == 0 && self.search.failed_candidates < MAX_FAILED_CANDIDATES {
+        self.search.iterations_before_candidate =
+            self.search.iterations_before_candidate.saturating_sub(1);
+        self.search.settled =
+            iteration.score - previous_score <= SETTLED_GAIN * iteration.score.abs();
+        if self.search.iterations_before_candidate == 0
+            && self.search.failed_candidates < MAX_FAILED_CANDIDATES
+        {
             self.start_candidate(&view);
         }
         Ok(Iteration {

@@ -272,7 +272,10 @@ impl Iterate for StreamingEm {
     }
 
     fn state(&self) -> Result<SolverState<'_>> {
-        let (l, f) = (Cow::Borrowed(&*self.l.values), Cow::Borrowed(&*self.f.values));
+        let (l, f) = (
+            Cow::Borrowed(&*self.l.values),
+            Cow::Borrowed(&*self.f.values),
+        );
         Ok(SolverState::of_factors(l, f, self.l.topics))
     }
 }

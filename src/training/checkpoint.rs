@@ -1,35 +1,24 @@
-//! Checkpoints: the state of a fit, written to a file at intervals, so that an interrupted fit can be resumed.
+//! Writes checkpoints: the state of a fit in a file at intervals, so that an interrupted fit can be resumed.
 
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use crate::config::Settings;
-use crate::counts::{Counts, Fingerprint};
+use crate::counts::Fingerprint;
 use crate::data::Epoch;
-use crate::data::{FileKind, Matrix, Terms, invalid_file, table_bytes, tensor_file};
-use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{self, Numbers, SavedState};
-use crate::step::State;
+use crate::data::{Terms, table_bytes, tensor_file};
+use crate::error::{Error, Result};
 use crate::system::memory::Handle;
 use crate::system::{DISK_FULL_REMEDY, print_lines, remove_stale, write_atomic_sized};
 
+use super::checkpoint_contents::{CHECKPOINT, Metadata, bytes};
 use super::checkpoint_files::CheckpointFiles;
 use super::init::ResumeState;
 use super::observer::{FitStart, Observer, StepContext};
 use super::position::Position;
-use super::state::{Convergence, RunningState, StartState, names_of_logits, tables_of_logits};
-
-/// Format 1 held no state of the solvers that pass over all documents, and did not recognise the contents of counts.
-pub(super) const CHECKPOINT: FileKind = FileKind {
-    key: "topicbook-checkpoint",
-    writer: "a fit with TopicModel::checkpoint",
-    format: 2,
-};
+use super::state::{RunningState, tables_of_logits};
 
 /// Writing checkpoints takes at most 1 / `TIME_DIVISOR` of a fit's time.
 const TIME_DIVISOR: u32 = 50;
@@ -41,153 +30,6 @@ const ASSUMED_WRITE_SPEED: f64 = 1e8;
 /// Whether the next checkpoint is due `since` after the last one (or the start), whose writing took `write_time`.
 fn is_due(since: Duration, write_time: Duration) -> bool {
     since >= MIN_INTERVAL.max(write_time * (TIME_DIVISOR - 1))
-}
-
-impl Fingerprint {
-    /// # Errors
-    /// When `counts` are not the counts of the checkpoint.
-    pub(crate) fn check(&self, counts: &Counts) -> Result<()> {
-        let what = if (self.documents, self.terms) != counts.shape() {
-            format!(
-                "the checkpoint belongs to counts of {} documents × {} terms, but these are {} × {}",
-                self.documents,
-                self.terms,
-                counts.documents(),
-                counts.terms()
-            )
-        } else if *self != Self::of(counts)? {
-            "the checkpoint belongs to other counts of the same shape".into()
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(ErrorKind::Shape, what)
-            .fix("pass the counts of the interrupted fit: the same documents in the same order"))
-    }
-}
-
-/// Everything in a checkpoint except the tables.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Metadata {
-    version: String,
-    pub(crate) settings: Settings,
-    pub(crate) terms: Option<Vec<String>>,
-    pub(crate) device: String,
-    pub(crate) counts: Fingerprint,
-    pub(crate) position: Position,
-    pub(crate) history: Vec<Epoch>,
-    /// Gradient steps taken.
-    steps: u64,
-    /// The state of a solver that passes over all documents; `None` with gradient steps.
-    iterations: Option<(Numbers, Convergence)>,
-}
-
-impl Metadata {
-    /// The names of the tables.
-    fn tables(&self) -> Vec<&'static str> {
-        match &self.iterations {
-            Some((numbers, _)) => numbers.tables(),
-            None => names_of_logits(self.settings.solver.state_values()),
-        }
-    }
-
-    /// Whether position, history and names belong together, and to a fit of these settings.
-    fn is_consistent(&self) -> bool {
-        let batches = match self.iterations {
-            Some(_) => 1,
-            None => self.counts.documents.div_ceil(self.settings.batch_size()),
-        };
-        let steps = (self.position.epoch as u64)
-            .checked_mul(batches as u64)
-            .and_then(|steps| steps.checked_add(self.position.batches as u64));
-        self.settings.solver.is_full_pass() == self.iterations.is_some()
-            && self.history.len() == self.position.epoch
-            && self.position.batches < batches.max(1)
-            && (self.iterations.is_some() || steps == Some(self.steps))
-            && self
-                .terms
-                .as_ref()
-                .is_none_or(|names| names.len() == self.counts.terms)
-    }
-
-    /// Whether the tables have the shapes that belong to the settings.
-    fn fits(&self, state: &StartState) -> bool {
-        let (documents, terms) = (self.counts.documents, self.counts.terms);
-        let topics = self.settings.topics;
-        match state {
-            StartState::Iterations(state, _) => state.is_consistent(documents, terms, topics),
-            StartState::Logits(state) => {
-                let all = |table: &Matrix, state: &[Matrix], shape| {
-                    table.shape() == shape && state.iter().all(|table| table.shape() == shape)
-                };
-                all(&state.l, &state.l_state, (documents, topics))
-                    && all(&state.f, &state.f_state, (topics, terms))
-            }
-        }
-    }
-}
-
-/// Reads a checkpoint.
-///
-/// # Errors
-/// When the file cannot be read, its tables, settings and history do not match each other, or a table holds a value that
-/// is not a finite number.
-pub(crate) fn read(path: &Path) -> Result<(Metadata, StartState)> {
-    let (metadata, [], tables) =
-        tensor_file::read::<Metadata, 0>(path, &CHECKPOINT, [], Metadata::tables)?;
-    metadata.settings.check()?;
-    let refuse = |what: &str| Err(invalid_file(path, &CHECKPOINT, &what));
-    for (name, table) in metadata.tables().iter().zip(&tables) {
-        if let Some(at) = table.values().iter().position(|value| !value.is_finite()) {
-            let (row, column) = (at / table.columns(), at % table.columns());
-            return refuse(&format!(
-                "{name} holds {} in row {row}, column {column}",
-                table.row(row)[column]
-            ));
-        }
-    }
-    let consistent = metadata.is_consistent();
-    let state = match &metadata.iterations {
-        Some((numbers, convergence)) => {
-            let numbers = numbers.clone();
-            StartState::Iterations(SavedState { numbers, tables }, *convergence)
-        }
-        None => match logits(tables, metadata.steps) {
-            Some(state) => StartState::Logits(state),
-            None => return refuse("tables are missing"),
-        },
-    };
-    match consistent && metadata.fits(&state) {
-        true => Ok((metadata, state)),
-        false => refuse("tables and settings that do not belong together"),
-    }
-}
-
-/// The logits and the optimizer's state, from tables in the order of [`names_of_logits`].
-fn logits(tables: Vec<Matrix>, steps: u64) -> Option<State> {
-    let mut tables = tables.into_iter();
-    let (l, f) = (tables.next()?, tables.next()?);
-    let mut l_state: Vec<_> = tables.collect();
-    let f_state = l_state.split_off(l_state.len() / 2);
-    Some(State {
-        l,
-        f,
-        l_state,
-        f_state,
-        steps,
-    })
-}
-
-/// Bytes of a checkpoint's tables, at most.
-pub(super) fn bytes(settings: &Settings, documents: usize, terms: usize) -> u64 {
-    let shape = (documents as u64, terms as u64, settings.topics as u64);
-    let streams = settings.reading.shuffle().is_some();
-    match settings.solver.is_full_pass() {
-        true => solvers::checkpoint_bytes(&settings.solver, streams, shape),
-        false => {
-            let tables = 1 + settings.solver.state_values() as u64;
-            4 * tables * shape.2 * (shape.0 + shape.1)
-        }
-    }
 }
 
 /// The checkpoint files that exist when the next checkpoint is written.
@@ -215,8 +57,8 @@ pub(crate) struct CheckpointWriter<'a> {
     last_write: Instant,
     /// The time that the last write took.
     write_time: Duration,
-    /// Whether a failure has been reported.
-    warned: bool,
+    /// The first failure, in a sentence.
+    failure: Option<String>,
     /// Whether the writer prints a failure itself, because nothing else shows notes.
     prints: bool,
     monitor: Handle,
@@ -244,7 +86,7 @@ impl<'a> CheckpointWriter<'a> {
                 .then_some((start.position.epoch, start.position.batches)),
             last_write: Instant::now(),
             write_time: Duration::from_secs_f64(bytes / ASSUMED_WRITE_SPEED),
-            warned: false,
+            failure: None,
             prints: false,
             monitor,
         }
@@ -254,6 +96,11 @@ impl<'a> CheckpointWriter<'a> {
     pub(crate) fn print_failure(mut self, prints: bool) -> Self {
         self.prints = prints;
         self
+    }
+
+    /// Why a checkpoint could not be written, if one could not.
+    pub(crate) fn into_failure(self) -> Option<String> {
+        self.failure
     }
 
     fn write_checkpoint(&mut self, context: &mut StepContext) {
@@ -270,12 +117,12 @@ impl<'a> CheckpointWriter<'a> {
                 self.newest = Some(cursor);
                 self.existing = ExistingFile::Own;
             }
-            Err(error) if !self.warned => {
-                self.warned = true;
-                let line = self.failure(context.done, &error);
+            Err(error) if self.failure.is_none() => {
+                let line = self.describe(context.done, &error);
                 if self.prints {
                     print_lines(&line);
                 }
+                self.failure = Some(line.clone());
                 context.note(line);
             }
             // Only the first failure is reported.
@@ -283,7 +130,7 @@ impl<'a> CheckpointWriter<'a> {
         }
     }
 
-    fn failure(&self, done: f64, error: &Error) -> String {
+    fn describe(&self, done: f64, error: &Error) -> String {
         format!(
             "writing a checkpoint after {done:.1} epochs failed: {}; the fit goes on{}",
             error.headline(),
@@ -297,9 +144,11 @@ impl<'a> CheckpointWriter<'a> {
     fn write(&self, position: Position, state: RunningState) -> Result<()> {
         let (steps, iterations, tables) = match &state {
             RunningState::Logits(state) => (state.steps, None, &*tables_of_logits(state)),
-            RunningState::Iterations(state, convergence) => {
-                (0, Some((state.numbers.clone(), *convergence)), &*state.tables)
-            }
+            RunningState::Iterations(state, convergence) => (
+                0,
+                Some((state.numbers.clone(), *convergence)),
+                &*state.tables,
+            ),
         };
         let metadata = Metadata {
             version: env!("CARGO_PKG_VERSION").into(),

@@ -10,7 +10,8 @@ use crate::data::tensor_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{DISK_FULL_REMEDY, write_atomic_sized};
 
-use super::checkpoint::{CHECKPOINT, ExistingFile, bytes};
+use super::checkpoint::ExistingFile;
+use super::checkpoint_contents::{CHECKPOINT, bytes};
 
 /// The most symbolic links that are followed one after another, as in Linux.
 const MAX_LINKS: usize = 40;
@@ -49,7 +50,10 @@ impl CheckpointFiles {
             lock,
             newest,
         };
-        try_to_write(&files.newest, bytes(settings, counts.documents(), counts.terms()))?;
+        try_to_write(
+            &files.newest,
+            bytes(settings, counts.documents(), counts.terms()),
+        )?;
         Ok(files)
     }
 }

@@ -2,7 +2,8 @@
 
 mod background;
 mod callback;
-pub(crate) mod checkpoint;
+mod checkpoint;
+pub(crate) mod checkpoint_contents;
 mod checkpoint_files;
 pub(crate) mod full_pass;
 mod init;

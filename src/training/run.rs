@@ -97,7 +97,8 @@ pub(crate) fn train(
         device.to_string(),
         Some(profile),
     )
-    .fitted_to(Some(Fingerprint::of(counts)?)))
+    .fitted_to(Some(Fingerprint::of(counts)?))
+    .noted(writer.and_then(CheckpointWriter::into_failure)))
 }
 
 /// What a training loop starts from.
