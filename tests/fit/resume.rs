@@ -334,6 +334,7 @@ fn write_the_fuzz_corpus() {
         ("mini-batch", Solver::mini_batch()),
         ("em", Solver::em()),
         ("coordinate-descent", Solver::coordinate_descent()),
+        ("auto", Solver::auto()),
     ] {
         let checkpoint = corpus.join("checkpoint").join(name);
         let saved = corpus.join("fit").join(format!("{name}.safetensors"));
