@@ -339,7 +339,7 @@ fn a_converged_fit_is_stationary() {
 fn on_the_cpu(solver: Solver, counts: &Counts, l: &Matrix, f: &Matrix) -> Box<dyn Iterate> {
     let settings = settings(solver);
     let place = (Resolved::Cpu, Placement::whole(&settings));
-    create(&settings, counts, place, l, f).unwrap()
+    create(&settings, counts, place, Start::New(l, f)).unwrap()
 }
 
 #[test]
