@@ -10,6 +10,7 @@ mod coordinate_descent;
 mod em_gpu;
 mod factor;
 mod fold_in;
+mod merge_topics;
 mod row_update;
 mod split_merge;
 mod state;
