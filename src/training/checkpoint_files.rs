@@ -152,7 +152,7 @@ fn in_use(lock: &Path, path: &Path) -> Error {
         ErrorKind::Io,
         format!("{owner} writes its checkpoints to {}", path.display()),
     )
-    .fix("name another file, or wait until that fit has ended")
+    .fix("name another file, or stop that fit (Training::stop) and wait until it has ended")
 }
 
 /// Whether `path` still names this file.
