@@ -396,10 +396,10 @@ impl TopicModel {
     /// while they write one. The next is written after 49 times as long as the last one took (and at least a second), so
     /// that they cost at most 2% of a long fit's time, and one more when the fit ends or is stopped.
     ///
-    /// The fit begins only where a checkpoint can be written. A disk that is full later does not end it: one line says so,
-    /// with [`quiet`](Self::quiet) too, [`Fit::note`] repeats it, and the checkpoint before is kept. Meanwhile the file is
-    /// locked (`path` with `.lock` after it): another fit that writes its checkpoints there is an error. A process that
-    /// is killed releases the lock.
+    /// The fit begins only where a checkpoint can be written. A disk that is full later does not end it: one line says so
+    /// where [`show_progress`](crate::show_progress) is on, with [`quiet`](Self::quiet) too, [`Fit::note`] repeats it, and
+    /// the checkpoint before is kept. Meanwhile the file is locked (`path` with `.lock` after it): another fit that writes
+    /// its checkpoints there is an error. A process that is killed releases the lock.
     ///
     /// ```
     /// use topicbook::{Checkpoint, Synthetic, TopicModel};

@@ -247,6 +247,7 @@ fn fit_of_a_child_whose_disk_fills_up() {
     let Some((_, folder)) = task() else {
         return;
     };
+    topicbook::show_progress(true);
     let other = folder.join("other");
     let model = model(Solver::em()).tolerance(0.0).epochs(3);
     let fit = model
