@@ -182,12 +182,17 @@ mod sealed {
         /// Whether the value is whole, not negative, and finite also as `f32`. Implemented without `trunc`, which is a library call on
         /// baseline x86-64.
         fn is_count(self) -> bool;
+        /// A count as a whole number below 2^23. Larger ones become the largest of these, so that all dtypes agree.
+        fn to_whole(self) -> u32;
         /// Converts `value`; `None` unless this type represents it exactly.
         fn from_f64(value: f64) -> Option<Self>;
         /// Converts to `f64`; `None` unless `f64` represents the value exactly.
         fn exact_f64(self) -> Option<f64>;
     }
 }
+
+/// The largest value of [`Element::to_whole`].
+const LARGEST_WHOLE: u64 = (1 << 23) - 1;
 
 macro_rules! integer {
     ($T:ty, $Variant:ident, $is_count:expr) => {
@@ -208,6 +213,10 @@ macro_rules! integer {
             fn is_count(self) -> bool {
                 let is_count: fn($T) -> bool = $is_count;
                 is_count(self)
+            }
+            #[inline(always)]
+            fn to_whole(self) -> u32 {
+                (self as u64).min(LARGEST_WHOLE) as u32
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Option<Self> {
@@ -251,6 +260,13 @@ macro_rules! float {
                 // Adding 2^23 (f32) or 2^52 (f64) rounds to a whole number; every float from there on is whole.
                 let whole = (self + $whole_from) - $whole_from == self;
                 (0.0..=f32::MAX as $T).contains(&self) & (whole | (self >= $whole_from))
+            }
+            #[inline(always)]
+            fn to_whole(self) -> u32 {
+                // The sum of a whole number and this power of two has the number in its lowest bits. Casts would check for
+                // numbers out of range, one by one.
+                ((self.min(LARGEST_WHOLE as $T) + $whole_from).to_bits() as u32)
+                    & LARGEST_WHOLE as u32
             }
             #[inline(always)]
             fn from_f64(value: f64) -> Option<Self> {
@@ -302,6 +318,35 @@ mod tests {
             let naive = value >= 0.0 && f32::is_finite(value) && value.trunc() == value;
             assert_eq!(f32::is_count(value), naive, "{value}");
         }
+    }
+
+    #[test]
+    fn whole_numbers_agree_between_dtypes() {
+        for value in [
+            0,
+            1,
+            2,
+            255,
+            65_535,
+            8_388_606,
+            8_388_607,
+            8_388_608,
+            16_777_216,
+            2_147_483_520,
+        ] {
+            let expected = value.min(8_388_607);
+            assert_eq!(value.to_whole(), expected);
+            assert_eq!((value as i32).to_whole(), expected);
+            assert_eq!(i64::from(value).to_whole(), expected);
+            assert_eq!((value as f32).to_whole(), expected);
+            assert_eq!(f64::from(value).to_whole(), expected);
+        }
+        assert_eq!((3u8.to_whole(), 300u16.to_whole()), (3, 300));
+        assert_eq!(((-0.0f32).to_whole(), (-0.0f64).to_whole()), (0, 0));
+        assert_eq!(
+            (f32::MAX.to_whole(), f64::from(f32::MAX).to_whole()),
+            (8_388_607, 8_388_607)
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::text::{count, listed};
 
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
+use super::fingerprint::{digest, weighted_dense, weighted_sparse};
 use super::pass::for_each_stored_block;
 use super::{Counts, View};
 
@@ -31,6 +32,7 @@ pub struct Summary {
     total: f64,
     nonzeros: u64,
     largest: f64,
+    contents: u64,
     // Vectors, because `Arc<[T]>` is made by a copy: these may be a large part of the memory.
     document_lengths: Arc<Vec<f64>>,
     empty_documents: Arc<Vec<usize>>,
@@ -83,6 +85,11 @@ impl Summary {
     /// ```
     pub fn largest(&self) -> f64 {
         self.largest
+    }
+
+    /// A number that depends on every count and its place, for [`Fingerprint`](super::Fingerprint).
+    pub(super) fn contents(&self) -> u64 {
+        self.contents
     }
 
     /// Sum of the counts of each document, in tokens; one value per document.
@@ -173,6 +180,8 @@ impl UsedTerms {
 struct Tally {
     nonzeros: u64,
     largest: f64,
+    /// The sum of the documents' digests, modulo 2^64.
+    contents: u64,
     /// Row, column and value of the first value that is not a count.
     bad: Option<(usize, usize, f64)>,
 }
@@ -181,6 +190,7 @@ impl Tally {
     fn join(mut self, other: Self) -> Self {
         self.nonzeros += other.nonzeros;
         self.largest = self.largest.max(other.largest);
+        self.contents = self.contents.wrapping_add(other.contents);
         self.bad = match (self.bad, other.bad) {
             (Some(a), Some(b)) => Some(if (a.0, a.1) <= (b.0, b.1) { a } else { b }),
             (a, b) => a.or(b),
@@ -208,7 +218,9 @@ impl Tally {
             self.nonzeros += u64::from(found.count_ones());
             used.add(word, found);
         }
-        self.add_values(values)
+        let sum = self.add_values(values);
+        self.add_digest(row, sum, weighted_dense(values));
+        Some(sum)
     }
 
     /// Adds a sparse row and returns its sum; `None` if a value is not a count.
@@ -231,12 +243,19 @@ impl Tally {
             );
             self.nonzeros += nonzero;
         }
-        self.add_values(values)
+        let sum = self.add_values(values);
+        self.add_digest(row, sum, weighted_sparse(columns, values));
+        Some(sum)
+    }
+
+    fn add_digest(&mut self, document: usize, length: f64, weighted: u32) {
+        let digest = digest(document, length, weighted);
+        self.contents = self.contents.wrapping_add(digest);
     }
 
     /// Updates the largest value and returns the sum, in eight lanes. Sums of whole numbers are exact in `f64` (below
     /// 2^53), so their order does not matter.
-    fn add_values<T: Element>(&mut self, values: &[T]) -> Option<f64> {
+    fn add_values<T: Element>(&mut self, values: &[T]) -> f64 {
         const LANES: usize = 8;
         let mut sums = [0.0; LANES];
         let mut largest = [0.0; LANES];
@@ -257,7 +276,7 @@ impl Tally {
             largest[lane] = largest[lane].max(value.to_f64());
         }
         self.largest = largest.into_iter().fold(self.largest, f64::max);
-        Some(sums.iter().sum())
+        sums.iter().sum()
     }
 }
 
@@ -377,6 +396,7 @@ pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
         total: lengths.iter().sum(),
         nonzeros: tally.nonzeros,
         largest: tally.largest,
+        contents: tally.contents,
         empty_documents: empty(documents, no_tokens, |row| lengths[row] == 0.0),
         empty_terms: empty(terms, no_documents, |term| !used.contains(term)),
         document_lengths: Arc::new(lengths),

@@ -105,6 +105,15 @@ impl Matrix {
         self.values.check_kept()
     }
 
+    /// The values, row by row; a copy only where they are shared or not on the heap.
+    pub(crate) fn into_values(self) -> Vec<f32> {
+        match Arc::try_unwrap(self.values) {
+            Ok(Values::Memory(values)) => values,
+            Ok(mapped) => mapped.to_vec(),
+            Err(shared) => shared.to_vec(),
+        }
+    }
+
     pub(crate) fn picked_rows(&self) -> Option<&Picked> {
         self.picked_rows.as_deref()
     }

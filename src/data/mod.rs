@@ -26,6 +26,6 @@ pub(crate) use sort_documents::{dominant, row_sum};
 pub use table::{
     ColumnValues, Columns, Condition, DataFrameJoinOps, GroupBy, JoinKeys, Table, TableValue,
 };
-pub(crate) use tensor_file::{FileKind, invalid_file, table_bytes};
+pub(crate) use tensor_file::{FileKind, NamedTable, invalid_file, table_bytes};
 pub use terms::Terms;
 pub(crate) use top_n::top_n;

@@ -1,5 +1,6 @@
 //! The file format of fits and checkpoints: safetensors with named matrices, metadata as JSON, and a checksum.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -19,8 +20,12 @@ pub(crate) struct FileKind {
     pub(crate) key: &'static str,
     /// The writer of such files, as named in error messages.
     pub(crate) writer: &'static str,
+    /// The version of what the metadata and the matrices mean. Files of another one are refused.
+    pub(crate) format: u32,
 }
 
+/// Key of the format's version, which files of version 1 do not have.
+const FORMAT: &str = "format";
 /// Key of the checksum over metadata and matrices, which detects damage.
 const CHECKSUM: &str = "checksum";
 /// Bytes of the header length, a little-endian u64 at the start of the file; the header is padded to a multiple of it.
@@ -28,11 +33,32 @@ const LENGTH_BYTES: usize = 8;
 /// The longest header, in bytes, that readers of the format accept.
 const MAX_HEADER: u64 = 100_000_000;
 
+/// A row-major matrix of a file, with its name.
+pub(crate) struct NamedTable<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) columns: usize,
+    pub(crate) values: Cow<'a, [f32]>,
+}
+
+impl<'a> NamedTable<'a> {
+    pub(crate) fn of(name: &'static str, matrix: &'a Matrix) -> Self {
+        Self {
+            name,
+            columns: matrix.columns(),
+            values: Cow::Borrowed(matrix.values()),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.values.len() / self.columns.max(1)
+    }
+}
+
 /// Bytes of these matrices in a file.
-pub(crate) fn table_bytes(tables: &[(&str, &Matrix)]) -> u64 {
+pub(crate) fn table_bytes(tables: &[NamedTable]) -> u64 {
     tables
         .iter()
-        .map(|(_, table)| 4 * table.values().len() as u64)
+        .map(|table| 4 * table.values.len() as u64)
         .sum()
 }
 
@@ -42,25 +68,28 @@ pub(crate) fn write(
     path: &Path,
     kind: &FileKind,
     metadata: &impl Serialize,
-    tables: &[(&str, &Matrix)],
+    tables: &[NamedTable],
 ) -> Result<()> {
     let failed =
         |what: &dyn std::fmt::Display| Error::format(path, format!("cannot be written: {what}"));
     let metadata = serde_json::to_string(metadata).map_err(|error| failed(&error))?;
-    let sum = checksum(&metadata, tables.iter().map(|(_, table)| *table));
+    let sum = checksum(&metadata, tables.iter().map(|table| &*table.values));
     let mut end = 0;
-    let infos = tables.iter().map(|(name, table)| {
+    let infos = tables.iter().map(|table| {
         let begin = end;
-        end += 4 * table.values().len();
+        end += 4 * table.values.len();
         let info = TensorInfo {
             dtype: Dtype::F32,
-            shape: vec![table.rows(), table.columns()],
+            shape: vec![table.rows(), table.columns],
             data_offsets: (begin, end),
         };
-        (name.to_string(), info)
+        (table.name.to_string(), info)
     });
     let infos = infos.collect();
-    let texts = HashMap::from([(kind.key.into(), metadata), (CHECKSUM.into(), sum)]);
+    let mut texts = HashMap::from([(kind.key.into(), metadata), (CHECKSUM.into(), sum)]);
+    if kind.format > 1 {
+        texts.insert(FORMAT.into(), kind.format.to_string());
+    }
     let metadata = Metadata::new(Some(texts), infos).map_err(|error| failed(&error))?;
     let mut header = serde_json::to_string(&metadata).map_err(|error| failed(&error))?;
     while !header.len().is_multiple_of(LENGTH_BYTES) {
@@ -77,8 +106,8 @@ pub(crate) fn write(
     };
     put(&(header.len() as u64).to_le_bytes(), out)?;
     put(header.as_bytes(), out)?;
-    for (_, table) in tables {
-        for values in table.values().chunks(1 << 14) {
+    for table in tables {
+        for values in table.values.chunks(1 << 14) {
             let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
             put(&bytes, out)?;
         }
@@ -90,7 +119,7 @@ pub(crate) fn write(
 /// Reads the metadata, the matrices of these names, and those that `more` names, which depend on the metadata.
 ///
 /// # Errors
-/// If the file cannot be read, is of another kind, or differs from what was written.
+/// If the file cannot be read, is of another kind or format, or differs from what was written.
 pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     path: &Path,
     kind: &FileKind,
@@ -111,6 +140,17 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
             &"a safetensors file without the metadata of this kind of file",
         ));
     };
+    let format = text(FORMAT).map_or("1", String::as_str);
+    if *format != kind.format.to_string() {
+        return Err(Error::format(
+            path,
+            format!(
+                "it has format {format}, and this version of topicbook reads format {}",
+                kind.format
+            ),
+        )
+        .fix("read it with the version of topicbook that wrote it, or fit again"));
+    }
     let metadata = serde_json::from_str(json)
         .map_err(|error| damaged(&format!("settings that cannot be read: {error}")))?;
     let tensors = SafeTensors::deserialize(&file).map_err(|error| damaged(&error))?;
@@ -128,7 +168,7 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
         .chain(more(&metadata))
         .map(table)
         .collect::<Result<Vec<_>>>()?;
-    if text(CHECKSUM) != Some(&checksum(json, &tables)) {
+    if text(CHECKSUM) != Some(&checksum(json, tables.iter().map(Matrix::values))) {
         return Err(damaged(&"its contents are not what was written"));
     }
     let others = tables.split_off(T);
@@ -168,7 +208,7 @@ pub(crate) fn invalid_file(path: &Path, kind: &FileKind, what: &dyn std::fmt::Di
 }
 
 /// Checksum against accidental damage, not against tampering: every bit changes it (the mixing step of FxHash).
-fn checksum<'a>(metadata: &str, tables: impl IntoIterator<Item = &'a Matrix>) -> String {
+fn checksum<'a>(metadata: &str, tables: impl IntoIterator<Item = &'a [f32]>) -> String {
     let mix = |sum: u64, word: u32| {
         (sum.rotate_left(5) ^ u64::from(word)).wrapping_mul(0x517c_c1b7_2722_0a95)
     };
@@ -177,7 +217,7 @@ fn checksum<'a>(metadata: &str, tables: impl IntoIterator<Item = &'a Matrix>) ->
         .fold(0, |sum, byte| mix(sum, u32::from(byte)));
     let sum = tables
         .into_iter()
-        .flat_map(Matrix::values)
+        .flatten()
         .fold(sum, |sum, value| mix(sum, value.to_bits()));
     format!("{sum:016x}")
 }

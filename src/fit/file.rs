@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
-use crate::data::{Epoch, FileKind, Terms, invalid_file, tensor_file};
+use crate::data::{Epoch, FileKind, NamedTable, Terms, invalid_file, tensor_file};
 use crate::error::Result;
 use crate::system::write_atomic;
 
@@ -16,6 +16,7 @@ use super::memory_profile::MemoryProfile;
 const FIT: FileKind = FileKind {
     key: "topicbook",
     writer: "Fit::save",
+    format: 1,
 };
 
 /// Everything in the file except L and F.
@@ -28,9 +29,9 @@ struct Metadata {
     terms: Option<Vec<String>>,
     #[serde(default)]
     memory: Option<MemoryProfile>,
-    /// `None` in files that say nothing about the counts.
+    /// `None` in files that say nothing about the contents of the counts.
     #[serde(default)]
-    counts: Option<Fingerprint>,
+    fitted_to: Option<Fingerprint>,
     /// Empty if no topic has a name.
     #[serde(default)]
     topic_names: Vec<Option<String>>,
@@ -79,7 +80,7 @@ impl Fit {
             metadata.device,
             metadata.memory,
         )
-        .fitted_to(metadata.counts);
+        .fitted_to(metadata.fitted_to);
         fit.names = metadata.topic_names.into();
         Ok(fit)
     }
@@ -113,10 +114,10 @@ impl Fit {
             history: self.history.clone(),
             terms: self.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
             memory: self.memory.as_deref().cloned(),
-            counts: self.counts.clone(),
+            fitted_to: self.counts.clone(),
             topic_names: self.names.to_vec(),
         };
-        let tables = [("L", &self.l), ("F", &self.f)];
+        let tables = [NamedTable::of("L", &self.l), NamedTable::of("F", &self.f)];
         write_atomic(path, |out| {
             tensor_file::write(out, path, &FIT, &metadata, &tables)
         })

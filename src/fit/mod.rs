@@ -65,6 +65,8 @@ pub struct Fit {
     pub(crate) memory: Option<Arc<MemoryProfile>>,
     /// The counts it was fitted to; `None` for a file that does not say.
     pub(crate) counts: Option<Fingerprint>,
+    /// What went wrong without ending the fit.
+    note: Option<String>,
     names: names::Names,
 }
 
@@ -87,6 +89,7 @@ impl Fit {
             device,
             memory: memory.map(Arc::new),
             counts: None,
+            note: None,
             names: Arc::default(),
         }
     }
@@ -95,6 +98,28 @@ impl Fit {
     pub(crate) fn fitted_to(mut self, counts: Option<Fingerprint>) -> Self {
         self.counts = counts;
         self
+    }
+
+    /// The fit with what went wrong without ending it.
+    pub(crate) fn noted(mut self, note: Option<String>) -> Self {
+        self.note = note;
+        self
+    }
+
+    /// What went wrong during the fit without ending it: a checkpoint that could not be written. `None` for a fit that
+    /// was loaded.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let fit = TopicModel::new(3).epochs(5).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// assert_eq!(fit.note(), None);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// L (documents x topics): the proportions of the topics in each document. Rows sum to one. A handle, not a copy.

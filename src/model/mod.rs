@@ -392,10 +392,14 @@ impl TopicModel {
     /// default.
     ///
     /// The last two checkpoints are kept, the one before the newest as `path` with `.previous` after it; a new fit
-    /// replaces those of an older one. Each needs 12 bytes x k x (documents + terms) on disk, and while it is written as
-    /// much memory. The next is written after 49 times as long as the last one took (and at least a second), so that they
-    /// cost at most 2% of a long fit's time, and one more when the fit ends or is stopped. A full disk does not end the
-    /// fit: one line says so, and the checkpoint before is kept.
+    /// replaces those of an older one. [`Checkpoint::open`] says how large they are; gradient steps take as much memory
+    /// while they write one. The next is written after 49 times as long as the last one took (and at least a second), so
+    /// that they cost at most 2% of a long fit's time, and one more when the fit ends or is stopped.
+    ///
+    /// The fit begins only where a checkpoint can be written. A disk that is full later does not end it: one line says so
+    /// where [`show_progress`](crate::show_progress) is on, with [`quiet`](Self::quiet) too, [`Fit::note`] repeats it, and
+    /// the checkpoint before is kept. Meanwhile the file is locked (`path` with `.lock` after it): another fit that writes
+    /// its checkpoints there is an error. A process that is killed releases the lock.
     ///
     /// ```
     /// use topicbook::{Checkpoint, Synthetic, TopicModel};

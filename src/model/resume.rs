@@ -8,7 +8,9 @@ use crate::data::{OrRef, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::plan::Plan;
-use crate::training::{ExistingFile, ResumeState, Training, checkpoint, epochs_done, previous};
+use crate::training::{
+    ExistingFile, ResumeState, Training, checkpoint_contents, epochs_done, previous,
+};
 
 /// An interrupted fit, read from its checkpoint: [`fit`](Self::fit) continues it.
 ///
@@ -46,10 +48,8 @@ impl Checkpoint {
     /// fit goes on writing there. A file that is damaged or missing is replaced by the one before it (`path` with
     /// `.previous` after it), which [`note`](Self::note) and the first progress line say.
     ///
-    /// Gradient steps on the CPU continue bit for bit: the result is that of an uninterrupted fit. The other solvers start
-    /// again from the L and F of the checkpoint. Expectation-maximisation then follows the same path to rounding;
-    /// coordinate descent begins its extrapolation anew, and [`Solver::auto`](crate::Solver::auto) its search, so that
-    /// their results differ a little from those of an uninterrupted fit, and are as good.
+    /// On the CPU every solver continues bit for bit: L, F and the losses are those of an uninterrupted fit, on any number
+    /// of threads. A fit that has converged has ended, and is given back as it is.
     ///
     /// ```
     /// use topicbook::{Checkpoint, Synthetic, TopicModel};
@@ -64,11 +64,13 @@ impl Checkpoint {
     /// ```
     ///
     /// # Errors
-    /// When neither the file nor the one before it can be read, or is a checkpoint whose tables, settings and history
-    /// belong together.
+    /// When neither the file nor the one before it can be read, or is a checkpoint of this version's format whose tables,
+    /// settings and history belong together, with finite numbers.
     ///
     /// # Cost
-    /// Reads 12 bytes x k x (documents + terms) into memory: L, F and their optimizer state.
+    /// Reads the tables into memory, in bytes x k x (documents + terms): 12 for gradient steps with AdamW (L, F and their
+    /// optimizer state), 4 for expectation-maximisation and for what is streamed, 8 for coordinate descent, and up to
+    /// 20, with 3 topics more for 8 of them, for [`Solver::auto`](crate::Solver::auto).
     #[doc(alias = "resume")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
@@ -89,7 +91,7 @@ impl Checkpoint {
     }
 
     fn read(path: &Path, file: &Path, existing: ExistingFile) -> Result<Self> {
-        let (metadata, state) = checkpoint::read(file)?;
+        let (metadata, state) = checkpoint_contents::read(file)?;
         let mut recipe = Recipe::from_settings(metadata.settings);
         recipe.terms = metadata.terms.map(Terms::new).transpose()?;
         recipe.checkpoint = Some(path.to_path_buf());
@@ -226,15 +228,16 @@ impl Checkpoint {
     /// ```
     ///
     /// # Errors
-    /// When these are not the counts the fit began with, when fewer epochs are asked for than are done, and whatever
+    /// When these are not the counts the fit began with (a checkpoint knows their contents; file format, layout and dtype
+    /// do not matter), when fewer epochs are asked for than are done, and whatever
     /// [`TopicModel::fit`](crate::TopicModel::fit) refuses.
     ///
     /// # Cost
     /// Memory and time of an epoch are those of [`TopicModel::fit`](crate::TopicModel::fit).
     pub fn fit(self, counts: impl OrRef<Counts>) -> Result<Fit> {
         let plan = self.plan(counts.value())?;
-        let monitor = plan.prepare()?;
-        plan.run(self.start, monitor, None)
+        let prepared = plan.prepare(self.start.existing)?;
+        plan.run(self.start, prepared, None)
     }
 
     /// Does the same in the background, like [`TopicModel::spawn`](crate::TopicModel::spawn).
@@ -254,8 +257,8 @@ impl Checkpoint {
     /// As [`fit`](Self::fit).
     pub fn spawn(self, counts: impl OrRef<Counts>) -> Result<Training> {
         let plan = self.plan(counts.value())?;
-        let monitor = plan.prepare()?;
-        plan.run_in_background(self.start, monitor)
+        let prepared = plan.prepare(self.start.existing)?;
+        plan.run_in_background(self.start, prepared)
     }
 
     /// Finished epochs; a part of the next may be done as well.

@@ -87,6 +87,9 @@ impl Fit {
                     },
                 );
         }
+        if let Some(note) = self.note() {
+            card = card.note(note);
+        }
         if self.settings.solver.is_full_pass() {
             let done = self.history.len();
             return card.note(match done < self.settings.epochs {

@@ -143,7 +143,7 @@ impl Candidate {
             items.push(Item::ram(what, Phase::Pass, buffers));
         }
         if self.checkpoint {
-            items.push(solvers::checkpoint_memory(shape));
+            items.extend(solvers::checkpoint_memory(self.device, shape));
         }
         items
     }

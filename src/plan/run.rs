@@ -4,9 +4,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::system::memory::{Monitor, free_memory, phase, release_freed};
 use crate::text::bytes;
-use crate::training::{FitMonitor, Observer, ResumeState, Training, check_checkpoint_path, train};
+use crate::training::{
+    CheckpointFiles, ExistingFile, FitMonitor, Observer, ResumeState, Training, train,
+};
 
 use super::Plan;
+
+/// What a fit holds before its first batch.
+pub(crate) struct Prepared {
+    /// A running memory monitor.
+    monitor: Monitor,
+    /// The fit's checkpoint files, if it writes any.
+    files: Option<CheckpointFiles>,
+}
 
 impl Plan {
     /// Fits the model as planned. A plan can be carried out more than once.
@@ -23,8 +33,8 @@ impl Plan {
     /// When the counts contain an invalid value, when memory that was free when the plan was made is no longer free,
     /// when checkpoints cannot be written where the model says, or when the device fails.
     pub fn fit(&self) -> Result<Fit> {
-        let monitor = self.prepare()?;
-        self.run(self.start()?, monitor, None)
+        let prepared = self.prepare(ExistingFile::None)?;
+        self.run(self.start()?, prepared, None)
     }
 
     /// Fits the model in the background, like [`TopicModel::spawn`](crate::TopicModel::spawn).
@@ -40,12 +50,13 @@ impl Plan {
     /// # Errors
     /// Those of [`fit`](Self::fit) that occur before training starts; [`Training::join`] returns the others.
     pub fn spawn(&self) -> Result<Training> {
-        let monitor = self.prepare()?;
-        self.run_in_background(self.start()?, monitor)
+        let prepared = self.prepare(ExistingFile::None)?;
+        self.run_in_background(self.start()?, prepared)
     }
 
-    /// Checks that the planned memory is still free and that the counts are valid; returns a running memory monitor.
-    pub(crate) fn prepare(&self) -> Result<Monitor> {
+    /// Checks that the planned memory is still free, that checkpoints can be written, and that the counts are valid.
+    /// `existing`: the checkpoint files that the fit finds.
+    pub(crate) fn prepare(&self, existing: ExistingFile) -> Result<Prepared> {
         let (needed, free) = (
             self.ram.predicted.saturating_sub(self.baseline),
             free_memory(),
@@ -61,40 +72,45 @@ impl Plan {
             )
             .fix("end other processes, or plan again with a smaller budget"));
         }
+        let files = match &self.recipe.checkpoint {
+            Some(path) => {
+                let settings = &self.recipe.settings;
+                let files = CheckpointFiles::claim(path, existing, settings, &self.counts)?;
+                Some(files)
+            }
+            None => None,
+        };
         let monitor = Monitor::start();
         let checking = monitor.handle().phase("check");
         let streamed = self.recipe.settings.reading.shuffle().is_some();
         self.recipe.check_counts(&self.counts, streamed)?;
         drop(checking);
         release_freed();
-        Ok(monitor)
+        Ok(Prepared { monitor, files })
     }
 
     fn start(&self) -> Result<ResumeState> {
-        if let Some(path) = &self.recipe.checkpoint {
-            check_checkpoint_path(path)?;
-        }
         ResumeState::new(&self.recipe.settings, &self.counts)
     }
 
     pub(crate) fn run(
         &self,
         start: ResumeState,
-        monitor: Monitor,
+        prepared: Prepared,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
         let _fitting = phase("fit");
         let fit_monitor = FitMonitor {
-            monitor,
+            monitor: prepared.monitor,
             ram: self.ram,
             vram: self.vram.map(|vram| vram.limit),
         };
         let fit = train(
             &self.recipe,
             &self.counts,
-            self.device,
-            self.placement,
+            (self.device, self.placement),
             start,
+            prepared.files,
             fit_monitor,
             observer,
         );
@@ -108,12 +124,12 @@ impl Plan {
     pub(crate) fn run_in_background(
         &self,
         start: ResumeState,
-        monitor: Monitor,
+        prepared: Prepared,
     ) -> Result<Training> {
         let mut plan = self.clone();
         plan.recipe.quiet = true;
         Training::start(start.history.clone(), move |observer| {
-            plan.run(start, monitor, Some(observer))
+            plan.run(start, prepared, Some(observer))
         })
     }
 }

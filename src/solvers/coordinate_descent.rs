@@ -3,17 +3,19 @@
 use std::cell::RefCell;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::cost::{Item, Phase, Shape};
 use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 use crate::counts::{Counts, View};
-use crate::data::Matrix;
+use crate::data::{Matrix, NamedTable};
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor, reciprocals};
 use super::row_update::{Outcome, RowProblem, Scratch, improve};
+use super::state::{ASCENT, SavedTables, other_solver};
 use super::transpose::ByTerm;
-use super::{Iterate, Iteration};
+use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 /// Sweeps over the coordinates of a row. Gathering a row's counts and computing its rates costs as much as one sweep.
 pub(crate) const SWEEPS: usize = 4;
@@ -67,6 +69,11 @@ pub(crate) fn ascent_memory(shape: &Shape, topics: u64) -> Vec<Item> {
     ]
 }
 
+/// Columns of all tables that an [`Ascent`] stores, for documents and for terms.
+pub(crate) fn saved_columns(topics: u64) -> u64 {
+    2 * topics
+}
+
 /// L in tokens (documents x topics) and F in probabilities (terms x topics).
 #[derive(Clone, Default)]
 pub(crate) struct Factors {
@@ -107,9 +114,9 @@ pub(crate) struct Data {
 pub(crate) struct Ascent {
     /// The factors of the highest score: L with and F without extrapolation.
     pub(crate) best: Factors,
-    /// The previous iterate, without extrapolation.
+    /// The previous iterate, without extrapolation. Its F equals that of `best`.
     previous: Factors,
-    /// The extrapolated iterate, from which the next iteration starts.
+    /// The extrapolated iterate, from which the next iteration starts. Its L equals that of `best`.
     extrapolated: Factors,
     extrapolation: Extrapolation,
     pub(crate) score: f64,
@@ -121,13 +128,41 @@ pub(crate) struct Descent {
     ascent: Ascent,
 }
 
+/// The numbers of an [`Ascent`] in a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AscentNumbers {
+    extrapolation: Extrapolation,
+    #[serde(with = "crate::system::serde_f64")]
+    score: f64,
+}
+
+impl AscentNumbers {
+    /// Whether an ascent reaches these numbers.
+    pub(crate) fn are_in_range(&self) -> bool {
+        let Extrapolation {
+            step,
+            last_accepted,
+            limit,
+            ..
+        } = self.extrapolation;
+        let steps_are_shares = [step, last_accepted, limit]
+            .iter()
+            .all(|step| (0.0..=1.0).contains(step));
+        // An ascent without an iteration has a score of negative infinity.
+        steps_are_shares && self.score < f64::INFINITY
+    }
+}
+
 /// The adaptive extrapolation step.
-#[derive(Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Extrapolation {
+    #[serde(with = "crate::system::serde_f64")]
     step: f64,
     /// The step of the last accepted iteration.
+    #[serde(with = "crate::system::serde_f64")]
     last_accepted: f64,
     /// Upper limit of the step.
+    #[serde(with = "crate::system::serde_f64")]
     limit: f64,
     /// Whether the next iteration does not extrapolate.
     skip_next: bool,
@@ -328,6 +363,45 @@ impl Ascent {
         }
     }
 
+    /// What a checkpoint stores, under these names: the tables that differ from each other.
+    pub(crate) fn state(
+        &self,
+        [best_l, best_f, previous_l, extrapolated_f]: [&'static str; 4],
+    ) -> (AscentNumbers, [NamedTable<'_>; 4]) {
+        let numbers = AscentNumbers {
+            extrapolation: self.extrapolation.clone(),
+            score: self.score,
+        };
+        let tables = [
+            self.best.l.named(best_l),
+            self.best.f.named(best_f),
+            self.previous.l.named(previous_l),
+            self.extrapolated.f.named(extrapolated_f),
+        ];
+        (numbers, tables)
+    }
+
+    /// The ascent of a checkpoint.
+    pub(crate) fn saved(numbers: AscentNumbers, tables: &mut SavedTables) -> Result<Self> {
+        let [best_l, best_f, previous_l, extrapolated_f] = tables.take()?;
+        Ok(Self {
+            previous: Factors {
+                l: previous_l,
+                f: best_f.clone(),
+            },
+            extrapolated: Factors {
+                l: best_l.clone(),
+                f: extrapolated_f,
+            },
+            best: Factors {
+                l: best_l,
+                f: best_f,
+            },
+            extrapolation: numbers.extrapolation,
+            score: numbers.score,
+        })
+    }
+
     /// One iteration: updates L, then F, with `sweeps` sweeps over the coordinates of each row.
     pub(crate) fn step(&mut self, data: &Data, view: &View<'_>, sweeps: usize) -> Iteration {
         let step = self.extrapolation.next_step();
@@ -378,9 +452,17 @@ impl Ascent {
 }
 
 impl Descent {
-    pub(crate) fn new(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<Self> {
+    pub(crate) fn new(counts: &Counts, start: Start) -> Result<Self> {
         let data = Data::new(counts)?;
-        let ascent = Ascent::new(data.factors(l, f));
+        let ascent = match start {
+            Start::New(l, f) => Ascent::new(data.factors(l, f)),
+            Start::Saved(state) => match state.numbers {
+                Numbers::Ascent(numbers) => {
+                    Ascent::saved(numbers, &mut SavedTables::new(state.tables))?
+                }
+                _ => return Err(other_solver()),
+            },
+        };
         Ok(Self { data, ascent })
     }
 
@@ -399,5 +481,13 @@ impl Iterate for Descent {
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         Ok(self.ascent.best.topics())
+    }
+
+    fn state(&self) -> Result<SolverState<'_>> {
+        let (numbers, tables) = self.ascent.state(ASCENT);
+        Ok(SolverState {
+            numbers: Numbers::Ascent(numbers),
+            tables: tables.into(),
+        })
     }
 }

@@ -2,6 +2,7 @@
 //! L are resident on the GPU if the plan says that they fit. Otherwise each block of documents is uploaded with its
 //! rows of L, whose download overlaps with the next block.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use burn::tensor::Tensor;
@@ -20,7 +21,7 @@ use crate::data::Matrix;
 use crate::error::Result;
 
 use super::factor::{Factor, reciprocals};
-use super::{Iterate, Iteration, RATE_FLOOR, entropy};
+use super::{Iterate, Iteration, RATE_FLOOR, SolverState, Start, entropy};
 
 /// Nonzero counts of a resident block: enough to occupy the whole GPU.
 const RESIDENT_COUNTS: usize = 1 << 26;
@@ -53,16 +54,23 @@ impl<B: Transfer + Sums> GpuEm<B> {
         device: B::Device,
         counts: &Counts,
         (streamed, placement): (bool, Placement),
-        l: &Matrix,
-        f: &Matrix,
+        start: Start,
     ) -> Result<Self> {
         let summary = counts.summary()?;
-        let mut l = Factor::from_l(l);
-        l.scale_rows(summary.document_lengths());
-        let mut f = Factor::from_f(f);
-        f.scale_columns(&reciprocals(&f.column_sums()));
+        let (l, f) = match start {
+            Start::New(l, f) => {
+                let (mut l, mut f) = (Factor::from_l(l), Factor::from_f(f));
+                l.scale_rows(summary.document_lengths());
+                f.scale_columns(&reciprocals(&f.column_sums()));
+                (l, f.probabilities())
+            }
+            Start::Saved(state) => {
+                let [l, f] = state.into_factors()?;
+                (l, f.transposed())
+            }
+        };
         Ok(Self {
-            f: to_tensor(&f.probabilities(), &device),
+            f: to_tensor(&f, &device),
             device,
             streamed,
             documents_per_block: match placement.resident {
@@ -193,9 +201,25 @@ impl<B: Transfer + Sums> Iterate for GpuEm<B> {
     }
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
-        let f = to_matrix(self.f.clone())?;
+        let l = self.l()?;
+        Ok((l.proportions(), to_matrix(self.f.clone())?))
+    }
+
+    fn state(&self) -> Result<SolverState<'_>> {
+        let f = Factor::from_f(&to_matrix(self.f.clone())?);
+        let l = match self.l()? {
+            Cow::Borrowed(l) => Cow::Borrowed(&*l.values),
+            Cow::Owned(l) => Cow::Owned(l.values),
+        };
+        Ok(SolverState::of_factors(l, Cow::Owned(f.values), f.topics))
+    }
+}
+
+impl<B: Transfer + Sums> GpuEm<B> {
+    /// L in tokens, downloaded where it is resident on the GPU.
+    fn l(&self) -> Result<Cow<'_, Factor>> {
         let Some(blocks) = self.resident.as_ref().filter(|blocks| !blocks.is_empty()) else {
-            return Ok((self.l.proportions(), f));
+            return Ok(Cow::Borrowed(&self.l));
         };
         let documents: usize = blocks.iter().map(|block| block.l.dims()[0]).sum();
         let mut l = Factor {
@@ -205,7 +229,7 @@ impl<B: Transfer + Sums> Iterate for GpuEm<B> {
         for block in blocks {
             l.values.extend(to_matrix(block.l.clone())?.values());
         }
-        Ok((l.proportions(), f))
+        Ok(Cow::Owned(l))
     }
 }
 
@@ -328,8 +352,9 @@ mod tests {
                 l_on_host: false,
             };
             let streamed = (false, placement);
-            let mut gpu_em = GpuEm::<B>::new(device.clone(), counts, streamed, &l, &f).unwrap();
-            let mut cpu_em = StreamingEm::by_em(counts, false, &l, &f).unwrap();
+            let mut gpu_em =
+                GpuEm::<B>::new(device.clone(), counts, streamed, Start::New(&l, &f)).unwrap();
+            let mut cpu_em = StreamingEm::by_em(counts, false, Start::New(&l, &f)).unwrap();
             for iteration in 0..6 {
                 let (a, b) = (
                     gpu_em.iterate(counts).unwrap(),

@@ -1,9 +1,11 @@
 //! The factors of the Poisson factorisation: nonnegative matrices with one row per document (L) or term (F) and one
 //! column per topic.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
-use crate::data::Matrix;
+use crate::data::{Matrix, NamedTable};
 
 /// Rows per parallel task. Partial sums of chunks are added in the order of the chunks, so that results do not depend
 /// on the number of threads.
@@ -25,6 +27,14 @@ impl Factor {
         }
     }
 
+    /// A table whose columns are topics; its values are moved.
+    pub(crate) fn from_table(table: Matrix) -> Self {
+        Self {
+            topics: table.columns(),
+            values: table.into_values(),
+        }
+    }
+
     /// The transpose of F, which is topics x terms.
     pub(crate) fn from_f(f: &Matrix) -> Self {
         let (topics, terms) = f.shape();
@@ -35,6 +45,15 @@ impl Factor {
             }
         }
         Self { topics, values }
+    }
+
+    /// The factor as a table of a checkpoint.
+    pub(crate) fn named(&self, name: &'static str) -> NamedTable<'_> {
+        NamedTable {
+            name,
+            columns: self.topics,
+            values: Cow::Borrowed(&self.values),
+        }
     }
 
     pub(crate) fn row(&self, row: usize) -> &[f32] {
@@ -102,6 +121,13 @@ impl Factor {
             }
         }
         Matrix::from_parts(values.len() / self.topics, self.topics, values)
+    }
+
+    /// The transpose: topics x rows.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn transposed(&self) -> Matrix {
+        let rows = self.values.len() / self.topics;
+        Matrix::from_parts(rows, self.topics, self.values.clone()).transposed()
     }
 
     /// F (topics x terms) with rows that sum to one; topics whose column is zero become uniform.

@@ -10,8 +10,10 @@ mod coordinate_descent;
 mod em_gpu;
 mod factor;
 mod fold_in;
+mod merge_topics;
 mod row_update;
 mod split_merge;
+mod state;
 mod statistics;
 mod streaming_em;
 #[cfg(test)]
@@ -22,6 +24,7 @@ mod transpose;
 use burn_cuda::{Cuda, CudaDevice};
 
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
+pub(crate) use state::{Numbers, SavedState, SolverState, Start};
 pub(crate) use streaming_em::documents_in_block;
 
 #[cfg(not(feature = "cuda"))]
@@ -77,25 +80,32 @@ pub(crate) trait Iterate: Send {
 
     /// The best L (documents x topics) and F (topics x terms) so far, with rows that sum to one.
     fn topics(&self) -> Result<(Matrix, Matrix)>;
+
+    /// Everything that later iterations depend on, besides the counts: a solver created from it goes on with the same
+    /// bits. On the CPU no table is copied.
+    fn state(&self) -> Result<SolverState<'_>>;
 }
 
-/// Creates the solver that the settings name, for these counts. `l` and `f` are positive; their rows need not sum to
-/// one. `placement`: whether counts and L are resident on a GPU, and how many documents are uploaded at once.
+/// Creates the solver that the settings name, for these counts. `placement`: whether counts and L are resident on a GPU,
+/// and how many documents are uploaded at once.
 pub(crate) fn create(
     settings: &Settings,
     counts: &Counts,
     (device, placement): (Resolved, Placement),
-    l: &Matrix,
-    f: &Matrix,
+    start: Start,
 ) -> Result<Box<dyn Iterate>> {
     let streams = settings.reading.shuffle().is_some();
     Ok(match (&settings.solver, device) {
-        (Solver::Em(_), Resolved::Cuda(gpu)) => em_on_gpu(gpu, counts, (streams, placement), l, f)?,
-        (Solver::Em(_), Resolved::Cpu) => Box::new(StreamingEm::by_em(counts, streams, l, f)?),
-        (Solver::CoordinateDescent(_), _) if !streams => Box::new(Descent::new(counts, l, f)?),
-        (Solver::Auto(_), _) if !streams => Box::new(SplitMerge::new(counts, l, f, settings.seed)?),
+        (Solver::Em(_), Resolved::Cuda(gpu)) => {
+            em_on_gpu(gpu, counts, (streams, placement), start)?
+        }
+        (Solver::Em(_), Resolved::Cpu) => Box::new(StreamingEm::by_em(counts, streams, start)?),
+        (Solver::CoordinateDescent(_), _) if !streams => Box::new(Descent::new(counts, start)?),
+        (Solver::Auto(_), _) if !streams => {
+            Box::new(SplitMerge::new(counts, start, settings.seed)?)
+        }
         (Solver::CoordinateDescent(_) | Solver::Auto(_), _) => {
-            Box::new(StreamingEm::by_descent(counts, streams, l, f)?)
+            Box::new(StreamingEm::by_descent(counts, streams, start)?)
         }
         (Solver::MiniBatch(_), _) => {
             return Err(Error::setting(
@@ -110,11 +120,10 @@ fn em_on_gpu(
     gpu: usize,
     counts: &Counts,
     (streams, placement): (bool, Placement),
-    l: &Matrix,
-    f: &Matrix,
+    start: Start,
 ) -> Result<Box<dyn Iterate>> {
     let device = CudaDevice::new(gpu);
-    let solver = GpuEm::<Cuda>::new(device, counts, (streams, placement), l, f)?;
+    let solver = GpuEm::<Cuda>::new(device, counts, (streams, placement), start)?;
     Ok(Box::new(solver))
 }
 
@@ -123,8 +132,7 @@ fn em_on_gpu(
     gpu: usize,
     _counts: &Counts,
     _placement: (bool, Placement),
-    _l: &Matrix,
-    _f: &Matrix,
+    _start: Start,
 ) -> Result<Box<dyn Iterate>> {
     Err(no_cuda(gpu))
 }
@@ -166,8 +174,20 @@ pub(crate) fn memory_around_iterations(shape: &Shape) -> [Item; 2] {
     ]
 }
 
-/// Memory of a copy of the state for a checkpoint: L and F, without an optimizer's state.
-pub(crate) fn checkpoint_memory(shape: &Shape) -> Item {
+/// Bytes of the tables in a checkpoint: at most, where they change during the fit.
+pub(crate) fn checkpoint_bytes(solver: &Solver, streams: bool, shape: (u64, u64, u64)) -> u64 {
+    let (documents, terms, topics) = shape;
+    let columns = match solver {
+        Solver::CoordinateDescent(_) if !streams => coordinate_descent::saved_columns(topics),
+        Solver::Auto(_) if !streams => split_merge::saved_columns(topics),
+        _ => topics,
+    };
+    4 * columns * (documents + terms)
+}
+
+/// Memory of a copy of the state for a checkpoint. The solvers on the CPU write their tables from where they are.
+pub(crate) fn checkpoint_memory(device: Resolved, shape: &Shape) -> Option<Item> {
     let both = 4 * shape.topics * (shape.documents + shape.terms);
-    Item::ram("copy of L and F", Phase::Checkpoint, both)
+    matches!(device, Resolved::Cuda(_))
+        .then(|| Item::ram("copy of L and F", Phase::Checkpoint, both))
 }

@@ -10,17 +10,23 @@
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::cost::{Item, Phase, Shape};
 use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 use crate::counts::{Counts, View};
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::system::{Purpose, ln, stream};
+use crate::system::{Purpose, stream};
 
-use super::coordinate_descent::{Ascent, Data, Factors, SWEEPS, ascent_memory, data_memory};
+use super::coordinate_descent::{
+    Ascent, AscentNumbers, Data, Factors, SWEEPS, ascent_memory, data_memory,
+    saved_columns as saved_columns_of_ascent,
+};
 use super::factor::{CHUNK, Factor, reciprocals};
-use super::{Iterate, Iteration};
+use super::merge_topics::merge_most_similar;
+use super::state::{ASCENT, CANDIDATE, EARLIER, SavedState, SavedTables, other_solver};
+use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 /// Iterations of a new start before its first candidate.
 const WARM_UP: usize = 10;
@@ -66,6 +72,12 @@ pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
     items
 }
 
+/// The most columns of all tables in a checkpoint, for documents and for terms: the best earlier start, the current
+/// ascent and a candidate.
+pub(crate) fn saved_columns(topics: u64) -> u64 {
+    topics + saved_columns_of_ascent(topics) + saved_columns_of_ascent(topics + ADDED as u64)
+}
+
 pub(crate) struct SplitMerge {
     data: Data,
     /// The best factors of the earlier starts, and their score.
@@ -74,6 +86,12 @@ pub(crate) struct SplitMerge {
     current: Ascent,
     candidate: Option<Candidate>,
     seed: u64,
+    search: Search,
+}
+
+/// Where the search is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Search {
     /// Number of the random stream of the next candidate.
     stream_number: u64,
     /// Consecutive candidates without improvement.
@@ -82,8 +100,60 @@ pub(crate) struct SplitMerge {
     failed_starts: usize,
     /// Iterations of `current` before the next candidate may start.
     iterations_before_candidate: usize,
-    /// Whether the last iteration of `current` gained less than [`SETTLED_GAIN`].
+    /// Whether the last iteration of the current factors gained less than [`SETTLED_GAIN`].
     settled: bool,
+}
+
+/// The numbers of the search in a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SearchNumbers {
+    current: AscentNumbers,
+    pub(crate) candidate: Option<CandidateNumbers>,
+    /// The score of the best earlier start.
+    pub(crate) earlier_score: Option<Score>,
+    search: Search,
+}
+
+/// A score, exact to the last bit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Score(#[serde(with = "crate::system::serde_f64")] f64);
+
+/// The numbers of a candidate in a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CandidateNumbers {
+    ascent: AscentNumbers,
+    iterations_left: usize,
+    /// Topics in addition to those requested.
+    added: usize,
+}
+
+impl SearchNumbers {
+    /// Topics that the candidate has in addition.
+    pub(crate) fn added_topics(&self) -> usize {
+        self.candidate
+            .as_ref()
+            .map_or(0, |candidate| candidate.added)
+    }
+
+    /// Whether a search reaches these numbers.
+    pub(crate) fn are_in_range(&self) -> bool {
+        let candidate_is = self.candidate.as_ref().is_none_or(|candidate| {
+            candidate.ascent.are_in_range()
+                && (1..=SETTLE_ITERATIONS).contains(&candidate.iterations_left)
+                && candidate.added <= ADDED
+        });
+        let search = &self.search;
+        candidate_is
+            && self.current.are_in_range()
+            && self
+                .earlier_score
+                .is_none_or(|score| score.0 < f64::INFINITY)
+            // Two numbers of a stream an iteration at most.
+            && search.stream_number <= u64::from(u32::MAX)
+            && search.failed_candidates <= MAX_FAILED_CANDIDATES
+            && search.failed_starts <= MAX_FAILED_STARTS
+            && search.iterations_before_candidate <= SETTLE_ITERATIONS
+    }
 }
 
 /// Factors with added topics, while they are fitted and merged.
@@ -94,20 +164,56 @@ struct Candidate {
 }
 
 impl SplitMerge {
-    pub(crate) fn new(counts: &Counts, l: &Matrix, f: &Matrix, seed: u64) -> Result<Self> {
+    pub(crate) fn new(counts: &Counts, start: Start, seed: u64) -> Result<Self> {
         let data = Data::new(counts)?;
-        let current = Ascent::new(data.factors(l, f));
+        let (l, f) = match start {
+            Start::New(l, f) => (l, f),
+            Start::Saved(state) => return Self::saved(data, state, seed),
+        };
         Ok(Self {
+            current: Ascent::new(data.factors(l, f)),
             data,
             best_earlier: None,
-            current,
-            failed_starts: 0,
             candidate: None,
             seed,
-            stream_number: 0,
-            failed_candidates: 0,
-            iterations_before_candidate: WARM_UP,
-            settled: false,
+            search: Search {
+                stream_number: 0,
+                failed_candidates: 0,
+                failed_starts: 0,
+                iterations_before_candidate: WARM_UP,
+                settled: false,
+            },
+        })
+    }
+
+    /// The search of a checkpoint. Its tables are in the order of [`state`](Iterate::state).
+    fn saved(data: Data, state: SavedState, seed: u64) -> Result<Self> {
+        let Numbers::Search(numbers) = state.numbers else {
+            return Err(other_solver());
+        };
+        let mut tables = SavedTables::new(state.tables);
+        let current = Ascent::saved(numbers.current, &mut tables)?;
+        let candidate = match numbers.candidate {
+            Some(candidate) => Some(Candidate {
+                ascent: Ascent::saved(candidate.ascent, &mut tables)?,
+                iterations_left: candidate.iterations_left,
+            }),
+            None => None,
+        };
+        let best_earlier = match numbers.earlier_score {
+            Some(Score(score)) => {
+                let [l, f] = tables.take()?;
+                Some((Factors { l, f }, score))
+            }
+            None => None,
+        };
+        Ok(Self {
+            data,
+            best_earlier,
+            current,
+            candidate,
+            seed,
+            search: numbers.search,
         })
     }
 
@@ -116,8 +222,8 @@ impl SplitMerge {
     }
 
     fn start_candidate(&mut self, view: &View<'_>) {
-        let mut random = stream(self.seed, Purpose::Candidate, self.stream_number);
-        self.stream_number += 1;
+        let mut random = stream(self.seed, Purpose::Candidate, self.search.stream_number);
+        self.search.stream_number += 1;
         let added = ADDED.min(self.topics_requested());
         let start = add_topics(&self.current.best, &self.data, view, added, &mut random);
         self.candidate = Some(Candidate {
@@ -128,8 +234,8 @@ impl SplitMerge {
 
     /// Keeps the better of this start and the earlier ones, and starts again from random factors.
     fn restart(&mut self) {
-        self.stream_number += 1;
-        let mut random = stream(self.seed, Purpose::Candidate, self.stream_number);
+        self.search.stream_number += 1;
+        let mut random = stream(self.seed, Purpose::Candidate, self.search.stream_number);
         let topics = self.topics_requested();
         let start = random_start(&self.data, &self.current.best, topics, &mut random);
         let old = std::mem::replace(&mut self.current, Ascent::new(start));
@@ -139,13 +245,13 @@ impl SplitMerge {
             .is_none_or(|(_, score)| old.score > *score)
         {
             self.best_earlier = Some((old.best, old.score));
-            self.failed_starts = 0;
+            self.search.failed_starts = 0;
         } else {
-            self.failed_starts += 1;
+            self.search.failed_starts += 1;
         }
-        self.failed_candidates = 0;
-        self.iterations_before_candidate = WARM_UP;
-        self.settled = false;
+        self.search.failed_candidates = 0;
+        self.search.iterations_before_candidate = WARM_UP;
+        self.search.settled = false;
     }
 
     /// The best score of all starts.
@@ -178,10 +284,10 @@ impl SplitMerge {
         }
         if gap < 0.0 {
             self.current = candidate.ascent;
-            self.failed_candidates = 0;
-            self.iterations_before_candidate = SETTLE_ITERATIONS / 2;
+            self.search.failed_candidates = 0;
+            self.search.iterations_before_candidate = SETTLE_ITERATIONS / 2;
         } else {
-            self.failed_candidates += 1;
+            self.search.failed_candidates += 1;
         }
         None
     }
@@ -197,12 +303,12 @@ impl Iterate for SplitMerge {
                 residual: f64::INFINITY,
             });
         }
-        if self.settled
-            && self.failed_candidates >= MAX_FAILED_CANDIDATES
-            && self.failed_starts < MAX_FAILED_STARTS
+        if self.search.settled
+            && self.search.failed_candidates >= MAX_FAILED_CANDIDATES
+            && self.search.failed_starts < MAX_FAILED_STARTS
         {
             self.restart();
-            if self.failed_starts == MAX_FAILED_STARTS
+            if self.search.failed_starts == MAX_FAILED_STARTS
                 && let Some((factors, score)) = self.best_earlier.take()
             {
                 self.current = Ascent::new(factors);
@@ -211,13 +317,17 @@ impl Iterate for SplitMerge {
         }
         let previous_score = self.current.score;
         let iteration = self.current.step(&self.data, &view, SWEEPS);
-        if self.failed_starts == MAX_FAILED_STARTS {
+        if self.search.failed_starts == MAX_FAILED_STARTS {
             // The search is over: plain coordinate descent until it converges.
             return Ok(iteration);
         }
-        self.iterations_before_candidate = self.iterations_before_candidate.saturating_sub(1);
-        self.settled = iteration.score - previous_score <= SETTLED_GAIN * iteration.score.abs();
-        if self.iterations_before_candidate == 0 && self.failed_candidates < MAX_FAILED_CANDIDATES {
+        self.search.iterations_before_candidate =
+            self.search.iterations_before_candidate.saturating_sub(1);
+        self.search.settled =
+            iteration.score - previous_score <= SETTLED_GAIN * iteration.score.abs();
+        if self.search.iterations_before_candidate == 0
+            && self.search.failed_candidates < MAX_FAILED_CANDIDATES
+        {
             self.start_candidate(&view);
         }
         Ok(Iteration {
@@ -230,6 +340,34 @@ impl Iterate for SplitMerge {
         Ok(match &self.best_earlier {
             Some((factors, score)) if *score > self.current.score => factors.topics(),
             _ => self.current.best.topics(),
+        })
+    }
+
+    fn state(&self) -> Result<SolverState<'_>> {
+        let (current, tables) = self.current.state(ASCENT);
+        let mut tables = Vec::from(tables);
+        let candidate = self.candidate.as_ref().map(|candidate| {
+            let (ascent, own) = candidate.ascent.state(CANDIDATE);
+            tables.extend(own);
+            CandidateNumbers {
+                ascent,
+                iterations_left: candidate.iterations_left,
+                added: candidate.ascent.best.f.topics - self.topics_requested(),
+            }
+        });
+        let earlier_score = self.best_earlier.as_ref().map(|(factors, score)| {
+            let [l, f] = EARLIER;
+            tables.extend([factors.l.named(l), factors.f.named(f)]);
+            Score(*score)
+        });
+        Ok(SolverState {
+            numbers: Numbers::Search(SearchNumbers {
+                current,
+                candidate,
+                earlier_score,
+                search: self.search.clone(),
+            }),
+            tables,
         })
     }
 }
@@ -355,97 +493,4 @@ fn deviances(factors: &Factors, data: &Data, view: &View<'_>) -> Vec<f64> {
         })
         .collect();
     parts.concat()
-}
-
-/// Merges the two topics whose merger costs the least log-likelihood: those with the smallest Jensen-Shannon
-/// divergence, weighted by their tokens.
-fn merge_most_similar(factors: &Factors) -> Factors {
-    let topics = factors.f.topics;
-    let tokens = factors.l.column_sums();
-    let losses = merge_losses(factors, &tokens);
-    let mut cheapest = (f64::INFINITY, 0, 1);
-    for second in 1..topics {
-        for first in 0..second {
-            let loss = losses[second * topics + first];
-            if loss < cheapest.0 {
-                cheapest = (loss, first, second);
-            }
-        }
-    }
-    let (_, first, second) = cheapest;
-    let share = tokens[first] / (tokens[first] + tokens[second]).max(f64::MIN_POSITIVE);
-    let l = merge_columns(&factors.l, first, second, |a, b| a + b);
-    let f = merge_columns(&factors.f, first, second, |a, b| {
-        (f64::from(a) * share + f64::from(b) * (1.0 - share)) as f32
-    });
-    Factors { l, f }
-}
-
-/// For each pair of topics (second, first) with first < second, the log-likelihood in nats that their tokens lose when
-/// both topics have the mean of their term distributions.
-fn merge_losses(factors: &Factors, tokens: &[f64]) -> Vec<f64> {
-    let topics = factors.f.topics;
-    let x_log_x = |x: f64| if x > 0.0 { x * x.ln() } else { 0.0 };
-    let x_log_x_f32 = |x: f32| x * ln(x.max(f32::MIN_POSITIVE));
-    let parts: Vec<Vec<f32>> = factors
-        .f
-        .values
-        .par_chunks(CHUNK * topics)
-        .map(|rows| {
-            let mut losses = vec![0.0f32; topics * topics];
-            let (mut masses, mut mass_log_mass) = (vec![0.0; topics], vec![0.0; topics]);
-            for row in rows.chunks(topics) {
-                for (topic, f) in row.iter().enumerate() {
-                    masses[topic] = (f64::from(*f) * tokens[topic]) as f32;
-                    mass_log_mass[topic] = x_log_x_f32(masses[topic]);
-                }
-                for second in 1..topics {
-                    let (b, b_log_b) = (masses[second], mass_log_mass[second]);
-                    let others = masses.iter().zip(&mass_log_mass);
-                    let losses = &mut losses[second * topics..][..second];
-                    for (loss, (a, a_log_a)) in losses.iter_mut().zip(others) {
-                        *loss += a_log_a + b_log_b - x_log_x_f32(a + b);
-                    }
-                }
-            }
-            losses
-        })
-        .collect();
-    let mut losses = vec![0.0; topics * topics];
-    for part in parts {
-        losses
-            .iter_mut()
-            .zip(part)
-            .for_each(|(sum, part)| *sum += f64::from(part));
-    }
-    for second in 1..topics {
-        for first in 0..second {
-            let (a, b) = (tokens[first], tokens[second]);
-            losses[second * topics + first] -= x_log_x(a) + x_log_x(b) - x_log_x(a + b);
-        }
-    }
-    losses
-}
-
-/// The factor without column `second`, and with `merge` of both columns as column `first`.
-fn merge_columns(
-    factor: &Factor,
-    first: usize,
-    second: usize,
-    merge: impl Fn(f32, f32) -> f32,
-) -> Factor {
-    let mut values = Vec::with_capacity(factor.values.len() / factor.topics * (factor.topics - 1));
-    for row in factor.values.chunks(factor.topics) {
-        for (topic, value) in row.iter().enumerate() {
-            if topic == first {
-                values.push(merge(*value, row[second]));
-            } else if topic != second {
-                values.push(*value);
-            }
-        }
-    }
-    Factor {
-        topics: factor.topics - 1,
-        values,
-    }
 }

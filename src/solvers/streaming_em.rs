@@ -2,6 +2,7 @@
 //! updated given F, then its contribution is added to F's sufficient statistics (terms x topics). Counts are read once
 //! per iteration and may be in a file, because the statistics of blocks add up.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ use crate::system::LANES;
 use super::factor::{CHUNK, Factor, reciprocals};
 use super::row_update::{RowProblem, Scratch, improve};
 use super::statistics::{accumulate_multipliers, accumulate_statistics};
-use super::{Iterate, Iteration, entropy};
+use super::{Iterate, Iteration, SolverState, Start, entropy};
 
 /// Cells (documents x terms) and documents of a block: enough work for all threads, but little memory.
 const CELLS_PER_BLOCK: usize = 1 << 23;
@@ -88,32 +89,26 @@ pub(crate) struct StreamingEm {
 
 impl StreamingEm {
     /// Expectation-maximisation for L and F.
-    pub(crate) fn by_em(counts: &Counts, streamed: bool, l: &Matrix, f: &Matrix) -> Result<Self> {
-        Self::new(LUpdate::Em, counts, streamed, l, f)
+    pub(crate) fn by_em(counts: &Counts, streamed: bool, start: Start) -> Result<Self> {
+        Self::new(LUpdate::Em, counts, streamed, start)
     }
 
     /// Coordinate descent for L, expectation-maximisation for F.
-    pub(crate) fn by_descent(
-        counts: &Counts,
-        streamed: bool,
-        l: &Matrix,
-        f: &Matrix,
-    ) -> Result<Self> {
-        Self::new(LUpdate::CoordinateDescent, counts, streamed, l, f)
+    pub(crate) fn by_descent(counts: &Counts, streamed: bool, start: Start) -> Result<Self> {
+        Self::new(LUpdate::CoordinateDescent, counts, streamed, start)
     }
 
-    fn new(
-        l_update: LUpdate,
-        counts: &Counts,
-        streamed: bool,
-        l: &Matrix,
-        f: &Matrix,
-    ) -> Result<Self> {
+    fn new(l_update: LUpdate, counts: &Counts, streamed: bool, start: Start) -> Result<Self> {
         let summary = counts.summary()?;
-        let mut l = Factor::from_l(l);
-        let mut f = Factor::from_f(f);
-        l.scale_rows(summary.document_lengths());
-        f.scale_columns(&reciprocals(&f.column_sums()));
+        let [l, f] = match start {
+            Start::New(l, f) => {
+                let (mut l, mut f) = (Factor::from_l(l), Factor::from_f(f));
+                l.scale_rows(summary.document_lengths());
+                f.scale_columns(&reciprocals(&f.column_sums()));
+                [l, f]
+            }
+            Start::Saved(state) => state.into_factors()?,
+        };
         let padded = f.values.len() / f.topics * f.topics.next_multiple_of(LANES);
         Ok(Self {
             padded_f: vec![0.0; padded],
@@ -274,5 +269,13 @@ impl Iterate for StreamingEm {
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         Ok((self.l.proportions(), self.f.probabilities()))
+    }
+
+    fn state(&self) -> Result<SolverState<'_>> {
+        let (l, f) = (
+            Cow::Borrowed(&*self.l.values),
+            Cow::Borrowed(&*self.f.values),
+        );
+        Ok(SolverState::of_factors(l, f, self.l.topics))
     }
 }

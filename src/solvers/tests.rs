@@ -242,7 +242,7 @@ proptest! {
         let (mut exact_l, mut exact_f) = (rows_of(&l), rows_of(&f));
         normalise(&mut exact_l);
         normalise(&mut exact_f);
-        let mut fits = both.each_ref().map(|counts| StreamingEm::by_em(counts, false, &l, &f).unwrap());
+        let mut fits = both.each_ref().map(|counts| StreamingEm::by_em(counts, false, Start::New(&l, &f)).unwrap());
         for _ in 0..4 {
             let expected = reference_em(&x, &mut exact_l, &mut exact_f);
             let [a, b] = [0, 1].map(|i| fits[i].iterate(&both[i]).unwrap());
@@ -271,12 +271,12 @@ proptest! {
         let tokens: f64 = x.iter().flatten().sum();
         type Make = fn(&Counts, &Matrix, &Matrix) -> Result<Box<dyn Iterate>>;
         let makes: [(Make, bool); 5] = [
-            (|c, l, f| Ok(Box::new(StreamingEm::by_em(c, false, l, f)?)), false),
-            (|c, l, f| Ok(Box::new(StreamingEm::by_descent(c, false, l, f)?)), false),
-            (|c, l, f| Ok(Box::new(Descent::new(c, l, f)?.without_extrapolation())), true),
-            (|c, l, f| Ok(Box::new(SplitMerge::new(c, l, f, 3)?)), true),
+            (|c, l, f| Ok(Box::new(StreamingEm::by_em(c, false, Start::New(l, f))?)), false),
+            (|c, l, f| Ok(Box::new(StreamingEm::by_descent(c, false, Start::New(l, f))?)), false),
+            (|c, l, f| Ok(Box::new(Descent::new(c, Start::New(l, f))?.without_extrapolation())), true),
+            (|c, l, f| Ok(Box::new(SplitMerge::new(c, Start::New(l, f), 3)?)), true),
             // Extrapolates, and rejects iterations that lower the score.
-            (|c, l, f| Ok(Box::new(Descent::new(c, l, f)?)), true),
+            (|c, l, f| Ok(Box::new(Descent::new(c, Start::New(l, f))?)), true),
         ];
         for (make, scores_its_result) in makes {
             let scores = both.each_ref().map(|counts| {
@@ -314,7 +314,7 @@ fn a_converged_fit_is_stationary() {
     let [counts, _] = counts(60, 40, 0.5, 50.0, 5);
     let mut next = random(6);
     let (l, f) = (table(60, 4, &mut next), table(4, 40, &mut next));
-    let mut fit = Descent::new(&counts, &l, &f).unwrap();
+    let mut fit = Descent::new(&counts, Start::New(&l, &f)).unwrap();
     let mut previous_score = f64::NEG_INFINITY;
     let converged = (0..500).any(|_| {
         let iteration = fit.iterate(&counts).unwrap();
@@ -339,7 +339,7 @@ fn a_converged_fit_is_stationary() {
 fn on_the_cpu(solver: Solver, counts: &Counts, l: &Matrix, f: &Matrix) -> Box<dyn Iterate> {
     let settings = settings(solver);
     let place = (Resolved::Cpu, Placement::whole(&settings));
-    create(&settings, counts, place, l, f).unwrap()
+    create(&settings, counts, place, Start::New(l, f)).unwrap()
 }
 
 #[test]

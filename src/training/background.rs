@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result, panic_text};
 use crate::fit::Fit;
 #[cfg(feature = "charts")]
 use crate::fit::loss_chart;
-use crate::system::{StopButton, softmax};
+use crate::system::StopButton;
 use crate::text::{Card, count, seconds};
 
 use super::observer::{FitStart, Observer, StepContext};
@@ -93,16 +93,14 @@ impl StatusObserver {
         if values? > WATCHED_VALUES {
             return None;
         }
-        let logits = context.step.state().ok()?.l;
-        let mut sums = vec![0.0; logits.columns()];
-        for row in 0..logits.rows() {
-            let mut proportions = logits.row(row).to_vec();
-            softmax(&mut proportions);
-            for (sum, proportion) in sums.iter_mut().zip(proportions) {
-                *sum += f64::from(proportion);
+        let l = context.step.proportions().ok()?;
+        let mut sums = vec![0.0; l.columns()];
+        for row in 0..l.rows() {
+            for (sum, proportion) in sums.iter_mut().zip(l.row(row)) {
+                *sum += f64::from(*proportion);
             }
         }
-        let documents = logits.rows() as f64;
+        let documents = l.rows() as f64;
         Some(sums.into_iter().map(|sum| sum / documents).collect())
     }
 }

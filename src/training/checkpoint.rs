@@ -1,30 +1,24 @@
-//! Checkpoints: the state of a fit, written to a file at intervals, so that an interrupted fit can be resumed.
+//! Writes checkpoints: the state of a fit in a file at intervals, so that an interrupted fit can be resumed.
 
 use std::fs;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
 use crate::config::Settings;
-use crate::counts::{Counts, Fingerprint};
+use crate::counts::Fingerprint;
 use crate::data::Epoch;
-use crate::data::{FileKind, Matrix, Terms, invalid_file, table_bytes, tensor_file};
-use crate::error::{Error, ErrorKind, Result};
-use crate::step::State;
+use crate::data::{Terms, table_bytes, tensor_file};
+use crate::error::{Error, Result};
 use crate::system::memory::Handle;
-use crate::system::{DISK_FULL_REMEDY, follow_links, remove_stale, write_atomic_sized};
+use crate::system::{DISK_FULL_REMEDY, print_lines, remove_stale, write_atomic_sized};
 
+use super::checkpoint_contents::{CHECKPOINT, Metadata, bytes};
+use super::checkpoint_files::CheckpointFiles;
 use super::init::ResumeState;
 use super::observer::{FitStart, Observer, StepContext};
 use super::position::Position;
-
-const CHECKPOINT: FileKind = FileKind {
-    key: "topicbook-checkpoint",
-    writer: "a fit with TopicModel::checkpoint",
-};
+use super::state::{RunningState, tables_of_logits};
 
 /// Writing checkpoints takes at most 1 / `TIME_DIVISOR` of a fit's time.
 const TIME_DIVISOR: u32 = 50;
@@ -36,124 +30,6 @@ const ASSUMED_WRITE_SPEED: f64 = 1e8;
 /// Whether the next checkpoint is due `since` after the last one (or the start), whose writing took `write_time`.
 fn is_due(since: Duration, write_time: Duration) -> bool {
     since >= MIN_INTERVAL.max(write_time * (TIME_DIVISOR - 1))
-}
-
-impl Fingerprint {
-    /// # Errors
-    /// When `counts` are not the counts of the checkpoint.
-    pub(crate) fn check(&self, counts: &Counts) -> Result<()> {
-        let what = if (self.documents, self.terms) != counts.shape() {
-            format!(
-                "the checkpoint belongs to counts of {} documents × {} terms, but these are {} × {}",
-                self.documents,
-                self.terms,
-                counts.documents(),
-                counts.terms()
-            )
-        } else if *self != Self::of(counts)? {
-            "the checkpoint belongs to other counts of the same shape".into()
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(ErrorKind::Shape, what)
-            .fix("pass the counts of the interrupted fit: the same documents in the same order"))
-    }
-}
-
-/// Everything in a checkpoint except the tables.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Metadata {
-    version: String,
-    pub(crate) settings: Settings,
-    pub(crate) terms: Option<Vec<String>>,
-    pub(crate) device: String,
-    pub(crate) counts: Fingerprint,
-    pub(crate) position: Position,
-    pub(crate) history: Vec<Epoch>,
-    steps: u64,
-}
-
-/// The logits of L and F.
-const LOGITS: [&str; 2] = ["l", "f"];
-/// The state that an optimizer keeps for L and for F, in one or two tables.
-const L_STATE: [&str; 2] = ["l_state_1", "l_state_2"];
-const F_STATE: [&str; 2] = ["f_state_1", "f_state_2"];
-
-/// The path of the checkpoint before the newest: `path`, or what it links to, with `.previous` appended.
-pub(crate) fn previous(path: &Path) -> PathBuf {
-    let path = follow_links(path);
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(".previous");
-    path.with_file_name(name)
-}
-
-/// Reads a checkpoint.
-///
-/// # Errors
-/// When the file cannot be read, or its tables, settings and history do not match each other.
-pub(crate) fn read(path: &Path) -> Result<(Metadata, State)> {
-    let state_names = |metadata: &Metadata| {
-        let tables = metadata.settings.solver.state_values();
-        [&L_STATE[..tables], &F_STATE[..tables]].concat()
-    };
-    let (metadata, [l, f], mut l_state) =
-        tensor_file::read::<Metadata, 2>(path, &CHECKPOINT, LOGITS, state_names)?;
-    let state = State {
-        l,
-        f,
-        f_state: l_state.split_off(l_state.len() / 2),
-        l_state,
-        steps: metadata.steps,
-    };
-    metadata.settings.check()?;
-    let (documents, terms, topics) = (
-        metadata.counts.documents,
-        metadata.counts.terms,
-        metadata.settings.topics,
-    );
-    let batches = documents.div_ceil(metadata.settings.batch_size());
-    let shapes_match = |table: &Matrix, state: &[Matrix], shape| {
-        table.shape() == shape && state.iter().all(|table| table.shape() == shape)
-    };
-    let consistent = shapes_match(&state.l, &state.l_state, (documents, topics))
-        && shapes_match(&state.f, &state.f_state, (topics, terms))
-        && metadata.history.len() == metadata.position.epoch
-        && metadata.position.batches < batches.max(1)
-        && metadata
-            .terms
-            .as_ref()
-            .is_none_or(|names| names.len() == terms);
-    if consistent {
-        Ok((metadata, state))
-    } else {
-        let what = "tables and settings that do not belong together";
-        Err(invalid_file(path, &CHECKPOINT, &what))
-    }
-}
-
-/// Checks that checkpoints can be written to `path` without overwriting another kind of file.
-///
-/// # Errors
-/// When the folder does not exist, or `path` is a file that is not a checkpoint.
-pub(crate) fn check_checkpoint_path(path: &Path) -> Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    if folder.is_some_and(|folder| !folder.is_dir()) || path.file_name().is_none() {
-        return Err(Error::new(
-            ErrorKind::Io,
-            format!("cannot write a checkpoint to {}", path.display()),
-        )
-        .fix("name a file in a folder that exists"));
-    }
-    if path.exists() && !tensor_file::is(path, &CHECKPOINT) {
-        return Err(Error::new(
-            ErrorKind::Io,
-            format!("{} exists and is not a checkpoint", path.display()),
-        )
-        .fix("name another file, or remove this one"));
-    }
-    Ok(())
 }
 
 /// The checkpoint files that exist when the next checkpoint is written.
@@ -169,7 +45,7 @@ pub(crate) enum ExistingFile {
 
 /// An observer that writes the checkpoints of one fit.
 pub(crate) struct CheckpointWriter<'a> {
-    path: &'a Path,
+    files: CheckpointFiles,
     settings: &'a Settings,
     terms: Option<&'a Terms>,
     device: String,
@@ -181,25 +57,25 @@ pub(crate) struct CheckpointWriter<'a> {
     last_write: Instant,
     /// The time that the last write took.
     write_time: Duration,
-    /// Whether a failure has been reported.
-    warned: bool,
+    /// The first failure, in a sentence.
+    failure: Option<String>,
+    /// Whether the writer prints a failure itself, because nothing else shows notes.
+    prints: bool,
     monitor: Handle,
 }
 
 impl<'a> CheckpointWriter<'a> {
     pub(crate) fn new(
-        path: &'a Path,
-        settings: &'a Settings,
-        terms: Option<&'a Terms>,
+        files: CheckpointFiles,
+        (settings, terms): (&'a Settings, Option<&'a Terms>),
         device: String,
         counts: Fingerprint,
         start: &ResumeState,
         monitor: Handle,
     ) -> Self {
-        let values = (1 + settings.solver.state_values()) * settings.topics;
-        let bytes = 4.0 * values as f64 * (counts.documents + counts.terms) as f64;
+        let bytes = bytes(settings, counts.documents, counts.terms) as f64;
         Self {
-            path,
+            files,
             settings,
             terms,
             device,
@@ -210,9 +86,21 @@ impl<'a> CheckpointWriter<'a> {
                 .then_some((start.position.epoch, start.position.batches)),
             last_write: Instant::now(),
             write_time: Duration::from_secs_f64(bytes / ASSUMED_WRITE_SPEED),
-            warned: false,
+            failure: None,
+            prints: false,
             monitor,
         }
+    }
+
+    /// Prints the line that says that no checkpoint could be written, for a fit that shows no notes.
+    pub(crate) fn print_failure(mut self, prints: bool) -> Self {
+        self.prints = prints;
+        self
+    }
+
+    /// Why a checkpoint could not be written, if one could not.
+    pub(crate) fn into_failure(self) -> Option<String> {
+        self.failure
     }
 
     fn write_checkpoint(&mut self, context: &mut StepContext) {
@@ -229,16 +117,20 @@ impl<'a> CheckpointWriter<'a> {
                 self.newest = Some(cursor);
                 self.existing = ExistingFile::Own;
             }
-            Err(error) if !self.warned => {
-                self.warned = true;
-                context.note(self.failure(context.done, &error));
+            Err(error) if self.failure.is_none() => {
+                let line = self.describe(context.done, &error);
+                if self.prints {
+                    print_lines(&line);
+                }
+                self.failure = Some(line.clone());
+                context.note(line);
             }
             // Only the first failure is reported.
             Err(_) => {}
         }
     }
 
-    fn failure(&self, done: f64, error: &Error) -> String {
+    fn describe(&self, done: f64, error: &Error) -> String {
         format!(
             "writing a checkpoint after {done:.1} epochs failed: {}; the fit goes on{}",
             error.headline(),
@@ -249,7 +141,15 @@ impl<'a> CheckpointWriter<'a> {
         )
     }
 
-    fn write(&self, position: Position, state: State) -> Result<()> {
+    fn write(&self, position: Position, state: RunningState) -> Result<()> {
+        let (steps, iterations, tables) = match &state {
+            RunningState::Logits(state) => (state.steps, None, &*tables_of_logits(state)),
+            RunningState::Iterations(state, convergence) => (
+                0,
+                Some((state.numbers.clone(), *convergence)),
+                &*state.tables,
+            ),
+        };
         let metadata = Metadata {
             version: env!("CARGO_PKG_VERSION").into(),
             settings: self.settings.clone(),
@@ -258,26 +158,23 @@ impl<'a> CheckpointWriter<'a> {
             counts: self.counts.clone(),
             position,
             history: self.history.clone(),
-            steps: state.steps,
+            steps,
+            iterations,
         };
-        let logits = LOGITS.into_iter().zip([&state.l, &state.f]);
-        let tables: Vec<_> = logits
-            .chain(L_STATE.into_iter().zip(&state.l_state))
-            .chain(F_STATE.into_iter().zip(&state.f_state))
-            .collect();
-        let failed = |error| Error::io("write", self.path, error);
-        write_atomic_sized(self.path, table_bytes(&tables), DISK_FULL_REMEDY, |out| {
-            tensor_file::write(out, self.path, &CHECKPOINT, &metadata, &tables)?;
+        let (newest, previous) = (&*self.files.newest, &*self.files.previous);
+        let failed = |error| Error::io("write", newest, error);
+        write_atomic_sized(newest, table_bytes(tables), DISK_FULL_REMEDY, |out| {
+            tensor_file::write(out, newest, &CHECKPOINT, &metadata, tables)?;
             // fdatasync before the older file is renamed or removed, so that a power failure leaves one complete
             // checkpoint.
             out.flush()
                 .and_then(|()| out.get_ref().sync_data())
                 .map_err(failed)?;
             let replaced = match self.existing {
-                ExistingFile::Own => fs::rename(follow_links(self.path), previous(self.path)),
+                ExistingFile::Own => fs::rename(newest, previous),
                 ExistingFile::Previous => Ok(()),
                 // Otherwise resuming this fit could fall back to a checkpoint of another fit.
-                ExistingFile::None => fs::remove_file(previous(self.path)),
+                ExistingFile::None => fs::remove_file(previous),
             };
             match replaced {
                 // Another process may have removed the older file.
@@ -290,7 +187,7 @@ impl<'a> CheckpointWriter<'a> {
 
 impl Observer for CheckpointWriter<'_> {
     fn started(&mut self, _start: &FitStart) {
-        remove_stale(self.path);
+        remove_stale(&self.files.newest);
         self.last_write = Instant::now();
     }
 

@@ -10,30 +10,32 @@ use crate::data::Epoch;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers;
-use crate::solvers::{Iterate, Iteration};
-use crate::step::State;
+use crate::solvers::{Iterate, Iteration, Start};
 use crate::system::memory::{Handle, process_memory};
 
 use super::minibatch::notify;
 use super::observer::{FitStart, Observer, Snapshot};
 use super::position::Position;
+use super::state::{Convergence, RunningState, StartState};
 
-/// A checkpoint contains L and F. A resumed fit starts from them as a new fit starts from random values, so the
-/// extrapolation restarts too.
-impl Snapshot for Box<dyn Iterate> {
+/// A solver between two iterations, and whether it goes on.
+struct Running {
+    solver: Box<dyn Iterate>,
+    convergence: Convergence,
+}
+
+impl Snapshot for Running {
     fn take_losses(&mut self) -> Result<Vec<f64>> {
         Ok(Vec::new())
     }
 
-    fn state(&self) -> Result<State> {
-        let (l, f) = self.topics()?;
-        Ok(State {
-            l,
-            f,
-            l_state: Vec::new(),
-            f_state: Vec::new(),
-            steps: 0,
-        })
+    fn state(&self) -> Result<RunningState<'_>> {
+        let state = self.solver.state()?;
+        Ok(RunningState::Iterations(state, self.convergence))
+    }
+
+    fn proportions(&self) -> Result<Matrix> {
+        Ok(self.solver.topics()?.0)
     }
 }
 
@@ -43,7 +45,7 @@ pub(crate) fn iterate(
     settings: &Settings,
     counts: &Counts,
     (device, placement): (Resolved, Placement),
-    state: State,
+    state: StartState,
     mut position: Position,
     observers: &mut [&mut dyn Observer],
     monitor: &Handle,
@@ -65,11 +67,22 @@ pub(crate) fn iterate(
     for observer in observers.iter_mut() {
         observer.started(&start);
     }
-    let mut solver = solvers::create(settings, counts, (device, placement), &state.l, &state.f)?;
-    drop(state);
-    let mut previous_score = f64::NEG_INFINITY;
-    while position.epoch < settings.epochs {
-        let iteration = solver.iterate(counts)?;
+    let create = |start| solvers::create(settings, counts, (device, placement), start);
+    let mut running = match state {
+        StartState::Logits(state) => Running {
+            solver: create(Start::New(&state.l, &state.f))?,
+            convergence: Convergence {
+                score: f64::NEG_INFINITY,
+                converged: false,
+            },
+        },
+        StartState::Iterations(state, convergence) => Running {
+            solver: create(Start::Saved(state))?,
+            convergence,
+        },
+    };
+    while position.epoch < settings.epochs && !running.convergence.converged {
+        let iteration = running.solver.iterate(counts)?;
         // Before observers see, and write, what was computed of a file that was cut meanwhile.
         counts.check_unchanged()?;
         let report = report(
@@ -83,11 +96,14 @@ pub(crate) fn iterate(
             observer.epoch_finished(&report);
         }
         position = Position::start_of(position.epoch + 1);
-        let mut stop = iteration.converged(previous_score, tolerance);
-        previous_score = iteration.score;
+        running.convergence = Convergence {
+            score: iteration.score,
+            converged: iteration.converged(running.convergence.score, tolerance),
+        };
+        let mut stop = false;
         notify(
             observers,
-            &mut solver,
+            &mut running,
             (&mut position, 1),
             epoch_began,
             &mut |observer, context| {
@@ -100,12 +116,12 @@ pub(crate) fn iterate(
     }
     notify(
         observers,
-        &mut solver,
+        &mut running,
         (&mut position, 1),
         epoch_began,
         &mut |observer, context| observer.finished(context),
     );
-    let topics = solver.topics()?;
+    let topics = running.solver.topics()?;
     monitor.sample();
     Ok(topics)
 }

@@ -10,6 +10,7 @@ use crate::system::{EpochOrders, TorchRandom, Values};
 
 use super::checkpoint::ExistingFile;
 use super::position::Position;
+use super::state::StartState;
 
 /// The starting logits are uniform on [0, 0.1).
 const UPPER_BOUND: f32 = 0.1;
@@ -44,7 +45,7 @@ pub(crate) fn orders(settings: &Settings, documents: usize, terms: usize) -> Epo
 /// The state from which a run starts or resumes: that of a new fit, or one read from a checkpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct ResumeState {
-    pub(crate) state: State,
+    pub(crate) state: StartState,
     pub(crate) position: Position,
     /// The epochs that are finished.
     pub(crate) history: Vec<Epoch>,
@@ -60,7 +61,7 @@ impl ResumeState {
         let (documents, terms) = counts.shape();
         let (l, f) = initial_tables(settings, documents, terms)?;
         Ok(Self {
-            state: State::new(l, f, &settings.solver)?,
+            state: StartState::Logits(State::new(l, f, &settings.solver)?),
             position: Position::default(),
             history: Vec::new(),
             existing: ExistingFile::None,

@@ -2,7 +2,9 @@
 
 mod background;
 mod callback;
-pub(crate) mod checkpoint;
+mod checkpoint;
+pub(crate) mod checkpoint_contents;
+mod checkpoint_files;
 pub(crate) mod full_pass;
 mod init;
 mod memory_watch;
@@ -14,6 +16,7 @@ mod recorder;
 mod run;
 mod schedule;
 mod source;
+mod state;
 mod stop;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
@@ -21,7 +24,8 @@ mod tests;
 pub use background::Training;
 #[cfg(feature = "notebook")]
 pub(crate) use background::Watch;
-pub(crate) use checkpoint::{ExistingFile, check_checkpoint_path, previous};
+pub(crate) use checkpoint::ExistingFile;
+pub(crate) use checkpoint_files::{CheckpointFiles, previous};
 pub(crate) use init::ResumeState;
 pub(crate) use memory_watch::FitMonitor;
 pub(crate) use observer::Observer;

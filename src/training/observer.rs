@@ -3,11 +3,13 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use crate::data::Epoch;
+use crate::data::{Epoch, Matrix};
 use crate::error::Result;
-use crate::step::{State, Step};
+use crate::step::Step;
+use crate::system::softmax;
 
 use super::position::Position;
+use super::state::RunningState;
 
 /// Facts about a run before its first batch.
 #[derive(Debug, Clone)]
@@ -25,8 +27,10 @@ pub(crate) struct FitStart {
 pub(crate) trait Snapshot {
     /// The losses of the batches since the last call. Waits for the device.
     fn take_losses(&mut self) -> Result<Vec<f64>>;
-    /// A copy of the state.
-    fn state(&self) -> Result<State>;
+    /// Everything that the rest of the fit depends on.
+    fn state(&self) -> Result<RunningState<'_>>;
+    /// L as it is, documents x topics. Its rows sum to one.
+    fn proportions(&self) -> Result<Matrix>;
 }
 
 impl<S: Step + ?Sized> Snapshot for &mut S {
@@ -34,8 +38,16 @@ impl<S: Step + ?Sized> Snapshot for &mut S {
         (**self).take_losses()
     }
 
-    fn state(&self) -> Result<State> {
-        (**self).state()
+    fn state(&self) -> Result<RunningState<'_>> {
+        Ok(RunningState::Logits((**self).state()?))
+    }
+
+    fn proportions(&self) -> Result<Matrix> {
+        let logits = (**self).state()?.l;
+        let (documents, topics) = logits.shape();
+        let mut values = logits.into_values();
+        values.chunks_mut(topics).for_each(softmax);
+        Ok(Matrix::from_parts(documents, topics, values))
     }
 }
 
@@ -56,9 +68,9 @@ impl StepContext<'_> {
         (self.position.epoch, self.position.batches)
     }
 
-    /// The position and state from which the fit can be resumed. Waits for the device and copies the tables: L, F and
-    /// the optimizer's state.
-    pub(crate) fn snapshot(&mut self) -> Result<(Position, State)> {
+    /// The position and state from which the fit can be resumed. Waits for the device; gradient steps copy their tables:
+    /// L, F and the optimizer's state.
+    pub(crate) fn snapshot(&mut self) -> Result<(Position, RunningState<'_>)> {
         self.position.add(&self.step.take_losses()?);
         let mut position = *self.position;
         if position.batches > 0 {

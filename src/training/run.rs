@@ -4,13 +4,14 @@ use crate::config::{Recipe, Resolved, Settings};
 use crate::cost::Placement;
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fit::{Fit, MemoryProfile};
-use crate::step::{self, State, Step};
+use crate::step::{self, Step};
 use crate::system::memory::Handle;
 
 use super::callback::Callback;
 use super::checkpoint::CheckpointWriter;
+use super::checkpoint_files::CheckpointFiles;
 use super::init::ResumeState;
 use super::memory_watch::{FitMonitor, MemoryObserver};
 use super::observer::Observer;
@@ -18,31 +19,36 @@ use super::position::Position;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::source::source;
+use super::state::StartState;
 use super::stop::StopObserver;
 use super::{full_pass, minibatch};
 
-/// Trains from `start` to the end of the fit, or until an observer stops it. `observer` is registered after the
+/// Trains from `start` to the end of the fit, or until an observer stops it, with checkpoints to `files`. `observer` is
+/// registered after the
 /// built-in ones; a fit without one runs while the cell waits, and listens to the notebook's stop button.
 pub(crate) fn train(
     recipe: &Recipe,
     counts: &Counts,
-    device: Resolved,
-    placement: Placement,
+    (device, placement): (Resolved, Placement),
     start: ResumeState,
+    files: Option<CheckpointFiles>,
     fit_monitor: FitMonitor,
     observer: Option<&mut dyn Observer>,
 ) -> Result<Fit> {
     let settings = &recipe.settings;
-    let mut writer = match &recipe.checkpoint {
-        Some(path) => Some(CheckpointWriter::new(
-            path,
-            settings,
-            recipe.terms.as_ref(),
-            device.to_string(),
-            Fingerprint::of(counts)?,
-            &start,
-            fit_monitor.monitor.handle(),
-        )),
+    let mut writer = match files {
+        Some(files) => {
+            let writer = CheckpointWriter::new(
+                files,
+                (settings, recipe.terms.as_ref()),
+                device.to_string(),
+                Fingerprint::of(counts)?,
+                &start,
+                fit_monitor.monitor.handle(),
+            );
+            // A fit in the background shows its notes itself.
+            Some(writer.print_failure(recipe.quiet && observer.is_none()))
+        }
         None => None,
     };
     let mut recorder = Recorder {
@@ -91,11 +97,12 @@ pub(crate) fn train(
         device.to_string(),
         Some(profile),
     )
-    .fitted_to(Some(Fingerprint::of(counts)?)))
+    .fitted_to(Some(Fingerprint::of(counts)?))
+    .noted(writer.and_then(CheckpointWriter::into_failure)))
 }
 
 /// What a training loop starts from.
-type Start = (Resolved, Placement, State, Position);
+type Start = (Resolved, Placement, StartState, Position);
 
 /// Fits with a solver that passes over all documents in each iteration; returns L and F.
 fn run_full_passes(
@@ -128,6 +135,9 @@ fn run_minibatches(
     observers: &mut [&mut dyn Observer],
     monitor: &Handle,
 ) -> Result<(Matrix, Matrix)> {
+    let StartState::Logits(state) = state else {
+        return Err(Error::setting("gradient steps go on from logits"));
+    };
     let mut source = source(settings, counts)?;
     let train = |step: &mut dyn Step| {
         let device = device.to_string();

@@ -1,11 +1,13 @@
 //! Fits on the CPU: results against the reference, tinytopics and real text; checkpoints and resuming.
 
 mod bounds;
+mod continued;
 #[cfg(feature = "polars")]
 mod fit;
 // Compares with the implementation through Burn's tensors.
 #[cfg(feature = "cuda")]
 mod golden;
+mod many;
 mod nips;
 #[cfg(all(feature = "charts", feature = "polars"))]
 mod paths;

@@ -11,10 +11,10 @@ use topicbook::{
     Checkpoint, Counts, Device, ErrorKind, Fit, Solver, Synthetic, Terms, TopicModel, Training,
 };
 
-const DOCUMENTS: usize = 200;
-const TERMS: usize = 60;
+pub const DOCUMENTS: usize = 200;
+pub const TERMS: usize = 60;
 
-fn counts() -> Counts {
+pub fn counts() -> Counts {
     Synthetic::new(DOCUMENTS, TERMS, 3)
         .avg_doc_length(500)
         .seed(4)
@@ -48,7 +48,7 @@ fn epochs(fit: &Fit) -> Vec<[u64; 3]> {
 }
 
 #[track_caller]
-fn assert_same(a: &Fit, b: &Fit) {
+pub fn assert_same(a: &Fit, b: &Fit) {
     assert!(a.l() == b.l(), "L differs");
     assert!(a.f() == b.f(), "F differs");
     assert_eq!(epochs(a), epochs(b));
@@ -56,7 +56,7 @@ fn assert_same(a: &Fit, b: &Fit) {
 }
 
 /// Where the checkpoint before the last one is kept.
-fn previous(path: &Path) -> PathBuf {
+pub fn previous(path: &Path) -> PathBuf {
     path.with_extension("checkpoint.previous")
 }
 
@@ -213,7 +213,8 @@ fn two_checkpoints(folder: &Path) -> (PathBuf, Fit) {
     (path, fit)
 }
 
-fn resume(path: &Path) -> Checkpoint {
+/// Opens a checkpoint for a fit that prints nothing.
+pub fn resume(path: &Path) -> Checkpoint {
     Checkpoint::open(path).unwrap().quiet()
 }
 
@@ -339,6 +340,7 @@ fn write_the_fuzz_corpus() {
         ("mini-batch", Solver::mini_batch()),
         ("em", Solver::em()),
         ("coordinate-descent", Solver::coordinate_descent()),
+        ("auto", Solver::auto()),
     ] {
         let checkpoint = corpus.join("checkpoint").join(name);
         let saved = corpus.join("fit").join(format!("{name}.safetensors"));

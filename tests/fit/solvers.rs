@@ -1,7 +1,7 @@
 //! Expectation-maximisation and coordinate descent: fits, histories, background fits and checkpoints.
 
 use testkit::reference;
-use topicbook::{Checkpoint, Corpus, Counts, Device, Fit, Solver, Synthetic, TopicModel};
+use topicbook::{Corpus, Counts, Device, Fit, Solver, Synthetic, TopicModel};
 
 fn corpus() -> Corpus {
     Synthetic::new(300, 80, 3)
@@ -80,36 +80,6 @@ fn counts_in_a_file_give_the_fit_of_counts_in_memory() {
             "{solver}: {a} in memory, {b} in a file"
         );
     }
-}
-
-#[test]
-fn a_fit_is_stopped_checkpointed_and_resumed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("solver.checkpoint");
-    let corpus = corpus();
-    let model = model(Solver::em()).tolerance(0.0);
-    let whole = model.clone().epochs(9).fit(corpus.counts()).unwrap();
-    model
-        .clone()
-        .epochs(4)
-        .checkpoint(&path)
-        .fit(corpus.counts())
-        .unwrap();
-    let resumed = Checkpoint::open(&path)
-        .unwrap()
-        .epochs(9)
-        .quiet()
-        .fit(corpus.counts())
-        .unwrap();
-    assert_eq!(resumed.epochs().len(), 9);
-    let [a, b] = [&whole, &resumed].map(|fit| fit.log_likelihood_per_token().unwrap());
-    assert!((a - b).abs() < 1e-5, "{a} uninterrupted, {b} resumed");
-    let training = model.epochs(1_000_000).spawn(corpus.counts()).unwrap();
-    while training.epochs_done() < 3 {
-        std::thread::yield_now();
-    }
-    training.stop();
-    assert!(training.join().unwrap().epochs().len() >= 3);
 }
 
 #[test]

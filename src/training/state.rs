@@ -1,0 +1,53 @@
+//! The state of a training loop, from which it starts or goes on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::NamedTable;
+use crate::solvers::{SavedState, SolverState};
+use crate::step::State;
+
+/// What a training loop starts from.
+#[derive(Debug, Clone)]
+pub(crate) enum StartState {
+    /// Logits: those of a new fit, with any solver, or those after a gradient step.
+    Logits(State),
+    /// A solver that passes over all documents, after an iteration.
+    Iterations(SavedState, Convergence),
+}
+
+/// The state of a training loop between two batches, as a checkpoint stores it.
+pub(crate) enum RunningState<'a> {
+    Logits(State),
+    Iterations(SolverState<'a>, Convergence),
+}
+
+/// What decides whether a solver that passes over all documents goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Convergence {
+    /// The score of the last iteration.
+    #[serde(with = "crate::system::serde_f64")]
+    pub(crate) score: f64,
+    /// Whether that iteration was the last one.
+    pub(crate) converged: bool,
+}
+
+/// The logits of L and F.
+const LOGITS: [&str; 2] = ["l", "f"];
+/// The state that an optimizer keeps for L and for F, in one or two tables.
+const L_STATE: [&str; 2] = ["l_state_1", "l_state_2"];
+const F_STATE: [&str; 2] = ["f_state_1", "f_state_2"];
+
+/// The names of the logits and of an optimizer's state of so many tables for each of them.
+pub(crate) fn names_of_logits(state_values: usize) -> Vec<&'static str> {
+    [&LOGITS, &L_STATE[..state_values], &F_STATE[..state_values]].concat()
+}
+
+/// The tables of logits, in the order of [`names_of_logits`].
+pub(crate) fn tables_of_logits(state: &State) -> Vec<NamedTable<'_>> {
+    let matrices = [&state.l, &state.f].into_iter();
+    names_of_logits(state.l_state.len())
+        .into_iter()
+        .zip(matrices.chain(&state.l_state).chain(&state.f_state))
+        .map(|(name, matrix)| NamedTable::of(name, matrix))
+        .collect()
+}
