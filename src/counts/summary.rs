@@ -13,7 +13,7 @@ use crate::text::{count, listed};
 
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
-use super::pass::for_each_stored_block;
+use super::pass::for_each_stored_block_within;
 use super::{Counts, View};
 
 /// Totals of counts, made by [`Counts::summary`]. Cheap to clone.
@@ -273,8 +273,15 @@ fn tally_rows(block: &Block<'_>, terms: usize, row_values: usize, lengths: &mut 
         .reduce(|| Tally::new(terms), Tally::join)
 }
 
+/// Bytes of memory of the summary while it is computed, besides the buffers of the pass and the documents' lengths: a
+/// tally for each thread and for their sum, and the copy of the lengths into the shared slice.
+pub(crate) fn scratch_bytes(counts: &Counts) -> u64 {
+    let tallies = 2 + rayon::current_num_threads() as u64;
+    tallies * counts.terms() as u64 + size_of::<f64>() as u64 * counts.documents() as u64
+}
+
 /// Computes the summary. See [`Counts::summary_by`].
-pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
+pub(super) fn summarise(counts: &Counts, streamed: bool, read_bytes: u64) -> Result<Summary> {
     let (documents, terms) = counts.shape();
     let mut lengths = vec![0.0; documents];
     let mut tally = Tally::new(terms);
@@ -293,7 +300,7 @@ pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
             false => Ok(()),
         }
     };
-    let result = for_each_stored_block(counts, streamed, &mut visit);
+    let result = for_each_stored_block_within(counts, streamed, read_bytes, &mut visit);
     if tally.bad.is_none() {
         result?;
     }

@@ -14,6 +14,7 @@ use crate::solvers::{Iterate, Iteration};
 use crate::step::State;
 use crate::system::memory::{Handle, process_memory};
 
+use super::divergence;
 use super::minibatch::notify;
 use super::observer::{FitStart, Observer, Snapshot};
 use super::position::Position;
@@ -76,6 +77,7 @@ pub(crate) fn iterate(
             (documents, tokens, batches),
             epoch_began,
         );
+        divergence::check(&report, settings)?;
         epoch_began = Instant::now();
         for observer in observers.iter_mut() {
             observer.epoch_finished(&report);

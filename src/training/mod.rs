@@ -3,6 +3,7 @@
 mod background;
 mod callback;
 pub(crate) mod checkpoint;
+mod divergence;
 pub(crate) mod full_pass;
 mod init;
 mod memory_watch;

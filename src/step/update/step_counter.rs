@@ -32,7 +32,7 @@ impl StepCounter {
             steps: state.steps,
             steps_per_epoch: documents.div_ceil(batch_size) as u64,
             // Eight flushes an epoch; in small fits at most one in 64 steps, so that their cost is negligible.
-            steps_between_flushes: (documents / (8 * batch_size)).max(64),
+            steps_between_flushes: (documents / batch_size / 8).max(64),
             steps_since_flush: 0,
         }
     }
