@@ -9,6 +9,8 @@ mod notes;
 mod refusal;
 mod run;
 mod search;
+#[cfg(test)]
+mod tests;
 
 use crate::config::{Recipe, Resolved};
 use crate::cost::{Item, Limit, Placement, Shape};

@@ -1,6 +1,7 @@
 //! Fits on the CPU: results against the reference, tinytopics and real text; checkpoints and resuming.
 
 mod bounds;
+mod extremes;
 #[cfg(feature = "polars")]
 mod fit;
 // Compares with the implementation through Burn's tensors.
