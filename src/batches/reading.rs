@@ -30,7 +30,8 @@ use crate::text::count;
 #[doc(alias = "DataLoader")]
 #[doc(alias = "streaming")]
 pub enum Reading {
-    /// In place, unless the counts are in a file and larger than half of the free memory.
+    /// In place, unless the counts are in a file that is larger than the budget or half of the free memory, or memory is too
+    /// small for a fit in place; then streamed, and in place again where a stream does not fit.
     #[default]
     Auto,
     /// From memory or a memory-mapped file, with the documents in fully random order.
@@ -68,9 +69,11 @@ const INDEX_BYTES: u64 = 3 * size_of::<usize>() as u64;
 impl Shuffle {
     /// Documents in the buffer, rounded up to whole batches, so that no batch spans two buffers.
     pub(crate) fn documents(&self, batch_size: usize) -> usize {
+        // Sizes beyond all documents come from settings and from checkpoints.
         self.block
             .saturating_mul(self.blocks)
-            .next_multiple_of(batch_size)
+            .checked_next_multiple_of(batch_size)
+            .unwrap_or(usize::MAX)
     }
 
     /// Chooses sizes for a memory budget in bytes: blocks large enough for fast reads, and as many as fit. `None` if
