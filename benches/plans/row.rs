@@ -38,8 +38,13 @@ pub struct Row {
 impl Row {
     /// The row of a number: the same in every run.
     pub fn random(number: u64) -> Self {
-        let mut random = Random::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        random.uniform();
+        // Neighbouring seeds give similar numbers, so the seed is drawn as well.
+        let mut seeds = Random::new(number + 1);
+        let seed = (0..4).fold(0, |seed, _| seed << 16 ^ (seeds.uniform() * 1e9) as u64);
+        let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        for _ in 0..8 {
+            random.uniform();
+        }
         // A whole number between two bounds, with a uniform logarithm.
         let mut between = |least: f64, most: f64| {
             let ratio = (most / least).max(1.0);

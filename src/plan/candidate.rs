@@ -45,6 +45,15 @@ pub(super) struct Stream {
     pub(super) bytes: u64,
 }
 
+/// The pass over a file that checks the counts.
+#[derive(Debug, Clone, Copy)]
+struct CheckPass {
+    /// Bytes of a read buffer.
+    buffer: u64,
+    /// Bytes of both buffers and the reader's stage.
+    bytes: u64,
+}
+
 /// A way of running the fit, with everything that determines its memory use.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
@@ -52,8 +61,8 @@ pub(super) struct Candidate {
     pub(super) shape: Shape,
     /// How counts are streamed; `None` if they are read in place.
     pub(super) stream: Option<Stream>,
-    /// Bytes of a read buffer of the pass that checks the counts; 0 if it reads no file.
-    pub(super) check_buffer: u64,
+    /// The pass that checks the counts; `None` if it reads no file.
+    check: Option<CheckPass>,
     /// Bytes of the summary while it is computed.
     summary_scratch: u64,
     /// Bytes of the counts in their file; 0 if they have none.
@@ -108,7 +117,7 @@ impl Candidate {
                     && (in_file || !settings.mini_batch().optimizer.moves_all_rows()),
             },
             stream: None,
-            check_buffer: 0,
+            check: None,
             summary_scratch: summary_scratch_bytes(counts),
             in_file: match counts.location() {
                 Location::Memory => 0,
@@ -121,6 +130,19 @@ impl Candidate {
             device,
             resident: false,
         }
+    }
+
+    /// Sets the bytes of a read buffer of the pass over the file that checks the counts. A buffer of 0 bytes reads no file.
+    pub(super) fn set_check_buffer(&mut self, counts: &Counts, buffer: u64) {
+        self.check = (buffer > 0).then(|| CheckPass {
+            buffer,
+            bytes: pass_bytes(counts, buffer),
+        });
+    }
+
+    /// Bytes of a read buffer of that pass; 0 if it reads no file.
+    pub(super) fn check_buffer(&self) -> u64 {
+        self.check.map_or(0, |pass| pass.buffer)
     }
 
     /// Bytes of the counts in memory during the fit.
@@ -153,9 +175,9 @@ impl Candidate {
         }
         items.push(all("X", self.counts_in_memory()));
         if !before.summarised {
-            let buffers = match self.check_buffer {
-                0 => before.counts.while_reading,
-                buffer => pass_bytes(buffer),
+            let buffers = match self.check {
+                None => before.counts.while_reading,
+                Some(pass) => pass.bytes,
             };
             items.push(Item::ram(
                 "X: buffers while checking",

@@ -90,7 +90,9 @@ impl Search<'_> {
         Ok(readings.into_iter().flat_map(move |stream| {
             let mut read = self.requested.clone();
             read.stream = stream;
-            read.check_buffer = self.check_buffers(&read).map_or(0, |(least, _)| least);
+            if let Some((least, _)) = self.check_buffers(&read) {
+                read.set_check_buffer(self.counts, least);
+            }
             let can_be_resident = self.can_be_resident(&read);
             self.l_placements()
                 .into_iter()
@@ -184,10 +186,13 @@ impl Search<'_> {
             return 0;
         };
         let mut smallest = candidate.clone();
-        smallest.check_buffer = least;
+        smallest.set_check_buffer(self.counts, least);
         let room = smallest.room(Phase::Checking, self.limits.ram);
-        let more = (pass_bytes(most) - pass_bytes(least)).min(room) / 2;
-        least + more
+        // Two buffers of more than half of the file hold no more than the file.
+        match pass_bytes(self.counts, most) - pass_bytes(self.counts, least) <= room {
+            true => most,
+            false => least + room / 2,
+        }
     }
 
     /// The places for L in order of preference. L is offloaded before micro-batches become small; it is put into a file
@@ -252,7 +257,8 @@ impl Search<'_> {
     /// blocks of fixed size. A shuffle buffer gets the memory that the rest leaves, up to [`DEFAULT_BUFFER_BYTES`]; sizes
     /// that the settings give are kept.
     fn with_larger_buffers(&self, mut candidate: Candidate) -> Result<Candidate> {
-        candidate.check_buffer = self.check_buffer(&candidate);
+        let buffer = self.check_buffer(&candidate);
+        candidate.set_check_buffer(self.counts, buffer);
         let chosen = self.recipe.settings.reading == Reading::Auto && self.uses_gradient_steps();
         if chosen && let Some(smallest) = candidate.stream {
             let room = candidate.room(Phase::Reading, self.limits.ram);
@@ -360,7 +366,7 @@ impl Search<'_> {
             items,
             notes,
             baseline: found.before.baseline,
-            check_buffer: found.check_buffer,
+            check_buffer: found.check_buffer(),
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::counts::{Counts, Dtype};
 use crate::error::{Error, ErrorKind, Result};
 
 const MIB: u64 = 1 << 20;
-/// Anonymous memory of the process in all cases.
+/// Anonymous memory of the process in all cases, without the counts.
 const BASELINE: u64 = 10 * MIB;
 const CASES: usize = 120;
 
@@ -105,7 +105,7 @@ fn case(random: &mut Random, folder: &Path) -> Case {
             recipe.budget
         ),
         before: Before {
-            baseline: BASELINE,
+            baseline: BASELINE + counts.in_memory().loaded,
             counts: counts.in_memory(),
             summarised: counts.is_summarised(),
         },

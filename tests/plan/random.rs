@@ -30,7 +30,8 @@ fn prepare_or_fit() {
 /// The line of JSON that a process has printed.
 fn printed(output: &std::process::Output) -> Option<Value> {
     let text = String::from_utf8_lossy(&output.stdout);
-    text.lines().find_map(|line| serde_json::from_str(line).ok())
+    text.lines()
+        .find_map(|line| serde_json::from_str(line).ok())
 }
 
 #[test]
@@ -41,7 +42,12 @@ fn random_fits_use_what_was_predicted_and_are_not_killed() {
         let this = || {
             let mut program = Command::new(std::env::current_exe().unwrap());
             program
-                .args(["--exact", "--ignored", "--nocapture", "random::prepare_or_fit"])
+                .args([
+                    "--exact",
+                    "--ignored",
+                    "--nocapture",
+                    "random::prepare_or_fit",
+                ])
                 .env(ROW, row.to_string())
                 .env(FOLDER, folder.path());
             program
@@ -57,11 +63,14 @@ fn random_fits_use_what_was_predicted_and_are_not_killed() {
             let message = String::from_utf8_lossy(&output.stderr);
             panic!("{what}, budget {budget}: {}, {message}", output.status);
         };
-        let [predicted, measured] = ["predicted", "measured"].map(|name| fit[name].as_f64().unwrap());
+        let [predicted, measured] =
+            ["predicted", "measured"].map(|name| fit[name].as_f64().unwrap());
         println!("{what}: {predicted} bytes predicted, {measured} measured");
         // The memory of the process before a fit differs by up to a MiB from run to run.
         if (predicted - measured).abs() > (0.1 * measured).max(1_048_576.0) {
-            wrong.push(format!("{what}: {predicted} bytes predicted, {measured} measured"));
+            wrong.push(format!(
+                "{what}: {predicted} bytes predicted, {measured} measured"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

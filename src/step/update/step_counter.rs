@@ -44,7 +44,8 @@ impl StepCounter {
 
     /// Counts a step and returns its update rules.
     pub(crate) fn step(&mut self, learning_rate: f64) -> UpdateRules {
-        self.steps += 1;
+        // A checkpoint may claim any number of steps.
+        self.steps = self.steps.saturating_add(1);
         self.steps_since_flush += 1;
         let rule = |time| UpdateRule::at(self.optimizer, time, learning_rate, self.weight_decay);
         // A row-wise optimizer counts the updates of a row, of which there is one an epoch.
