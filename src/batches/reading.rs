@@ -30,7 +30,8 @@ use crate::text::count;
 #[doc(alias = "DataLoader")]
 #[doc(alias = "streaming")]
 pub enum Reading {
-    /// In place, unless the counts are in a file and larger than half of the free memory.
+    /// In place, unless the counts are in a file that is larger than the budget or half of the free memory, or memory is too
+    /// small for a fit in place; then streamed, and in place again where a stream does not fit.
     #[default]
     Auto,
     /// From memory or a memory-mapped file, with the documents in fully random order.
@@ -114,7 +115,11 @@ impl Shuffle {
 fn row_bytes(counts: &Counts) -> Result<u64> {
     let documents = counts.documents() as u64;
     Ok(if counts.smaller_as_csr()? {
-        (counts.summary()?.nonzeros() * NONZERO_BYTES).div_ceil(documents) + size_of::<u64>() as u64
+        let nonzeros = match counts.stored_counts() {
+            Some(stored) => stored,
+            None => counts.summary()?.nonzeros(),
+        };
+        (nonzeros * NONZERO_BYTES).div_ceil(documents) + size_of::<u64>() as u64
     } else {
         counts.bytes_stored() / documents
     })

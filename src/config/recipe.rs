@@ -14,6 +14,10 @@ use super::device::Resolved;
 use super::settings::Settings;
 use super::solver::{FullPass, MiniBatch, Solver};
 
+/// Largest total of the counts of a fit. Gradients are at most as large as the tokens of a batch, and AdamW squares
+/// them in single precision, whose largest number is 3.4e38.
+const MOST_TOKENS: f64 = 1e18;
+
 /// Settings, term names, budget, and what happens while the fit runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
@@ -184,11 +188,28 @@ impl Recipe {
         Ok(())
     }
 
-    /// Reads and checks all counts, unless that has been done.
-    pub(crate) fn check_counts(&self, counts: &Counts, streamed: bool) -> Result<()> {
-        if counts.summary_by(streamed)?.total() == 0.0 {
+    /// Reads and checks all counts, unless that has been done, in buffers of about `read_bytes`.
+    pub(crate) fn check_counts(
+        &self,
+        counts: &Counts,
+        streamed: bool,
+        read_bytes: u64,
+    ) -> Result<()> {
+        let summary = counts.summary_by(streamed, read_bytes)?;
+        if summary.total() == 0.0 {
             return Err(Error::new(ErrorKind::Value, "all counts are zero")
                 .fix("check that the file holds counts of terms in documents"));
+        }
+        if summary.total() > MOST_TOKENS {
+            return Err(Error::new(
+                ErrorKind::Value,
+                format!(
+                    "the counts sum to {:e}, and the largest is {:e}: a fit computes with at most {MOST_TOKENS:e} tokens",
+                    summary.total(),
+                    summary.largest()
+                ),
+            )
+            .fix("check that the file holds counts of terms in documents, and no other measurements"));
         }
         Ok(())
     }

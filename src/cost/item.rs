@@ -65,28 +65,42 @@ impl Item {
     }
 }
 
-/// The peak of one kind of memory in bytes, and the phase in which it occurs.
-pub(crate) fn peak(items: &[Item], memory: Memory) -> (u64, Phase) {
-    let sum = |phases: &[Phase]| -> u64 {
-        let allocated = items
-            .iter()
-            .filter(|item| item.memory == memory && phases.contains(&item.phase));
-        allocated.fold(0, |sum, item| sum.saturating_add(item.bytes))
-    };
+/// The parts of a fit, one after the other: the phases whose items are allocated at the same time, and the name of the
+/// part. The first one lasts longest.
+const PARTS: [(&[Phase], Phase); 5] = {
     use self::Phase::*;
-    let phases: [(&[Phase], Phase); 5] = [
+    [
         (&[Throughout, Fit, Steps, Reading, Pass], Steps),
         (&[Throughout, Checking], Checking),
         (&[Throughout, Fit, Starting], Starting),
         (&[Throughout, Fit, Steps, Reading, Checkpoint], Checkpoint),
         (&[Throughout, Fit, Steps, End], End),
-    ];
-    // Ties go to the first phase, which lasts longest.
-    phases
+    ]
+};
+
+/// Bytes of all items of these phases in one kind of memory.
+fn sum(items: &[Item], memory: Memory, phases: &[Phase]) -> u64 {
+    let allocated = items
+        .iter()
+        .filter(|item| item.memory == memory && phases.contains(&item.phase));
+    allocated.fold(0, |sum, item| sum.saturating_add(item.bytes))
+}
+
+/// Bytes by which the items of a phase can grow before the peak exceeds `limit`.
+pub(crate) fn room(items: &[Item], memory: Memory, phase: Phase, limit: u64) -> u64 {
+    let parts = PARTS.iter().filter(|(phases, _)| phases.contains(&phase));
+    let largest = parts.map(|(phases, _)| sum(items, memory, phases)).max();
+    limit.saturating_sub(largest.unwrap_or_default())
+}
+
+/// The peak of one kind of memory in bytes, and the phase in which it occurs.
+pub(crate) fn peak(items: &[Item], memory: Memory) -> (u64, Phase) {
+    // Ties go to the first part.
+    PARTS
         .into_iter()
-        .map(|(phases, name)| (sum(phases), name))
+        .map(|(phases, name)| (sum(items, memory, phases), name))
         .fold(
-            (0, Steps),
+            (0, Phase::Steps),
             |best, next| if next.0 > best.0 { next } else { best },
         )
 }
@@ -147,6 +161,10 @@ mod tests {
             Item::ram("L and F", Phase::End, 9),
         ];
         assert_eq!(peak(&passes, Memory::Ram), (10, Phase::Steps));
+        // What the buffers of batches leave: a checkpoint comes on top of them, the start does not.
+        assert_eq!(room(&items, Memory::Ram, Phase::Reading, 200), 65);
+        assert_eq!(room(&items, Memory::Ram, Phase::Checking, 200), 75);
+        assert_eq!(room(&items, Memory::Ram, Phase::Reading, 100), 0);
         let huge = [
             Item::ram("a", Phase::Throughout, u64::MAX),
             Item::ram("b", Phase::Steps, 5),

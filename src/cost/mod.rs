@@ -6,7 +6,7 @@ mod limit;
 mod placement;
 mod shape;
 
-pub(crate) use item::{Item, Memory, Phase, peak};
+pub(crate) use item::{Item, Memory, Phase, peak, room};
 pub(crate) use limit::Limit;
 pub(crate) use placement::Placement;
 pub(crate) use shape::Shape;

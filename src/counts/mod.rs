@@ -28,9 +28,11 @@ pub use dtype::{CountValue, Dtype};
 pub(crate) use dtype::{Element, with_values};
 pub(crate) use fingerprint::Fingerprint;
 pub use layout::{Layout, Location};
+pub(crate) use pass::{READ_BYTES, pass_bytes, read_bytes};
 pub use resample::Resample;
 pub use select_terms::DocumentFrequency;
 pub use summary::Summary;
+pub(crate) use summary::scratch_bytes as summary_scratch_bytes;
 pub(crate) use write::write_npy_file;
 
 use crate::counts::formats::LazyCsr;
@@ -101,8 +103,8 @@ pub(crate) struct InMemory {
     pub(crate) loaded: u64,
     /// Additional memory from the first use of the counts on.
     pub(crate) to_read: u64,
-    /// Additional memory during the first read and the [`summary`](Counts::summary).
-    pub(crate) while_checking: u64,
+    /// Additional memory while an `.npz` is read into memory.
+    pub(crate) while_reading: u64,
 }
 
 impl Counts {
@@ -244,16 +246,17 @@ impl Counts {
     /// read once more than the number of epochs.
     #[doc(alias = "describe")]
     pub fn summary(&self) -> Result<Summary> {
-        self.summary_by(false)
+        self.summary_by(false, pass::READ_BYTES)
     }
 
-    /// [`summary`](Self::summary). With `streamed`, an uncompressed `.npz` is streamed instead of read into memory.
-    pub(crate) fn summary_by(&self, streamed: bool) -> Result<Summary> {
+    /// [`summary`](Self::summary), with buffers of about `read_bytes`. With `streamed`, an uncompressed `.npz` is streamed
+    /// instead of read into memory.
+    pub(crate) fn summary_by(&self, streamed: bool, read_bytes: u64) -> Result<Summary> {
         if let Some(summary) = self.inner.summary.get() {
             return Ok(summary.clone());
         }
         let _phase = phase("check");
-        let summary = summary::summarise(self, streamed)?;
+        let summary = summary::summarise(self, streamed, read_bytes)?;
         Ok(self.inner.summary.get_or_init(|| summary).clone())
     }
 
@@ -387,14 +390,11 @@ impl Counts {
     /// Anonymous memory of the process for these counts.
     pub(crate) fn in_memory(&self) -> InMemory {
         match (&self.inner.store, &self.inner.location) {
-            (_, Location::File(_)) => InMemory {
-                while_checking: pass::pass_bytes(self),
-                ..InMemory::default()
-            },
+            (_, Location::File(_)) => InMemory::default(),
             (Store::Csr(csr), _) if csr.is_unread() => InMemory {
                 loaded: 0,
                 to_read: self.bytes_stored(),
-                while_checking: csr.read_scratch_bytes(),
+                while_reading: csr.read_scratch_bytes(),
             },
             _ => InMemory {
                 loaded: self.bytes_stored(),

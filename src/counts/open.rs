@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::text::count;
 
 use super::dense::DenseStore;
 use super::dtype::CountValue;
@@ -12,6 +13,9 @@ use super::formats::triplets;
 use super::formats::{self, LazyCsr};
 use super::layout::Location;
 use super::{Counts, Csr, Inner, Store, csr};
+
+/// Most terms of counts: the columns of nonzero counts are stored as 32-bit numbers.
+const MOST_TERMS: usize = u32::MAX as usize;
 
 impl Counts {
     /// Opens a file of counts. The file's extension determines the format.
@@ -163,6 +167,16 @@ impl Counts {
                 format!("{file}counts of {documents} documents × {terms} terms are empty"),
             )
             .fix("pass at least one document and one term"));
+        }
+        if terms > MOST_TERMS {
+            let what = format!("counts of {} terms", count(terms as u64));
+            let place = match &location {
+                Location::Memory => "the number of terms".into(),
+                Location::File(path) | Location::Loaded(path) => path.display().to_string(),
+            };
+            return Err(Error::new(ErrorKind::Shape, what)
+                .at(place)
+                .fix(format!("use at most {} terms", count(MOST_TERMS as u64))));
         }
         Ok(Self {
             inner: Arc::new(Inner {

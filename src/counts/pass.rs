@@ -1,30 +1,49 @@
 //! A sequential pass over all counts in their stored dtype, in bounded memory.
 
+use std::ops::RangeInclusive;
+
 use crate::counts::rows::{Block, RowFile, STAGE_BYTES, for_each_file_block};
 use crate::error::Result;
 use crate::system::memory::free_memory;
 
 use super::{Counts, Layout};
 
-/// Bytes of a read buffer; one is filled while the other is in use.
-const READ_BYTES: u64 = 16 << 20;
+/// Bytes of a read buffer where memory is not short; one is filled while the other is in use.
+pub(crate) const READ_BYTES: u64 = 16 << 20;
+/// Bytes of a read buffer below which a pass would spend its time in calls of the system.
+const MIN_READ_BYTES: u64 = 128 << 10;
 
-/// Bytes of memory that the pass uses in addition to the counts.
-pub(super) fn pass_bytes(counts: &Counts) -> u64 {
-    match counts.has_row_file() && counts.layout() == Layout::Dense {
-        true => 2 * READ_BYTES.min(counts.bytes_stored()) + STAGE_BYTES as u64,
-        false => 0,
-    }
+/// Sizes of a read buffer of a pass over a file, in bytes: at least one row, and no more than all rows.
+pub(crate) fn read_bytes(counts: &Counts) -> RangeInclusive<u64> {
+    let row = counts.bytes_stored().div_ceil(counts.documents() as u64);
+    let least = row.max(MIN_READ_BYTES.min(counts.bytes_stored()));
+    least..=least.max(READ_BYTES.min(counts.bytes_stored()))
 }
 
-/// Calls `visit` with all documents in order: in one block where the counts are in memory, in blocks of about 16 MB where
-/// they are read from their file.
-///
-/// Dense counts of a file are always streamed, since a sequential read is faster than page faults; an `.npz` that has not been
-/// read is streamed with `streamed`, or if it needs more than a quarter of the free memory.
+/// Bytes of memory of a pass over a file whose read buffers have `read_bytes` each. Together they hold no more than all
+/// rows.
+pub(crate) fn pass_bytes(counts: &Counts, read_bytes: u64) -> u64 {
+    (2 * read_bytes).min(counts.bytes_stored()) + STAGE_BYTES as u64
+}
+
+/// [`for_each_stored_block_within`] buffers of the default size.
 pub(super) fn for_each_stored_block(
     counts: &Counts,
     streamed: bool,
+    visit: &mut dyn FnMut(Block<'_>) -> Result<()>,
+) -> Result<()> {
+    for_each_stored_block_within(counts, streamed, READ_BYTES, visit)
+}
+
+/// Calls `visit` with all documents in order: in one block where the counts are in memory, in blocks of about `read_bytes`
+/// where they are read from their file.
+///
+/// Dense counts of a file are always streamed, since a sequential read is faster than page faults; an `.npz` that
+/// has not been read is streamed with `streamed`, or if it needs more than a quarter of the free memory.
+pub(super) fn for_each_stored_block_within(
+    counts: &Counts,
+    streamed: bool,
+    read_bytes: u64,
     visit: &mut dyn FnMut(Block<'_>) -> Result<()>,
 ) -> Result<()> {
     let documents = counts.documents();
@@ -33,7 +52,7 @@ pub(super) fn for_each_stored_block(
         Some(row_file) => {
             // Bytes of a row in the buffer; a sparse row may be smaller in the file.
             let row_bytes = (counts.bytes_stored() / documents as u64).max(1);
-            let block = (READ_BYTES / row_bytes).max(1) as usize;
+            let block = (read_bytes / row_bytes).max(1) as usize;
             // Two buffers; a single row may be larger than a buffer should be.
             counts
                 .claim()

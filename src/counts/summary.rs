@@ -14,7 +14,7 @@ use crate::text::{count, listed};
 use super::dense::DenseRows;
 use super::dtype::{Element, with_values};
 use super::fingerprint::{digest, weighted_dense, weighted_sparse};
-use super::pass::for_each_stored_block;
+use super::pass::for_each_stored_block_within;
 use super::{Counts, View};
 
 /// Totals of counts, made by [`Counts::summary`]. Cheap to clone.
@@ -353,8 +353,14 @@ fn least_bytes(counts: &Counts) -> u64 {
         .saturating_add(terms / 8)
 }
 
+/// Bytes of memory of the summary while it is computed, besides the buffers of the pass and the documents' lengths: a bit
+/// for each term.
+pub(crate) fn scratch_bytes(counts: &Counts) -> u64 {
+    counts.terms().div_ceil(8) as u64
+}
+
 /// Computes the summary. See [`Counts::summary_by`].
-pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
+pub(super) fn summarise(counts: &Counts, streamed: bool, read_bytes: u64) -> Result<Summary> {
     let (documents, terms) = counts.shape();
     counts.claim().check_memory(least_bytes(counts))?;
     let mut lengths = vec![0.0; documents];
@@ -375,7 +381,7 @@ pub(super) fn summarise(counts: &Counts, streamed: bool) -> Result<Summary> {
             false => Ok(()),
         }
     };
-    let result = for_each_stored_block(counts, streamed, &mut visit);
+    let result = for_each_stored_block_within(counts, streamed, read_bytes, &mut visit);
     if tally.bad.is_none() {
         result?;
     }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::batches::Reading;
 use crate::config::SMALLEST_RATE;
 use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
-use crate::counts::{Counts, Fingerprint};
+use crate::counts::{Counts, Fingerprint, READ_BYTES};
 use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::documents_in_block;
@@ -126,7 +126,7 @@ impl Fit {
             .resolve(counts, per_block)?
             .shuffle()
             .is_some();
-        counts.summary_by(streamed)?;
+        counts.summary_by(streamed, READ_BYTES)?;
         // The topics of a term are adjacent in memory.
         let terms_first = self.f.transposed();
         let mut score = 0.0;

@@ -442,7 +442,8 @@ impl TopicModel {
     ///
     /// # Cost
     /// The sizes of a stream, and those of a solver that passes over all documents, depend on how many counts are zero:
-    /// then the pass that checks all counts comes first, and is not repeated. Otherwise no counts are read.
+    /// then, for dense counts, the pass that checks all counts comes first, in buffers that fit the budget, and is not
+    /// repeated. It also comes before a refusal, whose numbers depend on it. Otherwise no counts are read.
     #[doc(alias = "dry_run")]
     pub fn plan(&self, counts: impl OrRef<Counts>) -> Result<Plan> {
         Plan::new(&self.recipe, counts.value(), false)

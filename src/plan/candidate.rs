@@ -1,10 +1,12 @@
 //! A candidate for a plan, and the memory that it needs.
 
+use crate::batches::Shuffle;
 use crate::config::{Recipe, Resolved, Solver, TableStorage};
-use crate::cost::{Item, Memory, Phase, Placement, Shape, peak};
-use crate::counts::{Counts, InMemory, Layout, Location};
+use crate::cost::{Item, Memory, Phase, Placement, Shape, peak, room};
+use crate::counts::{Counts, InMemory, Layout, Location, pass_bytes, summary_scratch_bytes};
 use crate::solvers;
 use crate::step::cpu::FusedStep;
+use crate::system::memory::{process_memory, release_freed};
 
 use super::gpu;
 use super::limits::Limits;
@@ -12,17 +14,61 @@ use super::limits::Limits;
 /// Bytes of thread stacks, samples of the memory monitor and small vectors.
 const OVERHEAD: u64 = 1 << 19;
 
+/// The process and the counts before the plan is made, which may read and check the counts itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    /// Anonymous memory of the process, in bytes.
+    pub(super) baseline: u64,
+    /// Anonymous memory of the counts.
+    pub(super) counts: InMemory,
+    /// Whether the summary of the counts has been computed.
+    pub(super) summarised: bool,
+}
+
+impl Before {
+    /// Measures the process.
+    pub(super) fn measure(counts: &Counts) -> Self {
+        release_freed();
+        Self {
+            baseline: process_memory().anonymous,
+            counts: counts.in_memory(),
+            summarised: counts.is_summarised(),
+        }
+    }
+}
+
+/// A stream of a candidate.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stream {
+    pub(super) shuffle: Shuffle,
+    /// Bytes of its buffers.
+    pub(super) bytes: u64,
+}
+
+/// The pass over a file that checks the counts.
+#[derive(Debug, Clone, Copy)]
+struct CheckPass {
+    /// Bytes of a read buffer.
+    buffer: u64,
+    /// Bytes of both buffers and the reader's stage.
+    bytes: u64,
+}
+
 /// A way of running the fit, with everything that determines its memory use.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
+    pub(super) before: Before,
     pub(super) shape: Shape,
-    pub(super) counts: InMemory,
-    /// Bytes of the counts that are read from a file during the fit.
-    pub(super) on_disk: u64,
-    /// Bytes of a stream's buffers; `None` if counts are read in place.
-    pub(super) stream: Option<u64>,
-    /// Whether the summary of the counts has been computed.
-    summarised: bool,
+    /// How counts are streamed; `None` if they are read in place.
+    pub(super) stream: Option<Stream>,
+    /// The pass that checks the counts; `None` if it reads no file.
+    check: Option<CheckPass>,
+    /// Bytes of the summary while it is computed.
+    summary_scratch: u64,
+    /// Bytes of the counts in their file; 0 if they have none.
+    in_file: u64,
+    /// Whether the file is memory-mapped.
+    mapped: bool,
     /// Whether the fit writes checkpoints.
     pub(super) checkpoint: bool,
     /// Whether the fit starts from a state that is in memory already.
@@ -31,18 +77,16 @@ pub(super) struct Candidate {
     device: Resolved,
     /// Whether all counts are resident on the GPU.
     pub(super) resident: bool,
-    /// Anonymous memory of the process before the fit, in bytes.
-    pub(super) baseline: u64,
 }
 
 impl Candidate {
-    /// The candidate that the recipe asks for: whole batches, nothing resident, and the stream's buffers not known yet.
+    /// The candidate that the recipe asks for: whole batches, nothing resident, counts read in place.
     pub(super) fn requested(
         recipe: &Recipe,
         counts: &Counts,
         (device, limits): (Resolved, &Limits),
-        (streams, resumed): (bool, bool),
-        baseline: u64,
+        resumed: bool,
+        before: Before,
     ) -> Self {
         let settings = &recipe.settings;
         let (documents, terms) = counts.shape();
@@ -54,6 +98,7 @@ impl Candidate {
         };
         let batch = batch.min(documents) as u64;
         Self {
+            before,
             shape: Shape {
                 documents: documents as u64,
                 terms: terms as u64,
@@ -71,53 +116,73 @@ impl Candidate {
                 l_on_host: !settings.solver.is_full_pass()
                     && (in_file || !settings.mini_batch().optimizer.moves_all_rows()),
             },
-            counts: match streams {
-                true => InMemory::default(),
-                false => counts.in_memory(),
-            },
-            on_disk: match counts.location() {
-                Location::File(_) => counts.bytes_stored(),
-                Location::Loaded(_) if streams => counts.bytes_stored(),
-                _ => 0,
-            },
             stream: None,
-            summarised: counts.is_summarised(),
+            check: None,
+            summary_scratch: summary_scratch_bytes(counts),
+            in_file: match counts.location() {
+                Location::Memory => 0,
+                _ => counts.bytes_stored(),
+            },
+            mapped: matches!(counts.location(), Location::File(_)),
             checkpoint: recipe.checkpoint.is_some(),
             resumed,
             solver: settings.solver.clone(),
             device,
             resident: false,
-            baseline,
+        }
+    }
+
+    /// Sets the bytes of a read buffer of the pass over the file that checks the counts. A buffer of 0 bytes reads no file.
+    pub(super) fn set_check_buffer(&mut self, counts: &Counts, buffer: u64) {
+        self.check = (buffer > 0).then(|| CheckPass {
+            buffer,
+            bytes: pass_bytes(counts, buffer),
+        });
+    }
+
+    /// Bytes of a read buffer of that pass; 0 if it reads no file.
+    pub(super) fn check_buffer(&self) -> u64 {
+        self.check.map_or(0, |pass| pass.buffer)
+    }
+
+    /// Bytes of the counts in memory during the fit.
+    pub(super) fn counts_in_memory(&self) -> u64 {
+        let InMemory {
+            loaded, to_read, ..
+        } = self.before.counts;
+        match self.stream {
+            Some(_) => loaded,
+            None => loaded + to_read,
         }
     }
 
     /// The items in RAM and on disk.
     pub(super) fn ram(&self) -> Vec<Item> {
-        let shape = &self.shape;
+        let (shape, before) = (&self.shape, &self.before);
         let all = |what: &str, bytes| Item::ram(what, Phase::Throughout, bytes);
         let mut items = vec![all(
             "the process before the fit: kernel, libraries, other values",
-            self.baseline.saturating_sub(self.counts.loaded),
+            before.baseline.saturating_sub(before.counts.loaded),
         )];
-        if self.on_disk > 0 {
-            let what = match self.stream {
-                Some(_) => "X, streamed once per epoch in blocks",
-                None => "X, memory-mapped",
-            };
-            items.push(Item::new(
-                what,
-                Memory::Disk,
-                Phase::Throughout,
-                self.on_disk,
-            ));
+        let on_disk = match self.stream {
+            Some(_) => Some("X, streamed once per epoch in blocks"),
+            None if self.mapped => Some("X, memory-mapped"),
+            None => None,
+        };
+        if let Some(what) = on_disk {
+            let disk = Memory::Disk;
+            items.push(Item::new(what, disk, Phase::Throughout, self.in_file));
         }
-        items.push(all("X", self.counts.loaded + self.counts.to_read));
-        if !self.summarised {
-            let reading = self.counts.while_checking;
+        items.push(all("X", self.counts_in_memory()));
+        if !before.summarised {
+            let buffers = match self.check {
+                None => before.counts.while_reading,
+                Some(pass) => pass.bytes,
+            };
             items.push(Item::ram(
                 "X: buffers while checking",
                 Phase::Checking,
-                reading,
+                buffers + self.summary_scratch,
             ));
             items.push(all("documents' lengths", 8 * shape.documents));
         }
@@ -138,9 +203,9 @@ impl Candidate {
             Resolved::Cpu => solvers::memory(&self.solver, shape, self.stream.is_some()),
         };
         items.extend(solvers::memory_around_iterations(shape));
-        if let Some(buffers) = self.stream {
+        if let Some(Stream { bytes, .. }) = self.stream {
             let what = "X: blocks of documents, one in use and one being read";
-            items.push(Item::ram(what, Phase::Pass, buffers));
+            items.push(Item::ram(what, Phase::Pass, bytes));
         }
         if self.checkpoint {
             items.extend(solvers::checkpoint_memory(self.device, shape));
@@ -152,9 +217,9 @@ impl Candidate {
     fn step_items(&self) -> Vec<Item> {
         let shape = &self.shape;
         let mut items = vec![match self.stream {
-            Some(buffers) => {
+            Some(Stream { bytes, .. }) => {
                 let what = "X: shuffle buffers, one in use and one being filled";
-                Item::ram(what, Phase::Reading, buffers)
+                Item::ram(what, Phase::Reading, bytes)
             }
             None => {
                 let what = "order of the documents in an epoch";
@@ -184,6 +249,11 @@ impl Candidate {
     /// The peak of VRAM, in bytes.
     pub(super) fn peak_vram(&self) -> u64 {
         peak(&self.vram(), Memory::Vram).0
+    }
+
+    /// Bytes by which the items of a phase can grow within a limit of RAM.
+    pub(super) fn room(&self, phase: Phase, limit: u64) -> u64 {
+        room(&self.ram(), Memory::Ram, phase, limit)
     }
 
     /// The same candidate with another micro-batch.

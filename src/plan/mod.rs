@@ -9,12 +9,15 @@ mod notes;
 mod refusal;
 mod run;
 mod search;
+#[cfg(test)]
+mod tests;
 
 use crate::config::{Recipe, Resolved};
 use crate::cost::{Item, Limit, Placement, Shape};
 use crate::counts::Counts;
 use crate::error::Result;
-use crate::system::memory::{process_memory, release_freed};
+
+use candidate::Before;
 
 /// How a fit will use memory: which data are in which memory, the size of the micro-batches, and the predicted peaks
 /// with their budgets. Made by [`TopicModel::plan`](crate::TopicModel::plan) and executed by [`Plan::fit`].
@@ -48,6 +51,8 @@ pub struct Plan {
     notes: Vec<String>,
     /// Anonymous memory of the process before the fit, in bytes.
     baseline: u64,
+    /// Bytes of a read buffer of the pass that checks the counts.
+    check_buffer: u64,
 }
 
 /// The VRAM of a plan.
@@ -62,13 +67,7 @@ impl Plan {
     /// Plans a new fit, or a resumed one whose state is in memory already.
     pub(crate) fn new(recipe: &Recipe, counts: &Counts, resumed: bool) -> Result<Self> {
         let device = recipe.check(counts)?;
-        let streams = search::streams(recipe, counts)?;
-        if streams || recipe.settings.solver.is_full_pass() {
-            recipe.check_counts(counts, streams)?;
-        }
-        release_freed();
-        let baseline = process_memory().anonymous;
-        search::search(recipe, counts, device, resumed, baseline)
+        search::search(recipe, counts, device, resumed, Before::measure(counts))
     }
 
     /// The predicted peak of the process's anonymous memory, in bytes.

@@ -1,17 +1,18 @@
 //! Notes of a plan about placements that do not fit the limits.
 
+use crate::config::Solver;
 use crate::text::{bytes, count};
 
 use super::candidate::Candidate;
 use super::limits::Limits;
 
 /// One note for each difference between the candidate found and the requested one. `all_resident`: bytes of VRAM with
-/// all counts resident, if that is possible.
+/// all counts resident, if that is possible. `in_place_preferred`: whether the file is small enough to be read in place.
 pub(super) fn notes(
     requested: &Candidate,
     found: &Candidate,
     limits: &Limits,
-    all_resident: Option<u64>,
+    (all_resident, in_place_preferred): (Option<u64>, bool),
 ) -> Vec<String> {
     let batch = requested.shape.batch;
     let mut notes = Vec::new();
@@ -27,6 +28,21 @@ pub(super) fn notes(
                 false => ": X is uploaded part by part in every epoch",
             }
         ));
+    }
+    if found.stream.is_some() && in_place_preferred {
+        let mut in_place = found.clone();
+        in_place.stream = None;
+        if in_place.peak() > limits.ram {
+            notes.push(format!(
+                "Read in place, the counts would take the fit to {} of RAM: they are streamed from their file.{}",
+                bytes(in_place.peak()),
+                match found.solver {
+                    Solver::CoordinateDescent(_) | Solver::Auto(_) =>
+                        " Streamed, L is fitted by coordinate descent and F by expectation-maximisation.",
+                    _ => "",
+                }
+            ));
+        }
     }
     let gradient_steps = !found.solver.is_full_pass();
     if limits.gpu() && gradient_steps && found.shape.l_on_host && !requested.shape.l_on_host {

@@ -83,7 +83,8 @@ impl Plan {
         let monitor = Monitor::start();
         let checking = monitor.handle().phase("check");
         let streamed = self.recipe.settings.reading.shuffle().is_some();
-        self.recipe.check_counts(&self.counts, streamed)?;
+        let recipe = &self.recipe;
+        recipe.check_counts(&self.counts, streamed, self.check_buffer)?;
         drop(checking);
         release_freed();
         Ok(Prepared { monitor, files })

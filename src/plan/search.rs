@@ -1,54 +1,62 @@
 //! Searches for the first candidate that fits the limits.
+//!
+//! The candidates do not depend on the limits, only their order does, and each is first tried with the smallest buffers
+//! that it can have. So a larger budget never refuses what a smaller one allows, and the smallest of their peaks is the
+//! smallest budget that is accepted.
 
 use crate::batches::{DEFAULT_BUFFER_BYTES, Reading, Shuffle};
 use crate::config::{Recipe, Resolved, Solver};
-use crate::cost::{Limit, Memory};
-use crate::counts::Counts;
-use crate::error::{Error, Result};
+use crate::cost::{Limit, Phase};
+use crate::counts::{Counts, Layout, pass_bytes, read_bytes};
+use crate::error::Result;
 use crate::solvers;
 use crate::system::memory::free_memory;
 
-use super::candidate::Candidate;
+use super::candidate::{Before, Candidate, Stream};
 use super::limits::Limits;
 use super::notes::notes;
-use super::refusal::{Refusal, refuse};
+use super::refusal::refuse;
 use super::{Plan, Vram};
 
 /// Micro-batches on a GPU do not become smaller than this while L can be offloaded instead: a row of L is far smaller
 /// than the counts that are uploaded with it, but a GPU is idle most of the time with few documents per micro-batch.
 const MIN_GPU_DOCUMENTS: u64 = 256;
 
-/// Makes a plan. Preferences: whole batches before micro-batches, L on the GPU before L in host memory, host memory
-/// before a mapped file.
+/// Makes a plan. Preferences: the better way of reading the counts, whole batches before micro-batches, L on the GPU
+/// before L in host memory, host memory before a mapped file.
+///
+/// The memory of most plans depends on the number of nonzero counts. Where it is not known the counts are read and
+/// checked first, in buffers that fit the limit.
 ///
 /// # Errors
-/// When no candidate fits the limits.
+/// When no candidate fits the limits, or the counts are read and cannot be fitted.
 pub(super) fn search(
     recipe: &Recipe,
     counts: &Counts,
     device: Resolved,
     resumed: bool,
-    baseline: u64,
+    before: Before,
 ) -> Result<Plan> {
-    let streams = streams(recipe, counts)?;
-    let limits = Limits::of(&recipe.budget, device, baseline);
-    let requested = Candidate::requested(
-        recipe,
-        counts,
-        (device, &limits),
-        (streams, resumed),
-        baseline,
-    );
-    let search = Search {
-        recipe,
-        counts,
-        streams,
-        limits,
-        requested,
+    let limits = Limits::of(&recipe.budget, device, before.baseline);
+    let search = || {
+        let on = (device, &limits);
+        Search {
+            recipe,
+            counts,
+            limits,
+            requested: Candidate::requested(recipe, counts, on, resumed, before),
+        }
     };
+    let first = search();
+    if counts.mean_nonzeros().is_none()
+        && (first.needs_nonzeros() || first.first_that_fits()?.is_none())
+    {
+        first.check_counts()?;
+    }
+    let search = search();
     match search.first_that_fits()? {
-        Some((found, reading)) => Ok(search.plan(found, reading, device)),
-        None => Err(search.refusal()?),
+        Some(found) => search.plan(found, device),
+        None => Err(refuse(&search)?),
     }
 }
 
@@ -60,32 +68,131 @@ struct LPlacement {
     min_documents: u64,
 }
 
-struct Search<'a> {
+#[derive(Clone)]
+pub(super) struct Search<'a> {
     recipe: &'a Recipe,
     counts: &'a Counts,
-    streams: bool,
-    limits: Limits,
+    pub(super) limits: Limits,
     /// The candidate that the recipe asks for.
-    requested: Candidate,
+    pub(super) requested: Candidate,
 }
 
 impl Search<'_> {
-    fn first_that_fits(&self) -> Result<Option<(Candidate, Reading)>> {
-        for l_placement in self.l_placements() {
-            for (resident, micro_batch) in self.micro_batches(l_placement.min_documents) {
-                let mut candidate = self.requested.with_micro_batch(micro_batch);
-                candidate.shape.l_on_host = l_placement.l_on_host;
-                candidate.shape.l_in_file = l_placement.l_in_file;
-                candidate.resident = resident;
-                let Some(reading) = self.choose_reading(&mut candidate)? else {
-                    continue;
+    /// The first candidate whose smallest peaks fit the limits.
+    pub(super) fn first_that_fits(&self) -> Result<Option<Candidate>> {
+        let mut candidates = self.candidates()?;
+        Ok(candidates.find(|candidate| self.fits_ram(candidate) && self.fits_vram(candidate)))
+    }
+
+    /// All candidates in order of preference, with the smallest buffers that each can have.
+    pub(super) fn candidates(&self) -> Result<impl Iterator<Item = Candidate> + use<'_>> {
+        let readings = self.readings()?;
+        Ok(readings.into_iter().flat_map(move |stream| {
+            let mut read = self.requested.clone();
+            read.stream = stream;
+            if let Some((least, _)) = self.check_buffers(&read) {
+                read.set_check_buffer(self.counts, least);
+            }
+            let can_be_resident = self.can_be_resident(&read);
+            self.l_placements()
+                .into_iter()
+                .flat_map(move |l_placement| {
+                    let read = read.clone();
+                    self.micro_batches(l_placement.min_documents, can_be_resident)
+                        .map(move |(resident, micro_batch)| {
+                            let mut candidate = read.with_micro_batch(micro_batch);
+                            candidate.shape.l_on_host = l_placement.l_on_host;
+                            candidate.shape.l_in_file = l_placement.l_in_file;
+                            candidate.resident = resident;
+                            candidate
+                        })
+                })
+        }))
+    }
+
+    /// The ways of reading the counts in order of preference, with the smallest stream. A file that is larger than the
+    /// budget or half of the free memory is better streamed: read in place, its pages would evict each other from the
+    /// page cache. Every other file is better read in place, in fully random order.
+    fn readings(&self) -> Result<Vec<Option<Stream>>> {
+        let settings = &self.recipe.settings;
+        Ok(match settings.reading {
+            Reading::Auto if !self.can_stream() => vec![None],
+            Reading::Auto => {
+                let smallest = match self.uses_gradient_steps() {
+                    true => Shuffle {
+                        block: 1,
+                        blocks: settings.batch_size().min(self.counts.documents()),
+                    },
+                    false => self.pass_blocks(),
                 };
-                if self.fits(&candidate) {
-                    return Ok(Some((candidate, reading)));
+                let stream = Some(self.stream(smallest)?);
+                match self.prefers_stream() {
+                    true => vec![stream, None],
+                    false => vec![None, stream],
                 }
             }
+            given => match given.resolve(self.counts, settings.batch_size())?.shuffle() {
+                Some(shuffle) => vec![Some(self.stream(shuffle)?)],
+                None => vec![None],
+            },
+        })
+    }
+
+    /// Whether the plan may choose a stream. The buffers of dense counts can be computed only when their nonzero counts
+    /// are known.
+    fn can_stream(&self) -> bool {
+        self.counts.has_row_file() && self.counts.mean_nonzeros().is_some()
+    }
+
+    fn prefers_stream(&self) -> bool {
+        let limit = match self.limits.ram_given {
+            true => self.limits.ram,
+            false => u64::MAX,
+        };
+        self.counts.has_row_file() && self.counts.bytes_stored() > limit.min(free_memory() / 2)
+    }
+
+    /// Whether the first choice depends on the number of nonzero counts.
+    fn needs_nonzeros(&self) -> bool {
+        !self.uses_gradient_steps()
+            || match self.recipe.settings.reading {
+                Reading::Auto => self.prefers_stream(),
+                given => given.shuffle().is_some(),
+            }
+    }
+
+    /// Reads and checks the counts in buffers that fit the limit.
+    fn check_counts(&self) -> Result<()> {
+        let buffer = self.check_buffer(&self.requested);
+        self.recipe.check_counts(self.counts, true, buffer)
+    }
+
+    /// The least and the most bytes of a read buffer of the pass that checks the counts; `None` if it reads no file.
+    fn check_buffers(&self, candidate: &Candidate) -> Option<(u64, u64)> {
+        let unread = candidate.before.counts.to_read > 0;
+        let streamed = match self.counts.layout() {
+            Layout::Dense => true,
+            Layout::Csr => unread && candidate.stream.is_some(),
+        };
+        (streamed && self.counts.has_row_file()).then(|| {
+            let sizes = read_bytes(self.counts);
+            (*sizes.start(), *sizes.end())
+        })
+    }
+
+    /// Bytes of a read buffer of that pass within the limit of RAM.
+    fn check_buffer(&self, candidate: &Candidate) -> u64 {
+        let Some((least, most)) = self.check_buffers(candidate) else {
+            return 0;
+        };
+        let mut smallest = candidate.clone();
+        smallest.set_check_buffer(self.counts, least);
+        let room = smallest.room(Phase::Checking, self.limits.ram);
+        // Two buffers of more than half of the file hold no more than the file.
+        match pass_bytes(self.counts, most) - pass_bytes(self.counts, least) <= room {
+            true => most,
+            false => least + room / 2,
         }
-        Ok(None)
     }
 
     /// The places for L in order of preference. L is offloaded before micro-batches become small; it is put into a file
@@ -122,9 +229,13 @@ impl Search<'_> {
 
     /// Pairs (all counts resident, micro-batch) in order of preference: everything resident, then whole batches
     /// uploaded, then successive halves.
-    fn micro_batches(&self, min_documents: u64) -> impl Iterator<Item = (bool, u64)> + use<> {
+    fn micro_batches(
+        &self,
+        min_documents: u64,
+        can_be_resident: bool,
+    ) -> impl Iterator<Item = (bool, u64)> + use<> {
         let batch = self.requested.shape.batch;
-        let whole = self.can_be_resident().then_some((true, batch));
+        let whole = can_be_resident.then_some((true, batch));
         let halves = |micro_batch: &u64| (*micro_batch > 1).then(|| micro_batch.div_ceil(2));
         let micro_batches = std::iter::successors(Some(batch), halves)
             .take_while(move |micro_batch| *micro_batch >= min_documents)
@@ -132,38 +243,33 @@ impl Search<'_> {
         whole.into_iter().chain(micro_batches)
     }
 
-    /// Chooses how a candidate reads its counts and sets the bytes of its stream; `None` if even the smallest stream
-    /// does not fit. Solvers that pass over the documents have blocks of fixed size. A shuffle buffer gets the memory
-    /// that the rest leaves, up to [`DEFAULT_BYTES`]; sizes that the settings give are kept.
-    fn choose_reading(&self, candidate: &mut Candidate) -> Result<Option<Reading>> {
-        let stream = |Shuffle { block, blocks }| Reading::Stream { block, blocks };
-        let reading = match self.recipe.settings.reading {
-            _ if !self.streams => Reading::InPlace,
-            Reading::Auto if !self.uses_gradient_steps() => stream(self.pass_blocks()),
-            Reading::Auto => {
-                let available = self.limits.ram.saturating_sub(candidate.peak());
-                let available = available.min(DEFAULT_BUFFER_BYTES);
-                let batch_size = self.recipe.settings.batch_size();
-                match Shuffle::for_budget(self.counts, batch_size, available)? {
-                    Some(shuffle) => stream(shuffle),
-                    None => return Ok(None),
-                }
-            }
-            from_settings => from_settings,
-        };
-        candidate.stream = reading
-            .shuffle()
-            .map(|shuffle| self.buffers(shuffle))
-            .transpose()?;
-        Ok(Some(reading))
+    pub(super) fn fits_ram(&self, candidate: &Candidate) -> bool {
+        candidate.peak() <= self.limits.ram
     }
 
-    fn fits(&self, candidate: &Candidate) -> bool {
-        candidate.peak() <= self.limits.ram
-            && self
-                .limits
-                .vram
-                .is_none_or(|vram| candidate.peak_vram() <= vram)
+    pub(super) fn fits_vram(&self, candidate: &Candidate) -> bool {
+        self.limits
+            .vram
+            .is_none_or(|vram| candidate.peak_vram() <= vram)
+    }
+
+    /// The candidate with larger buffers, as far as the limit of RAM allows. Solvers that pass over the documents have
+    /// blocks of fixed size. A shuffle buffer gets the memory that the rest leaves, up to [`DEFAULT_BUFFER_BYTES`]; sizes
+    /// that the settings give are kept.
+    fn with_larger_buffers(&self, mut candidate: Candidate) -> Result<Candidate> {
+        let buffer = self.check_buffer(&candidate);
+        candidate.set_check_buffer(self.counts, buffer);
+        let chosen = self.recipe.settings.reading == Reading::Auto && self.uses_gradient_steps();
+        if chosen && let Some(smallest) = candidate.stream {
+            let room = candidate.room(Phase::Reading, self.limits.ram);
+            let most = DEFAULT_BUFFER_BYTES.max(smallest.bytes);
+            let available = smallest.bytes.saturating_add(room).min(most);
+            let batch_size = self.recipe.settings.batch_size();
+            if let Some(shuffle) = Shuffle::for_budget(self.counts, batch_size, available)? {
+                candidate.stream = Some(self.stream(shuffle)?);
+            }
+        }
+        Ok(candidate)
     }
 
     /// The stream of a solver that passes over the documents.
@@ -174,27 +280,29 @@ impl Search<'_> {
         }
     }
 
-    /// Bytes of a stream's buffers.
-    fn buffers(&self, shuffle: Shuffle) -> Result<u64> {
-        match self.uses_gradient_steps() {
-            true => shuffle.bytes(self.counts, self.recipe.settings.batch_size()),
-            false => self.pass_blocks().bytes(self.counts, 1),
-        }
+    /// A stream with the bytes of its buffers.
+    fn stream(&self, shuffle: Shuffle) -> Result<Stream> {
+        let bytes = match self.uses_gradient_steps() {
+            true => shuffle.bytes(self.counts, self.recipe.settings.batch_size())?,
+            false => self.pass_blocks().bytes(self.counts, 1)?,
+        };
+        Ok(Stream { shuffle, bytes })
     }
 
     /// Whether the fit uses gradient steps over minibatches.
-    fn uses_gradient_steps(&self) -> bool {
+    pub(super) fn uses_gradient_steps(&self) -> bool {
         !self.requested.solver.is_full_pass()
     }
 
     /// Whether all counts could be resident on a GPU. Sparse counts that are streamed from a file are never in memory
     /// as a whole, as their upload would require.
-    fn can_be_resident(&self) -> bool {
-        let dense = self.requested.shape.bytes_of_count.is_some();
+    fn can_be_resident(&self, candidate: &Candidate) -> bool {
+        let dense = candidate.shape.bytes_of_count.is_some();
+        let streams = candidate.stream.is_some();
         self.limits.vram.is_some()
-            && match &self.requested.solver {
-                Solver::MiniBatch(_) => dense || !self.streams,
-                Solver::Em(_) => !self.streams,
+            && match &candidate.solver {
+                Solver::MiniBatch(_) => dense || !streams,
+                Solver::Em(_) => !streams,
                 _ => false,
             }
     }
@@ -204,49 +312,31 @@ impl Search<'_> {
         self.uses_gradient_steps() && self.recipe.budget.spill_dir_path().is_some()
     }
 
-    /// The error for a fit without a plan, with the smallest changes that would make it fit.
-    fn refusal(&self) -> Result<Error> {
-        let mut smallest = self.requested.with_micro_batch(1);
-        let requested = &self.requested.shape;
-        smallest.shape.l_on_host =
-            requested.l_on_host || self.limits.gpu() && self.uses_gradient_steps();
-        smallest.shape.l_in_file = requested.l_in_file || self.can_spill();
-        if self.streams {
-            let one_batch = Shuffle {
-                block: 1,
-                blocks: requested.batch as usize,
-            };
-            smallest.stream = Some(self.buffers(one_batch)?);
-        }
-        let refusal = match self.limits.vram {
-            Some(vram) if smallest.peak_vram() > vram => Refusal {
-                items: smallest.vram(),
-                memory: Memory::Vram,
-                limit: vram,
-                from_budget: self.limits.vram_given,
-                needed: smallest.peak_vram(),
-            },
-            _ => Refusal {
-                items: smallest.ram(),
-                memory: Memory::Ram,
-                limit: self.limits.ram,
-                from_budget: self.limits.ram_given,
-                needed: smallest.peak(),
-            },
-        };
-        Ok(refuse(&smallest, &refusal))
-    }
-
-    fn plan(&self, found: Candidate, reading: Reading, device: Resolved) -> Plan {
+    fn plan(&self, found: Candidate, device: Resolved) -> Result<Plan> {
         let Limits { ram, vram, .. } = self.limits;
-        let all_resident = self.can_be_resident().then(|| {
+        let found = self.with_larger_buffers(found)?;
+        let all_resident = self.can_be_resident(&found).then(|| {
             let mut all_resident = self.requested.clone();
             all_resident.resident = true;
             all_resident.peak_vram()
         });
-        let notes = notes(&self.requested, &found, &self.limits, all_resident);
+        let in_place_preferred = !self.prefers_stream();
+        let notes = notes(
+            &self.requested,
+            &found,
+            &self.limits,
+            (all_resident, in_place_preferred),
+        );
         let mut recipe = self.recipe.clone();
-        recipe.settings.reading = reading;
+        if recipe.settings.reading == Reading::Auto {
+            recipe.settings.reading = match found.stream {
+                Some(Stream { shuffle, .. }) => Reading::Stream {
+                    block: shuffle.block,
+                    blocks: shuffle.blocks,
+                },
+                None => Reading::InPlace,
+            };
+        }
         if found.shape.l_in_file && !self.requested.shape.l_in_file {
             let folder = self.recipe.budget.spill_dir_path().unwrap_or_default();
             recipe.settings.solver = recipe.settings.solver.stored_in(folder);
@@ -255,7 +345,7 @@ impl Search<'_> {
         if self.limits.gpu() {
             items.extend(found.vram());
         }
-        Plan {
+        Ok(Plan {
             recipe,
             counts: self.counts.clone(),
             device,
@@ -275,27 +365,8 @@ impl Search<'_> {
             }),
             items,
             notes,
-            baseline: found.baseline,
-        }
+            baseline: found.before.baseline,
+            check_buffer: found.check_buffer(),
+        })
     }
-}
-
-/// Whether the fit streams its counts: if the settings ask for it, or if their file is larger than the budget or half
-/// of the free memory. Read in place, the pages of such a file would evict each other from the page cache.
-pub(super) fn streams(recipe: &Recipe, counts: &Counts) -> Result<bool> {
-    let settings = &recipe.settings;
-    Ok(match settings.reading {
-        Reading::Auto if !counts.has_row_file() => false,
-        Reading::Auto => {
-            let limit = match recipe.budget.gives_ram() {
-                true => recipe.budget.ram_bytes(0),
-                false => u64::MAX,
-            };
-            counts.bytes_stored() > limit.min(free_memory() / 2)
-        }
-        from_settings => from_settings
-            .resolve(counts, settings.batch_size())?
-            .shuffle()
-            .is_some(),
-    })
 }

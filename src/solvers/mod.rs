@@ -160,7 +160,8 @@ pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item>
     match solver {
         Solver::CoordinateDescent(_) if !streams => coordinate_descent::memory(shape),
         Solver::Auto(_) if !streams => split_merge::memory(shape),
-        _ => streaming_em::memory(shape),
+        Solver::Em(_) => streaming_em::memory(shape, false),
+        _ => streaming_em::memory(shape, true),
     }
 }
 

@@ -34,13 +34,15 @@ thread_local! {
     static SCRATCH: RefCell<(Scratch, NonzeroBuffer, Vec<f32>, Vec<f32>)> = RefCell::default();
 }
 
-/// Memory of a fit besides the counts.
-pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
+/// Memory of a fit besides the counts. `descent`: rows of L are updated by coordinate descent, which gathers the rows of F
+/// at the nonzero counts of a document.
+pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
     let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
     let width = topics.next_multiple_of(LANES as u64);
     // Each thread copies the nonzero counts of a dense row and their columns. The mean number is used; the longest row
     // may have as many as there are terms.
-    let scratch = 8 * shape.nonzeros * rayon::current_num_threads() as u64;
+    let per_nonzero = if descent { 8 + 4 * (topics + 2) } else { 8 };
+    let scratch = per_nonzero * shape.nonzeros * rayon::current_num_threads() as u64;
     vec![
         Item::ram("L and F", Phase::Fit, 4 * topics * (documents + terms)),
         Item::ram("documents' lengths", Phase::Fit, 8 * documents),

@@ -2,6 +2,7 @@
 
 pub(crate) mod cpu;
 mod device;
+pub(crate) mod divergence;
 #[cfg(feature = "cuda")]
 pub(crate) mod footprint;
 #[cfg(feature = "cuda")]

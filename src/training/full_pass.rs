@@ -13,6 +13,7 @@ use crate::solvers;
 use crate::solvers::{Iterate, Iteration, Start};
 use crate::system::memory::{Handle, process_memory};
 
+use super::divergence;
 use super::minibatch::notify;
 use super::observer::{FitStart, Observer, Snapshot};
 use super::position::Position;
@@ -91,6 +92,7 @@ pub(crate) fn iterate(
             (documents, tokens, batches),
             epoch_began,
         );
+        divergence::check(&report, settings)?;
         epoch_began = Instant::now();
         for observer in observers.iter_mut() {
             observer.epoch_finished(&report);

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::step::Step;
 use crate::system::memory::process_memory;
 
+use super::divergence;
 use super::observer::{FitStart, Observer, Snapshot, StepContext};
 use super::position::Position;
 use super::schedule::WarmRestarts;
@@ -70,6 +71,7 @@ pub(crate) fn train(
                     + epoch_began.elapsed(),
                 memory_bytes: process_memory().anonymous,
             };
+            divergence::check(&report, settings)?;
             for observer in observers.iter_mut() {
                 observer.epoch_finished(&report);
             }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod continued;
+mod extremes;
 #[cfg(feature = "polars")]
 mod fit;
 // Compares with the implementation through Burn's tensors.

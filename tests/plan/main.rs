@@ -4,4 +4,9 @@
 mod cgroup;
 mod measured;
 mod plan;
+mod random;
+#[path = "../../benches/plans/row.rs"]
+mod row;
+#[path = "../../benches/plans/sampler.rs"]
+mod sampler;
 mod vram;

@@ -87,6 +87,20 @@ pub fn memory(places: &Places) -> Result<()> {
     done
 }
 
+/// Compares predicted with measured memory on random fits, half of them in control groups, in a folder of the cache that
+/// is removed afterwards.
+pub fn plans(places: &Places) -> Result<()> {
+    let folder = places.cache.join("bench-plans");
+    let mut bench = ours(places, "plans");
+    bench.args(["--", "record"]);
+    bench.arg(places.root.join("benches/records")).arg(&folder);
+    let done = run(&mut bench);
+    if folder.is_dir() {
+        fs::remove_dir_all(&folder).at(&folder)?;
+    }
+    done
+}
+
 /// Measures what optimizers reach, on synthetic counts and, if they exist, the NIPS papers; and their speed by the
 /// number of documents.
 pub fn optimizers(places: &Places) -> Result<()> {

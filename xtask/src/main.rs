@@ -47,6 +47,7 @@ cargo xtask <command>
   bench starts     starts 1,000 kernels on a busy machine; writes benches/records/starts.json
   bench plain      times a plain evcxr that builds topicbook itself (half an hour); writes benches/records/plain.json
   bench memory     fits counts that are larger than the memory limit; writes benches/records/memory.json and .md
+  bench plans      compares predicted with measured memory on 220 random fits; writes benches/records/plans.json and .md
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
   bench optimizers measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
@@ -97,6 +98,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "starts", counts @ ..] => bench::starts(&Places::of_xtask()?, counts)?,
         ["bench", "plain"] => bench::plain(&Places::of_xtask()?)?,
         ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
+        ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,
         ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,

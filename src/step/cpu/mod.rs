@@ -20,14 +20,14 @@ use rayon::prelude::*;
 pub(crate) use footprint::l_memory;
 
 use crate::batches::Batch;
-use crate::config::Settings;
+use crate::config::{MiniBatch, Settings};
 use crate::cost::Placement;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::step::update::{LazyRows, StepCounter};
 use crate::system::LANES;
 
-use super::{State, Step};
+use super::{State, Step, divergence};
 use accumulate::{Accumulator, Weights};
 use shard::{ChunkConstants, Shard};
 
@@ -49,6 +49,7 @@ pub(crate) struct FusedStep {
     topics: usize,
     terms: usize,
     micro_batch: usize,
+    parameters: MiniBatch,
     counter: StepCounter,
     l: LazyRows,
     shards: Vec<Shard>,
@@ -76,6 +77,7 @@ impl FusedStep {
             micro_batch: placement.micro_batch.max(1),
             counter: StepCounter::new(settings, &state),
             l: LazyRows::new(&state.l, &state.l_state, &settings.mini_batch())?,
+            parameters: settings.mini_batch(),
             shards,
             scales: vec![0.0; topics],
             offsets: vec![0.0; topics],
@@ -205,6 +207,9 @@ impl Step for FusedStep {
 
     fn take_losses(&mut self) -> Result<Vec<f64>> {
         self.flush();
+        let extents = self.shards.par_iter().map(Shard::extent);
+        let extent = extents.reduce(|| 0.0, f32::max);
+        divergence::check("F", extent, &self.parameters)?;
         Ok(std::mem::take(&mut self.losses))
     }
 
@@ -213,6 +218,7 @@ impl Step for FusedStep {
         for shard in &self.shards {
             shard.copy_probabilities(self.terms, &self.scales, &mut f);
         }
+        divergence::check("L", self.l.extent(), &self.parameters)?;
         Ok((
             self.l.probabilities()?,
             Matrix::from_parts(self.topics, self.terms, f),

@@ -1,6 +1,7 @@
 //! A shard: a range of terms with F's logits and their optimizer state, and the optimizer's update.
 
 use crate::data::Matrix;
+use crate::step::divergence;
 use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
 use crate::system::{LANES, exp, simd_dispatch};
 
@@ -74,6 +75,11 @@ impl Shard {
                 *largest = largest.max(*value);
             }
         }
+    }
+
+    /// The largest absolute value of a logit; infinity where one is NaN.
+    pub(crate) fn extent(&self) -> f32 {
+        divergence::extent(&self.logits)
     }
 
     /// Recomputes the exponentials and their sums from the logits.

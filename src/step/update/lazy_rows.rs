@@ -9,6 +9,7 @@
 use crate::config::{MiniBatch, TableStorage};
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::step::divergence::extent;
 use crate::system::{Values, simd_dispatch, softmax};
 
 use super::rule::{AdamWStep, BETA1, BETA2, EPSILON, Rule, UpdateRule, step_entry, with_rule};
@@ -155,6 +156,12 @@ impl LazyRows {
         };
         let state = (1..self.tables).map(table).collect::<Result<_>>()?;
         Ok((table(0)?, state))
+    }
+
+    /// The largest absolute value of a logit; infinity where one is NaN. Call after [`flush`](Self::flush).
+    pub(crate) fn extent(&self) -> f32 {
+        let rows = (0..self.rows()).map(|document| extent(self.logits(document)));
+        rows.fold(0.0, f32::max)
     }
 
     /// L: the softmax of every row. Call after [`flush`](Self::flush).

@@ -32,7 +32,7 @@ impl StepCounter {
             steps: state.steps,
             steps_per_epoch: documents.div_ceil(batch_size) as u64,
             // Eight flushes an epoch; in small fits at most one in 64 steps, so that their cost is negligible.
-            steps_between_flushes: (documents / (8 * batch_size)).max(64),
+            steps_between_flushes: (documents / batch_size / 8).max(64),
             steps_since_flush: 0,
         }
     }
@@ -44,7 +44,8 @@ impl StepCounter {
 
     /// Counts a step and returns its update rules.
     pub(crate) fn step(&mut self, learning_rate: f64) -> UpdateRules {
-        self.steps += 1;
+        // A checkpoint may claim any number of steps.
+        self.steps = self.steps.saturating_add(1);
         self.steps_since_flush += 1;
         let rule = |time| UpdateRule::at(self.optimizer, time, learning_rate, self.weight_decay);
         // A row-wise optimizer counts the updates of a row, of which there is one an epoch.
