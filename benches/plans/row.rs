@@ -13,8 +13,11 @@ use crate::sampler::Sampler;
 /// Largest number of counts of a row, and of bytes of its file.
 const MOST_CELLS: f64 = 6e7;
 const MOST_BYTES: f64 = 2e8;
-/// Largest number of values of L and F together, so that a step takes milliseconds.
-const MOST_VALUES: f64 = 6e6;
+/// Largest number of values of L and F together, and of tokens times topics, so that a row takes about a second.
+const MOST_VALUES: f64 = 3e6;
+const MOST_WORK: f64 = 1e8;
+/// Largest number of steps in an epoch.
+const MOST_STEPS: f64 = 60.0;
 
 /// A random fit.
 pub struct Row {
@@ -53,10 +56,12 @@ impl Row {
         let documents = between(300.0, 40_000.0);
         let terms = between(300.0, (MOST_CELLS / documents as f64).min(60_000.0));
         let tokens = between(50.0, 1_000.0);
-        let most_topics = MOST_VALUES / (documents + terms) as f64;
-        let topics = between(3.0, most_topics.min(150.0).min(documents.min(terms) as f64));
-        // At most 150 steps an epoch.
-        let batch = between((documents as f64 / 150.0).max(4.0), documents as f64);
+        let most_topics = (MOST_VALUES / (documents + terms) as f64)
+            .min(MOST_WORK / (documents * tokens) as f64)
+            .min(documents.min(terms) as f64)
+            .min(150.0);
+        let topics = between(3.0, most_topics);
+        let batch = between((documents as f64 / MOST_STEPS).max(4.0), documents as f64);
         let stream = Reading::Stream {
             block: between(1.0, 64.0),
             blocks: between(4.0, 128.0),
@@ -116,7 +121,7 @@ impl Row {
         model = match self.solver {
             "em" => model.solver(Solver::em()).epochs(4),
             "cd" => model.solver(Solver::coordinate_descent()).epochs(4),
-            "auto" => model.solver(Solver::auto()).epochs(20),
+            "auto" => model.solver(Solver::auto()).epochs(16),
             optimizer => {
                 let optimizer = match optimizer {
                     "AdamW" => Optimizer::AdamW,

@@ -22,6 +22,9 @@ use super::{Plan, Vram};
 /// than the counts that are uploaded with it, but a GPU is idle most of the time with few documents per micro-batch.
 const MIN_GPU_DOCUMENTS: u64 = 256;
 
+/// Bytes of a read buffer with which a file is read about as fast as with larger ones.
+const FAST_READ_BYTES: u64 = 1 << 20;
+
 /// Makes a plan. Preferences: the better way of reading the counts, whole batches before micro-batches, L on the GPU
 /// before L in host memory, host memory before a mapped file.
 ///
@@ -163,7 +166,10 @@ impl Search<'_> {
 
     /// Reads and checks the counts in buffers that fit the limit.
     fn check_counts(&self) -> Result<()> {
-        let buffer = self.check_buffer(&self.requested);
+        // The tables alone, since the number of nonzero counts is not known.
+        let mut tables = self.requested.clone();
+        tables.shape.nonzeros = 1;
+        let buffer = self.check_buffer(&tables);
         self.recipe.check_counts(self.counts, true, buffer)
     }
 
@@ -180,14 +186,20 @@ impl Search<'_> {
         })
     }
 
-    /// Bytes of a read buffer of that pass within the limit of RAM.
+    /// Bytes of a read buffer of that pass: as large as the pass can have it without taking more memory than the fit, but
+    /// large enough to be read fast, and within the limit of RAM.
     fn check_buffer(&self, candidate: &Candidate) -> u64 {
         let Some((least, most)) = self.check_buffers(candidate) else {
             return 0;
         };
-        let mut smallest = candidate.clone();
-        smallest.set_check_buffer(self.counts, least);
-        let room = smallest.room(Phase::Checking, self.limits.ram);
+        let with_buffer = |buffer| {
+            let mut with_buffer = candidate.clone();
+            with_buffer.set_check_buffer(self.counts, buffer);
+            with_buffer
+        };
+        let fast = with_buffer(FAST_READ_BYTES.clamp(least, most)).peak();
+        let limit = self.limits.ram.min(fast);
+        let room = with_buffer(least).room(Phase::Checking, limit);
         // Two buffers of more than half of the file hold no more than the file.
         match pass_bytes(self.counts, most) - pass_bytes(self.counts, least) <= room {
             true => most,

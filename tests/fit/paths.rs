@@ -12,12 +12,14 @@ use std::thread;
 use testkit::Tmpfs;
 use topicbook::{Chart, Checkpoint, Counts, ErrorKind, Fit, Result, Synthetic, Table, TopicModel};
 
+type Write = Box<dyn Fn(&Path) -> Result<()>>;
+
 /// A method that writes a file, the ending that it asks for, and whether the library reads that file again.
 struct Writer {
     name: &'static str,
     ending: &'static str,
     reads_again: bool,
-    write: Box<dyn Fn(&Path) -> Result<()>>,
+    write: Write,
 }
 
 fn writers() -> Vec<Writer> {
@@ -37,7 +39,7 @@ fn writers() -> Vec<Writer> {
             "save",
             "",
             false,
-            Box::new(move |path: &Path| fit.save(path)) as Box<dyn Fn(&Path) -> Result<()>>,
+            Box::new(move |path: &Path| fit.save(path)) as Write,
         ),
         writer(
             "save_png",
