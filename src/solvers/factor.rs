@@ -53,6 +53,7 @@ impl Factor {
             name,
             columns: self.topics,
             values: Cow::Borrowed(&self.values),
+            of: None,
         }
     }
 

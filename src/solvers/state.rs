@@ -72,6 +72,7 @@ impl<'a> SolverState<'a> {
             name,
             columns: topics,
             values,
+            of: None,
         };
         Self {
             numbers: Numbers::Factors,

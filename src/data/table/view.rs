@@ -293,7 +293,7 @@ mod tests {
     fn many_text_columns_are_shown_as_rows() -> Result<()> {
         let table = |texts: usize, rows: u32| {
             (0..texts).try_fold(
-                Table::new().with_column("rank", 1..=rows)?,
+                Table::new().with_column("rank", (1..=rows).collect::<Vec<_>>())?,
                 |table, topic| {
                     let terms: Vec<String> = (0..rows)
                         .map(|rank| format!("term {topic}.{rank}"))
