@@ -298,7 +298,7 @@ mod tests {
                     let terms: Vec<String> = (0..rows)
                         .map(|rank| format!("term {topic}.{rank}"))
                         .collect();
-                    table.with_column(&format!("topic {topic}"), terms)
+                    table.with_column(format!("topic {topic}"), terms)
                 },
             )
         };
