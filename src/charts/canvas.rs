@@ -233,6 +233,7 @@ impl Canvas for Pixels<'_, '_> {
             Anchor::Right => HPos::Right,
             Anchor::Centre => HPos::Center,
         };
+        let text = measured(text);
         let colour = rgb(colour);
         let height = height * self.scale;
         let at = self.at(at);
@@ -284,14 +285,16 @@ fn font(height: f64) -> FontDesc<'static> {
 /// The most letters of a text that are measured: more than the widest picture has room for. A text may be a whole file.
 const MEASURED: usize = 8192;
 
+/// The letters of a text that are measured and drawn.
+fn measured(text: &str) -> &str {
+    let end = text.char_indices().nth(MEASURED);
+    &text[..end.map_or(text.len(), |(at, _)| at)]
+}
+
 /// Width of a text in pixels.
 pub(crate) fn text_width(text: &str, height: f64) -> i32 {
-    let end = text
-        .char_indices()
-        .nth(MEASURED)
-        .map_or(text.len(), |(at, _)| at);
     font(height)
-        .layout_box(&text[..end])
+        .layout_box(measured(text))
         .map(|((left, _), (right, _))| right - left)
         .unwrap_or(0)
 }

@@ -15,7 +15,7 @@ use super::write_target::Target;
 /// The names of temporary files, around a random number.
 const PREFIX: &str = ".topicbook-";
 const SUFFIX: &str = ".part";
-/// Younger temporary files are not taken for stale ones.
+/// Younger empty files are not taken for stale ones.
 const RECENT: Duration = Duration::from_secs(60);
 /// Bytes that are written at once.
 const BUFFER: usize = 1 << 20;
@@ -168,8 +168,8 @@ fn truncate_to_written(file: &mut File, preallocated: u64) -> std::io::Result<()
 
 /// Removes temporary files in the folder of `path` that killed processes left behind.
 ///
-/// A writer locks its temporary file, so files that are still being written are kept; so are files of the last minute, which
-/// a writer may be about to lock.
+/// A writer locks its temporary file, so files that are still being written are kept; so are empty files of the last minute,
+/// which a writer may be about to lock.
 pub(crate) fn remove_stale(path: &Path) {
     let Ok(entries) = std::fs::read_dir(folder_of(path)) else {
         return;
@@ -178,15 +178,15 @@ pub(crate) fn remove_stale(path: &Path) {
         if !is_temporary(&entry.file_name().to_string_lossy()) {
             continue;
         }
-        let is_old = entry.metadata().is_ok_and(|metadata| {
+        let may_be_stale = entry.metadata().is_ok_and(|metadata| {
             let age = metadata
                 .modified()
                 .ok()
                 .and_then(|time| time.elapsed().ok());
-            metadata.is_file() && age.is_some_and(|age| age > RECENT)
+            metadata.is_file() && (metadata.len() > 0 || age.is_some_and(|age| age > RECENT))
         });
         let is_unlocked = || File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
-        if is_old && is_unlocked() {
+        if may_be_stale && is_unlocked() {
             // A stale file that cannot be removed only wastes disk space.
             let _ = std::fs::remove_file(entry.path());
         }
