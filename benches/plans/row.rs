@@ -19,6 +19,13 @@ const MOST_WORK: f64 = 1e8;
 /// Largest number of steps in an epoch.
 const MOST_STEPS: f64 = 60.0;
 
+/// Bytes that the process holds before a fit.
+const OTHER_VALUES: usize = 64 << 20;
+
+fn other_values() -> Vec<u8> {
+    std::hint::black_box(vec![1; OTHER_VALUES])
+}
+
 /// A random fit.
 pub struct Row {
     number: u64,
@@ -53,8 +60,8 @@ impl Row {
             let ratio = (most / least).max(1.0);
             (least * ratio.powf(random.uniform())) as usize
         };
-        let documents = between(300.0, 40_000.0);
-        let terms = between(300.0, (MOST_CELLS / documents as f64).min(60_000.0));
+        let documents = between(2_000.0, 40_000.0);
+        let terms = between(500.0, (MOST_CELLS / documents as f64).min(60_000.0));
         let tokens = between(50.0, 1_000.0);
         let most_topics = (MOST_VALUES / (documents + terms) as f64)
             .min(MOST_WORK / (documents * tokens) as f64)
@@ -140,12 +147,17 @@ impl Row {
     /// of its own, whose memory before the fit is that of the process that fits.
     pub fn prepare(&self, folder: &Path) -> Result<u64> {
         self.write(folder)?;
+        let _other_values = other_values();
         let least = least_budget(&self.model(folder), &Counts::open(self.path(folder))?);
         Ok((least as f64 * self.budget) as u64)
     }
 
     /// Plans and fits within a budget; the record of the row.
+    ///
+    /// The process holds [`OTHER_VALUES`] bytes besides: a notebook's kernel has more, and a control group counts a few MB of
+    /// the system's own (page tables, stacks) that no plan knows of.
     pub fn fit(&self, folder: &Path, budget: u64) -> Result<Value> {
+        let _other_values = other_values();
         let counts = Counts::open(self.path(folder))?;
         let sampler = Sampler::start();
         let model = self.model(folder).budget(Budget::new().ram(budget)?);

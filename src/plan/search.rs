@@ -166,10 +166,10 @@ impl Search<'_> {
 
     /// Reads and checks the counts in buffers that fit the limit.
     fn check_counts(&self) -> Result<()> {
-        // The tables alone, since the number of nonzero counts is not known.
-        let mut tables = self.requested.clone();
-        tables.shape.nonzeros = 1;
-        let buffer = self.check_buffer(&tables);
+        // Which candidate will fit is not known yet, so the buffers are no larger than is fast.
+        let buffer = self.check_buffer(&self.requested).min(FAST_READ_BYTES);
+        let least = self.check_buffers(&self.requested);
+        let buffer = buffer.max(least.map_or(0, |(least, _)| least));
         self.recipe.check_counts(self.counts, true, buffer)
     }
 

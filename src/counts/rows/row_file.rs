@@ -8,6 +8,7 @@ use crate::counts::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
 use crate::counts::formats::{Checksums, CsrArrays};
 use crate::counts::{Counts, Layout, Store, View};
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::memory::MAPPED_BYTES;
 
 use super::nonzeros::append_nonzeros;
 use super::open_file::{Advice, OpenFile};
@@ -160,7 +161,7 @@ impl RowFile {
         match buffer {
             RowBuffer::Dense { values, .. } => with_values!(DenseStore, values, storage => {
                 if let ValueStorage::Memory(values) = storage {
-                    values.reserve_exact((rows * self.terms).saturating_sub(values.len()));
+                    reserve_mapped(values, (rows * self.terms).saturating_sub(values.len()));
                 }
             }),
             RowBuffer::Csr(csr) => {
@@ -169,8 +170,8 @@ impl RowFile {
                     // An eighth more than the mean, since these rows may be longer. Pages that are never written use
                     // no physical memory.
                     let nonzeros = rows * mean + rows * mean / 8;
-                    csr.indices.reserve_exact(nonzeros);
-                    csr.values.reserve_exact(nonzeros);
+                    reserve_mapped(&mut csr.indices, nonzeros);
+                    reserve_mapped(&mut csr.values, nonzeros);
                 }
             }
         }
@@ -330,6 +331,13 @@ impl RowFile {
         }
         Ok(())
     }
+}
+
+/// Reserves capacity for `more` values, and at least so many bytes that malloc maps them on their own: each pass has a new
+/// reader thread, and smaller buffers would stay behind in the heap (arena) of the thread before. Pages that are never
+/// written use no physical memory.
+fn reserve_mapped<T>(values: &mut Vec<T>, more: usize) {
+    values.reserve_exact(more.max(MAPPED_BYTES / size_of::<T>()));
 }
 
 impl RowBuffer {

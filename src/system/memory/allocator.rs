@@ -8,8 +8,7 @@ use std::sync::Once;
 /// tables then come from the heaps (arenas) of single threads, which repeated reallocation of growing vectors
 /// fragments, so the memory of the process would depend on what it did before. Mapping a megabyte anew costs less time
 /// than filling it.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-const MMAP_THRESHOLD: libc::c_int = 1 << 20;
+pub(crate) const MAPPED_BYTES: usize = 1 << 20;
 
 /// Configures malloc by `mallopt`; only the first call has an effect. Called before large tables are allocated.
 pub(crate) fn configure_malloc() {
@@ -21,7 +20,7 @@ pub(crate) fn configure_malloc() {
             let arenas = rayon::current_num_threads().try_into().unwrap_or(1);
             // SAFETY: mallopt only sets parameters, under the allocator's own lock.
             unsafe {
-                libc::mallopt(libc::M_MMAP_THRESHOLD, MMAP_THRESHOLD);
+                libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES as libc::c_int);
                 libc::mallopt(libc::M_ARENA_MAX, arenas);
             }
         }

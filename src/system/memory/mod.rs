@@ -9,7 +9,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use allocator::release_freed;
+pub(crate) use allocator::{MAPPED_BYTES, release_freed};
 pub(crate) use monitor::{Handle, Log, Monitor, PhaseGuard, Sample, phase};
 
 use crate::error::{Error, ErrorKind, Result};
