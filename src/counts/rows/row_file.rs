@@ -8,9 +8,9 @@ use crate::counts::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
 use crate::counts::formats::{Checksums, CsrArrays};
 use crate::counts::{Counts, Layout, Store, View};
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::{Advice, OpenFile};
 
 use super::nonzeros::append_nonzeros;
-use super::open_file::{Advice, OpenFile};
 
 /// Size of a [`Stage`], small enough to stay in the CPU cache.
 pub(crate) const STAGE_BYTES: usize = 1 << 20;
