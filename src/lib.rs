@@ -76,7 +76,7 @@
 //!
 //! What is written replaces a file of its name as a whole, or leaves it as it is: it is written beside the file, which keeps its
 //! permissions, and renamed. A symbolic link stays, and its target is replaced. A read-only file (`chmod a-w`) is refused.
-//! Charts, tables and fits can be written to a character device or a FIFO. Counts are read where they lie in their file: if
+//! Charts, tables and fits can be written to a character device or a FIFO; what is read is a file. Counts are read where they lie in their file: if
 //! another program cuts or changes it meanwhile, that is an [`Error`].
 //!
 //! # Platform

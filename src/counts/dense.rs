@@ -4,8 +4,9 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::counts::rows::{MappedFile, OpenFile};
+use crate::counts::rows::MappedFile;
 use crate::error::{Error, Result};
+use crate::system::OpenFile;
 
 use super::dtype::{CountValue, Dtype, Element, map_values, with_values};
 

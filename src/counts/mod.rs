@@ -1,7 +1,6 @@
 //! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
 mod by_term;
-mod claim;
 mod copy;
 pub(crate) mod csr;
 pub(crate) mod dense;
@@ -38,10 +37,10 @@ pub(crate) use write::write_npy_file;
 use crate::counts::formats::LazyCsr;
 use crate::data::{Indices, or_ref};
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::Claim;
 use crate::system::memory::phase;
 use crate::text::{bytes, count, counted};
 
-use claim::Claim;
 use dense::DenseStore;
 
 /// Document-term counts: one row per document, one column per term.

@@ -5,6 +5,8 @@ mod find_term;
 mod indices;
 mod matrix;
 mod or_ref;
+#[cfg(feature = "polars")]
+pub(crate) mod parquet;
 mod sort_documents;
 #[cfg(feature = "polars")]
 mod table;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::system::{check_regular, read_whole};
 
 use super::matrix::Matrix;
 
@@ -129,7 +130,8 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     names: [&'static str; T],
     more: impl FnOnce(&N) -> Vec<&'static str>,
 ) -> Result<(N, [Matrix; T], Vec<Matrix>)> {
-    let file = fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    // The matrices are copies of the bytes.
+    let file = read_whole(path, 1)?;
     let damaged = |what: &dyn std::fmt::Display| invalid_file(path, kind, what);
     let (_, metadata) = SafeTensors::read_metadata(&file).map_err(|error| damaged(&error))?;
     let text = |key: &str| {
@@ -184,10 +186,6 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
 /// Whether the file is of this kind, judged by its header.
 pub(crate) fn is(path: &Path, kind: &FileKind) -> bool {
     let header = || -> io::Result<Metadata> {
-        // Opening a FIFO would wait for a writer.
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
         let mut file = BufReader::new(File::open(path)?);
         let mut length = [0; LENGTH_BYTES];
         file.read_exact(&mut length)?;
@@ -196,10 +194,11 @@ pub(crate) fn is(path: &Path, kind: &FileKind) -> bool {
         file.take(length).read_to_end(&mut header)?;
         Ok(serde_json::from_slice(&header)?)
     };
-    header().is_ok_and(|header| {
-        let texts = header.metadata().as_ref();
-        texts.is_some_and(|texts| texts.contains_key(kind.key))
-    })
+    check_regular(path).is_ok()
+        && header().is_ok_and(|header| {
+            let texts = header.metadata().as_ref();
+            texts.is_some_and(|texts| texts.contains_key(kind.key))
+        })
 }
 
 /// The error for a file that is of another kind, or damaged.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::read_whole;
 use crate::text::count;
 
 use super::or_ref::or_ref;
@@ -72,10 +73,11 @@ impl Terms {
     /// ```
     ///
     /// # Errors
-    /// When the file cannot be read, is not UTF-8, is empty or has a blank line.
+    /// When the file cannot be read, is not UTF-8, is empty, has a blank line or does not fit into the free memory.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+        // The texts of the terms, and what the allocator adds to short ones.
+        let bytes = read_whole(path, 2)?;
         let text = String::from_utf8(bytes).map_err(|source| {
             let valid = &source.as_bytes()[..source.utf8_error().valid_up_to()];
             let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();

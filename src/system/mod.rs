@@ -1,6 +1,7 @@
 //! Operating system and processor: files, memory, GPU drivers, SIMD, random numbers and progress output.
 
 mod atomic_file;
+mod claim;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda_driver;
 mod live_output;
@@ -9,8 +10,10 @@ mod mapped_table;
 pub(crate) mod memory;
 #[cfg(feature = "cuda")]
 mod nvml;
+mod open_file;
 mod progress_lines;
 mod random;
+mod regular_file;
 pub(crate) mod serde_f64;
 mod simd;
 mod simd_math;
@@ -19,14 +22,17 @@ mod torch_random;
 mod write_target;
 
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
+pub(crate) use claim::Claim;
 pub(crate) use live_output::LiveOutput;
 pub(crate) use mapped_range::MappedRange;
 pub(crate) use mapped_table::{Values, lazy_zeroed, mapped_zeros};
 #[cfg(feature = "cuda")]
 pub(crate) use nvml::gpu_memory;
+pub(crate) use open_file::{Advice, OpenFile};
 pub use progress_lines::show_progress;
 pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines};
 pub(crate) use random::{Purpose, stream};
+pub(crate) use regular_file::{check_regular, read_whole};
 pub(crate) use simd::simd_dispatch;
 pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax};
 pub(crate) use stop_button::StopButton;

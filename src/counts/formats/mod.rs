@@ -13,11 +13,10 @@ pub(crate) use npz::{Checksums, CsrArrays, LazyCsr};
 
 use crate::error::{Error, Result};
 use crate::system::memory::phase;
-use crate::system::{Progress, Throughput};
+use crate::system::{Progress, Throughput, check_regular};
 use crate::text::{bytes, counted};
 
 use super::Counts;
-use super::rows::check_regular;
 
 /// A file format that counts are read from.
 struct Format {

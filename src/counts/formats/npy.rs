@@ -8,9 +8,10 @@ use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 
 use crate::counts::dense::DenseStore;
 use crate::counts::dtype::Dtype;
-use crate::counts::rows::{MappedFile, OpenFile};
+use crate::counts::rows::MappedFile;
 use crate::counts::{Counts, Location, Store};
 use crate::error::{Error, Result};
+use crate::system::OpenFile;
 
 /// NumPy itself rejects headers above 10,000 bytes; a plain array needs about 100.
 const MAX_HEADER: usize = 10_000;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use safetensors::{Dtype as TensorDtype, SafeTensors, tensor::TensorInfo};
 
-use crate::counts::claim::Claim;
 use crate::counts::dense::DenseStore;
 use crate::counts::dtype::Dtype;
-use crate::counts::rows::{MappedFile, OpenFile};
+use crate::counts::rows::MappedFile;
 use crate::counts::{Counts, Location, Store};
 use crate::error::{Error, Result};
+use crate::system::{Claim, OpenFile};
 use crate::text::bytes;
 
 /// Bytes of the length field before the header.

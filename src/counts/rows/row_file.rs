@@ -9,9 +9,9 @@ use crate::counts::formats::{Checksums, CsrArrays};
 use crate::counts::{Counts, Layout, Store, View};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::MAPPED_BYTES;
+use crate::system::{Advice, OpenFile};
 
 use super::nonzeros::append_nonzeros;
-use super::open_file::{Advice, OpenFile};
 
 /// Size of a [`Stage`], small enough to stay in the CPU cache.
 pub(crate) const STAGE_BYTES: usize = 1 << 20;

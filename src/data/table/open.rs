@@ -1,6 +1,5 @@
 //! Tables from CSV, TSV and Parquet files.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Seek};
 use std::path::Path;
 
@@ -8,7 +7,10 @@ use polars::prelude::{
     ArrowDataType, ArrowField, CsvParseOptions, CsvReadOptions, ParquetReader, SerReader,
 };
 
+use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, rows};
 use crate::error::{Error, Result};
+use crate::system::{Claim, OpenFile};
+use crate::text::{bytes, counted};
 
 use super::Table;
 use super::error::{Problem, attempt};
@@ -38,7 +40,8 @@ impl Table {
     ///
     /// # Errors
     /// When there is no such file, the extension is none of these, a row of a CSV file has more values than the header, or
-    /// a Parquet file is damaged or has a column of a type that is not read: integers of 8 and 16 bits, and decimals.
+    /// a Parquet file is damaged, has more values than the free memory holds, or has a column of a type that is not read:
+    /// integers of 8 and 16 bits, and decimals.
     ///
     /// # Cost
     /// The whole file is read into memory; a CSV file twice, first for the types of its columns.
@@ -53,8 +56,8 @@ impl Table {
 fn open(path: &Path) -> Result<Table> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let read = match extension.to_ascii_lowercase().as_str() {
-        "csv" => |path: &Path, file| read_csv(path, file, None),
-        "tsv" | "tab" => |path: &Path, file| read_csv(path, file, Some(b'\t')),
+        "csv" => |file: OpenFile| read_csv(file, None),
+        "tsv" | "tab" => |file: OpenFile| read_csv(file, Some(b'\t')),
         "parquet" | "pq" => read_parquet,
         other => {
             return Err(Error::format(
@@ -64,37 +67,36 @@ fn open(path: &Path) -> Result<Table> {
             .fix("name the file .csv, .tsv or .parquet, as which it is then read"));
         }
     };
-    let file = File::open(path).map_err(|source| Error::io("open", path, source))?;
-    let length = file
-        .metadata()
-        .map_err(|source| Error::io("open", path, source))?
-        .len();
-    if length == 0 {
+    let file = OpenFile::open(path)?;
+    if file.length == 0 {
         return Err(Error::format(path, "is empty").fix("write the table again"));
     }
-    read(path, file)
+    read(file)
 }
 
-fn read_csv(path: &Path, mut file: File, separator: Option<u8>) -> Result<Table> {
-    let unread = |source| Error::io("read", path, source);
+fn read_csv(file: OpenFile, separator: Option<u8>) -> Result<Table> {
+    let OpenFile {
+        mut handle, path, ..
+    } = file;
+    let unread = |source| Error::io("read", &path, source);
     let separator = match separator {
         Some(separator) => separator,
         None => {
             let mut header = Vec::new();
-            BufReader::new(&file)
+            BufReader::new(&handle)
                 .read_until(b'\n', &mut header)
                 .map_err(unread)?;
-            file.rewind().map_err(unread)?;
+            handle.rewind().map_err(unread)?;
             separator_of(&header)
         }
     };
     let options = CsvReadOptions::default()
         .with_infer_schema_length(None)
         .with_parse_options(CsvParseOptions::default().with_separator(separator));
-    let frame = attempt(|| options.into_reader_with_file_handle(file).finish());
+    let frame = attempt(|| options.into_reader_with_file_handle(handle).finish());
     frame.map(Table::from).map_err(|problem| {
         let what = format!("cannot be read as CSV: {}", problem.sentence);
-        Error::format(path, what).fix(
+        Error::format(&path, what).fix(
             "give each line as many values as the header has names, and put values that contain the separator in \
              quotation marks",
         )
@@ -108,13 +110,17 @@ fn separator_of(header: &[u8]) -> u8 {
     found.unwrap_or(b',')
 }
 
-fn read_parquet(path: &Path, file: File) -> Result<Table> {
-    const DAMAGED: &str = "the file was truncated or is not a Parquet file: write it again";
-    let mut reader = ParquetReader::new(file);
+fn read_parquet(file: OpenFile) -> Result<Table> {
+    let path = file.path.as_path();
+    check_footer(&file)?;
+    let handle = file.handle.try_clone();
+    let handle = handle.map_err(|source| Error::io("read", path, source))?;
+    let mut reader = ParquetReader::new(handle);
     let unreadable = |problem: Problem| {
         let what = format!("cannot be read as Parquet: {}", problem.sentence);
-        Error::format(path, what).fix(DAMAGED)
+        Error::format(path, what).fix(NOT_PARQUET)
     };
+    let metadata = attempt(|| reader.get_metadata().cloned()).map_err(unreadable)?;
     let schema = attempt(|| reader.schema()).map_err(unreadable)?;
     // Polars panics on types that are not enabled in its build.
     if let Some(field) = schema.iter_values().find(|field| !is_read(field)) {
@@ -126,6 +132,12 @@ fn read_parquet(path: &Path, file: File) -> Result<Table> {
             "write the column as integers or floats of 32 or 64 bits, or as text: in pandas, .astype(\"int64\")",
         ));
     }
+    let names: Vec<&str> = schema
+        .iter_values()
+        .map(|field| field.name.as_str())
+        .collect();
+    let values = check_pages(&file, &metadata, &names)?;
+    check_values(&file, rows(&metadata), schema.len(), values)?;
     let frame = attempt(|| reader.finish()).map_err(unreadable)?;
     // Polars does not compare the lengths of the columns of a damaged file.
     let height = frame.height();
@@ -137,9 +149,21 @@ fn read_parquet(path: &Path, file: File) -> Result<Table> {
                 column.name(),
                 column.len()
             );
-            Err(Error::format(path, what).fix(DAMAGED))
+            Err(Error::format(path, what).fix(NOT_PARQUET))
         }
     }
+}
+
+/// Weighs the memory of a table: 8 bytes a value. Lists have more values than there are rows.
+fn check_values(file: &OpenFile, height: u64, width: usize, values: u64) -> Result<()> {
+    let values = height.saturating_mul(width as u64).max(values);
+    let shape = format!(
+        "{} × {}",
+        counted(height as usize, "row"),
+        counted(width, "column")
+    );
+    let held = format!("a file of {}", bytes(file.length));
+    Claim::new(file.path.as_path(), shape, held).check_memory(values.saturating_mul(8))
 }
 
 fn is_read(field: &ArrowField) -> bool {

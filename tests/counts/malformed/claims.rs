@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use polars::prelude::Column;
+use polars::prelude::{Column, NamedFrom, Series};
 use testkit::Cgroup;
 use topicbook::ErrorKind::{self, Format, Io, Space};
-use topicbook::{Counts, Error, Reading, TopicModel};
+use topicbook::{Checkpoint, Counts, Error, Fit, Reading, Table, Terms, TopicModel};
 use zip::CompressionMethod::{Deflated, Stored};
 
 use super::build::*;
@@ -81,6 +81,25 @@ fn triplet(doc: i64, term: i64) -> Vec<u8> {
         Column::new("term".into(), [term]),
         Column::new("count".into(), [1i64]),
     ])
+}
+
+/// A table with a column of each kind, and nulls.
+fn good_table() -> Vec<u8> {
+    let lists = [vec![1i64, 2], vec![], vec![3]].map(|list| Series::new("".into(), list));
+    parquet(vec![
+        Column::new("title".into(), [Some("Nets"), None, Some("Spikes")]),
+        Column::new("year".into(), [Some(1987i32), Some(1998), None]),
+        Column::new("words".into(), [310.0f64, 204.0, 120.0]),
+        Column::new("read".into(), [Some(true), None, Some(false)]),
+        Column::new("pages".into(), lists),
+    ])
+}
+
+/// A table of 5 million rows and 20 columns of zeros, in a small file.
+fn table_of_zeros() -> Vec<u8> {
+    let zeros = Column::new("".into(), vec![0i64; 5_000_000]);
+    let named = |number: i32| zeros.clone().with_name(format!("c{number}").into());
+    parquet((0..20).map(named).collect())
 }
 
 /// A quoted line break, and quotes that are not closed before three million of them.
@@ -171,6 +190,11 @@ fn refuse_within_limit() {
     let error = error_of(&folder.join("sparse.npy"));
     let fragments = ["4 documents × 300,000,000 terms for 1.1 GiB of counts"];
     wrong.extend(check("sparse file", error, Space, &fragments).err());
+    println!("table");
+    let error = Table::open(folder.join("table.parquet")).err();
+    let fragments = ["table.parquet: 5,000,000 rows × 20 columns for", "are free"];
+    let error = error.ok_or_else(|| "it was read".into());
+    wrong.extend(check("table", error, Space, &fragments).err());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
     // Shapes that are as extreme, and fit.
@@ -198,6 +222,7 @@ fn stated_sizes_that_memory_does_not_hold_are_refused() {
     fs::write(at("wide.npz"), coo([6, 20_000_000])).unwrap();
     fs::write(at("tall.npz"), coo([10_000_000, 5])).unwrap();
     fs::write(at("tall.csv"), "doc,term,count\n10000000,1,1\n").unwrap();
+    fs::write(at("table.parquet"), table_of_zeros()).unwrap();
     let header = npy("'|u1'", "(4, 300000000)", &[]);
     let mut sparse = File::create(at("sparse.npy")).unwrap();
     sparse.write_all(&header).unwrap();
@@ -208,19 +233,32 @@ fn stated_sizes_that_memory_does_not_hold_are_refused() {
 #[test]
 #[ignore = "started by another test, in a process of its own"]
 fn flip_within_limit() {
-    let path = PathBuf::from(std::env::var_os(FOLDER).unwrap()).join("a.parquet");
-    let good = good_parquet();
+    let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
+    flip_each_byte(&folder.join("counts.parquet"), &good_parquet(), |path| {
+        Counts::open(path)
+            .and_then(|counts| counts.summary())
+            .is_ok()
+    });
+    flip_each_byte(&folder.join("table.parquet"), &good_table(), |path| {
+        Table::open(path).map(|table| table.to_string()).is_ok()
+    });
+}
+
+/// Reads the file as it is, and with bits of each byte flipped.
+fn flip_each_byte(path: &Path, good: &[u8], is_read: fn(&Path) -> bool) {
+    fs::write(path, good).unwrap();
+    assert!(is_read(path), "{}", path.display());
     for index in 0..good.len() {
         for flip in [0x01, 0x10, 0x40, 0x80, 0xff] {
-            let mut bytes = good.clone();
+            let mut bytes = good.to_vec();
             bytes[index] ^= flip;
-            let _ = fs::remove_file(&path);
-            fs::write(&path, bytes).unwrap();
-            let read = || Counts::open(&path).and_then(|counts| counts.summary());
+            let _ = fs::remove_file(path);
+            fs::write(path, bytes).unwrap();
             // Printed, so that the last line names the flip that ended the process.
-            println!("byte {index} ^ {flip}");
-            let read = catch_unwind(AssertUnwindSafe(read));
-            assert!(read.is_ok(), "byte {index} ^ {flip}");
+            let what = format!("{}, byte {index} ^ {flip}", path.display());
+            println!("{what}");
+            let read = catch_unwind(AssertUnwindSafe(|| is_read(path)));
+            assert!(read.is_ok(), "{what}");
         }
     }
 }
@@ -273,17 +311,45 @@ fn streams_verify_what_archives_state() {
     }
 }
 
+/// Opens a file, and gives the error.
+type Open = fn(&Path) -> Option<Error>;
+
+/// All that opens a file to read, with a name of such a file.
+const READERS: [(&str, Open); 5] = [
+    ("a.npy", |path| Counts::open(path).err()),
+    ("a.csv", |path| Table::open(path).err()),
+    ("terms.txt", |path| Terms::open(path).err()),
+    ("x.safetensors", |path| Fit::load(path).err()),
+    ("x.ckpt", |path| Checkpoint::open(path).err()),
+];
+
 #[test]
 fn a_fifo_is_refused_and_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.npy");
-    let made = Command::new("mkfifo").arg(&path).status();
-    if !made.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: there is no mkfifo");
-        return;
+    for (name, open) in READERS {
+        let path = folder.path().join(name);
+        let made = Command::new("mkfifo").arg(&path).status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("SKIPPED: there is no mkfifo");
+            return;
+        }
+        let error = open(&path).ok_or_else(|| "it was read".into());
+        check(name, error, Io, &[&format!("{name} is a FIFO")]).unwrap();
     }
-    let error = Counts::open(&path)
-        .err()
-        .ok_or_else(|| "it was read".into());
-    check("FIFO", error, Io, &["a.npy is a FIFO"]).unwrap();
+}
+
+#[test]
+fn a_file_that_is_read_whole_fits_into_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, open) in &READERS[2..] {
+        let path = folder.path().join(name);
+        let made = File::create(&path).unwrap().set_len(1 << 40);
+        if let Err(error) = made {
+            eprintln!("SKIPPED: no sparse file of 1 TiB: {error}");
+            return;
+        }
+        let error = open(&path).ok_or_else(|| "it was read".into());
+        let stated = format!("{name} (1.0 TiB)");
+        check(name, error, Space, &[&stated, "are free"]).unwrap();
+    }
 }

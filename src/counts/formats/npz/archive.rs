@@ -8,10 +8,9 @@ use npyz::TypeChar;
 use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::counts::claim::Claim;
 use crate::counts::formats::npy::Header;
-use crate::counts::rows::OpenFile;
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::{Claim, OpenFile};
 use crate::text::bytes;
 
 /// Sparse formats of SciPy that are read.

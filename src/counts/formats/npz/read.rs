@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::counts::claim::Claim;
 use crate::counts::csr::{Csr, Problem};
 use crate::counts::dtype::Element;
 use crate::counts::formats::invalid_value;
-use crate::counts::rows::OpenFile;
 use crate::counts::{Counts, Location, Store, View};
 use crate::error::{Error, Result};
+use crate::system::{Claim, OpenFile};
 use crate::text::{bytes, counted};
 
 use super::archive::{

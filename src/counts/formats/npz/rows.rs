@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use zip::CompressionMethod;
 
-use crate::counts::claim::Claim;
 use crate::counts::csr::{Csr, check_row};
 use crate::counts::dtype::Element;
 use crate::counts::formats::invalid_value;
-use crate::counts::rows::{NONZERO_BYTES, OpenFile};
+use crate::counts::rows::NONZERO_BYTES;
 use crate::error::{Error, Result};
+use crate::system::{Claim, OpenFile};
 use crate::text::{bytes, counted};
 
 use super::archive::{Archive, Decode, check_numbers, find_entry, open_entry};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use polars::prelude::{CsvReadOptions, DataFrame, DataType, Field, PolarsError, Schema, SerReader};
 use rayon::prelude::*;
 
-use crate::counts::rows::{OpenFile, STAGE_BYTES};
+use crate::counts::rows::STAGE_BYTES;
 use crate::error::{Error, Result};
+use crate::system::OpenFile;
 use crate::text::bytes;
 
 use super::{COLUMNS, check_columns, check_rows};

@@ -2,23 +2,21 @@
 
 mod csv;
 mod parquet;
-mod thrift;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use polars::prelude::{Column, DataFrame, DataType};
 
-use crate::counts::claim::Claim;
 use crate::counts::csr::{Csr, Problem};
 use crate::counts::dtype::Element;
-use crate::counts::rows::OpenFile;
 use crate::counts::{Counts, Location};
+use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
+use crate::system::{Claim, OpenFile};
 use crate::text::{bytes, counted};
 
 use super::invalid_value;
-use parquet::NOT_PARQUET;
 
 /// Required columns: row and column in the matrix, both counted from 0, and the count.
 const COLUMNS: [&str; 3] = ["doc", "term", "count"];

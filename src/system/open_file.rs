@@ -1,13 +1,12 @@
-//! Open files with checks that nothing changes or replaces them, and read-only memory maps of them.
+//! Open files with checks that nothing changes or replaces them.
 
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use memmap2::Mmap;
+use crate::error::{Error, Result};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::system::MappedRange;
+use super::check_regular;
 
 /// An open file, with its length and modification time at the moment of opening.
 pub(crate) struct OpenFile {
@@ -28,21 +27,6 @@ pub(crate) enum Advice {
     WillNeed,
     /// Drop the range from the page cache (`POSIX_FADV_DONTNEED`).
     DontNeed,
-}
-
-/// Fails if the path names no regular file. Called before the file is opened: opening a FIFO waits for a writer, and opening
-/// a device may move it.
-pub(crate) fn check_regular(path: &Path) -> Result<()> {
-    let metadata = std::fs::metadata(path).map_err(|source| Error::io("open", path, source))?;
-    let (what, fix) = match metadata.is_dir() {
-        _ if metadata.is_file() => return Ok(()),
-        true => ("is a folder", "name a file inside it"),
-        false => (
-            "is a FIFO, a device or a socket, not a file",
-            "counts are read more than once and at any place: write them to a file first",
-        ),
-    };
-    Err(Error::new(ErrorKind::Io, format!("{} {what}", path.display())).fix(fix))
 }
 
 impl OpenFile {
@@ -164,94 +148,4 @@ fn same_file(a: &Metadata, b: &Metadata) -> bool {
 fn metadata(file: &File, path: &Path) -> Result<Metadata> {
     file.metadata()
         .map_err(|source| Error::io("read the metadata of", path, source))
-}
-
-/// A read-only memory map of a whole file.
-pub(crate) struct MappedFile {
-    file: OpenFile,
-    range: MappedRange,
-    map: Mmap,
-}
-
-impl MappedFile {
-    pub(crate) fn new(file: OpenFile) -> Result<Self> {
-        // SAFETY: the map is read-only, and every access goes through `bytes`, which fails for a file that changed.
-        // A write at the moment of a read can still give a stale or torn count, which is a valid value of every
-        // element type. Pages that a truncation takes away read as zeros, because the range is registered.
-        let map = unsafe { Mmap::map(&file.handle) }
-            .map_err(|source| Error::io("map", &file.path, source))?;
-        let range = MappedRange::new(&map, false);
-        Ok(Self { file, range, map })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.file.path
-    }
-
-    pub(crate) fn file(&self) -> &OpenFile {
-        &self.file
-    }
-
-    /// All bytes of the file, after a check that the file has not changed. If it is truncated later, they read as zeros:
-    /// call [`check_unchanged`](Self::check_unchanged) before a result of them is used.
-    pub(crate) fn bytes(&self) -> Result<&[u8]> {
-        self.check_unchanged()?;
-        Ok(&self.map)
-    }
-
-    /// Fails if the file was truncated or rewritten since it was opened, or a page of the map was lost. Costs one system
-    /// call.
-    pub(crate) fn check_unchanged(&self) -> Result<()> {
-        self.file.check_unchanged()?;
-        match self.range.is_lost() {
-            false => Ok(()),
-            true => Err(Error::format(
-                &self.file.path,
-                format!(
-                    "a part of its {} bytes could not be read: it was cut meanwhile, or its disk failed",
-                    self.file.length
-                ),
-            )
-            .fix("open it again when no program writes to it any more, and check the disk")),
-        }
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use crate::counts::Counts;
-    use crate::error::{ErrorKind, Result};
-    use std::fs::File;
-
-    #[test]
-    fn what_is_computed_of_lost_pages_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.npy");
-        let memory = Counts::dense(1000, 100, vec![1u8; 100_000]).unwrap();
-        for (length, restored) in [(0, false), (50_000, false), (50_000, true)] {
-            let counts = memory.write_npy(&path).unwrap();
-            let file = File::options().write(true).open(&path).unwrap();
-            let before = file.metadata().unwrap();
-            // The file is cut after the first check, and looks as before at the last.
-            let sum: Result<f32> = counts.with_view(|view| {
-                file.set_len(length).unwrap();
-                let mut row = vec![0.0; 100];
-                view.fill(100, &[999], &mut row);
-                if restored {
-                    file.set_len(before.len()).unwrap();
-                    file.set_modified(before.modified().unwrap()).unwrap();
-                }
-                Ok(row.iter().sum())
-            });
-            let error = sum.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Format, "{error}");
-            assert!(error.to_string().contains("X.npy"), "{error}");
-            let part = match restored {
-                true => "100128 bytes could not be read",
-                false => "100128 bytes long when it was opened",
-            };
-            assert!(error.to_string().contains(part), "{error}");
-            assert!(error.remedy().is_some(), "{error}");
-        }
-    }
 }

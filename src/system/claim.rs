@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::memory::free_memory;
 use crate::text::bytes;
+
+use super::memory::free_memory;
 
 /// Memory that is allocated without a look at what is free: reading that takes a tenth of a millisecond.
 const SMALL: u64 = 16 << 20;
