@@ -349,7 +349,7 @@ fn a_file_that_is_read_whole_fits_into_memory() {
             return;
         }
         let error = open(&path).ok_or_else(|| "it was read".into());
-        let stated = format!("{name} (1.0 TiB)");
+        let stated = format!("{name} (1 TiB)");
         check(name, error, Space, &[&stated, "are free"]).unwrap();
     }
 }
