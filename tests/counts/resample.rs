@@ -185,11 +185,10 @@ fn a_truncated_source_is_an_error_and_does_not_end_the_process() {
 
 #[test]
 fn a_full_disk_is_detected_before_anything_is_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let Some(_disk) = Tmpfs::or_skip(folder, "1m") else {
+    let Some(disk) = Tmpfs::or_skip("1m") else {
         return;
     };
+    let folder = disk.path();
     // An existing file is not changed.
     let path = folder.join("X.npy");
     let counts = source().write_npy(&path).unwrap();

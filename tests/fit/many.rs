@@ -216,12 +216,11 @@ fn a_link_to_a_checkpoint_stays_a_link() {
 
 #[test]
 fn a_place_that_takes_no_checkpoint_is_refused_before_the_fit() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(disk) = Tmpfs::or_skip(folder.path(), "1m") else {
+    let Some(disk) = Tmpfs::or_skip("1m") else {
         return;
     };
     let counts = counts();
-    let path = folder.path().join("fit.checkpoint");
+    let path = disk.path().join("fit.checkpoint");
     let refused = |kind: ErrorKind| {
         for solver in solvers() {
             let started = model(solver)
@@ -234,9 +233,9 @@ fn a_place_that_takes_no_checkpoint_is_refused_before_the_fit() {
         }
     };
     // Fails once the disk is full, which is the purpose.
-    let _ = fs::write(folder.path().join("other"), vec![1; 2 << 20]);
+    let _ = fs::write(disk.path().join("other"), vec![1; 2 << 20]);
     refused(ErrorKind::Space);
-    fs::remove_file(folder.path().join("other")).unwrap();
+    fs::remove_file(disk.path().join("other")).unwrap();
     assert!(disk.make_read_only());
     refused(ErrorKind::Io);
 }
@@ -269,8 +268,7 @@ fn fit_of_a_child_whose_disk_fills_up() {
 
 #[test]
 fn a_quiet_fit_says_that_its_checkpoint_failed() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(_disk) = Tmpfs::or_skip(folder.path(), "1m") else {
+    let Some(disk) = Tmpfs::or_skip("1m") else {
         return;
     };
     let output = Command::new(std::env::current_exe().unwrap())
@@ -280,13 +278,13 @@ fn a_quiet_fit_says_that_its_checkpoint_failed() {
             "--nocapture",
         ])
         .env(CHILD, "")
-        .env(FOLDER, folder.path())
+        .env(FOLDER, disk.path())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     assert_eq!(text.matches("writing a checkpoint").count(), 1, "{text}");
-    assert!(!folder.path().join("fit.checkpoint").exists());
+    assert!(!disk.path().join("fit.checkpoint").exists());
 }
 
 /// Run by the next test, alone in its process.

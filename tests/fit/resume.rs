@@ -307,18 +307,17 @@ fn a_checkpoint_refuses_other_counts_settings_and_files() {
 
 #[test]
 fn a_full_disk_stops_the_checkpoints_but_not_the_fit() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(_disk) = Tmpfs::or_skip(folder.path(), "8m") else {
+    let Some(disk) = Tmpfs::or_skip("8m") else {
         return;
     };
-    let path = folder.path().join("fit.checkpoint");
+    let path = disk.path().join("fit.checkpoint");
     // Slow epochs, so that the history does not fill the disk before the first checkpoint.
     let corpus = Synthetic::new(2_000, TERMS, 3).seed(4).generate().unwrap();
     let endless = model().epochs(1_000_000).batch_size(1).checkpoint(&path);
     let training = endless.spawn(corpus.counts()).unwrap();
     wait_for("checkpoint", || path.exists());
     // Fails once the disk is full, which is the purpose.
-    let _ = fs::write(folder.path().join("other"), vec![1; 16 << 20]);
+    let _ = fs::write(disk.path().join("other"), vec![1; 16 << 20]);
     wait_for("note", || training.to_string().contains("the fit goes on"));
     let card = training.to_string();
     assert!(card.contains("running"), "{card}");
@@ -327,7 +326,7 @@ fn a_full_disk_stops_the_checkpoints_but_not_the_fit() {
     let fit = training.join().unwrap();
     let saved = resume(&path).epochs_done();
     assert!(saved < fit.epochs().len());
-    let files = fs::read_dir(folder.path()).unwrap().count();
+    let files = fs::read_dir(disk.path()).unwrap().count();
     assert!(files <= 3, "a partly written checkpoint is left");
 }
 

@@ -1,39 +1,44 @@
 //! Small file systems, which tests can fill up or make read-only.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-/// A mounted tmpfs, unmounted when dropped.
+use tempfile::TempDir;
+
+/// A tmpfs in a temporary folder; both are removed when it is dropped.
 pub struct Tmpfs {
-    folder: PathBuf,
+    folder: TempDir,
 }
 
 impl Tmpfs {
-    /// Mounts a tmpfs of a size such as `8m` on an existing folder. Where that is not possible (it takes root on
-    /// Linux), prints that the test is skipped and returns `None`.
-    pub fn or_skip(folder: &Path, size: &str) -> Option<Self> {
+    /// Mounts a tmpfs of a size such as `8m`. Where that is not possible (it takes root on Linux), prints that the test is
+    /// skipped and returns `None`.
+    pub fn or_skip(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let mounted = mount(
             &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"],
-            folder,
+            folder.path(),
         );
         if !mounted {
             eprintln!("SKIPPED: no tmpfs can be mounted here (it takes root on Linux)");
             return None;
         }
-        Some(Self {
-            folder: folder.into(),
-        })
+        Some(Self { folder })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Whether the file system could be made read-only.
     pub fn make_read_only(&self) -> bool {
-        mount(&["-o", "remount,ro"], &self.folder)
+        mount(&["-o", "remount,ro"], self.path())
     }
 }
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.folder).status();
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
     }
 }
 
