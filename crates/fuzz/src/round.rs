@@ -17,8 +17,10 @@ use tempfile::TempDir;
 use crate::Target;
 use crate::corpus::Corpus;
 
-/// An input that takes longer hangs.
+/// An input that takes longer is given once more.
 pub const SLOWEST: Duration = Duration::from_secs(5);
+/// An input that takes longer when it is given once more hangs. The first time, other programs may have had the processor.
+const SLOWEST_AGAIN: Duration = Duration::from_secs(15);
 /// A worker that has not begun by then never will.
 const START: Duration = Duration::from_secs(60);
 /// Inputs of a worker: memory that one loses is not held against many others.
@@ -62,7 +64,7 @@ pub enum Kind {
     Panicked,
     /// A signal has ended the process, such as an abort for want of memory.
     Died,
-    /// It took longer than [`SLOWEST`].
+    /// It took longer than [`SLOWEST`], and too long when it was given once more, too.
     Hung,
 }
 
@@ -120,7 +122,7 @@ impl Round<'_> {
             let last = inputs.min(next + INPUTS_OF_WORKER);
             let mut worker = Worker::start(self, target, next, last)?;
             let (number, kind) = loop {
-                match worker.hear() {
+                match worker.hear(suspect) {
                     Heard::Refused(number) => next = number + 1,
                     Heard::Accepted(number, read) => {
                         next = number + 1;
@@ -243,9 +245,14 @@ impl Worker {
         })
     }
 
-    fn hear(&mut self) -> Heard {
+    /// Waits for the end of the next input; longer for the one that has ended a worker before.
+    fn hear(&mut self, suspect: Option<usize>) -> Heard {
         loop {
-            let patience = self.begun.map_or(START, |_| SLOWEST);
+            let patience = match self.begun {
+                None => START,
+                begun if begun == suspect => SLOWEST_AGAIN,
+                Some(_) => SLOWEST,
+            };
             let line = match self.lines.recv_timeout(patience) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Disconnected) => return Heard::Ended(self.begun),
