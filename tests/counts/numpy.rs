@@ -147,6 +147,35 @@ sp.save_npz('unsorted.npz', A)
 }
 
 #[test]
+fn booleans_of_any_byte_are_ones_as_in_scipy() {
+    let Some(python) = testkit::python() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let script = "
+import numpy as np, scipy.sparse as sp
+A = sp.csr_array(np.array([[1, 0, 1], [0, 1, 0]], dtype=bool))
+A.data.view(np.uint8)[:] = [1, 2, 255]
+for compressed in (True, False):
+    sp.save_npz(f'{compressed}.npz', A, compressed=compressed)
+sp.load_npz('True.npz').toarray().astype(np.float32).tofile('expected')
+";
+    testkit::run(&python, folder.path(), script);
+    let expected: Vec<f32> = std::fs::read(folder.path().join("expected"))
+        .unwrap()
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    assert_eq!(expected.iter().sum::<f32>(), 3.0);
+    for file in ["True.npz", "False.npz"] {
+        let counts = open(&folder.path().join(file));
+        let mut found = vec![0.0; 6];
+        counts.fill_rows(&[0, 1], &mut found).unwrap();
+        assert_eq!(found, expected, "{file}");
+    }
+}
+
+#[test]
 fn files_written_by_topicbook_are_read_by_numpy_and_scipy() {
     let Some(python) = testkit::python() else {
         return;

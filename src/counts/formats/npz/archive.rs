@@ -10,8 +10,8 @@ use zip::{CompressionMethod, ZipArchive};
 
 use crate::counts::formats::npy::Header;
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::{Claim, OpenFile};
-use crate::text::bytes;
+use crate::system::OpenFile;
+use crate::text::{bytes, shown_path};
 
 /// Sparse formats of SciPy that are read.
 #[derive(Clone, Copy, PartialEq)]
@@ -64,12 +64,8 @@ pub(super) fn find_entry<'a, 'f>(
     };
     let claim = |size: u64| {
         let what = format!("{} from byte {start} on", bytes(size));
-        Claim::new(
-            file.path.as_path(),
-            format!("its directory states {what}"),
-            format!("a file of {}", bytes(file.length)),
-        )
-        .at(entry(name))
+        file.claim(format!("its directory states {what}"))
+            .at(entry(name))
     };
     claim(stored).check_held(stored, file.length.saturating_sub(start))?;
     claim(size).check_held(size, most)?;
@@ -214,7 +210,9 @@ pub(super) fn check_numbers(
         };
     }
     let decode: (usize, Decode) = match (kind, bytes) {
-        (TypeChar::Bool | TypeChar::Uint, 1) => number!(u8),
+        // NumPy takes any other byte than 0 as true.
+        (TypeChar::Bool, 1) => (1, |bytes| f64::from(u8::from(bytes != [0]))),
+        (TypeChar::Uint, 1) => number!(u8),
         (TypeChar::Uint, 2) => number!(u16),
         (TypeChar::Uint, 4) => number!(u32),
         (TypeChar::Uint, 8) => number!(u64),
@@ -317,7 +315,7 @@ pub(super) fn reserve<T>(path: &Path, length: u64) -> Result<Vec<T>> {
                 ErrorKind::Space,
                 format!(
                     "{}: {length} stored counts do not fit in memory",
-                    path.display()
+                    shown_path(path)
                 ),
             )
             .fix("read it on a machine with more memory, or write the counts as .npy")
