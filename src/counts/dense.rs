@@ -4,9 +4,8 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::counts::rows::MappedFile;
 use crate::error::{Error, Result};
-use crate::system::OpenFile;
+use crate::system::{MappedFile, OpenFile};
 
 use super::dtype::{CountValue, Dtype, Element, map_values, with_values};
 
@@ -246,4 +245,43 @@ pub(super) fn as_bytes_mut<T: Element>(values: &mut [T]) -> &mut [u8] {
     let size = size_of_val(values);
     // SAFETY: the (sealed) element types have no padding, and every bit pattern is a valid value of them.
     unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), size) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use crate::counts::Counts;
+    use crate::error::{ErrorKind, Result};
+    use std::fs::File;
+
+    #[test]
+    fn what_is_computed_of_lost_pages_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("X.npy");
+        let memory = Counts::dense(1000, 100, vec![1u8; 100_000]).unwrap();
+        for (length, restored) in [(0, false), (50_000, false), (50_000, true)] {
+            let counts = memory.write_npy(&path).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            let before = file.metadata().unwrap();
+            // The file is cut after the first check, and looks as before at the last.
+            let sum: Result<f32> = counts.with_view(|view| {
+                file.set_len(length).unwrap();
+                let mut row = vec![0.0; 100];
+                view.fill(100, &[999], &mut row);
+                if restored {
+                    file.set_len(before.len()).unwrap();
+                    file.set_modified(before.modified().unwrap()).unwrap();
+                }
+                Ok(row.iter().sum())
+            });
+            let error = sum.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Format, "{error}");
+            assert!(error.to_string().contains("X.npy"), "{error}");
+            let part = match restored {
+                true => "100128 bytes could not be read",
+                false => "100128 bytes long when it was opened",
+            };
+            assert!(error.to_string().contains(part), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
 }

@@ -39,7 +39,7 @@ use crate::data::{Indices, or_ref};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::Claim;
 use crate::system::memory::phase;
-use crate::text::{bytes, count, counted};
+use crate::text::{bytes, count, counted, shown_path};
 
 use dense::DenseStore;
 
@@ -434,7 +434,7 @@ impl Counts {
     pub(crate) fn location_text(&self) -> String {
         match (&self.inner.store, &self.inner.location) {
             (Store::Csr(csr), Location::Loaded(path)) if csr.is_unread() => {
-                format!("file {}, read into memory on first use", path.display())
+                format!("file {}, read into memory on first use", shown_path(path))
             }
             (_, location) => location.to_string(),
         }

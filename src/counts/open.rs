@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::count;
+use crate::text::{count, shown_path};
 
 use super::dense::DenseStore;
 use super::dtype::CountValue;
@@ -160,7 +160,7 @@ impl Counts {
         if documents == 0 || terms == 0 {
             let file = match &location {
                 Location::Memory => String::new(),
-                Location::File(path) | Location::Loaded(path) => format!("{}: ", path.display()),
+                Location::File(path) | Location::Loaded(path) => format!("{}: ", shown_path(path)),
             };
             return Err(Error::new(
                 ErrorKind::Shape,
@@ -172,7 +172,7 @@ impl Counts {
             let what = format!("counts of {} terms", count(terms as u64));
             let place = match &location {
                 Location::Memory => "the number of terms".into(),
-                Location::File(path) | Location::Loaded(path) => path.display().to_string(),
+                Location::File(path) | Location::Loaded(path) => shown_path(path),
             };
             return Err(Error::new(ErrorKind::Shape, what)
                 .at(place)

@@ -1,5 +1,7 @@
 //! Data types that the other folders share: matrices, tables, terms, and files of named matrices.
 
+#[cfg(feature = "polars")]
+mod csv_header;
 mod epoch;
 mod find_term;
 mod indices;
@@ -14,6 +16,8 @@ pub(crate) mod tensor_file;
 mod terms;
 mod top_n;
 
+#[cfg(feature = "polars")]
+pub(crate) use csv_header::csv_header;
 pub use epoch::Epoch;
 pub use indices::Indices;
 pub use matrix::Matrix;

@@ -5,7 +5,7 @@ use crate::data::Epoch;
 use crate::fit::Fit;
 use crate::model::Checkpoint;
 use crate::plan::Plan;
-use crate::text::{Card, bytes, count, counted, fixed, seconds};
+use crate::text::{Card, bytes, count, counted, fixed, seconds, shown_path};
 
 use super::evcxr::show_card;
 use super::settings::settings_card;
@@ -33,7 +33,7 @@ impl Checkpoint {
         )
         .row("topics", settings.topics.to_string())
         .row("trained on", self.device.clone())
-        .row("file", self.file.display().to_string());
+        .row("file", shown_path(&self.file));
         if let Some(last) = self.start.history.last() {
             card = card.row(
                 "log-likelihood",

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::counts::{CountValue, Counts, Dtype, as_bytes, write_npy_file};
 use crate::error::{Error, Result};
 use crate::system::DISK_FULL_REMEDY;
+use crate::text::shown_path;
 
 use super::corpus::Corpus;
 use super::{BLOCK, Synthetic, Truth, too_large};
@@ -69,7 +70,7 @@ impl Truth {
         let mut rows = vec![T::default(); documents.min(recipe.documents) * self.terms];
         let mut fits = true;
         let shape = (recipe.documents, self.terms);
-        let progress = recipe.progress(&format!(" to {}", path.display()));
+        let progress = recipe.progress(&format!(" to {}", shown_path(path)));
         let written = write_npy_file(path, shape, T::DTYPE, DISK_FULL_REMEDY, |out| {
             for first in (0..recipe.documents).step_by(documents) {
                 let rows = &mut rows[..documents.min(recipe.documents - first) * self.terms];

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::bytes;
+use crate::text::{bytes, shown_path};
 
 use super::memory::free_memory;
 
@@ -76,7 +76,7 @@ impl<'a> Claim<'a> {
     fn error(&self, kind: ErrorKind, memory: String, fix: &str) -> Error {
         let Self { what, held, .. } = self;
         let file = match self.path {
-            Some(path) => format!("{}: ", path.display()),
+            Some(path) => format!("{}: ", shown_path(path)),
             None => String::new(),
         };
         let error = Error::new(kind, format!("{file}{what} for {held}{memory}")).fix(fix);

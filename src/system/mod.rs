@@ -5,6 +5,7 @@ mod claim;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda_driver;
 mod live_output;
+mod mapped_file;
 mod mapped_range;
 mod mapped_table;
 pub(crate) mod memory;
@@ -24,7 +25,7 @@ mod write_target;
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
 pub(crate) use claim::Claim;
 pub(crate) use live_output::LiveOutput;
-pub(crate) use mapped_range::MappedRange;
+pub(crate) use mapped_file::MappedFile;
 pub(crate) use mapped_table::{Values, lazy_zeroed, mapped_zeros};
 #[cfg(feature = "cuda")]
 pub(crate) use nvml::gpu_memory;

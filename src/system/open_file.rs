@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::error::{Error, Result};
+use crate::text::bytes;
 
-use super::check_regular;
+use super::{Claim, check_regular};
 
 /// An open file, with its length and modification time at the moment of opening.
 pub(crate) struct OpenFile {
@@ -40,6 +41,12 @@ impl OpenFile {
             length: metadata.len(),
             modified: metadata.modified().ok(),
         })
+    }
+
+    /// Something that the file states, to be weighed against its length and the free memory.
+    pub(crate) fn claim(&self, what: impl Into<String>) -> Claim<'_> {
+        let held = format!("a file of {}", bytes(self.length));
+        Claim::new(self.path.as_path(), what, held)
     }
 
     /// Fails if the file was truncated or rewritten since it was opened. Costs one system call.

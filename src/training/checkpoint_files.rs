@@ -9,6 +9,7 @@ use crate::counts::Counts;
 use crate::data::tensor_file;
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{DISK_FULL_REMEDY, follow_links, write_atomic_sized};
+use crate::text::shown_path;
 
 use super::checkpoint::ExistingFile;
 use super::checkpoint_contents::{CHECKPOINT, bytes};
@@ -80,7 +81,7 @@ fn check_place(path: &Path, existing: ExistingFile) -> Result<()> {
         .filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) || path.file_name().is_none() {
         return refuse(
-            format!("cannot write a checkpoint to {}", path.display()),
+            format!("cannot write a checkpoint to {}", shown_path(path)),
             "name a file in a folder that exists",
         );
     }
@@ -92,7 +93,7 @@ fn check_place(path: &Path, existing: ExistingFile) -> Result<()> {
     match fs::metadata(path) {
         // Anything but a file is not opened: reading a FIFO would wait for a writer.
         Ok(metadata) if !metadata.is_file() || is_other() => refuse(
-            format!("{} exists and is not a checkpoint", path.display()),
+            format!("{} exists and is not a checkpoint", shown_path(path)),
             "name another file, or remove this one",
         ),
         _ => Ok(()),
@@ -135,7 +136,7 @@ fn in_use(lock: &Path, path: &Path) -> Error {
     };
     Error::new(
         ErrorKind::Io,
-        format!("{owner} writes its checkpoints to {}", path.display()),
+        format!("{owner} writes its checkpoints to {}", shown_path(path)),
     )
     .fix("name another file, or stop that fit (Training::stop) and wait until it has ended")
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::counts::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
+use crate::text::shown_path;
 
 /// The error for a value that is not a count.
 pub(crate) fn not_a_count(value: f64, row: usize, column: usize, path: Option<&Path>) -> Error {
@@ -69,7 +70,7 @@ pub(crate) fn too_large_for_sparse(
 fn prefixed(path: Option<&Path>, what: String) -> String {
     match path {
         None => what,
-        Some(path) => format!("{}: {what}", path.display()),
+        Some(path) => format!("{}: {what}", shown_path(path)),
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use npz::{Checksums, CsrArrays, LazyCsr};
 use crate::error::{Error, Result};
 use crate::system::memory::phase;
 use crate::system::{Progress, Throughput, check_regular};
-use crate::text::{bytes, counted};
+use crate::text::{bytes, counted, shown_path};
 
 use super::Counts;
 
@@ -108,7 +108,7 @@ pub(crate) fn writing_progress(
         format!(
             "writing {} to {} ({size})",
             counted(documents, "document"),
-            path.display()
+            shown_path(path)
         ),
         documents,
         passes,

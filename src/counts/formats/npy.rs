@@ -8,10 +8,10 @@ use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 
 use crate::counts::dense::DenseStore;
 use crate::counts::dtype::Dtype;
-use crate::counts::rows::MappedFile;
 use crate::counts::{Counts, Location, Store};
 use crate::error::{Error, Result};
-use crate::system::OpenFile;
+use crate::system::{MappedFile, OpenFile};
+use crate::text::shown_path;
 
 /// NumPy itself rejects headers above 10,000 bytes; a plain array needs about 100.
 const MAX_HEADER: usize = 10_000;
@@ -296,9 +296,9 @@ pub(crate) fn check_extension(path: &Path, extension: &str) -> Result<()> {
         return Ok(());
     }
     Err(
-        Error::setting(format!("{} does not end in .{extension}", path.display())).fix(format!(
+        Error::setting(format!("{} does not end in .{extension}", shown_path(path))).fix(format!(
             "name it {}",
-            path.with_extension(extension).display()
+            shown_path(&path.with_extension(extension))
         )),
     )
 }

@@ -7,10 +7,9 @@ use safetensors::{Dtype as TensorDtype, SafeTensors, tensor::TensorInfo};
 
 use crate::counts::dense::DenseStore;
 use crate::counts::dtype::Dtype;
-use crate::counts::rows::MappedFile;
 use crate::counts::{Counts, Location, Store};
 use crate::error::{Error, Result};
-use crate::system::{Claim, OpenFile};
+use crate::system::{MappedFile, OpenFile};
 use crate::text::bytes;
 
 /// Bytes of the length field before the header.
@@ -32,12 +31,8 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
     let mut stated = [0; LENGTH_BYTES];
     file.read_exact_at(0, &mut stated)?;
     let stated = u64::from_le_bytes(stated).min(file.length);
-    Claim::new(
-        path,
-        format!("a header of {}", bytes(stated)),
-        format!("a file of {}", bytes(file.length)),
-    )
-    .check_memory(stated.saturating_mul(PARSED))?;
+    file.claim(format!("a header of {}", bytes(stated)))
+        .check_memory(stated.saturating_mul(PARSED))?;
     let map = Arc::new(MappedFile::new(file)?);
     let read = SafeTensors::read_metadata(map.bytes()?);
     map.check_unchanged()?;

@@ -1,14 +1,12 @@
 //! Access to rows of counts, in memory or in a file.
 
 mod blocks;
-mod mapped_file;
 mod nonzeros;
 mod pick;
 mod prefetch;
 mod row_file;
 
 pub(crate) use blocks::{Block, for_each_block, for_each_file_block};
-pub(crate) use mapped_file::MappedFile;
 pub(crate) use nonzeros::{NonzeroBuffer, append_nonzeros, find_nonzeros, nonzeros_of_row};
 pub(crate) use pick::{Pick, PickedRows};
 pub(crate) use prefetch::Reader;

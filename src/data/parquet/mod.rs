@@ -10,7 +10,7 @@ use std::ops::Range;
 use polars::io::parquet::read::FileMetadata;
 
 use crate::error::{Error, Result};
-use crate::system::{Claim, OpenFile};
+use crate::system::OpenFile;
 use crate::text::bytes;
 
 use thrift::{Record, Stop, Walk};
@@ -27,11 +27,6 @@ const RECORD_BYTES: u64 = 512;
 
 /// Bytes that a page header can have, with statistics of long texts.
 const MAX_HEADER: u64 = 1 << 20;
-
-fn claim(file: &OpenFile, what: String) -> Claim<'_> {
-    let held = format!("a file of {}", bytes(file.length));
-    Claim::new(file.path.as_path(), what, held)
-}
 
 fn damaged(file: &OpenFile, what: &str, place: String) -> Error {
     Error::format(&file.path, format!("is damaged: {what}"))
@@ -57,7 +52,7 @@ pub(crate) fn check_footer(file: &OpenFile) -> Result<()> {
         return Err(not_parquet());
     };
     let length = u64::from(u32::from_le_bytes(length));
-    let stated = claim(file, format!("a footer of {}", bytes(length)));
+    let stated = file.claim(format!("a footer of {}", bytes(length)));
     stated.check_held(length, end)?;
     stated.check_memory(length)?;
     let mut footer = vec![0; length as usize];
@@ -74,7 +69,7 @@ pub(crate) fn check_footer(file: &OpenFile) -> Result<()> {
         let what = format!("its schema has {groups} groups of columns, more than {MAX_GROUPS}");
         return Err(Error::format(&file.path, what).fix("write a table with fewer nested columns"));
     }
-    claim(file, format!("a footer of {} structures", walk.records))
+    file.claim(format!("a footer of {} structures", walk.records))
         .check_memory(walk.records.saturating_mul(RECORD_BYTES))
 }
 
@@ -95,7 +90,7 @@ pub(crate) fn check_pages(
     let groups = &metadata.row_groups;
     let stored = groups.iter().map(|group| group.compressed_size() as u64);
     let stored = stored.fold(0, u64::saturating_add);
-    claim(file, format!("columns of {}", bytes(stored)))
+    file.claim(format!("columns of {}", bytes(stored)))
         .at("its footer")
         .check_held(stored, file.length)?;
     let (mut largest, mut values) = (0, 0u64);
@@ -125,7 +120,7 @@ pub(crate) fn check_pages(
     }
     // Each thread decompresses a page, and keeps the memory of the one before.
     let buffers = 2 * rayon::current_num_threads() as u64;
-    claim(file, format!("a page of {}", bytes(largest)))
+    file.claim(format!("a page of {}", bytes(largest)))
         .check_memory(largest.saturating_mul(buffers))?;
     Ok(values)
 }
@@ -167,7 +162,7 @@ impl Chunk {
             let [Ok(compressed @ 0..), Ok(uncompressed @ 0..)] = sizes else {
                 return Err(damaged(file, "a size of a page is out of range", place()));
             };
-            claim(file, format!("a page of {}", bytes(compressed as u64)))
+            file.claim(format!("a page of {}", bytes(compressed as u64)))
                 .at(place())
                 .check_held(compressed as u64, self.range.end.saturating_sub(body))?;
             let [data, dictionary, data_v2] = page.values;

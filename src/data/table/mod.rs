@@ -1,6 +1,7 @@
 //! Tables: Polars DataFrames with methods that give tables again, text and HTML forms, and files.
 
 mod columns;
+mod csv;
 mod error;
 mod frame_joins;
 mod group;

@@ -1,18 +1,17 @@
 //! Tables from CSV, TSV and Parquet files.
 
-use std::io::{BufRead, BufReader, Seek};
+use std::io::Cursor;
 use std::path::Path;
 
-use polars::prelude::{
-    ArrowDataType, ArrowField, CsvParseOptions, CsvReadOptions, ParquetReader, SerReader,
-};
+use polars::prelude::{ArrowDataType, ArrowField, ParquetReader, SerReader};
 
 use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, rows};
 use crate::error::{Error, Result};
-use crate::system::{Claim, OpenFile};
-use crate::text::{bytes, counted};
+use crate::system::{MappedFile, OpenFile};
+use crate::text::counted;
 
 use super::Table;
+use super::csv::read_csv;
 use super::error::{Problem, attempt};
 
 impl Table {
@@ -39,12 +38,13 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// When there is no such file, the extension is none of these, a row of a CSV file has more values than the header, or
-    /// a Parquet file is damaged, has more values than the free memory holds, or has a column of a type that is not read:
+    /// When there is no such file, the extension is none of these, the free memory does not hold the values, a row of a CSV
+    /// file has more values than the header, or a Parquet file is damaged or has a column of a type that is not read:
     /// integers of 8 and 16 bits, and decimals.
     ///
     /// # Cost
-    /// The whole file is read into memory; a CSV file twice, first for the types of its columns.
+    /// The whole file is read into memory; a CSV file is read three times: for the number of its values, for the types of its
+    /// columns, and for the values.
     #[doc(alias = "read_csv")]
     #[doc(alias = "read_parquet")]
     #[doc(alias = "scan_csv")]
@@ -56,8 +56,8 @@ impl Table {
 fn open(path: &Path) -> Result<Table> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let read = match extension.to_ascii_lowercase().as_str() {
-        "csv" => |file: OpenFile| read_csv(file, None),
-        "tsv" | "tab" => |file: OpenFile| read_csv(file, Some(b'\t')),
+        "csv" => |map: &MappedFile| read_csv(map, None),
+        "tsv" | "tab" => |map: &MappedFile| read_csv(map, Some(b'\t')),
         "parquet" | "pq" => read_parquet,
         other => {
             return Err(Error::format(
@@ -71,51 +71,16 @@ fn open(path: &Path) -> Result<Table> {
     if file.length == 0 {
         return Err(Error::format(path, "is empty").fix("write the table again"));
     }
-    read(file)
+    let map = MappedFile::new(file)?;
+    let table = read(&map);
+    map.check_unchanged()?;
+    table
 }
 
-fn read_csv(file: OpenFile, separator: Option<u8>) -> Result<Table> {
-    let OpenFile {
-        mut handle, path, ..
-    } = file;
-    let unread = |source| Error::io("read", &path, source);
-    let separator = match separator {
-        Some(separator) => separator,
-        None => {
-            let mut header = Vec::new();
-            BufReader::new(&handle)
-                .read_until(b'\n', &mut header)
-                .map_err(unread)?;
-            handle.rewind().map_err(unread)?;
-            separator_of(&header)
-        }
-    };
-    let options = CsvReadOptions::default()
-        .with_infer_schema_length(None)
-        .with_parse_options(CsvParseOptions::default().with_separator(separator));
-    let frame = attempt(|| options.into_reader_with_file_handle(handle).finish());
-    frame.map(Table::from).map_err(|problem| {
-        let what = format!("cannot be read as CSV: {}", problem.sentence);
-        Error::format(&path, what).fix(
-            "give each line as many values as the header has names, and put values that contain the separator in \
-             quotation marks",
-        )
-    })
-}
-
-/// The first of comma, semicolon and tab that the header contains.
-fn separator_of(header: &[u8]) -> u8 {
-    let separators = [b',', b';', b'\t'];
-    let found = separators.into_iter().find(|byte| header.contains(byte));
-    found.unwrap_or(b',')
-}
-
-fn read_parquet(file: OpenFile) -> Result<Table> {
-    let path = file.path.as_path();
-    check_footer(&file)?;
-    let handle = file.handle.try_clone();
-    let handle = handle.map_err(|source| Error::io("read", path, source))?;
-    let mut reader = ParquetReader::new(handle);
+fn read_parquet(map: &MappedFile) -> Result<Table> {
+    let (path, file) = (map.path(), map.file());
+    check_footer(file)?;
+    let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
     let unreadable = |problem: Problem| {
         let what = format!("cannot be read as Parquet: {}", problem.sentence);
         Error::format(path, what).fix(NOT_PARQUET)
@@ -136,8 +101,8 @@ fn read_parquet(file: OpenFile) -> Result<Table> {
         .iter_values()
         .map(|field| field.name.as_str())
         .collect();
-    let values = check_pages(&file, &metadata, &names)?;
-    check_values(&file, rows(&metadata), schema.len(), values)?;
+    let values = check_pages(file, &metadata, &names)?;
+    check_values(file, rows(&metadata), schema.len(), values)?;
     let frame = attempt(|| reader.finish()).map_err(unreadable)?;
     // Polars does not compare the lengths of the columns of a damaged file.
     let height = frame.height();
@@ -162,8 +127,7 @@ fn check_values(file: &OpenFile, height: u64, width: usize, values: u64) -> Resu
         counted(height as usize, "row"),
         counted(width, "column")
     );
-    let held = format!("a file of {}", bytes(file.length));
-    Claim::new(file.path.as_path(), shape, held).check_memory(values.saturating_mul(8))
+    file.claim(shape).check_memory(values.saturating_mul(8))
 }
 
 fn is_read(field: &ArrowField) -> bool {

@@ -6,6 +6,7 @@ use polars::prelude::{CsvWriter, ParquetWriter, PolarsError, SerWriter};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::write_atomic;
+use crate::text::shown_path;
 
 use super::Table;
 
@@ -71,7 +72,7 @@ impl Table {
 fn not_written(path: &Path, error: PolarsError) -> Error {
     Error::new(
         ErrorKind::Table,
-        format!("cannot write the table to {}: {error}", path.display()),
+        format!("cannot write the table to {}: {error}", shown_path(path)),
     )
     .fix("check that the folder exists and has space, and for CSV that no column contains lists")
     .because(error)

@@ -190,11 +190,24 @@ fn refuse_within_limit() {
     let error = error_of(&folder.join("sparse.npy"));
     let fragments = ["4 documents × 300,000,000 terms for 1.1 GiB of counts"];
     wrong.extend(check("sparse file", error, Space, &fragments).err());
-    println!("table");
-    let error = Table::open(folder.join("table.parquet")).err();
-    let fragments = ["table.parquet: 5,000,000 rows × 20 columns for", "are free"];
-    let error = error.ok_or_else(|| "it was read".into());
-    wrong.extend(check("table", error, Space, &fragments).err());
+    for (file, kind, fragments) in [
+        (
+            "table.parquet",
+            Space,
+            ["5,000,000 rows × 20 columns for", "are free"],
+        ),
+        (
+            "table.csv",
+            Space,
+            ["60,000,020 values for a file of", "are free"],
+        ),
+        ("zeros.csv", Format, ["no header", "line 1"]),
+    ] {
+        println!("{file}");
+        let error = Table::open(folder.join(file)).err();
+        let error = error.ok_or_else(|| "it was read".into());
+        wrong.extend(check(file, error, kind, &fragments).err());
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
     // Shapes that are as extreme, and fit.
@@ -223,6 +236,17 @@ fn stated_sizes_that_memory_does_not_hold_are_refused() {
     fs::write(at("tall.npz"), coo([10_000_000, 5])).unwrap();
     fs::write(at("tall.csv"), "doc,term,count\n10000000,1,1\n").unwrap();
     fs::write(at("table.parquet"), table_of_zeros()).unwrap();
+    let names: Vec<String> = (0..20).map(|number| format!("c{number}")).collect();
+    let (names, zeros) = (names.join(","), ["0"; 20].join(","));
+    fs::write(
+        at("table.csv"),
+        format!("{names}\n{}", format!("{zeros}\n").repeat(3_000_000)),
+    )
+    .unwrap();
+    File::create(at("zeros.csv"))
+        .unwrap()
+        .set_len(1 << 33)
+        .unwrap();
     let header = npy("'|u1'", "(4, 300000000)", &[]);
     let mut sparse = File::create(at("sparse.npy")).unwrap();
     sparse.write_all(&header).unwrap();

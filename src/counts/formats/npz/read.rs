@@ -9,7 +9,7 @@ use crate::counts::formats::invalid_value;
 use crate::counts::{Counts, Location, Store, View};
 use crate::error::{Error, Result};
 use crate::system::{Claim, OpenFile};
-use crate::text::{bytes, counted};
+use crate::text::counted;
 
 use super::archive::{
     Archive, SparseFormat, entry, length, open_archive, read_numbers, reserve, shape, sparse_format,
@@ -180,8 +180,7 @@ impl NpzFile {
             counted(self.terms, "term"),
             counted(self.stored as usize, "stored count")
         );
-        let held = format!("a file of {}", bytes(self.file.length));
-        Claim::new(self.file.path.as_path(), shape, held)
+        self.file.claim(shape)
     }
 
     /// Reads all counts into memory, as CSR.

@@ -11,8 +11,8 @@ use crate::counts::dtype::Element;
 use crate::counts::formats::invalid_value;
 use crate::counts::rows::NONZERO_BYTES;
 use crate::error::{Error, Result};
-use crate::system::{Claim, OpenFile};
-use crate::text::{bytes, counted};
+use crate::system::OpenFile;
+use crate::text::counted;
 
 use super::archive::{Archive, Decode, check_numbers, find_entry, open_entry};
 use super::checksum::EntryChecksum;
@@ -287,13 +287,9 @@ impl CsrArrays {
         }
         // Rows of a chunk have about the mean length; one of them may hold most of the file.
         let number = entries.end - entries.start;
-        Claim::new(
-            file.path.as_path(),
-            counted(number as usize, "stored count"),
-            format!("a file of {}", bytes(file.length)),
-        )
-        .at(format!("rows {} to {}", rows.start, rows.end - 1))
-        .check_memory(number.saturating_mul(NONZERO_BYTES))?;
+        file.claim(counted(number as usize, "stored count"))
+            .at(format!("rows {} to {}", rows.start, rows.end - 1))
+            .check_memory(number.saturating_mul(NONZERO_BYTES))?;
         Ok(entries)
     }
 }

@@ -1,38 +1,36 @@
 //! CSV, read with Polars.
 
-use std::path::Path;
+use std::io::Cursor;
 use std::sync::Arc;
 
 use polars::prelude::{CsvReadOptions, DataFrame, DataType, Field, PolarsError, Schema, SerReader};
 use rayon::prelude::*;
 
 use crate::counts::rows::STAGE_BYTES;
+use crate::data::csv_header;
 use crate::error::{Error, Result};
-use crate::system::OpenFile;
+use crate::system::{MappedFile, OpenFile};
 use crate::text::bytes;
 
 use super::{COLUMNS, check_columns, check_rows};
 
-/// Longest header, and longest field in quotes: where more is in quotes, they are not closed.
+/// Longest field in quotes: where more is in quotes, they are not closed.
 const MAX_QUOTED: usize = 1 << 20;
 
-pub(super) fn read(path: &Path, file: &OpenFile) -> Result<DataFrame> {
+pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
+    let (path, file) = (map.path(), map.file());
     let invalid = |source: PolarsError| {
         Error::format(path, format!("cannot be read as CSV: {source}"))
             .fix("separate the columns by commas and name them doc, term and count")
             .because(source)
     };
-    check_header(file)?;
+    csv_header(file)?;
     check_rows(file, count_lines(file)?)?;
-    let handle = |file: &OpenFile| {
-        file.handle
-            .try_clone()
-            .map_err(|source| Error::io("read", path, source))
-    };
+    let text = map.bytes()?;
     let header = CsvReadOptions::default()
         .with_n_rows(Some(0))
         .with_infer_schema_length(Some(0))
-        .into_reader_with_file_handle(handle(file)?)
+        .into_reader_with_file_handle(Cursor::new(text))
         .finish()
         .map_err(invalid)?;
     // Polars renames a second column of a name.
@@ -56,26 +54,9 @@ pub(super) fn read(path: &Path, file: &OpenFile) -> Result<DataFrame> {
         .with_schema_overwrite(Some(Arc::new(schema)))
         .with_columns(Some(COLUMNS.map(Into::into).into()))
         .with_ignore_errors(true)
-        .into_reader_with_file_handle(handle(file)?)
+        .into_reader_with_file_handle(Cursor::new(text))
         .finish()
         .map_err(invalid)
-}
-
-/// Checks that the first line ends: Polars copies it to find the names of the columns.
-fn check_header(file: &OpenFile) -> Result<()> {
-    let mut start = vec![0; file.length.min(MAX_QUOTED as u64) as usize];
-    file.read_exact_at(0, &mut start)?;
-    let mut lines = start.split(|&byte| byte == b'\n');
-    let complete = start.len() as u64 == file.length;
-    // The last piece is the beginning of a line that may go on.
-    let line = lines.by_ref().find(|line| !line.trim_ascii().is_empty());
-    if complete || line.is_some() && lines.next().is_some() {
-        return Ok(());
-    }
-    let what = format!("its first {} have no header", bytes(MAX_QUOTED as u64));
-    Err(Error::format(&file.path, what)
-        .at("line 1")
-        .fix("begin the file with the line doc,term,count"))
 }
 
 /// Counts the lines of the file, at most one more than its rows, and checks that quotes are closed: Polars takes minutes for

@@ -13,8 +13,8 @@ use crate::counts::dtype::Element;
 use crate::counts::{Counts, Location};
 use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
-use crate::system::{Claim, OpenFile};
-use crate::text::{bytes, counted};
+use crate::system::{Claim, MappedFile, OpenFile};
+use crate::text::counted;
 
 use super::invalid_value;
 
@@ -36,17 +36,20 @@ pub(crate) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts>
         return Err(Error::format(path, "is empty")
             .fix("write a table with the columns doc, term and count"));
     }
+    let map = MappedFile::new(file)?;
     let csv = path
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let table = if csv {
-        csv::read(path, &file)?
+        csv::read(&map)
     } else {
         // Polars panics on some damaged files.
-        catch_unwind(AssertUnwindSafe(|| parquet::read(path, &file))).unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(|| parquet::read(&map))).unwrap_or_else(|_| {
             Err(Error::format(path, "is damaged: it cannot be read as Parquet").fix(NOT_PARQUET))
-        })?
+        })
     };
+    map.check_unchanged()?;
+    let table = table?;
     if table.height() == 0 {
         return Err(Error::format(path, "has no rows").fix("write one row per nonzero count"));
     }
@@ -95,12 +98,8 @@ fn data_row(row: usize) -> String {
 
 /// Weighs the memory of a table of `rows` rows.
 fn check_rows(file: &OpenFile, rows: u64) -> Result<()> {
-    Claim::new(
-        file.path.as_path(),
-        counted(rows as usize, "row"),
-        format!("a file of {}", bytes(file.length)),
-    )
-    .check_memory(rows.saturating_mul(ROW_BYTES))
+    file.claim(counted(rows as usize, "row"))
+        .check_memory(rows.saturating_mul(ROW_BYTES))
 }
 
 fn check_columns<'a>(path: &Path, found: impl Iterator<Item = &'a str>) -> Result<()> {

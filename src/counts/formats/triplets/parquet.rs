@@ -1,30 +1,27 @@
 //! Parquet, read with Polars behind a walk of footer and page headers.
 
-use std::path::Path;
+use std::io::Cursor;
 
 use polars::prelude::{ArrowDataType, DataFrame, ParquetReader, PolarsError, SerReader};
 
 use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, rows};
 use crate::error::{Error, Result};
-use crate::system::OpenFile;
+use crate::system::MappedFile;
 
 use super::{COLUMNS, check_columns, check_rows};
 
-pub(super) fn read(path: &Path, file: &OpenFile) -> Result<DataFrame> {
+pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
     use ArrowDataType::{
         Dictionary, Float32, Float64, Int32, Int64, LargeUtf8, UInt32, UInt64, Utf8, Utf8View,
     };
+    let (path, file) = (map.path(), map.file());
     let invalid = |source: PolarsError| {
         Error::format(path, format!("cannot be read as Parquet: {source}"))
             .fix(NOT_PARQUET)
             .because(source)
     };
     check_footer(file)?;
-    let handle = file
-        .handle
-        .try_clone()
-        .map_err(|source| Error::io("read", path, source))?;
-    let mut reader = ParquetReader::new(handle);
+    let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
     let metadata = reader.get_metadata().map_err(invalid)?.clone();
     let fields = metadata.schema_descr.fields().iter();
     check_columns(

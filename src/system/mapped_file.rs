@@ -4,8 +4,9 @@ use std::path::Path;
 
 use memmap2::Mmap;
 
+use super::OpenFile;
+use super::mapped_range::MappedRange;
 use crate::error::{Error, Result};
-use crate::system::{MappedRange, OpenFile};
 
 /// A read-only memory map of a whole file.
 pub(crate) struct MappedFile {
@@ -54,45 +55,6 @@ impl MappedFile {
                 ),
             )
             .fix("open it again when no program writes to it any more, and check the disk")),
-        }
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use crate::counts::Counts;
-    use crate::error::{ErrorKind, Result};
-    use std::fs::File;
-
-    #[test]
-    fn what_is_computed_of_lost_pages_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.npy");
-        let memory = Counts::dense(1000, 100, vec![1u8; 100_000]).unwrap();
-        for (length, restored) in [(0, false), (50_000, false), (50_000, true)] {
-            let counts = memory.write_npy(&path).unwrap();
-            let file = File::options().write(true).open(&path).unwrap();
-            let before = file.metadata().unwrap();
-            // The file is cut after the first check, and looks as before at the last.
-            let sum: Result<f32> = counts.with_view(|view| {
-                file.set_len(length).unwrap();
-                let mut row = vec![0.0; 100];
-                view.fill(100, &[999], &mut row);
-                if restored {
-                    file.set_len(before.len()).unwrap();
-                    file.set_modified(before.modified().unwrap()).unwrap();
-                }
-                Ok(row.iter().sum())
-            });
-            let error = sum.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Format, "{error}");
-            assert!(error.to_string().contains("X.npy"), "{error}");
-            let part = match restored {
-                true => "100128 bytes could not be read",
-                false => "100128 bytes long when it was opened",
-            };
-            assert!(error.to_string().contains(part), "{error}");
-            assert!(error.remedy().is_some(), "{error}");
         }
     }
 }
