@@ -84,17 +84,22 @@ pub(crate) fn bytes_pinned(shape: &Shape, resident: bool, rows: u64) -> u64 {
     } else {
         shape.micro_batch
     };
-    // Rows of dense counts; for sparse counts first the columns, then as many bytes of values.
-    let counts = match shape.bytes_of_count {
-        Some(_) => bytes_of_counts(shape, documents),
-        None => 4 * documents * shape.nonzeros,
+    // Rows of dense counts are uploaded whole; for sparse counts first the columns, then as many bytes of values.
+    let (row, rows_of_document) = match shape.bytes_of_count {
+        Some(_) => (bytes_of_counts(shape, 1), 1),
+        None => (4, shape.nonzeros),
     };
-    let stage = pinned::stage(shape.largest_page).min(counts).max(1);
+    let rows_per_stage = (pinned::stage(shape.largest_page) / row.max(1)).max(1);
+    let last_documents = shape.documents % documents.max(1);
+    let [uploaded, last] =
+        [documents, last_documents].map(|documents| documents * rows_of_document);
     let table = 4 * shape.topics * shape.terms.max(shape.documents);
     let uploads_and_tables = [
-        // Two stages alternate, and the runtime may still hold a third; the shorter last stage has a slice of its own.
-        (stage, 3),
-        (counts % stage, 1),
+        // Two stages alternate, and the runtime may still hold a third. The shorter last stage has a slice of its own, and so
+        // has that of the last documents.
+        (row * rows_per_stage.min(uploaded), 3),
+        (row * (uploaded % rows_per_stage), 1),
+        (row * (last % rows_per_stage), 1),
         (table.min(4 * MAX_DOWNLOAD as u64), 1),
         (SMALL, 1),
     ];
