@@ -13,6 +13,7 @@
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+#[path = "../support/ceiling.rs"]
 mod ceiling;
 mod drawing;
 mod growth;

@@ -87,6 +87,12 @@ pub fn memory(places: &Places) -> Result<()> {
     done
 }
 
+/// Times passes of every solver over small counts: `compare` prints the ratios to the record, `record` writes it.
+pub fn kernels(places: &Places, task: &str) -> Result<()> {
+    let record = places.root.join("benches/records/kernels.json");
+    run(ours(places, "kernels").args(["--", task]).arg(record))
+}
+
 /// Compares predicted with measured memory on random fits, half of them in control groups, in a folder of the cache that
 /// is removed afterwards.
 pub fn plans(places: &Places) -> Result<()> {
