@@ -106,6 +106,7 @@ mod data;
 mod doctor;
 mod error;
 mod fit;
+mod kernels;
 mod model;
 #[cfg(feature = "notebook")]
 mod notebook;

@@ -10,7 +10,7 @@ use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
 use crate::counts::{Counts, Fingerprint, READ_BYTES};
 use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::documents_in_block;
+use crate::solvers::{Parts, documents_in_block};
 use crate::text::count;
 
 use super::Fit;
@@ -129,8 +129,16 @@ impl Fit {
         counts.summary_by(streamed, READ_BYTES)?;
         // The topics of a term are adjacent in memory.
         let terms_first = self.f.transposed();
+        let mut parts = Parts::new(self.terms(), self.topics());
         let mut score = 0.0;
         for_each_block(counts, streamed, per_block, &mut |block| {
+            if block.first == 0 {
+                parts.start_pass(terms_first.values(), &block);
+            }
+            if parts.has_tiles() {
+                score += parts.log_likelihood(&block, l.values(), SMALLEST_RATE as f32);
+                return Ok(());
+            }
             let scores: Vec<f64> = block
                 .rows
                 .clone()

@@ -12,7 +12,7 @@ use crate::data::{Matrix, NamedTable};
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor, reciprocals};
-use super::row_update::{Outcome, RowProblem, Scratch, improve};
+use super::row_update::{Outcome, RowProblem, Rows, Scratch, improve};
 use super::state::{ASCENT, SavedTables, other_solver};
 use super::transpose::ByTerm;
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
@@ -232,7 +232,7 @@ impl Data {
     fn update_l(&self, view: &View<'_>, sweeps: usize, l: &mut Factor, f: &Factor) -> f64 {
         let column_sums = column_sums(f);
         let problem = RowProblem {
-            factor: &f.values,
+            factor: Rows::Table(&f.values),
             column_sums: &column_sums,
             sweeps,
         };
@@ -249,7 +249,7 @@ impl Data {
     fn update_f(&self, sweeps: usize, f: &mut Factor, l: &Factor) -> Outcome {
         let column_sums = column_sums(l);
         let problem = RowProblem {
-            factor: &l.values,
+            factor: Rows::Table(&l.values),
             column_sums: &column_sums,
             sweeps,
         };

@@ -11,7 +11,7 @@ use crate::data::Matrix;
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor};
-use super::row_update::{RowProblem, Scratch, improve};
+use super::row_update::{RowProblem, Rows, Scratch, improve};
 use super::streaming_em::documents_in_block;
 
 /// Sweeps over a document's coordinates in a round, that is, between two convergence checks.
@@ -41,7 +41,7 @@ pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {
     let f = Factor::from_f(f);
     let column_sums: Vec<f32> = f.column_sums().into_iter().map(|sum| sum as f32).collect();
     let problem = RowProblem {
-        factor: &f.values,
+        factor: Rows::Table(&f.values),
         column_sums: &column_sums,
         sweeps: SWEEPS,
     };

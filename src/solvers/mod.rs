@@ -11,6 +11,7 @@ mod em_gpu;
 mod factor;
 mod fold_in;
 mod merge_topics;
+mod parts;
 mod row_update;
 mod split_merge;
 mod state;
@@ -24,6 +25,7 @@ mod transpose;
 use burn_cuda::{Cuda, CudaDevice};
 
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
+pub(crate) use parts::Parts;
 pub(crate) use state::{Numbers, SavedState, SolverState, Start};
 pub(crate) use streaming_em::documents_in_block;
 

@@ -8,18 +8,28 @@
 //! it can overshoot, so a row whose objective has fallen is restored and updated by one step of
 //! expectation-maximisation, which never lowers the objective.
 
-use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch};
+use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch, sum};
 
 use super::RATE_FLOOR;
+use super::parts::Parts;
 
 /// The part of the problem that all rows of a factor share.
 pub(crate) struct RowProblem<'a> {
-    /// The other factor (rows x topics, row-major).
-    pub(crate) factor: &'a [f32],
+    /// The other factor.
+    pub(crate) factor: Rows<'a>,
     /// Column sums of the other factor, one per topic.
     pub(crate) column_sums: &'a [f32],
     /// Sweeps over the coordinates.
     pub(crate) sweeps: usize,
+}
+
+/// The rows of a factor.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows<'a> {
+    /// Rows x topics, row-major.
+    Table(&'a [f32]),
+    /// F cut into parts: for documents with counts in most terms, whose rows of F are faster to gather from tiles.
+    Parts(&'a Parts),
 }
 
 /// Scratch buffers of one thread; they grow to 4 bytes x (topics + 2) x the largest number of nonzero counts in a row.
@@ -56,22 +66,24 @@ pub(crate) fn improve(
     if counts.iter().all(|count| *count == 0.0) {
         weights.fill(0.0);
     } else {
-        improve_row(
-            indices,
-            counts,
-            problem,
-            floor,
-            weights,
-            scratch,
-            &mut outcome,
-        );
+        let stride = counts.len().next_multiple_of(LANES);
+        let gathered = stride * weights.len();
+        if scratch.gathered.len() < gathered {
+            scratch.gathered.resize(gathered, 0.0);
+        }
+        let gathered = &mut scratch.gathered[..gathered];
+        match problem.factor {
+            Rows::Table(factor) => gather(indices, factor, stride, gathered),
+            Rows::Parts(parts) => parts.gather(indices, stride, gathered),
+        }
+        improve_row(counts, problem, floor, weights, scratch, &mut outcome);
     }
     outcome
 }
 
 simd_dispatch! {
+    /// Improves a row; the rows of the other factor have been gathered.
     fn improve_row(
-        indices: &[u32],
         counts: &[f32],
         problem: &RowProblem<'_>,
         floor: f32,
@@ -85,10 +97,7 @@ simd_dispatch! {
             scratch.rates.resize(stride, 0.0);
             scratch.counts.resize(stride, 0.0);
         }
-        if scratch.gathered.len() < stride * topics {
-            scratch.gathered.resize(stride * topics, 0.0);
-        }
-        let gathered = &mut scratch.gathered[..stride * topics];
+        let gathered = &scratch.gathered[..stride * topics];
         let rates = &mut scratch.rates[..stride];
         // Zero counts pad the last register; they contribute nothing to any sum.
         let padded = &mut scratch.counts[..stride];
@@ -103,8 +112,6 @@ simd_dispatch! {
             }
         }
         let total: f64 = totals.iter().sum();
-        gather(indices, problem.factor, stride, gathered);
-
         scratch.initial.clear();
         scratch.initial.extend_from_slice(weights);
         let start = objective(weights, problem.column_sums, gathered, counts, rates);
@@ -155,26 +162,27 @@ simd_dispatch! {
     }
 }
 
-/// Gathers the rows of `factor` at `indices`, transposed into columns of length `stride` and padded with zeros.
-#[inline(always)]
-fn gather(indices: &[u32], factor: &[f32], stride: usize, gathered: &mut [f32]) {
-    let topics = gathered.len() / stride;
-    for (block, indices) in indices.chunks(LANES).enumerate() {
-        let first = block * LANES;
-        let mut rows: [&[f32]; LANES] = [&[]; LANES];
-        for (row, &index) in rows.iter_mut().zip(indices) {
-            *row = &factor[index as usize * topics..][..topics];
-        }
-        for topic in 0..topics {
-            let column = &mut gathered[topic * stride + first..][..LANES];
-            if indices.len() == LANES {
-                for lane in 0..LANES {
-                    column[lane] = rows[lane][topic];
-                }
-            } else {
-                column.fill(0.0);
-                for (value, row) in column.iter_mut().zip(&rows[..indices.len()]) {
-                    *value = row[topic];
+simd_dispatch! {
+    /// Gathers the rows of `factor` at `indices`, transposed into columns of length `stride` and padded with zeros.
+    fn gather(indices: &[u32], factor: &[f32], stride: usize, gathered: &mut [f32]) {
+        let topics = gathered.len() / stride;
+        for (block, indices) in indices.chunks(LANES).enumerate() {
+            let first = block * LANES;
+            let mut rows: [&[f32]; LANES] = [&[]; LANES];
+            for (row, &index) in rows.iter_mut().zip(indices) {
+                *row = &factor[index as usize * topics..][..topics];
+            }
+            for topic in 0..topics {
+                let column = &mut gathered[topic * stride + first..][..LANES];
+                if indices.len() == LANES {
+                    for lane in 0..LANES {
+                        column[lane] = rows[lane][topic];
+                    }
+                } else {
+                    column.fill(0.0);
+                    for (value, row) in column.iter_mut().zip(&rows[..indices.len()]) {
+                        *value = row[topic];
+                    }
                 }
             }
         }
@@ -252,18 +260,4 @@ fn derivatives(
 #[inline(always)]
 fn registers(values: &[f32]) -> &[[f32; LANES]] {
     values.as_chunks::<LANES>().0
-}
-
-/// The sum of the lanes by pairwise halving, an order that vector instructions can follow.
-#[inline(always)]
-pub(crate) fn sum(values: [f32; LANES]) -> f32 {
-    let mut eight = [0.0; 8];
-    for lane in 0..8 {
-        eight[lane] = values[lane] + values[lane + 8];
-    }
-    let mut four = [0.0; 4];
-    for lane in 0..4 {
-        four[lane] = eight[lane] + eight[lane + 4];
-    }
-    (four[0] + four[2]) + (four[1] + four[3])
 }

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -13,49 +12,58 @@ use crate::counts::Counts;
 use crate::counts::rows::{Block, NonzeroBuffer, for_each_block, nonzeros_of_row};
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::kernels::DOCUMENTS;
 use crate::system::LANES;
 
 use super::factor::{CHUNK, Factor, reciprocals};
-use super::row_update::{RowProblem, Scratch, improve};
-use super::statistics::{accumulate_multipliers, accumulate_statistics};
+use super::parts::{Parts, pad};
+use super::row_update::{RowProblem, Rows, Scratch, improve};
+use super::statistics::accumulate_multipliers;
 use super::{Iterate, Iteration, SolverState, Start, entropy};
 
 /// Cells (documents x terms) and documents of a block: enough work for all threads, but little memory.
 const CELLS_PER_BLOCK: usize = 1 << 23;
 const DOCUMENTS_PER_BLOCK: std::ops::RangeInclusive<usize> = 16..=1024;
-/// Ranges of terms into which F's statistics are split. Each range belongs to one task, so no partial sums are merged.
-const PARTS: usize = 16;
 /// Sweeps over the coordinates of a row of L.
 const SWEEPS: usize = 2;
 /// Floor of a topic's share of a document's tokens.
 const SMALLEST_SHARE: f32 = 1e-9;
 
+#[derive(Default)]
+struct Buffers {
+    nonzeros: NonzeroBuffer,
+    weights: Vec<f32>,
+    sums: Vec<f32>,
+    descent: Scratch,
+}
+
 thread_local! {
-    static SCRATCH: RefCell<(Scratch, NonzeroBuffer, Vec<f32>, Vec<f32>)> = RefCell::default();
+    static SCRATCH: RefCell<Buffers> = RefCell::default();
 }
 
 /// Memory of a fit besides the counts. `descent`: rows of L are updated by coordinate descent, which gathers the rows of F
 /// at the nonzero counts of a document.
 pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
     let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
-    let width = topics.next_multiple_of(LANES as u64);
+    let padded = Parts::values(terms, topics);
     // Each thread copies the nonzero counts of a dense row and their columns. The mean number is used; the longest row
     // may have as many as there are terms.
     let per_nonzero = if descent { 8 + 4 * (topics + 2) } else { 8 };
     let scratch = per_nonzero * shape.nonzeros * rayon::current_num_threads() as u64;
+    let multipliers = match descent {
+        true => 0,
+        false => Parts::multiplier_bytes(terms, documents_in_block(terms as usize) as u64, topics),
+    };
     vec![
         Item::ram("L and F", Phase::Fit, 4 * topics * (documents + terms)),
         Item::ram("documents' lengths", Phase::Fit, 8 * documents),
-        Item::ram(
-            "F, padded to whole registers",
-            Phase::Fit,
-            4 * width * terms,
-        ),
+        Item::ram("F, padded to whole registers", Phase::Fit, 4 * padded),
         Item::ram(
             "statistics of F, in double precision",
             Phase::Fit,
-            8 * width * terms,
+            8 * padded,
         ),
+        Item::ram("multipliers of a block of L", Phase::Steps, multipliers),
         Item::ram("scratch buffers, one per thread", Phase::Steps, scratch),
     ]
 }
@@ -63,7 +71,8 @@ pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
 /// Documents per block. It depends on the number of terms alone, so that the same counts give the same fit in memory
 /// and from a file.
 pub(crate) fn documents_in_block(terms: usize) -> usize {
-    (CELLS_PER_BLOCK / terms).clamp(*DOCUMENTS_PER_BLOCK.start(), *DOCUMENTS_PER_BLOCK.end())
+    let whole_tiles = CELLS_PER_BLOCK / terms / DOCUMENTS * DOCUMENTS;
+    whole_tiles.clamp(*DOCUMENTS_PER_BLOCK.start(), *DOCUMENTS_PER_BLOCK.end())
 }
 
 /// How rows of L are updated.
@@ -83,9 +92,9 @@ pub(crate) struct StreamingEm {
     l: Factor,
     /// F in probabilities (terms x topics).
     f: Factor,
-    /// F with rows padded to whole registers, refilled at the start of each pass. It is kept between passes, like the
-    /// statistics, because the page faults of a new allocation cost as much as a pass over a few documents.
-    padded_f: Vec<f32>,
+    /// A copy of F and its statistics. They are kept between passes, because the page faults of a new allocation cost as much
+    /// as a pass over a few documents.
+    parts: Parts,
     statistics: Vec<f64>,
 }
 
@@ -111,10 +120,10 @@ impl StreamingEm {
             }
             Start::Saved(state) => state.into_factors()?,
         };
-        let padded = f.values.len() / f.topics * f.topics.next_multiple_of(LANES);
+        let padded = Parts::values(counts.terms() as u64, f.topics as u64);
         Ok(Self {
-            padded_f: vec![0.0; padded],
-            statistics: vec![0.0; padded],
+            parts: Parts::new(counts.terms(), f.topics),
+            statistics: vec![0.0; padded as usize],
             l_update,
             streamed,
             lengths: summary.document_lengths().to_vec(),
@@ -125,143 +134,114 @@ impl StreamingEm {
         })
     }
 
-    /// Refills the padded F and clears the statistics.
-    fn start_pass(&mut self) {
-        let topics = self.f.topics;
-        let rows = self.padded_f.chunks_mut(topics.next_multiple_of(LANES));
-        for (to, from) in rows.zip(self.f.values.chunks(topics)) {
-            to[..topics].copy_from_slice(from);
-        }
-        self.statistics.fill(0.0);
-    }
-
     /// Updates the rows of L of a block and returns their KKT residual.
     fn update_l(&mut self, block: &Block<'_>) -> f64 {
+        if self.l_update == LUpdate::CoordinateDescent {
+            return self.descend(block);
+        }
         let topics = self.l.topics;
+        let multipliers = match self.parts.rows() {
+            Some(f) => self.multipliers(block, f),
+            None => self.parts.multipliers(block, &self.l.values),
+        };
+        let rows = self.l.values[block.first * topics..].par_chunks_mut(CHUNK * topics);
+        let residuals: Vec<f64> = rows
+            .zip(multipliers.par_chunks(CHUNK * topics))
+            .map(|(weights, multipliers)| {
+                let mut residual = 0.0;
+                for (weight, multiplier) in weights.iter_mut().zip(multipliers) {
+                    residual += f64::from(*weight) * f64::from((multiplier - 1.0).abs());
+                    *weight *= multiplier;
+                }
+                residual
+            })
+            .collect();
+        residuals.into_iter().sum()
+    }
+
+    /// The multipliers of a block's rows of L, document by document; `f` is terms x width.
+    fn multipliers(&self, block: &Block<'_>, f: &[f32]) -> Vec<f32> {
+        let (terms, topics) = (self.parts.terms(), self.l.topics);
         let width = topics.next_multiple_of(LANES);
-        let terms = self.f.values.len() / topics;
+        let mut multipliers = vec![0.0; block.rows.len() * topics];
+        let chunks = multipliers.par_chunks_mut(CHUNK * topics).enumerate();
+        chunks.for_each(|(chunk, rows)| {
+            SCRATCH.with_borrow_mut(|scratch| {
+                let Buffers {
+                    nonzeros,
+                    weights,
+                    sums,
+                    ..
+                } = scratch;
+                for (row, out) in rows.chunks_mut(topics).enumerate() {
+                    let row = chunk * CHUNK + row;
+                    let (columns, counts) =
+                        nonzeros_of_row(&block.view, terms, block.rows.start + row, nonzeros);
+                    pad(self.l.row(block.first + row), width, weights);
+                    sums.clear();
+                    sums.resize(width, 0.0);
+                    accumulate_multipliers(columns, counts, f, 0, weights, sums);
+                    out.copy_from_slice(&sums[..topics]);
+                }
+            });
+        });
+        multipliers
+    }
+
+    /// Updates the rows of L of a block by coordinate descent and returns their KKT residual.
+    fn descend(&mut self, block: &Block<'_>) -> f64 {
+        let (terms, topics) = (self.parts.terms(), self.l.topics);
         // The columns of F are normalised.
         let column_sums = vec![1.0; topics];
         let problem = RowProblem {
-            factor: &self.f.values,
+            factor: match self.parts.has_tiles() {
+                true => Rows::Parts(&self.parts),
+                false => Rows::Table(&self.f.values),
+            },
             column_sums: &column_sums,
             sweeps: SWEEPS,
         };
         let range = block.first * topics..(block.first + block.rows.len()) * topics;
-        let (l_update, lengths, padded_f) = (self.l_update, &self.lengths, &self.padded_f);
-        let parts: Vec<f64> = self.l.values[range]
+        let lengths = &self.lengths;
+        let residuals: Vec<f64> = self.l.values[range]
             .par_chunks_mut(CHUNK * topics)
             .enumerate()
             .map(|(chunk, rows)| {
-                SCRATCH.with_borrow_mut(|(scratch, buffer, padded_row, multipliers)| {
+                SCRATCH.with_borrow_mut(|scratch| {
+                    let Buffers {
+                        nonzeros, descent, ..
+                    } = scratch;
                     let rows = rows.chunks_mut(topics).enumerate();
                     rows.map(|(row, weights)| {
                         let row = chunk * CHUNK + row;
                         let (columns, counts) =
-                            nonzeros_of_row(&block.view, terms, block.rows.start + row, buffer);
-                        if l_update == LUpdate::CoordinateDescent {
-                            let floor = SMALLEST_SHARE * lengths[block.first + row] as f32;
-                            return improve(columns, counts, &problem, floor, weights, scratch)
-                                .kkt_residual;
-                        }
-                        pad(weights, width, padded_row);
-                        multipliers.clear();
-                        multipliers.resize(width, 0.0);
-                        accumulate_multipliers(
-                            columns,
-                            counts,
-                            padded_f,
-                            padded_row,
-                            multipliers,
-                            &mut 0.0,
-                        );
-                        let mut residual = 0.0;
-                        for (weight, multiplier) in weights.iter_mut().zip(multipliers.iter()) {
-                            residual += f64::from(*weight) * f64::from((multiplier - 1.0).abs());
-                            *weight *= multiplier;
-                        }
-                        residual
+                            nonzeros_of_row(&block.view, terms, block.rows.start + row, nonzeros);
+                        let floor = SMALLEST_SHARE * lengths[block.first + row] as f32;
+                        improve(columns, counts, &problem, floor, weights, descent).kkt_residual
                     })
                     .sum::<f64>()
                 })
             })
             .collect();
-        parts.into_iter().sum()
+        residuals.into_iter().sum()
     }
-
-    /// Adds a block's contribution to the statistics and returns its sum of x log rate.
-    fn add_statistics(&mut self, block: &Block<'_>) -> f64 {
-        let topics = self.l.topics;
-        let width = topics.next_multiple_of(LANES);
-        let (l, padded_f) = (&self.l, &self.padded_f);
-        let terms = padded_f.len() / width;
-        let per_part = terms.div_ceil(PARTS);
-        let parts: Vec<f64> = self
-            .statistics
-            .par_chunks_mut(per_part * width)
-            .enumerate()
-            .map(|(part, statistics)| {
-                let range = part * per_part..terms.min((part + 1) * per_part);
-                SCRATCH.with_borrow_mut(|(_, buffer, padded_row, _)| {
-                    let mut likelihood = 0.0;
-                    for row in 0..block.rows.len() {
-                        let (columns, counts) =
-                            nonzeros_of_row(&block.view, terms, block.rows.start + row, buffer);
-                        let positions = positions(columns, &range);
-                        pad(l.row(block.first + row), width, padded_row);
-                        accumulate_statistics(
-                            &columns[positions.clone()],
-                            &counts[positions],
-                            padded_f,
-                            padded_row,
-                            statistics,
-                            range.start,
-                            &mut likelihood,
-                        );
-                    }
-                    likelihood
-                })
-            })
-            .collect();
-        parts.into_iter().sum()
-    }
-}
-
-/// Copies `row` to `padded_row`, padded with zeros to `width`.
-fn pad(row: &[f32], width: usize, padded_row: &mut Vec<f32>) {
-    padded_row.clear();
-    padded_row.extend_from_slice(row);
-    padded_row.resize(width, 0.0);
-}
-
-/// The positions of a range of terms in the sorted columns of a row, by binary search.
-fn positions(columns: &[u32], terms: &Range<usize>) -> Range<usize> {
-    let position = |term: usize| columns.partition_point(|&column| (column as usize) < term);
-    position(terms.start)..position(terms.end)
 }
 
 impl Iterate for StreamingEm {
     fn iterate(&mut self, counts: &Counts) -> Result<Iteration> {
-        let topics = self.f.topics;
-        let width = topics.next_multiple_of(LANES);
-        self.start_pass();
         let (mut likelihood, mut kkt_residual) = (0.0, 0.0);
         let documents = documents_in_block(counts.terms());
         for_each_block(counts, self.streamed, documents, &mut |block| {
+            if block.first == 0 {
+                self.parts.start_pass(&self.f.values, &block);
+                self.statistics.fill(0.0);
+            }
             kkt_residual += self.update_l(&block);
-            likelihood += self.add_statistics(&block);
+            let (parts, l) = (&self.parts, &self.l.values);
+            likelihood += parts.add_statistics(&block, l, &mut self.statistics);
             Ok(())
         })?;
-        for (row, statistics) in self
-            .f
-            .values
-            .chunks_mut(topics)
-            .zip(self.statistics.chunks(width))
-        {
-            for (value, statistic) in row.iter_mut().zip(statistics) {
-                *value = (f64::from(*value) * statistic) as f32;
-            }
-        }
+        self.parts.multiply(&mut self.f.values, &self.statistics);
         self.f.scale_columns(&reciprocals(&self.f.column_sums()));
         Ok(Iteration {
             score: likelihood - self.entropy,

@@ -5,7 +5,7 @@ use proptest::test_runner::RngSeed;
 
 use crate::config::Resolved;
 
-use super::row_update::{RowProblem, Scratch, improve};
+use super::row_update::{RowProblem, Rows, Scratch, improve};
 use super::*;
 
 fn settings(solver: Solver) -> Settings {
@@ -25,11 +25,16 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Random counts, dense and sparse, with a fraction `density` of nonzeros, an empty document and an empty term.
+/// Random counts, dense and sparse, with an empty document and an empty term. A fraction `density` is not zero, an eighth of
+/// that among the second half of the terms, so that the parts of F may differ in form.
 fn counts(documents: usize, terms: usize, density: f64, largest: f64, seed: u64) -> [Counts; 2] {
     let mut next = random(seed);
     let values: Vec<f32> = (0..documents * terms)
         .map(|cell| {
+            let density = match cell % terms < terms.div_ceil(2) {
+                true => density,
+                false => density / 8.0,
+            };
             let nonzero = next() < density && cell / terms != 1 && cell % terms != 2;
             let count = 1.0 + (next() * next() * next() * largest).floor();
             if nonzero || cell == 0 {
@@ -206,7 +211,7 @@ proptest! {
         let floor = 1e-9 * total;
         let flat: Vec<f32> = table.iter().flatten().map(|f| *f as f32).collect();
         let column_sums_f32: Vec<f32> = column_sums.iter().map(|sum| *sum as f32).collect();
-        let problem = RowProblem { factor: &flat, column_sums: &column_sums_f32, sweeps };
+        let problem = RowProblem { factor: Rows::Table(&flat), column_sums: &column_sums_f32, sweeps };
         let indices: Vec<u32> = (0..nonzeros as u32).collect();
         let x32: Vec<f32> = x.iter().map(|x| *x as f32).collect();
         let mut weights: Vec<f32> = start.iter().map(|w| *w as f32).collect();
@@ -232,7 +237,7 @@ proptest! {
 
     #[test]
     fn expectation_maximisation_follows_the_reference(
-        documents in 3usize..40, terms in 4usize..60, topics in 1usize..36,
+        documents in 3usize..40, terms in prop_oneof![4usize..60, 500usize..1200], topics in 1usize..36,
         density in 0.05f64..1.0, seed in 1u64..1_000_000,
     ) {
         let both = counts(documents, terms, density, 30.0, seed);
@@ -261,7 +266,7 @@ proptest! {
 
     #[test]
     fn iterations_do_not_lower_the_score_and_report_the_true_one(
-        documents in 3usize..40, terms in 4usize..60, topics in 1usize..20,
+        documents in 3usize..40, terms in prop_oneof![4usize..60, 500usize..1200], topics in 1usize..20,
         density in 0.05f64..1.0, seed in 1u64..1_000_000,
     ) {
         let both = counts(documents, terms, density, 300.0, seed);

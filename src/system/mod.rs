@@ -35,7 +35,7 @@ pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines}
 pub(crate) use random::{Purpose, stream};
 pub(crate) use regular_file::{check_regular, read_whole};
 pub(crate) use simd::simd_dispatch;
-pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax};
+pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax, sum};
 pub(crate) use stop_button::StopButton;
 pub(crate) use torch_random::{EpochOrders, TorchRandom};
 pub(crate) use write_target::follow_links;

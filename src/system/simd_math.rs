@@ -66,6 +66,20 @@ pub(crate) fn per_lane(value: impl Fn(usize) -> f32) -> [f32; LANES] {
     values
 }
 
+/// The sum of the lanes by pairwise halving, an order that vector instructions can follow.
+#[inline(always)]
+pub(crate) fn sum(values: [f32; LANES]) -> f32 {
+    let mut eight = [0.0; 8];
+    for lane in 0..8 {
+        eight[lane] = values[lane] + values[lane + 8];
+    }
+    let mut four = [0.0; 4];
+    for lane in 0..4 {
+        four[lane] = eight[lane] + eight[lane + 4];
+    }
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
 /// The maximum of two numbers that are not NaN. One instruction, unlike `f32::max`, which also tests for NaN.
 #[inline(always)]
 pub(crate) fn max_of_numbers(a: f32, b: f32) -> f32 {

@@ -8,7 +8,7 @@ use crate::task::{At, Fail, Result};
 
 /// The folders (and single files) of `src`, from top to bottom: each may import those after it. ARCHITECTURE.md shows
 /// the same order.
-const ORDER: [&str; 21] = [
+const ORDER: [&str; 22] = [
     "lib",
     "notebook",
     "bench_hooks",
@@ -24,6 +24,7 @@ const ORDER: [&str; 21] = [
     "config",
     "synthetic",
     "batches",
+    "kernels",
     "counts",
     "charts",
     "data",

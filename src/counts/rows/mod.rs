@@ -7,7 +7,10 @@ mod prefetch;
 mod row_file;
 
 pub(crate) use blocks::{Block, for_each_block, for_each_file_block};
-pub(crate) use nonzeros::{NonzeroBuffer, append_nonzeros, find_nonzeros, nonzeros_of_row};
+pub(crate) use nonzeros::{
+    NonzeroBuffer, append_nonzeros, columns_between, count_between, count_nonzeros, find_nonzeros,
+    nonzeros_between, nonzeros_of_row,
+};
 pub(crate) use pick::{Pick, PickedRows};
 pub(crate) use prefetch::Reader;
 pub(crate) use row_file::{Access, NONZERO_BYTES, RowBuffer, RowFile, STAGE_BYTES};

@@ -1,8 +1,10 @@
 //! The nonzero counts of a row. Dense rows are searched with SIMD, at the speed of memory.
 
+use std::ops::Range;
+
 use crate::counts::View;
 use crate::counts::dense::DenseRows;
-use crate::counts::dtype::{CountValue, Dtype, with_values};
+use crate::counts::dtype::{CountValue, Dtype, Element, with_values};
 use crate::system::simd_dispatch;
 
 /// Number of values tested together; each sets one bit of a mask.
@@ -34,6 +36,60 @@ pub(crate) fn nonzeros_of_row<'a>(
             });
             (columns, counts)
         }
+    }
+}
+
+/// The nonzero counts of a row in a range of terms; see [`nonzeros_of_row`].
+pub(crate) fn nonzeros_between<'a>(
+    view: &View<'a>,
+    all_terms: usize,
+    row: usize,
+    terms: &Range<usize>,
+    buffer: &'a mut NonzeroBuffer,
+) -> (&'a [u32], &'a [f32]) {
+    match view {
+        View::Csr(csr) => {
+            let (columns, counts) = csr.row(row);
+            let range = columns_between(columns, terms);
+            (&columns[range.clone()], &counts[range])
+        }
+        View::Dense(rows) => {
+            let NonzeroBuffer { columns, counts } = buffer;
+            columns.clear();
+            counts.clear();
+            with_values!(DenseRows, rows, values => {
+                let row = &values[row * all_terms..][terms.clone()];
+                append_nonzeros(row, terms.start as u32, columns, counts);
+            });
+            (columns, counts)
+        }
+    }
+}
+
+/// The positions of a range of terms in the sorted columns of a row, by binary search.
+pub(crate) fn columns_between(columns: &[u32], terms: &Range<usize>) -> Range<usize> {
+    let start = columns.partition_point(|&column| (column as usize) < terms.start);
+    let length = columns[start..].partition_point(|&column| (column as usize) < terms.end);
+    start..start + length
+}
+
+/// The number of values that are not zero.
+pub(crate) fn count_nonzeros<T: Element>(row: &[T]) -> usize {
+    row.iter().filter(|value| **value != T::default()).count()
+}
+
+/// The number of nonzero counts of a row in a range of terms.
+pub(crate) fn count_between(
+    view: &View<'_>,
+    all_terms: usize,
+    row: usize,
+    terms: &Range<usize>,
+) -> usize {
+    match view {
+        View::Csr(csr) => columns_between(csr.row(row).0, terms).len(),
+        View::Dense(rows) => with_values!(DenseRows, rows, values => {
+            count_nonzeros(&values[row * all_terms..][terms.clone()])
+        }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::counts::rows::append_nonzeros;
+use crate::counts::rows::{append_nonzeros, columns_between, count_nonzeros};
 use crate::counts::{DenseRows, Element, View, with_values};
 use crate::system::{LANES, Values, exp, lazy_zeroed, simd_dispatch};
 
@@ -183,7 +183,9 @@ impl Accumulator {
         match counts {
             View::Csr(csr) => {
                 self.ranges.clear();
-                let range = |&row: &usize| columns_between(csr.row(row).0, self.first, self.terms);
+                let range = |&row: &usize| {
+                    columns_between(csr.row(row).0, &(self.first..self.first + self.terms))
+                };
                 self.ranges.extend(rows.iter().map(range));
                 self.ranges.iter().map(Range::len).sum()
             }
@@ -386,17 +388,6 @@ simd_dispatch! {
     }
 }
 
-/// The range of a sparse row whose columns are in `first..first + terms`.
-fn columns_between(columns: &[u32], first: usize, terms: usize) -> Range<usize> {
-    let start = columns.partition_point(|&column| (column as usize) < first);
-    let length = columns[start..].partition_point(|&column| (column as usize) < first + terms);
-    start..start + length
-}
-
-fn count_nonzeros<T: Element>(row: &[T]) -> usize {
-    row.iter().filter(|value| **value != T::default()).count()
-}
-
 /// Fills `tile` with the counts of `terms` terms from `first` on of up to [`LANES`] documents; the rest is zero.
 fn fill_tile(
     counts: &View<'_>,
@@ -413,7 +404,7 @@ fn fill_tile(
         match counts {
             View::Csr(csr) => {
                 let (columns, values) = csr.row(row);
-                let range = columns_between(columns, first, terms);
+                let range = columns_between(columns, &(first..first + terms));
                 for (column, value) in columns[range.clone()].iter().zip(&values[range]) {
                     tile[*column as usize - first][lane] = *value;
                 }

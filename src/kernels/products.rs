@@ -1,0 +1,211 @@
+//! The three matrix products of a tile. The vector lanes are terms, which are contiguous in dense counts and in F.
+//!
+//! Each product keeps a block of 4 x 4 registers of sums: eight loads for sixteen multiply-adds. A multiply-add is fused by
+//! name and each sum has a fixed order, so every machine gives the same bits.
+
+use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch, sum};
+
+/// Documents, topics and registers of terms in a block of sums.
+pub(crate) const BLOCK: usize = 4;
+/// Terms in a block of registers.
+pub(crate) const BLOCK_TERMS: usize = BLOCK * LANES;
+/// Terms in a tile, at most: with twenty topics, counts and F of a tile fit in the fastest cache.
+pub(crate) const TERMS: usize = 4 * BLOCK_TERMS;
+
+type Sums<const ROWS: usize> = [[[f32; LANES]; BLOCK]; ROWS];
+
+simd_dispatch! {
+    /// Replaces counts (documents x terms) by count / rate, with the rates weights (documents x topics) x F (topics x terms),
+    /// at least `floor`. With `likelihood`, adds the sum of x log rate to it. The numbers of documents and terms are multiples
+    /// of [`BLOCK`] and [`BLOCK_TERMS`], and there are at most [`TERMS`] terms.
+    pub(crate) fn quotients(
+        weights: &[f32],
+        f: &[f32],
+        topics: usize,
+        floor: f32,
+        counts: &mut [f32],
+        likelihood: Option<&mut f64>,
+    ) {
+        match likelihood {
+            Some(likelihood) => divide::<true>(weights, f, topics, floor, counts, likelihood),
+            None => divide::<false>(weights, f, topics, floor, counts, &mut 0.0),
+        }
+    }
+}
+
+#[inline(always)]
+fn divide<const LIKELIHOOD: bool>(
+    weights: &[f32],
+    f: &[f32],
+    topics: usize,
+    floor: f32,
+    counts: &mut [f32],
+    likelihood: &mut f64,
+) {
+    let terms = f.len() / topics;
+    let mut rates = [0.0; BLOCK * TERMS];
+    let rates = &mut rates[..BLOCK * terms];
+    let documents = weights.chunks_exact(BLOCK * topics);
+    for (weights, counts) in documents.zip(counts.chunks_exact_mut(BLOCK * terms)) {
+        for first in (0..terms).step_by(BLOCK_TERMS) {
+            let mut sums: Sums<BLOCK> = [[[0.0; LANES]; BLOCK]; BLOCK];
+            for (topic, f) in f.chunks_exact(terms).enumerate() {
+                let f = registers(&f[first..]);
+                for document in 0..BLOCK {
+                    let weight = weights[document * topics + topic];
+                    for register in 0..BLOCK {
+                        add(&mut sums[document][register], weight, &f[register]);
+                    }
+                }
+            }
+            for (document, sums) in sums.iter().enumerate() {
+                *registers_mut(&mut rates[document * terms + first..]) = *sums;
+            }
+        }
+        if LIKELIHOOD {
+            for (rates, counts) in rates.chunks_exact(terms).zip(counts.chunks_exact(terms)) {
+                let mut logarithms = [0.0f32; LANES];
+                let counts = counts.as_chunks::<LANES>().0.iter();
+                for (counts, rates) in counts.zip(rates.as_chunks::<LANES>().0) {
+                    let rates = per_lane(|lane| max_of_numbers(rates[lane], floor));
+                    let log_rates = per_lane(|lane| ln(rates[lane]));
+                    logarithms =
+                        per_lane(|lane| counts[lane].mul_add(log_rates[lane], logarithms[lane]));
+                }
+                *likelihood += f64::from(sum(logarithms));
+            }
+        }
+        for (count, rate) in counts.iter_mut().zip(rates.iter()) {
+            *count /= max_of_numbers(*rate, floor);
+        }
+    }
+}
+
+simd_dispatch! {
+    /// Adds quotients (documents x terms) x F transposed (terms x topics) to `sums`: for each document and topic a register,
+    /// whose lanes are still to be added up.
+    pub(crate) fn add_to_l(quotients: &[f32], f: &[f32], topics: usize, sums: &mut [[f32; LANES]]) {
+        let terms = f.len() / topics;
+        for (quotients, sums) in quotients
+            .chunks_exact(BLOCK * terms)
+            .zip(sums.chunks_exact_mut(BLOCK * topics))
+        {
+            for first in (0..topics).step_by(BLOCK) {
+                let f = &f[first * terms..];
+                match topics - first {
+                    1 => dot::<1>(quotients, f, first, topics, sums),
+                    2 => dot::<2>(quotients, f, first, topics, sums),
+                    3 => dot::<3>(quotients, f, first, topics, sums),
+                    _ => dot::<4>(quotients, f, first, topics, sums),
+                }
+            }
+        }
+    }
+}
+
+/// The products of [`BLOCK`] documents with `TOPICS` topics.
+#[inline(always)]
+fn dot<const TOPICS: usize>(
+    quotients: &[f32],
+    f: &[f32],
+    first: usize,
+    topics: usize,
+    sums: &mut [[f32; LANES]],
+) {
+    let terms = quotients.len() / BLOCK;
+    let documents: [_; BLOCK] = std::array::from_fn(|document| {
+        quotients[document * terms..][..terms]
+            .as_chunks::<LANES>()
+            .0
+    });
+    let f: [_; TOPICS] =
+        std::array::from_fn(|topic| f[topic * terms..][..terms].as_chunks::<LANES>().0);
+    let mut totals = [[[0.0f32; LANES]; TOPICS]; BLOCK];
+    for (document, totals) in totals.iter_mut().enumerate() {
+        totals.copy_from_slice(&sums[document * topics + first..][..TOPICS]);
+    }
+    for register in 0..terms / LANES {
+        // Copies, so that each register is loaded once.
+        let quotients: [[f32; LANES]; BLOCK] =
+            std::array::from_fn(|document| documents[document][register]);
+        let f: [[f32; LANES]; TOPICS] = std::array::from_fn(|topic| f[topic][register]);
+        for topic in 0..TOPICS {
+            for document in 0..BLOCK {
+                let total = totals[document][topic];
+                totals[document][topic] =
+                    per_lane(|lane| quotients[document][lane].mul_add(f[topic][lane], total[lane]));
+            }
+        }
+    }
+    for (document, totals) in totals.iter().enumerate() {
+        sums[document * topics + first..][..TOPICS].copy_from_slice(totals);
+    }
+}
+
+simd_dispatch! {
+    /// Adds weights transposed (topics x documents) x quotients (documents x terms) to `sums` (topics x terms).
+    pub(crate) fn add_to_f(weights: &[f32], quotients: &[f32], topics: usize, sums: &mut [f32]) {
+        let terms = sums.len() / topics;
+        for first in (0..topics).step_by(BLOCK) {
+            let sums = &mut sums[first * terms..];
+            let weights = &weights[first..];
+            match topics - first {
+                1 => outer::<1>(weights, quotients, topics, terms, sums),
+                2 => outer::<2>(weights, quotients, topics, terms, sums),
+                3 => outer::<3>(weights, quotients, topics, terms, sums),
+                _ => outer::<4>(weights, quotients, topics, terms, sums),
+            }
+        }
+    }
+}
+
+/// The sums of `TOPICS` topics.
+#[inline(always)]
+fn outer<const TOPICS: usize>(
+    weights: &[f32],
+    quotients: &[f32],
+    topics: usize,
+    terms: usize,
+    sums: &mut [f32],
+) {
+    for first in (0..terms).step_by(BLOCK_TERMS) {
+        let mut totals: Sums<TOPICS> = [[[0.0; LANES]; BLOCK]; TOPICS];
+        for (topic, totals) in totals.iter_mut().enumerate() {
+            *totals = *registers(&sums[topic * terms + first..]);
+        }
+        for (weights, quotients) in weights.chunks(topics).zip(quotients.chunks_exact(terms)) {
+            let quotients = registers(&quotients[first..]);
+            for topic in 0..TOPICS {
+                for register in 0..BLOCK {
+                    add(
+                        &mut totals[topic][register],
+                        weights[topic],
+                        &quotients[register],
+                    );
+                }
+            }
+        }
+        for (topic, totals) in totals.iter().enumerate() {
+            *registers_mut(&mut sums[topic * terms + first..]) = *totals;
+        }
+    }
+}
+
+/// Adds factor x values to the sums, lane by lane.
+#[inline(always)]
+fn add(sums: &mut [f32; LANES], factor: f32, values: &[f32; LANES]) {
+    for lane in 0..LANES {
+        sums[lane] = values[lane].mul_add(factor, sums[lane]);
+    }
+}
+
+/// The first [`BLOCK`] registers of a row.
+#[inline(always)]
+fn registers(row: &[f32]) -> &[[f32; LANES]; BLOCK] {
+    &row.as_chunks::<LANES>().0.as_chunks::<BLOCK>().0[0]
+}
+
+#[inline(always)]
+fn registers_mut(row: &mut [f32]) -> &mut [[f32; LANES]; BLOCK] {
+    &mut row.as_chunks_mut::<LANES>().0.as_chunks_mut::<BLOCK>().0[0]
+}
