@@ -49,7 +49,8 @@ impl Fit {
     /// O(nonzeros x k) operations on all cores and one pass over the counts, after the one that checks them where that
     /// has not been done; for other documents also what [`transform`](Self::transform) takes. Counts in a file that takes
     /// more than half of the free memory are streamed through two buffers of at most 1,024 documents; besides those it
-    /// needs F once.
+    /// needs F once. Where counts have few zeros, rates are computed in single precision: the score then differs by some 1e-8 of
+    /// its size.
     #[doc(alias = "log_likelihood")]
     #[doc(alias = "held_out")]
     pub fn score(&self, counts: impl OrRef<Counts>) -> Result<f64> {

@@ -86,8 +86,8 @@ impl Parts {
         }
     }
 
-    /// Chooses the form of each part by the first block of a pass, and copies F (terms x topics). The
-    /// first block of every pass is the same, so the forms do not depend on when a fit was resumed.
+    /// Chooses the form of each part by the first block of a pass, and copies F (terms x topics). The first block of every pass
+    /// is the same, so the forms do not depend on when a fit was resumed.
     pub(crate) fn start_pass(&mut self, f: &[f32], first: &Block<'_>) {
         let (topics, width, stride) = (self.topics, self.width, self.terms_of_part * self.width);
         let ranges: Vec<_> = (0..self.forms.len()).map(|part| self.range(part)).collect();
