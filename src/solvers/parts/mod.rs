@@ -1,16 +1,19 @@
 //! F cut into ranges of terms, the parts. Each part of a block of counts is processed in the faster of two forms: nonzero
 //! count by nonzero count, or as dense tiles. One task works on a part, so no sums of F are merged.
 
+mod gather;
+mod likelihood;
+
 use std::cell::RefCell;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::counts::rows::{Block, NonzeroBuffer, columns_between, count_between, nonzeros_between};
+use crate::counts::rows::{Block, NonzeroBuffer, count_between, nonzeros_between};
 use crate::kernels::{
     DOCUMENTS, Tile, add_to_f, add_to_l, quotients, tiled_terms, tiles, to_tiles, unpack,
 };
-use crate::system::{LANES, simd_dispatch, sum};
+use crate::system::{LANES, sum};
 
 use super::RATE_FLOOR;
 use super::statistics::{accumulate_multipliers, accumulate_statistics};
@@ -346,115 +349,6 @@ impl Parts {
         });
     }
 
-    /// The sum of x log rate of a block, with rates of at least `floor`.
-    pub(crate) fn log_likelihood(&self, block: &Block<'_>, l: &[f32], floor: f32) -> f64 {
-        let groups: Vec<_> = groups(block.rows.len()).collect();
-        let tasks = (0..self.forms.len() * groups.len()).into_par_iter();
-        let parts: Vec<f64> = tasks
-            .map(|task| {
-                let (part, group) = (task / groups.len(), &groups[task % groups.len()]);
-                BUFFERS.with_borrow_mut(|buffers| match self.forms[part] {
-                    Form::Tiles => self.likelihood_of_tiles(block, l, part, group, floor, buffers),
-                    Form::Nonzeros => {
-                        self.likelihood_of_nonzeros(block, l, part, group, floor, buffers)
-                    }
-                })
-            })
-            .collect();
-        parts.into_iter().sum()
-    }
-
-    fn likelihood_of_tiles(
-        &self,
-        block: &Block<'_>,
-        l: &[f32],
-        part: usize,
-        group: &Range<usize>,
-        floor: f32,
-        buffers: &mut Buffers,
-    ) -> f64 {
-        let mut likelihood = 0.0;
-        buffers.set_weights(l, self.topics, block.first, group);
-        for (tile, f) in self.tiles(part) {
-            let counts = buffers.unpack(block, self.terms, group, &tile);
-            let counts = &mut buffers.counts[..counts];
-            quotients(
-                &buffers.weights,
-                f,
-                self.topics,
-                floor,
-                counts,
-                Some(&mut likelihood),
-            );
-        }
-        likelihood
-    }
-
-    fn likelihood_of_nonzeros(
-        &self,
-        block: &Block<'_>,
-        l: &[f32],
-        part: usize,
-        group: &Range<usize>,
-        floor: f32,
-        buffers: &mut Buffers,
-    ) -> f64 {
-        let (range, f) = (self.range(part), self.part_of_f(part));
-        let rows = group.clone().map(|document| {
-            let row = block.rows.start + document;
-            let (columns, counts) =
-                nonzeros_between(&block.view, self.terms, row, &range, &mut buffers.nonzeros);
-            let weights = self.row(l, block.first + document);
-            let counts = columns.iter().zip(counts);
-            let logarithms = counts.map(|(&column, &count)| {
-                let row = &f[(column as usize - range.start) * self.width..];
-                let products = weights.iter().zip(row);
-                let rate: f64 = products
-                    .map(|(&weight, &value)| f64::from(weight) * f64::from(value))
-                    .sum();
-                f64::from(count) * rate.max(f64::from(floor)).ln()
-            });
-            logarithms.sum::<f64>()
-        });
-        rows.sum()
-    }
-
-    /// Gathers the rows of F at `columns`, transposed into columns of length `stride` and padded with zeros.
-    pub(super) fn gather(&self, columns: &[u32], stride: usize, gathered: &mut [f32]) {
-        for part in 0..self.forms.len() {
-            match self.forms[part] {
-                Form::Tiles => {
-                    for (tile, f) in self.tiles(part) {
-                        let found = columns_between(columns, &tile.terms);
-                        let at = found.start;
-                        let columns = &columns[found];
-                        gather_tile(
-                            columns,
-                            tile.terms.start,
-                            f,
-                            tile.width,
-                            at,
-                            stride,
-                            gathered,
-                        );
-                    }
-                }
-                Form::Nonzeros => {
-                    let (range, f) = (self.range(part), self.part_of_f(part));
-                    for at in columns_between(columns, &range) {
-                        let row = &f[(columns[at] as usize - range.start) * self.width..];
-                        for topic in 0..self.topics {
-                            gathered[topic * stride + at] = row[topic];
-                        }
-                    }
-                }
-            }
-        }
-        for column in gathered.chunks_mut(stride) {
-            column[columns.len()..].fill(0.0);
-        }
-    }
-
     /// A document's row of L.
     fn row<'a>(&self, l: &'a [f32], document: usize) -> &'a [f32] {
         &l[document * self.topics..][..self.topics]
@@ -534,24 +428,4 @@ pub(super) fn pad(row: &[f32], width: usize, padded_row: &mut Vec<f32>) {
     padded_row.clear();
     padded_row.extend_from_slice(row);
     padded_row.resize(width, 0.0);
-}
-
-simd_dispatch! {
-    /// Copies the values of a tile of F (topics x width) at some columns to each topic's row of `gathered`, from `at` on.
-    fn gather_tile(
-        columns: &[u32],
-        first: usize,
-        f: &[f32],
-        width: usize,
-        at: usize,
-        stride: usize,
-        gathered: &mut [f32],
-    ) {
-        for (f, gathered) in f.chunks_exact(width).zip(gathered.chunks_exact_mut(stride)) {
-            let gathered = &mut gathered[at..][..columns.len()];
-            for (value, &column) in gathered.iter_mut().zip(columns) {
-                *value = f[column as usize - first];
-            }
-        }
-    }
 }
