@@ -27,15 +27,7 @@ pub(crate) fn nonzeros_of_row<'a>(
 ) -> (&'a [u32], &'a [f32]) {
     match view {
         View::Csr(csr) => csr.row(row),
-        View::Dense(rows) => {
-            let NonzeroBuffer { columns, counts } = buffer;
-            columns.clear();
-            counts.clear();
-            with_values!(DenseRows, rows, values => {
-                append_nonzeros(&values[row * terms..(row + 1) * terms], 0, columns, counts);
-            });
-            (columns, counts)
-        }
+        View::Dense(_) => nonzeros_between(view, terms, row, &(0..terms), buffer),
     }
 }
 

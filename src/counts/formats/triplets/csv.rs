@@ -1,6 +1,7 @@
 //! CSV, read with Polars.
 
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::Arc;
 
 use polars::prelude::{CsvReadOptions, DataFrame, DataType, Field, PolarsError, Schema, SerReader};
@@ -9,7 +10,7 @@ use rayon::prelude::*;
 use crate::counts::rows::STAGE_BYTES;
 use crate::data::csv_header;
 use crate::error::{Error, Result};
-use crate::system::{MappedFile, OpenFile};
+use crate::system::MappedFile;
 use crate::text::bytes;
 
 use super::{COLUMNS, check_columns, check_rows};
@@ -18,15 +19,14 @@ use super::{COLUMNS, check_columns, check_rows};
 const MAX_QUOTED: usize = 1 << 20;
 
 pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
-    let (path, file) = (map.path(), map.file());
+    let (path, text) = (map.path(), map.bytes()?);
     let invalid = |source: PolarsError| {
         Error::format(path, format!("cannot be read as CSV: {source}"))
             .fix("separate the columns by commas and name them doc, term and count")
             .because(source)
     };
-    csv_header(file)?;
-    check_rows(file, count_lines(file)?)?;
-    let text = map.bytes()?;
+    csv_header(map)?;
+    check_rows(map.file(), count_lines(path, text)?)?;
     let header = CsvReadOptions::default()
         .with_n_rows(Some(0))
         .with_infer_schema_length(Some(0))
@@ -61,56 +61,43 @@ pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
 
 /// Counts the lines of the file, at most one more than its rows, and checks that quotes are closed: Polars takes minutes for
 /// a hundred million lines in quotes.
-fn count_lines(file: &OpenFile) -> Result<u64> {
-    let starts: Vec<u64> = (0..file.length).step_by(STAGE_BYTES).collect();
-    let parts: Result<Vec<(u64, bool)>> = starts
-        .into_par_iter()
-        .map_init(Vec::new, |buffer, start| {
-            let part = read_part(file, start, buffer)?;
-            let lines = part.iter().filter(|&&byte| byte == b'\n').count() as u64;
-            Ok((lines, part.contains(&b'"')))
-        })
-        .collect();
-    let parts = parts?;
-    if parts.iter().any(|part| part.1) {
-        check_quotes(file)?;
+fn count_lines(path: &Path, text: &[u8]) -> Result<u64> {
+    let parts = text.par_chunks(STAGE_BYTES).map(|part| {
+        let lines = part.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        (lines, part.contains(&b'"'))
+    });
+    let (lines, has_quotes) = parts.reduce(|| (0, false), |a, b| (a.0 + b.0, a.1 || b.1));
+    if has_quotes {
+        check_quotes(path, text)?;
     }
-    Ok(parts.iter().map(|part| part.0).sum::<u64>() + 1)
-}
-
-fn read_part<'a>(file: &OpenFile, start: u64, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
-    buffer.resize((file.length - start).min(STAGE_BYTES as u64) as usize, 0);
-    file.read_exact_at(start, buffer)?;
-    Ok(buffer)
+    Ok(lines + 1)
 }
 
 /// Fails at a text in quotes that is longer than a field can be.
-fn check_quotes(file: &OpenFile) -> Result<()> {
-    let mut buffer = Vec::new();
+fn check_quotes(path: &Path, text: &[u8]) -> Result<()> {
     // Where the quotes were opened: the byte and the line.
-    let mut opened: Option<(u64, u64)> = None;
+    let mut opened: Option<(usize, u64)> = None;
     let (mut start, mut line) = (0, 1);
-    while start < file.length {
-        let part = read_part(file, start, &mut buffer)?;
+    for part in text.chunks(STAGE_BYTES) {
         for (offset, &byte) in part.iter().enumerate() {
             match byte {
                 b'\n' => line += 1,
                 b'"' => {
                     opened = match opened {
-                        None => Some((start + offset as u64, line)),
+                        None => Some((start + offset, line)),
                         Some(_) => None,
                     }
                 }
                 _ => {}
             }
         }
-        start += part.len() as u64;
+        start += part.len();
         if let Some((byte, line)) = opened
-            && start - byte > MAX_QUOTED as u64
+            && start - byte > MAX_QUOTED
         {
             let longest = bytes(MAX_QUOTED as u64);
             let what = format!("a text in quotes has more than {longest}");
-            return Err(Error::format(&file.path, what)
+            return Err(Error::format(path, what)
                 .at(format!("the quotes opened in line {line}, at byte {byte}"))
                 .fix("close the quotes, or leave out the column: doc, term and count need none"));
         }
