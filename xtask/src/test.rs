@@ -19,6 +19,8 @@ struct Tally {
     passed: usize,
     failed: usize,
     skipped: usize,
+    /// What is printed again at the end: the output of failed tests, and the errors of failed steps.
+    failures: Vec<String>,
 }
 
 impl AddAssign for Tally {
@@ -26,6 +28,7 @@ impl AddAssign for Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
+        self.failures.extend(other.failures);
     }
 }
 
@@ -104,16 +107,16 @@ pub fn all(places: &Places) -> Result<ExitCode> {
                 )
             });
         }
-        Err(error) => {
-            eprintln!("topicbook: {error}");
-            tally.failed += 1;
-        }
+        Err(error) => tally += failure("set-up of the kernel", &error),
     }
     Ok(verdict(&tally))
 }
 
-/// Prints the totals.
+/// Prints what has failed, and the totals.
 fn verdict(tally: &Tally) -> ExitCode {
+    for line in &tally.failures {
+        println!("{line}");
+    }
     println!(
         "{} passed, {} failed, {} skipped",
         tally.passed, tally.failed, tally.skipped
@@ -171,6 +174,7 @@ fn count(command: &mut Command) -> Result<Tally> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut tally = Tally::default();
     let mut skipped = 0;
+    let mut in_failure = false;
     let output = child
         .stdout
         .take()
@@ -180,13 +184,20 @@ fn count(command: &mut Command) -> Result<Tally> {
         println!("{line}");
         tally += report(&line);
         skipped += usize::from(line.starts_with("SKIPPED"));
+        // Rust's harness prints what failed between these lines, that of Python between a traceback and the verdict.
+        in_failure |= line == "failures:" || line.starts_with("Traceback");
+        if in_failure {
+            tally.failures.push(line.clone());
+        }
+        in_failure &= !line.starts_with("test ");
     }
     // The harness counts a skipped test as passed.
     tally.passed = tally.passed.saturating_sub(skipped);
     tally.skipped += skipped;
     // A program that fails without a failed test has crashed, or did not compile.
-    if !child.wait()?.success() && tally.failed == 0 {
-        tally.failed = 1;
+    let status = child.wait()?;
+    if !status.success() && tally.failed == 0 {
+        tally += failure("a test program", &Fail::new(status.to_string()));
     }
     Ok(tally)
 }
@@ -207,17 +218,21 @@ fn report(line: &str) -> Tally {
         passed: number("passed"),
         failed: number("failed"),
         skipped: number("ignored"),
+        failures: Vec::new(),
+    }
+}
+
+fn failure(name: &str, error: &Fail) -> Tally {
+    eprintln!("topicbook: {error}");
+    Tally {
+        failed: 1,
+        failures: vec![format!("FAILED: {name}: {error}")],
+        ..Tally::default()
     }
 }
 
 fn counted(name: &str, work: impl FnOnce() -> Result<Tally>) -> Tally {
-    step(name, work).unwrap_or_else(|error| {
-        eprintln!("topicbook: {error}");
-        Tally {
-            failed: 1,
-            ..Tally::default()
-        }
-    })
+    step(name, work).unwrap_or_else(|error| failure(name, &error))
 }
 
 fn single(name: &str, work: impl FnOnce() -> Result<()>) -> Tally {
