@@ -1,9 +1,10 @@
 //! The three matrix products of a tile. The vector lanes are terms, which are contiguous in dense counts and in F.
 //!
 //! Each product keeps a block of 4 x 4 registers of sums: eight loads for sixteen multiply-adds. A multiply-add is fused by
-//! name and each sum has a fixed order, so every machine gives the same bits.
+//! name and each sum has a fixed order, so every machine gives the same bits. Tables should be aligned to registers: a load
+//! across two cache lines takes twice as long.
 
-use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch, sum};
+use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch};
 
 /// Documents, topics and registers of terms in a block of sums.
 pub(crate) const BLOCK: usize = 4;
@@ -14,6 +15,14 @@ pub(crate) const TERMS: usize = 4 * BLOCK_TERMS;
 
 type Sums<const ROWS: usize> = [[[f32; LANES]; BLOCK]; ROWS];
 
+/// The smallest rate that a count is divided by.
+#[derive(Clone, Copy)]
+pub(crate) struct Floor {
+    pub(crate) rate: f32,
+    /// Whether quotients of rates below the floor are zero: the gradient of the clamped logarithm.
+    pub(crate) zero_below: bool,
+}
+
 simd_dispatch! {
     /// Replaces counts (documents x terms) by count / rate, with the rates weights (documents x topics) x F (topics x terms),
     /// at least `floor`. With `likelihood`, adds the sum of x log rate to it. The numbers of documents and terms are multiples
@@ -22,19 +31,22 @@ simd_dispatch! {
         weights: &[f32],
         f: &[f32],
         topics: usize,
-        floor: f32,
+        floor: Floor,
         counts: &mut [f32],
         likelihood: Option<&mut f64>,
     ) {
-        match likelihood {
-            Some(likelihood) => divide::<true>(weights, f, topics, floor, counts, likelihood),
-            None => divide::<false>(weights, f, topics, floor, counts, &mut 0.0),
+        let rate = floor.rate;
+        match (likelihood, floor.zero_below) {
+            (Some(sum), false) => divide::<true, false>(weights, f, topics, rate, counts, sum),
+            (Some(sum), true) => divide::<true, true>(weights, f, topics, rate, counts, sum),
+            (None, false) => divide::<false, false>(weights, f, topics, rate, counts, &mut 0.0),
+            (None, true) => divide::<false, true>(weights, f, topics, rate, counts, &mut 0.0),
         }
     }
 }
 
 #[inline(always)]
-fn divide<const LIKELIHOOD: bool>(
+fn divide<const LIKELIHOOD: bool, const ZERO_BELOW: bool>(
     weights: &[f32],
     f: &[f32],
     topics: usize,
@@ -43,42 +55,53 @@ fn divide<const LIKELIHOOD: bool>(
     likelihood: &mut f64,
 ) {
     let terms = f.len() / topics;
-    let mut rates = [0.0; BLOCK * TERMS];
-    let rates = &mut rates[..BLOCK * terms];
+    let mut total = [0.0f64; LANES];
     let documents = weights.chunks_exact(BLOCK * topics);
     for (weights, counts) in documents.zip(counts.chunks_exact_mut(BLOCK * terms)) {
+        let [a, b, c, d]: [&[f32]; BLOCK] =
+            std::array::from_fn(|document| &weights[document * topics..][..topics]);
+        let mut logarithms = [0.0f32; LANES];
         for first in (0..terms).step_by(BLOCK_TERMS) {
-            let mut sums: Sums<BLOCK> = [[[0.0; LANES]; BLOCK]; BLOCK];
-            for (topic, f) in f.chunks_exact(terms).enumerate() {
-                let f = registers(&f[first..]);
-                for document in 0..BLOCK {
-                    let weight = weights[document * topics + topic];
-                    for register in 0..BLOCK {
-                        add(&mut sums[document][register], weight, &f[register]);
-                    }
+            let mut rates: Sums<BLOCK> = [[[0.0; LANES]; BLOCK]; BLOCK];
+            let weights = a.iter().zip(b).zip(c).zip(d);
+            for (f, (((a, b), c), d)) in f.chunks_exact(terms).zip(weights) {
+                // A copy, so that each register is loaded once.
+                let f = *registers(&f[first..]);
+                for register in 0..BLOCK {
+                    add(&mut rates[0][register], *a, &f[register]);
+                    add(&mut rates[1][register], *b, &f[register]);
+                    add(&mut rates[2][register], *c, &f[register]);
+                    add(&mut rates[3][register], *d, &f[register]);
                 }
             }
-            for (document, sums) in sums.iter().enumerate() {
-                *registers_mut(&mut rates[document * terms + first..]) = *sums;
+            for (document, rates) in rates.iter().enumerate() {
+                let counts = registers_mut(&mut counts[document * terms + first..]);
+                if LIKELIHOOD {
+                    for (counts, rates) in counts.iter().zip(rates) {
+                        let log_rates = per_lane(|lane| ln(max_of_numbers(rates[lane], floor)));
+                        logarithms = per_lane(|lane| {
+                            counts[lane].mul_add(log_rates[lane], logarithms[lane])
+                        });
+                    }
+                }
+                let counts = counts.as_flattened_mut().iter_mut();
+                for (count, rate) in counts.zip(rates.as_flattened()) {
+                    let quotient = *count / max_of_numbers(*rate, floor);
+                    *count = if ZERO_BELOW && *rate < floor {
+                        0.0
+                    } else {
+                        quotient
+                    };
+                }
             }
         }
         if LIKELIHOOD {
-            for (rates, counts) in rates.chunks_exact(terms).zip(counts.chunks_exact(terms)) {
-                let mut logarithms = [0.0f32; LANES];
-                let counts = counts.as_chunks::<LANES>().0.iter();
-                for (counts, rates) in counts.zip(rates.as_chunks::<LANES>().0) {
-                    let rates = per_lane(|lane| max_of_numbers(rates[lane], floor));
-                    let log_rates = per_lane(|lane| ln(rates[lane]));
-                    logarithms =
-                        per_lane(|lane| counts[lane].mul_add(log_rates[lane], logarithms[lane]));
-                }
-                *likelihood += f64::from(sum(logarithms));
+            for lane in 0..LANES {
+                total[lane] += f64::from(logarithms[lane]);
             }
         }
-        for (count, rate) in counts.iter_mut().zip(rates.iter()) {
-            *count /= max_of_numbers(*rate, floor);
-        }
     }
+    *likelihood += total.iter().sum::<f64>();
 }
 
 simd_dispatch! {
@@ -174,7 +197,9 @@ fn outer<const TOPICS: usize>(
             *totals = *registers(&sums[topic * terms + first..]);
         }
         for (weights, quotients) in weights.chunks(topics).zip(quotients.chunks_exact(terms)) {
-            let quotients = registers(&quotients[first..]);
+            // A copy, so that each register is loaded once.
+            let quotients = *registers(&quotients[first..]);
+            let weights = &weights[..TOPICS];
             for topic in 0..TOPICS {
                 for register in 0..BLOCK {
                     add(

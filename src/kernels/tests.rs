@@ -4,6 +4,11 @@ use super::*;
 use crate::counts::Counts;
 use crate::system::{LANES, sum};
 
+const FLOOR: Floor = Floor {
+    rate: 1e-30,
+    zero_below: false,
+};
+
 /// Numbers in [0.1, 1.1) that differ from cell to cell.
 fn numbers(length: usize, step: usize) -> Vec<f32> {
     let number = |at: usize| 0.1 + (at * step % 101) as f32 / 101.0;
@@ -60,11 +65,11 @@ fn products_follow_plain_loops() {
                 &weights,
                 f,
                 topics,
-                1e-30,
+                FLOOR,
                 &mut unpacked,
                 Some(&mut likelihood),
             );
-            quotients(&weights, f, topics, 1e-30, &mut silent, None);
+            quotients(&weights, f, topics, FLOOR, &mut silent, None);
             assert_eq!(unpacked, silent, "{what}");
             add_to_l(&unpacked, f, topics, &mut l_sums);
             let mut f_sums = vec![0.5; f.len()];
@@ -93,6 +98,49 @@ fn products_follow_plain_loops() {
                 .map(|term| quotient(document, term) * f64::from(f[term * topics + topic]))
                 .sum();
             assert_close(sum(*lanes), expected, &what);
+        }
+    }
+}
+
+#[test]
+fn quotients_of_rates_below_the_floor_are_zero_on_request() {
+    let (topics, terms) = (2, BLOCK_TERMS);
+    let mut weights = vec![0.5; DOCUMENTS * topics];
+    // The second document has rates below the floor.
+    weights[topics..2 * topics].fill(1e-12);
+    let f = vec![1.0; topics * terms];
+    let floor = |zero_below| Floor {
+        rate: 1e-10,
+        zero_below,
+    };
+    let quotients_of = |zero_below| {
+        let (mut counts, mut likelihood) = (vec![3.0; DOCUMENTS * terms], 0.0);
+        let sum = Some(&mut likelihood);
+        quotients(&weights, &f, topics, floor(zero_below), &mut counts, sum);
+        let expected = 3.0 * terms as f64 * f64::from(1e-10f32).ln();
+        assert_close(likelihood, expected, "likelihood");
+        (counts[0], counts[terms])
+    };
+    assert_eq!(quotients_of(true), (3.0, 0.0));
+    assert_eq!(quotients_of(false), (3.0, 3.0 / 1e-10));
+}
+
+#[test]
+fn every_value_has_a_place_of_its_own() {
+    for (terms, topics) in [(1, 1), (63, 3), (256, 2), (300, 5), (700, 1)] {
+        for form in [Form::Rows, Form::Tiles] {
+            let mut taken = vec![false; tiled_terms(terms) * topics];
+            for (term, topic) in (0..terms).flat_map(|term| (0..topics).map(move |k| (term, k))) {
+                let at = form.at(terms, topics, term, topic);
+                assert!(!std::mem::replace(&mut taken[at], true), "{form:?}");
+            }
+        }
+        let rows = numbers(terms * topics, 37);
+        let mut tiled = vec![9.0; tiled_terms(terms) * topics];
+        to_tiles(&rows, topics, &mut tiled);
+        for (at, value) in rows.iter().enumerate() {
+            let at = Form::Tiles.at(terms, topics, at / topics, at % topics);
+            assert_eq!(tiled[at], *value);
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::counts::rows::columns_between;
 use crate::counts::{DenseRows, Element, View, with_values};
+use crate::system::simd_dispatch;
 
 use super::products::{BLOCK, BLOCK_TERMS, TERMS};
 
@@ -21,11 +22,18 @@ pub(crate) struct Tile {
 /// Cuts terms into tiles. All but the last are whole.
 pub(crate) fn tiles(terms: Range<usize>) -> impl Iterator<Item = Tile> {
     let end = terms.end;
-    terms.step_by(TERMS).map(move |first| {
-        let terms = first..end.min(first + TERMS);
-        let width = terms.len().next_multiple_of(BLOCK_TERMS);
-        Tile { terms, width }
-    })
+    terms.step_by(TERMS).map(move |first| tile(first, end))
+}
+
+fn tile(first: usize, end: usize) -> Tile {
+    let terms = first..end.min(first + TERMS);
+    let width = terms.len().next_multiple_of(BLOCK_TERMS);
+    Tile { terms, width }
+}
+
+/// The tile of one of so many terms.
+pub(super) fn tile_of(terms: usize, term: usize) -> Tile {
+    tile(term / TERMS * TERMS, terms)
 }
 
 /// Values of each topic in the tiles of so many terms.
@@ -51,30 +59,43 @@ pub(crate) fn to_tiles(rows: &[f32], topics: usize, tiled: &mut [f32]) {
 pub(crate) fn unpack(
     view: &View<'_>,
     all_terms: usize,
-    rows: Range<usize>,
+    rows: impl Iterator<Item = usize>,
     tile: &Tile,
     counts: &mut [f32],
 ) {
-    let Range { start, end } = tile.terms;
-    let (used, rest) = counts.split_at_mut(rows.len() * tile.width);
-    rest.fill(0.0);
-    for (row, counts) in rows.zip(used.chunks_exact_mut(tile.width)) {
+    let mut counts = counts.chunks_exact_mut(tile.width);
+    for (row, counts) in rows.zip(&mut counts) {
         match view {
             View::Csr(csr) => {
                 counts.fill(0.0);
                 let (columns, values) = csr.row(row);
                 let range = columns_between(columns, &tile.terms);
                 for (column, value) in columns[range.clone()].iter().zip(&values[range]) {
-                    counts[*column as usize - start] = *value;
+                    counts[*column as usize - tile.terms.start] = *value;
                 }
             }
-            View::Dense(values) => with_values!(DenseRows, values, all => {
-                let row = &all[row * all_terms..][start..end];
-                for (count, value) in counts.iter_mut().zip(row) {
-                    *count = value.to_f32();
-                }
-                counts[row.len()..].fill(0.0);
-            }),
+            View::Dense(rows) => {
+                let first = row * all_terms;
+                convert(
+                    rows,
+                    first + tile.terms.start..first + tile.terms.end,
+                    counts,
+                );
+            }
         }
+    }
+    counts.for_each(|counts| counts.fill(0.0));
+}
+
+simd_dispatch! {
+    /// Writes the counts of a range of values, and zeros behind them.
+    fn convert(rows: &DenseRows<'_>, range: Range<usize>, counts: &mut [f32]) {
+        let (used, rest) = counts.split_at_mut(range.len());
+        with_values!(DenseRows, rows, values => {
+            for (count, value) in used.iter_mut().zip(&values[range]) {
+                *count = value.to_f32();
+            }
+        });
+        rest.fill(0.0);
     }
 }

@@ -24,6 +24,8 @@ use super::{Iterate, Iteration, SolverState, Start, entropy};
 /// Cells (documents x terms) and documents of a block: enough work for all threads, but little memory.
 const CELLS_PER_BLOCK: usize = 1 << 23;
 const DOCUMENTS_PER_BLOCK: std::ops::RangeInclusive<usize> = 16..=1024;
+/// Documents in a task of coordinate descent: few, because a block of dense documents has not many.
+const DOCUMENTS_AT_ONCE: usize = 4;
 /// Sweeps over the coordinates of a row of L.
 const SWEEPS: usize = 2;
 /// Floor of a topic's share of a document's tokens.
@@ -204,8 +206,9 @@ impl StreamingEm {
         let range = block.first * topics..(block.first + block.rows.len()) * topics;
         let lengths = &self.lengths;
         let residuals: Vec<f64> = self.l.values[range]
-            .par_chunks_mut(CHUNK * topics)
+            .par_chunks_mut(DOCUMENTS_AT_ONCE * topics)
             .enumerate()
+            .with_max_len(1)
             .map(|(chunk, rows)| {
                 SCRATCH.with_borrow_mut(|scratch| {
                     let Buffers {
@@ -213,7 +216,7 @@ impl StreamingEm {
                     } = scratch;
                     let rows = rows.chunks_mut(topics).enumerate();
                     rows.map(|(row, weights)| {
-                        let row = chunk * CHUNK + row;
+                        let row = chunk * DOCUMENTS_AT_ONCE + row;
                         let (columns, counts) =
                             nonzeros_of_row(&block.view, terms, block.rows.start + row, nonzeros);
                         let floor = SMALLEST_SHARE * lengths[block.first + row] as f32;

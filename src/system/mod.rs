@@ -1,5 +1,6 @@
 //! Operating system and processor: files, memory, GPU drivers, SIMD, random numbers and progress output.
 
+mod aligned;
 mod atomic_file;
 mod claim;
 #[cfg(feature = "cuda")]
@@ -22,6 +23,7 @@ mod stop_button;
 mod torch_random;
 mod write_target;
 
+pub(crate) use aligned::{Aligned, aligned_zeros};
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
 pub(crate) use claim::Claim;
 pub(crate) use live_output::LiveOutput;

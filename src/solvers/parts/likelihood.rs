@@ -5,9 +5,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::quotients;
+use crate::kernels::{Floor, Form, quotients};
 
-use super::{BUFFERS, Buffers, Form, Parts, groups};
+use super::{BUFFERS, Buffers, Parts, groups};
 
 impl Parts {
     /// The sum of x log rate of a block, with rates of at least `floor`.
@@ -19,7 +19,7 @@ impl Parts {
                 let (part, group) = (task / groups.len(), &groups[task % groups.len()]);
                 BUFFERS.with_borrow_mut(|buffers| match self.forms[part] {
                     Form::Tiles => self.likelihood_of_tiles(block, l, part, group, floor, buffers),
-                    Form::Nonzeros => {
+                    Form::Rows => {
                         self.likelihood_of_nonzeros(block, l, part, group, floor, buffers)
                     }
                 })
@@ -46,7 +46,10 @@ impl Parts {
                 &buffers.weights,
                 f,
                 self.topics,
-                floor,
+                Floor {
+                    rate: floor,
+                    zero_below: false,
+                },
                 counts,
                 Some(&mut likelihood),
             );

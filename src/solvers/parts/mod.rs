@@ -9,29 +9,22 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::counts::rows::{Block, NonzeroBuffer, count_between, nonzeros_between};
+use crate::counts::rows::{Block, NonzeroBuffer, nonzeros_between};
 use crate::kernels::{
-    DOCUMENTS, Tile, add_to_f, add_to_l, quotients, tiled_terms, tiles, to_tiles, unpack,
+    DOCUMENTS, Floor, Form, Tile, add_to_f, add_to_l, quotients, tiled_terms, tiles, to_tiles,
+    unpack,
 };
-use crate::system::{LANES, sum};
+use crate::system::{Aligned, LANES, aligned_zeros, sum};
 
 use super::RATE_FLOOR;
 use super::statistics::{accumulate_multipliers, accumulate_statistics};
 
 /// Parts of F, at most.
 const PARTS: usize = 16;
-/// With fewer cells than this per nonzero count, tiles are faster: measured with 20 topics (from 5% nonzero on) and with 100
-/// (from 10% on).
-const CELLS_PER_NONZERO: usize = 12;
-
-/// How a part of the counts is processed, and how F and its statistics lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
-    /// Terms x width: rows of topics, padded with zeros to whole registers.
-    Nonzeros,
-    /// Tiles of topics x terms.
-    Tiles,
-}
+const FLOOR: Floor = Floor {
+    rate: RATE_FLOOR,
+    zero_below: false,
+};
 
 /// F, part by part.
 pub(crate) struct Parts {
@@ -41,26 +34,25 @@ pub(crate) struct Parts {
     width: usize,
     /// Terms of a part; the last has fewer.
     terms_of_part: usize,
-    /// The form of each part during a pass.
+    /// The form of each part during a pass. Rows are padded with zeros to whole registers.
     forms: Vec<Form>,
-    f: Vec<f32>,
+    f: Aligned<f32>,
 }
 
-#[derive(Default)]
 struct Buffers {
     nonzeros: NonzeroBuffer,
     /// Rows of L of a group of documents.
     weights: Vec<f32>,
     /// Counts of a tile, then their quotients.
-    counts: Vec<f32>,
+    counts: Aligned<f32>,
     /// Sums for L, lane by lane.
-    l_sums: Vec<[f32; LANES]>,
+    l_sums: Aligned<[f32; LANES]>,
     /// Sums for F of a tile.
-    f_sums: Vec<f32>,
+    f_sums: Aligned<f32>,
 }
 
 thread_local! {
-    static BUFFERS: RefCell<Buffers> = RefCell::default();
+    static BUFFERS: RefCell<Buffers> = RefCell::new(Buffers::new());
 }
 
 impl Parts {
@@ -84,8 +76,8 @@ impl Parts {
             topics,
             width: topics.next_multiple_of(LANES),
             terms_of_part,
-            forms: vec![Form::Nonzeros; terms.div_ceil(terms_of_part)],
-            f: vec![0.0; values],
+            forms: vec![Form::Rows; terms.div_ceil(terms_of_part)],
+            f: aligned_zeros(values),
         }
     }
 
@@ -104,13 +96,13 @@ impl Parts {
             .zip(ranges);
         parts.for_each(|((values, form), range)| {
             *form = match has_whole_tiles {
-                true => form_of(first, terms, &range),
-                false => Form::Nonzeros,
+                true => Form::of(&first.view, terms, first.rows.clone(), &range),
+                false => Form::Rows,
             };
             let rows = &f[range.start * topics..range.end * topics];
             match form {
                 Form::Tiles => to_tiles(rows, topics, values),
-                Form::Nonzeros => {
+                Form::Rows => {
                     for (to, from) in values.chunks_mut(width).zip(rows.chunks(topics)) {
                         to[..topics].copy_from_slice(from);
                         to[topics..].fill(0.0);
@@ -154,7 +146,7 @@ impl Parts {
                 let (part, group) = (task / groups.len(), &groups[task % groups.len()]);
                 BUFFERS.with_borrow_mut(|buffers| match self.forms[part] {
                     Form::Tiles => self.multipliers_of_tiles(block, l, part, group, buffers, sums),
-                    Form::Nonzeros => {
+                    Form::Rows => {
                         self.multipliers_of_nonzeros(block, l, part, group, buffers, sums)
                     }
                 });
@@ -189,13 +181,13 @@ impl Parts {
                 &buffers.weights,
                 f,
                 topics,
-                RATE_FLOOR,
+                FLOOR,
                 &mut buffers.counts[..counts],
                 None,
             );
             add_to_l(&buffers.counts[..counts], f, topics, &mut buffers.l_sums);
         }
-        for (value, lanes) in out.iter_mut().zip(&buffers.l_sums) {
+        for (value, lanes) in out.iter_mut().zip(buffers.l_sums.iter()) {
             *value = sum(*lanes);
         }
     }
@@ -248,9 +240,7 @@ impl Parts {
             .map(|(part, statistics)| {
                 BUFFERS.with_borrow_mut(|buffers| match self.forms[part] {
                     Form::Tiles => self.statistics_of_tiles(block, l, part, buffers, statistics),
-                    Form::Nonzeros => {
-                        self.statistics_of_nonzeros(block, l, part, buffers, statistics)
-                    }
+                    Form::Rows => self.statistics_of_nonzeros(block, l, part, buffers, statistics),
                 })
             })
             .collect();
@@ -275,12 +265,12 @@ impl Parts {
                 let counts = buffers.unpack(block, self.terms, &group, &tile);
                 let counts = &mut buffers.counts[..counts];
                 let log_rates = Some(&mut likelihood);
-                quotients(&buffers.weights, f, topics, RATE_FLOOR, counts, log_rates);
+                quotients(&buffers.weights, f, topics, FLOOR, counts, log_rates);
                 add_to_f(&buffers.weights, counts, topics, &mut buffers.f_sums);
             }
             let first = tile.terms.start - self.range(part).start;
             let out = &mut statistics[first * topics..][..f.len()];
-            for (statistic, value) in out.iter_mut().zip(&buffers.f_sums) {
+            for (statistic, value) in out.iter_mut().zip(buffers.f_sums.iter()) {
                 *statistic += f64::from(*value);
             }
         }
@@ -326,7 +316,7 @@ impl Parts {
             .zip(statistics.par_chunks(self.terms_of_part * self.width))
             .zip(&self.forms);
         parts.for_each(|((rows, statistics), form)| match form {
-            Form::Nonzeros => {
+            Form::Rows => {
                 let rows = rows.chunks_mut(self.topics);
                 for (row, statistics) in rows.zip(statistics.chunks(self.width)) {
                     for (value, statistic) in row.iter_mut().zip(statistics) {
@@ -372,6 +362,16 @@ impl Parts {
 }
 
 impl Buffers {
+    fn new() -> Self {
+        Self {
+            nonzeros: NonzeroBuffer::default(),
+            weights: Vec::new(),
+            counts: aligned_zeros(0),
+            l_sums: Aligned::new(0),
+            f_sums: aligned_zeros(0),
+        }
+    }
+
     /// Copies rows of L, padded with rows of zeros to a whole group.
     fn set_weights(&mut self, l: &[f32], topics: usize, first: usize, group: &Range<usize>) {
         self.weights.clear();
@@ -411,16 +411,6 @@ fn terms_of_part(terms: usize) -> usize {
 fn groups(documents: usize) -> impl Iterator<Item = Range<usize>> {
     let groups = (0..documents).step_by(DOCUMENTS);
     groups.map(move |first| first..documents.min(first + DOCUMENTS))
-}
-
-/// The form for a range of terms, by the nonzero counts of a block.
-fn form_of(block: &Block<'_>, all_terms: usize, terms: &Range<usize>) -> Form {
-    let count = |row| count_between(&block.view, all_terms, row, terms);
-    let nonzeros: usize = block.rows.clone().map(count).sum();
-    match nonzeros * CELLS_PER_NONZERO > block.rows.len() * terms.len() {
-        true => Form::Tiles,
-        false => Form::Nonzeros,
-    }
 }
 
 /// Copies `row` to `padded_row`, padded with zeros to `width`.
