@@ -8,7 +8,7 @@ mod row_file;
 
 pub(crate) use blocks::{Block, for_each_block, for_each_file_block};
 pub(crate) use nonzeros::{
-    NonzeroBuffer, append_nonzeros, columns_between, count_between, count_nonzeros, find_nonzeros,
+    NonzeroBuffer, append_nonzeros, columns_between, count_between, find_nonzeros,
     nonzeros_between, nonzeros_of_row,
 };
 pub(crate) use pick::{Pick, PickedRows};

@@ -66,7 +66,7 @@ pub(crate) fn columns_between(columns: &[u32], terms: &Range<usize>) -> Range<us
 }
 
 /// The number of values that are not zero.
-pub(crate) fn count_nonzeros<T: Element>(row: &[T]) -> usize {
+fn count_nonzeros<T: Element>(row: &[T]) -> usize {
     row.iter().filter(|value| **value != T::default()).count()
 }
 

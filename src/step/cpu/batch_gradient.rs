@@ -7,6 +7,7 @@ use crate::data::Matrix;
 use crate::system::softmax;
 
 use super::accumulate::{Accumulator, Weights};
+use super::shard::Shard;
 use super::{reduce, terms_per_shard};
 
 /// Loss of one batch and its gradients with respect to the logits.
@@ -38,15 +39,10 @@ pub(crate) fn loss_and_gradients(
         .step_by(length)
         .map(|first| {
             let range = first..terms.min(first + length);
-            let mut logits = vec![0.0; range.len() * topics];
-            for (term, row) in range.clone().zip(logits.chunks_exact_mut(topics)) {
-                for (topic, value) in row.iter_mut().enumerate() {
-                    *value = f.row(topic)[term];
-                }
-            }
-            let mut accumulator = Accumulator::new(range, topics);
-            accumulator.set_logits(&logits, &offsets);
-            accumulator
+            let mut shard = Shard::new(range, f, &[]);
+            shard.choose_form(view, terms, rows);
+            shard.recompute_exps(&offsets);
+            shard.accumulator
         })
         .collect();
     let scales: Vec<f64> = (0..topics)

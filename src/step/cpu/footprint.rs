@@ -1,11 +1,12 @@
 //! RAM and disk space of a fused step.
 
 use crate::cost::{Item, Memory, Phase, Shape};
+use crate::kernels::{BLOCK_TERMS, DOCUMENTS, is_dense};
 use crate::step::update::LazyRows;
 use crate::system::LANES;
 
-use super::dense::TERMS;
 use super::sparse::WIDEST;
+use super::tiles::documents_in_run;
 use super::{FusedStep, terms_per_shard};
 
 /// The kind of memory that has L's logits and their optimizer state, unless they are on a GPU.
@@ -47,16 +48,21 @@ impl FusedStep {
         let width = k.next_multiple_of(lanes);
         let shards = m.div_ceil(terms_per_shard(k as usize, m as usize) as u64);
         let l_memory = l_memory(shape);
-        let padding = shards * (TERMS as u64 * k + WIDEST as u64);
-        // Rows of F's gradient are assigned to the terms of a batch as they occur; unused ones stay lazily zeroed.
-        let gradient_rows = m.min(batch.saturating_mul(shape.nonzeros));
-        let padded = micro_batch.next_multiple_of(lanes);
+        let padding = BLOCK_TERMS as u64 * k + shards * WIDEST as u64;
+        // Rows of F's gradient are assigned to the terms of a batch as they occur; unused ones stay lazily zeroed. Tiles have
+        // a value for every term.
+        let gradient = match is_dense(shape.nonzeros as usize, m as usize) {
+            true => m * k,
+            false => m.min(batch.saturating_mul(shape.nonzeros)) * width,
+        };
+        let padded = micro_batch.next_multiple_of(DOCUMENTS as u64);
+        let in_run = padded.min(documents_in_run(k as usize) as u64);
         let mut items = LazyRows::memory(shape);
         items.extend([
             Item::ram(
                 "F's logits and their exponentials",
                 Phase::Fit,
-                8 * m * k + 4 * padding,
+                8 * (m * k + padding),
             ),
             Item::ram(
                 "F's optimizer state",
@@ -64,16 +70,17 @@ impl FusedStep {
                 4 * shape.state_values * m * k,
             ),
             // Also each term's slot, and column, term, slot and count of one document's nonzeros.
+            Item::ram("F's gradient", Phase::Fit, 4 * gradient + 20 * m),
             Item::ram(
-                "F's gradient",
+                "sums for rows of L, lane by lane, one table for each thread",
                 Phase::Fit,
-                4 * gradient_rows * width + 20 * m,
+                4 * lanes * k * in_run * rayon::current_num_threads() as u64,
             ),
             Item::ram(
                 "batch: gradients of L's rows, one part for each shard of terms",
                 Phase::Steps,
                 4 * padded * (width * shards + width + k)
-                    + micro_batch * (4 * k + 8 * width + 16 * shards)
+                    + micro_batch * (8 * k + 8 * width)
                     + 4 * batch * k,
             ),
         ]);

@@ -4,16 +4,17 @@
 //! gradient. One pass over them gives the loss and both gradients without the batch x terms table of rates; one pass
 //! over F's logits applies softmax's backward, the optimizer and the exponentials of the next softmax. The work is
 //! split into shards (ranges of terms) whose number depends on the shape alone, so that results do not depend on the
-//! number of threads.
+//! number of threads. A shard with many counts is processed as dense tiles.
 
 mod accumulate;
 mod batch_gradient;
-mod dense;
 #[cfg(feature = "cuda")]
 mod flex;
 mod footprint;
+mod row_gradient;
 mod shard;
 mod sparse;
+mod tiles;
 
 use rayon::prelude::*;
 
@@ -24,12 +25,12 @@ use crate::config::{MiniBatch, Settings};
 use crate::cost::Placement;
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::kernels::BLOCK_TERMS;
 use crate::step::update::{LazyRows, StepCounter};
-use crate::system::LANES;
 
 use super::{State, Step, divergence};
 use accumulate::{Accumulator, Weights};
-use shard::{ChunkConstants, Shard};
+use shard::{Constants, Shard};
 
 /// Approximate number of F's values in a shard: few enough to balance the threads, enough to be worth a task.
 const SHARD_VALUES: usize = 1 << 14;
@@ -37,12 +38,12 @@ const SHARD_VALUES: usize = 1 << 14;
 /// Approximate minimum number of shards, so that small tables have work for several threads too.
 const MIN_SHARDS: usize = 8;
 
-/// Terms in a shard, a multiple of [`LANES`].
+/// Terms in a shard: whole blocks of a tile.
 fn terms_per_shard(topics: usize, terms: usize) -> usize {
     (SHARD_VALUES / topics)
         .min(terms / MIN_SHARDS)
         .max(1)
-        .next_multiple_of(LANES)
+        .next_multiple_of(BLOCK_TERMS)
 }
 
 pub(crate) struct FusedStep {
@@ -53,6 +54,9 @@ pub(crate) struct FusedStep {
     counter: StepCounter,
     l: LazyRows,
     shards: Vec<Shard>,
+    /// Whether the shards have the forms that are faster for the first batch since the last flush: a resumed fit chooses by
+    /// the same batch.
+    forms_chosen: bool,
     /// One over the sum of the exponentials over all terms, per topic.
     scales: Vec<f64>,
     /// Subtracted from the logits before the exponential, per topic.
@@ -79,6 +83,7 @@ impl FusedStep {
             l: LazyRows::new(&state.l, &state.l_state, &settings.mini_batch())?,
             parameters: settings.mini_batch(),
             shards,
+            forms_chosen: false,
             scales: vec![0.0; topics],
             offsets: vec![0.0; topics],
             losses: Vec::new(),
@@ -91,8 +96,9 @@ impl FusedStep {
     /// uninterrupted one continue with the same bits.
     fn flush(&mut self) {
         self.counter.mark_flushed();
+        self.forms_chosen = false;
         self.l.flush();
-        self.shards.iter_mut().for_each(Shard::find_largest);
+        self.shards.par_iter_mut().for_each(Shard::find_largest);
         self.update_offsets();
         let offsets = &self.offsets;
         self.shards
@@ -134,6 +140,11 @@ impl FusedStep {
         }
         let weights = Weights::new(batch.rows, &l, &self.scales);
         let terms = self.terms;
+        if !self.forms_chosen {
+            let shards = self.shards.par_iter_mut();
+            shards.for_each(|shard| shard.choose_form(&batch.view, terms, batch.rows));
+            self.forms_chosen = true;
+        }
         self.shards
             .par_iter_mut()
             .for_each(|shard| shard.accumulator.accumulate(&batch.view, terms, &weights));
@@ -194,7 +205,7 @@ impl Step for FusedStep {
         self.l
             .step(batch.documents, &gradients, rules.l_rule, rules.step_sizes);
         self.update_offsets();
-        let constants = ChunkConstants::new(&self.scales, &totals, &self.offsets);
+        let constants = Constants::new(&self.scales, &totals, &self.offsets);
         self.shards
             .par_iter_mut()
             .for_each(|shard| shard.update(&constants, rules.f_rule));

@@ -1,17 +1,22 @@
 //! A shard: a range of terms with F's logits and their optimizer state, and the optimizer's update.
 
+use std::ops::Range;
+
+use crate::counts::View;
 use crate::data::Matrix;
+use crate::kernels::{BLOCK_TERMS, Form, tiled_terms, tiles};
 use crate::step::divergence;
 use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
-use crate::system::{LANES, exp, simd_dispatch};
+use crate::system::{Aligned, LANES, aligned_zeros, exp, max_of_numbers, simd_dispatch};
 
-use super::accumulate::{Accumulator, TermGradients};
+use super::accumulate::{Accumulator, Gradient, reorder};
+use super::row_gradient::RowGradient;
 
 pub(crate) struct Shard {
     pub(crate) accumulator: Accumulator,
-    /// Terms x topics, like each table of the optimizer's state.
-    logits: Vec<f32>,
-    state: Vec<Vec<f32>>,
+    /// In the order of the accumulator's form, like each table of the optimizer's state.
+    logits: Aligned<f32>,
+    state: Vec<Aligned<f32>>,
     /// The largest logit over the shard's terms, per topic.
     pub(crate) largest: Vec<f32>,
 }
@@ -19,28 +24,31 @@ pub(crate) struct Shard {
 /// Minimum number of values in a chunk of the update, so that its fixed cost is small.
 const CHUNK_VALUES: usize = 320;
 
-/// Terms in a chunk of the update: as many as have [`CHUNK_VALUES`] values in whole registers.
+/// Terms in a chunk of the update of rows: as many as have [`CHUNK_VALUES`] values in whole registers.
 fn terms_per_chunk(topics: usize) -> usize {
     let terms = LANES >> topics.trailing_zeros().min(LANES.trailing_zeros());
     terms * CHUNK_VALUES.div_ceil(terms * topics)
 }
 
-/// Per-topic constants of an update, repeated for each term of a chunk.
-pub(crate) struct ChunkConstants {
+/// Per-topic constants of an update, repeated for each term of a chunk of rows.
+pub(crate) struct Constants {
+    topics: usize,
     /// The topic's expected number of tokens over its sum of exponentials: the inner product in softmax's backward.
     scaled_totals: Vec<f32>,
     offsets: Vec<f32>,
 }
 
-impl ChunkConstants {
+impl Constants {
     pub(crate) fn new(scales: &[f64], totals: &[f64], offsets: &[f32]) -> Self {
-        let terms = terms_per_chunk(offsets.len());
+        let topics = offsets.len();
+        let terms = terms_per_chunk(topics);
         let scaled_totals: Vec<f32> = scales
             .iter()
             .zip(totals)
             .map(|(scale, total)| (scale * total) as f32)
             .collect();
         Self {
+            topics,
             scaled_totals: scaled_totals.repeat(terms),
             offsets: offsets.repeat(terms),
         }
@@ -49,31 +57,58 @@ impl ChunkConstants {
 
 impl Shard {
     /// Copies the terms of `range` from F's logits and their optimizer state (topics x all terms).
-    pub(crate) fn new(range: std::ops::Range<usize>, logits: &Matrix, state: &[Matrix]) -> Self {
+    pub(crate) fn new(range: Range<usize>, logits: &Matrix, state: &[Matrix]) -> Self {
         let topics = logits.rows();
-        let part = |table: &Matrix| -> Vec<f32> {
-            range
-                .clone()
-                .flat_map(|term| {
-                    (0..topics).map(move |topic| table.values()[topic * table.columns() + term])
-                })
-                .collect()
+        let part = |table: &Matrix| {
+            let mut part = aligned_zeros(tiled_terms(range.len()) * topics);
+            let rows = part.chunks_exact_mut(topics);
+            for (term, row) in range.clone().zip(rows) {
+                for (topic, value) in row.iter_mut().enumerate() {
+                    *value = table.row(topic)[term];
+                }
+            }
+            part
         };
         Self {
             logits: part(logits),
             state: state.iter().map(part).collect(),
             largest: vec![0.0; topics],
-            accumulator: Accumulator::new(range, topics),
+            accumulator: Accumulator::new(range, topics, Form::Rows),
         }
+    }
+
+    /// Takes the form that is the faster one for a batch.
+    pub(crate) fn choose_form(&mut self, counts: &View<'_>, all_terms: usize, rows: &[usize]) {
+        let (old, new) = (
+            self.accumulator.form(),
+            self.accumulator.best_form(counts, all_terms, rows),
+        );
+        if old == new {
+            return;
+        }
+        let shape = (self.terms(), self.topics());
+        for table in std::iter::once(&mut self.logits).chain(&mut self.state) {
+            let mut reordered = aligned_zeros(table.len());
+            reorder(table, &mut reordered, old, new, shape);
+            *table = reordered;
+        }
+        self.accumulator.set_form(new);
+    }
+
+    fn terms(&self) -> usize {
+        self.accumulator.range.len()
+    }
+
+    fn topics(&self) -> usize {
+        self.accumulator.topics
     }
 
     /// Recomputes the largest logit of every topic.
     pub(crate) fn find_largest(&mut self) {
-        self.largest.fill(f32::MIN);
-        for row in self.logits.chunks(self.accumulator.topics) {
-            for (largest, value) in self.largest.iter_mut().zip(row) {
-                *largest = largest.max(*value);
-            }
+        let (terms, topics, form) = (self.terms(), self.topics(), self.accumulator.form());
+        for topic in 0..topics {
+            let values = (0..terms).map(|term| self.logits[form.at(terms, topics, term, topic)]);
+            self.largest[topic] = values.fold(f32::MIN, f32::max);
         }
     }
 
@@ -89,31 +124,35 @@ impl Shard {
 
     /// Updates the shard's logits with their accumulated gradients, which are cleared, and recomputes the exponentials
     /// and their sums.
-    pub(crate) fn update(&mut self, constants: &ChunkConstants, rule: UpdateRule) {
-        let topics = self.accumulator.topics;
-        let size = constants.scaled_totals.len();
-        let mut sums = vec![0.0; size];
-        let mut largest = vec![f32::MIN; size];
-        let (exps, gradients) = self.accumulator.exps_and_gradients();
-        update_table(
-            &mut self.logits,
-            &mut self.state,
+    pub(crate) fn update(&mut self, constants: &Constants, rule: UpdateRule) {
+        let (terms, topics) = (self.terms(), self.topics());
+        // A topic has as many sums as a chunk has lanes for it.
+        let lanes = match self.accumulator.form() {
+            Form::Rows => constants.offsets.len() / topics,
+            Form::Tiles => BLOCK_TERMS,
+        };
+        let mut sums = vec![0.0; lanes * topics];
+        let mut largest = vec![f32::MIN; lanes * topics];
+        let (exps, gradient) = self.accumulator.exps_and_gradients();
+        let tables = Tables {
+            logits: &mut self.logits,
+            state: &mut self.state,
             exps,
-            &gradients,
-            topics,
-            constants,
-            rule,
-            &mut sums,
-            &mut largest,
-        );
+            sums: &mut sums,
+            largest: &mut largest,
+        };
+        update_tables(tables, gradient, terms, constants, rule);
+        let form = self.accumulator.form();
         self.accumulator.clear_gradients();
         self.accumulator.exp_sums.fill(0.0);
         self.largest.fill(f32::MIN);
-        for (sums, values) in sums.chunks(topics).zip(largest.chunks(topics)) {
-            for topic in 0..topics {
-                self.accumulator.exp_sums[topic] += f64::from(sums[topic]);
-                self.largest[topic] = self.largest[topic].max(values[topic]);
-            }
+        for (at, (sum, value)) in sums.iter().zip(&largest).enumerate() {
+            let topic = match form {
+                Form::Rows => at % topics,
+                Form::Tiles => at / lanes,
+            };
+            self.accumulator.exp_sums[topic] += f64::from(*sum);
+            self.largest[topic] = self.largest[topic].max(*value);
         }
     }
 
@@ -124,94 +163,143 @@ impl Shard {
             0 => &self.logits,
             table => &self.state[table - 1],
         };
-        for (term, row) in part.chunks(self.accumulator.topics).enumerate() {
-            for (topic, value) in row.iter().enumerate() {
-                out[topic * all_terms + self.accumulator.first + term] = *value;
+        let (terms, topics, form) = (self.terms(), self.topics(), self.accumulator.form());
+        for topic in 0..topics {
+            let out = &mut out[topic * all_terms + self.accumulator.range.start..];
+            for (term, value) in out[..terms].iter_mut().enumerate() {
+                *value = part[form.at(terms, topics, term, topic)];
             }
         }
     }
 
     /// Copies the shard's part into F (topics x `all_terms`).
     pub(crate) fn copy_probabilities(&self, all_terms: usize, scales: &[f64], f: &mut [f32]) {
-        for (term, row) in self
-            .accumulator
-            .exps()
-            .chunks(self.accumulator.topics)
-            .enumerate()
-        {
-            for (topic, value) in row.iter().enumerate() {
-                f[topic * all_terms + self.accumulator.first + term] =
-                    (f64::from(*value) * scales[topic]) as f32;
+        for (topic, scale) in scales.iter().enumerate() {
+            let out = &mut f[topic * all_terms + self.accumulator.range.start..];
+            for (term, value) in out[..self.terms()].iter_mut().enumerate() {
+                *value = (f64::from(self.accumulator.exp(term, topic)) * scale) as f32;
             }
         }
     }
 }
 
+/// What an update changes.
+struct Tables<'a> {
+    logits: &'a mut [f32],
+    /// One or two tables.
+    state: &'a mut [Aligned<f32>],
+    exps: &'a mut [f32],
+    /// Sums of the new exponentials, and the largest new logits, by lanes.
+    sums: &'a mut [f32],
+    largest: &'a mut [f32],
+}
+
 simd_dispatch! {
     /// One pass over a shard's logits: the gradient through the softmax, the update rule, the next exponentials.
-    #[allow(clippy::too_many_arguments)]
-    fn update_table(
-        logits: &mut [f32],
-        state: &mut [Vec<f32>],
-        exps: &mut [f32],
-        gradients: &TermGradients<'_>,
-        topics: usize,
-        constants: &ChunkConstants,
+    fn update_tables(
+        tables: Tables<'_>,
+        gradient: &Gradient,
+        terms: usize,
+        constants: &Constants,
         rule: UpdateRule,
-        sums: &mut [f32],
-        largest: &mut [f32],
     ) {
-        with_rule!(rule, rule => update(
-            rule, logits, state, exps, gradients, topics, constants, sums, largest,
-        ))
+        with_rule!(rule, rule => match gradient {
+            Gradient::Rows(gradient) => update_rows(rule, tables, gradient, terms, constants),
+            Gradient::Tiles { values, is_clear } => {
+                update_tiles(rule, tables, values, *is_clear, terms, constants);
+            }
+        })
     }
 }
 
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn update<const S: usize, R: Rule<S>>(
-    rule: R,
-    logits: &mut [f32],
-    state: &mut [Vec<f32>],
-    exps: &mut [f32],
-    gradients: &TermGradients<'_>,
-    topics: usize,
-    constants: &ChunkConstants,
-    sums: &mut [f32],
-    largest: &mut [f32],
+fn update_rows<const S: usize>(
+    rule: impl Rule<S>,
+    mut tables: Tables<'_>,
+    gradient: &RowGradient,
+    terms: usize,
+    constants: &Constants,
 ) {
-    let length = constants.scaled_totals.len();
-    let mut packed = vec![0.0; length + LANES];
+    let Constants {
+        topics,
+        scaled_totals,
+        offsets,
+    } = constants;
+    let mut packed = vec![0.0; offsets.len() + LANES];
     let mut clean = true;
-    let mut tables = state.iter_mut().map(Vec::as_mut_slice);
-    let mut state = || tables.next().unwrap_or_default().chunks_mut(length);
-    let (mut first_state, mut second_state) = (state(), state());
-    let mut first = 0;
-    for (logits, exps) in logits.chunks_mut(length).zip(exps.chunks_mut(length)) {
-        // Reslicing to equal lengths lets the compiler drop the bounds checks.
-        let length = logits.len();
-        let last = first + length / topics;
-        gradients.pack(first..last, topics, &mut packed, &mut clean);
-        first = last;
-        let first_state = &mut first_state.next().unwrap_or_default()[..length];
-        let second_state = second_state.next().unwrap_or_default();
-        let second_state = &mut second_state[..if S > 1 { length } else { 0 }];
-        let (exps, gradient) = (&mut exps[..length], &packed[..length]);
-        let scaled_totals = &constants.scaled_totals[..length];
-        let offsets = &constants.offsets[..length];
-        let (sums, largest) = (&mut sums[..length], &mut largest[..length]);
-        for i in 0..length {
-            let g = exps[i] * (scaled_totals[i] - gradient[i]);
-            let value = step_entry(rule, logits[i], g, first_state, second_state, i);
-            let power = exp(value - offsets[i]);
-            logits[i] = value;
-            exps[i] = power;
-            sums[i] += power;
-            largest[i] = if value > largest[i] {
-                value
-            } else {
-                largest[i]
-            };
+    let per_chunk = offsets.len() / topics;
+    for first in (0..terms).step_by(per_chunk) {
+        let terms = first..terms.min(first + per_chunk);
+        gradient.pack(terms.clone(), *topics, &mut packed, &mut clean);
+        let at = terms.start * topics..terms.end * topics;
+        let (scaled_totals, offsets) = (&scaled_totals[..at.len()], &offsets[..at.len()]);
+        let of_topic = |i: usize| (scaled_totals[i], offsets[i]);
+        update(rule, &mut tables, at, 0, &packed, of_topic);
+    }
+}
+
+#[inline(always)]
+fn update_tiles<const S: usize>(
+    rule: impl Rule<S>,
+    mut tables: Tables<'_>,
+    gradient: &[f32],
+    is_clear: bool,
+    terms: usize,
+    constants: &Constants,
+) {
+    let zeros = [0.0; BLOCK_TERMS];
+    for tile in tiles(0..terms) {
+        for topic in 0..constants.topics {
+            let of_topic = (constants.scaled_totals[topic], constants.offsets[topic]);
+            let row = tile.terms.start * constants.topics + topic * tile.width;
+            for first in (0..tile.terms.len()).step_by(BLOCK_TERMS) {
+                let length = BLOCK_TERMS.min(tile.terms.len() - first);
+                let at = row + first..row + first + length;
+                let gradient = match is_clear {
+                    true => &zeros[..],
+                    false => &gradient[at.clone()],
+                };
+                update(rule, &mut tables, at, topic * BLOCK_TERMS, gradient, |_| {
+                    of_topic
+                });
+            }
         }
+    }
+}
+
+/// Updates the values at `at`, whose sums are those from `lane` on; `of_topic` gives the total and the offset of the topic of
+/// each.
+#[inline(always)]
+fn update<const S: usize>(
+    rule: impl Rule<S>,
+    tables: &mut Tables<'_>,
+    at: Range<usize>,
+    lane: usize,
+    gradient: &[f32],
+    of_topic: impl Fn(usize) -> (f32, f32),
+) {
+    // Slices of equal lengths let the compiler drop the bounds checks.
+    let length = at.len();
+    let logits = &mut tables.logits[at.clone()][..length];
+    let exps = &mut tables.exps[at.clone()][..length];
+    let (first_state, second_state) = match &mut *tables.state {
+        [first, second, ..] => (&mut first[at.clone()], &mut second[at]),
+        [first] => (&mut first[at], &mut [][..]),
+        [] => (&mut [][..], &mut [][..]),
+    };
+    let first_state = &mut first_state[..length];
+    let second_state = &mut second_state[..if S > 1 { length } else { 0 }];
+    let gradient = &gradient[..length];
+    let sums = &mut tables.sums[lane..][..length];
+    let largest = &mut tables.largest[lane..][..length];
+    for i in 0..length {
+        let (scaled_total, offset) = of_topic(i);
+        let g = exps[i] * (scaled_total - gradient[i]);
+        let value = step_entry(rule, logits[i], g, first_state, second_state, i);
+        let power = exp(value - offset);
+        logits[i] = value;
+        exps[i] = power;
+        sums[i] += power;
+        largest[i] = max_of_numbers(value, largest[i]);
     }
 }

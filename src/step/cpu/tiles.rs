@@ -1,0 +1,104 @@
+//! Loss and gradients of a batch from the dense tiles of a shard.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::config::SMALLEST_RATE;
+use crate::counts::View;
+use crate::kernels::{DOCUMENTS, Floor, add_to_f, add_to_l, quotients, tiles, unpack};
+use crate::system::{Aligned, LANES, aligned_zeros, sum};
+
+use super::accumulate::Weights;
+
+/// Values of the sums for L, at most: more documents are processed one run of them after the other.
+const RUN_VALUES: usize = 1 << 18;
+
+/// Below the smallest rate the clamped logarithm is constant, and its gradient zero.
+const FLOOR: Floor = Floor {
+    rate: SMALLEST_RATE as f32,
+    zero_below: true,
+};
+
+struct Buffers {
+    /// Counts of a tile, then their quotients.
+    counts: Aligned<f32>,
+    /// Sums for L, lane by lane.
+    l_sums: Aligned<[f32; LANES]>,
+}
+
+thread_local! {
+    static BUFFERS: RefCell<Buffers> = RefCell::new(Buffers {
+        counts: aligned_zeros(0),
+        l_sums: Aligned::new(0),
+    });
+}
+
+/// Documents that are processed together.
+pub(super) fn documents_in_run(topics: usize) -> usize {
+    (RUN_VALUES / (LANES * topics) / DOCUMENTS).max(1) * DOCUMENTS
+}
+
+/// What is computed of a shard, and from what.
+pub(super) struct TileSums<'a> {
+    pub(super) weights: &'a Weights<'a>,
+    pub(super) exps: &'a [f32],
+    pub(super) gradient: &'a mut [f32],
+    /// Documents x width.
+    pub(super) weight_gradients: &'a mut [f32],
+    pub(super) likelihood: &'a mut f64,
+}
+
+impl TileSums<'_> {
+    /// Adds the batch's sums over the shard's terms. A gradient that is clear is overwritten.
+    pub(super) fn accumulate(
+        self,
+        view: &View<'_>,
+        all_terms: usize,
+        range: &Range<usize>,
+        is_clear: &mut bool,
+    ) {
+        let Weights {
+            rows,
+            by_document,
+            width,
+            topics,
+            ..
+        } = self.weights;
+        let topics = *topics;
+        let run = documents_in_run(topics);
+        BUFFERS.with_borrow_mut(|Buffers { counts, l_sums }| {
+            let tables = by_document.chunks(run * topics);
+            let tables = tables.zip(self.weight_gradients.chunks_mut(run * width));
+            for (rows, (weights, out)) in rows.chunks(run).zip(tables) {
+                l_sums.clear();
+                l_sums.resize(weights.len(), [0.0; LANES]);
+                for tile in tiles(range.clone()) {
+                    let at = (tile.terms.start - range.start) * topics;
+                    let f = &self.exps[at..][..tile.width * topics];
+                    let gradient = &mut self.gradient[at..][..tile.width * topics];
+                    if *is_clear {
+                        gradient.fill(0.0);
+                    }
+                    counts.resize(counts.len().max(DOCUMENTS * tile.width), 0.0);
+                    let counts = &mut counts[..DOCUMENTS * tile.width];
+                    let groups = weights.chunks_exact(DOCUMENTS * topics);
+                    let groups = groups.zip(l_sums.chunks_exact_mut(DOCUMENTS * topics));
+                    for (rows, (weights, l_sums)) in rows.chunks(DOCUMENTS).zip(groups) {
+                        unpack(view, all_terms, rows.iter().copied(), &tile, counts);
+                        let likelihood = Some(&mut *self.likelihood);
+                        quotients(weights, f, topics, FLOOR, counts, likelihood);
+                        add_to_l(counts, f, topics, l_sums);
+                        add_to_f(weights, counts, topics, gradient);
+                    }
+                }
+                *is_clear = false;
+                let sums = l_sums.chunks_exact(topics);
+                for (out, sums) in out.chunks_exact_mut(*width).zip(sums) {
+                    for (gradient, lanes) in out.iter_mut().zip(sums) {
+                        *gradient = sum(*lanes);
+                    }
+                }
+            }
+        });
+    }
+}
