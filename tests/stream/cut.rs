@@ -5,14 +5,11 @@ use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Instant;
 
 use memmap2::Mmap;
 use testkit::wait_for;
 use topicbook::{
-    Checkpoint, Counts, Device, Error, ErrorKind, Optimizer, Reading, Solver, Synthetic, Table,
-    TopicModel,
+    Checkpoint, Counts, Device, Error, ErrorKind, Optimizer, Reading, Solver, Synthetic, TopicModel,
 };
 
 /// Writes counts that take a while to pass over, and returns their path and length.
@@ -24,7 +21,7 @@ fn write_counts(folder: &Path) -> (PathBuf, u64) {
     (path, length)
 }
 
-fn cut(path: &Path, length: u64) {
+pub fn cut(path: &Path, length: u64) {
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(length).unwrap();
 }
@@ -102,50 +99,6 @@ fn a_file_cut_before_it_is_read_is_an_error() {
         TopicModel::new(2).epochs(1).quiet().fit(&counts).map(drop),
     ] {
         assert_names_the_file(&error.unwrap_err());
-    }
-}
-
-#[test]
-fn a_table_cut_while_it_is_read_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let rows = 0..200_000i64;
-    let documents: Vec<i64> = rows.clone().map(|row| row / 500).collect();
-    let terms: Vec<i64> = rows.map(|row| row % 500).collect();
-    let table = Table::new().with_column("doc", documents).unwrap();
-    let table = table.with_column("count", terms.clone()).unwrap();
-    let table = table.with_column("term", terms).unwrap();
-    let paths = ["X.csv", "X.parquet"].map(|name| folder.path().join(name));
-    table.write_csv(&paths[0]).unwrap();
-    table.write_parquet(&paths[1]).unwrap();
-    type Read = fn(&Path) -> Option<Error>;
-    let readers: [Read; 2] = [
-        |path| Counts::open(path).err(),
-        |path| Table::open(path).err(),
-    ];
-    for path in &paths {
-        let whole = fs::read(path).unwrap();
-        for read in readers {
-            let start = Instant::now();
-            assert!(read(path).is_none());
-            let time = start.elapsed();
-            let mut failed = 0;
-            for part in 0..16 {
-                let reading = {
-                    let path = path.clone();
-                    thread::spawn(move || read(&path))
-                };
-                thread::sleep(time * part / 16);
-                cut(path, 0);
-                if let Some(error) = reading.join().unwrap() {
-                    let text = error.to_string();
-                    assert!(text.contains("X."), "{text}");
-                    assert!(error.remedy().is_some(), "{text}");
-                    failed += 1;
-                }
-                fs::write(path, &whole).unwrap();
-            }
-            assert!(failed > 0, "{}", path.display());
-        }
     }
 }
 

@@ -2,5 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod cut;
+#[cfg(all(target_os = "linux", feature = "polars"))]
+mod cut_table;
 mod faults;
 mod stream;
