@@ -51,12 +51,16 @@ impl FusedStep {
         let padding = BLOCK_TERMS as u64 * k + shards * WIDEST as u64;
         // Rows of F's gradient are assigned to the terms of a batch as they occur; unused ones stay lazily zeroed. Tiles have
         // a value for every term.
-        let gradient = match is_dense(shape.nonzeros as usize, m as usize) {
+        let tiles = is_dense(shape.nonzeros as usize, m as usize);
+        let gradient = match tiles {
             true => m * k,
             false => m.min(batch.saturating_mul(shape.nonzeros)) * width,
         };
         let padded = micro_batch.next_multiple_of(DOCUMENTS as u64);
-        let in_run = padded.min(documents_in_run(k as usize) as u64);
+        let in_run = match tiles {
+            true => padded.min(documents_in_run(k as usize) as u64),
+            false => 0,
+        };
         let mut items = LazyRows::memory(shape);
         items.extend([
             Item::ram(
@@ -80,7 +84,7 @@ impl FusedStep {
                 "batch: gradients of L's rows, one part for each shard of terms",
                 Phase::Steps,
                 4 * padded * (width * shards + width + k)
-                    + micro_batch * (8 * k + 8 * width)
+                    + micro_batch * (4 * k + 8 * width)
                     + 4 * batch * k,
             ),
         ]);

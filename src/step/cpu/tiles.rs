@@ -11,7 +11,7 @@ use crate::system::{Aligned, LANES, aligned_zeros, sum};
 use super::accumulate::Weights;
 
 /// Values of the sums for L, at most: more documents are processed one run of them after the other.
-const RUN_VALUES: usize = 1 << 18;
+const RUN_VALUES: usize = 1 << 16;
 
 /// Below the smallest rate the clamped logarithm is constant, and its gradient zero.
 const FLOOR: Floor = Floor {
