@@ -1,12 +1,8 @@
 //! The score of a fit on counts.
 
-use std::cell::RefCell;
-
-use rayon::prelude::*;
-
 use crate::batches::Reading;
 use crate::config::SMALLEST_RATE;
-use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
+use crate::counts::rows::for_each_block;
 use crate::counts::{Counts, Fingerprint, READ_BYTES};
 use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};
@@ -14,11 +10,6 @@ use crate::solvers::{Parts, documents_in_block};
 use crate::text::count;
 
 use super::Fit;
-
-thread_local! {
-    /// Scratch buffer for the nonzeros of a dense row.
-    static NONZEROS: RefCell<NonzeroBuffer> = RefCell::default();
-}
 
 impl Fit {
     /// The score of the fit on counts: the sum over all counts x of x log max(rate, 1e-10) in nats, where the rates are L F.
@@ -136,25 +127,7 @@ impl Fit {
             if block.first == 0 {
                 parts.start_pass(terms_first.values(), &block);
             }
-            if parts.has_tiles() {
-                score += parts.log_likelihood(&block, l.values(), SMALLEST_RATE as f32);
-                return Ok(());
-            }
-            let scores: Vec<f64> = block
-                .rows
-                .clone()
-                .into_par_iter()
-                .map(|row| {
-                    let document = block.first + row - block.rows.start;
-                    NONZEROS.with_borrow_mut(|buffer| {
-                        let (terms, values) =
-                            nonzeros_of_row(&block.view, self.terms(), row, buffer);
-                        score_document(l.row(document), &terms_first, terms, values)
-                    })
-                })
-                .collect();
-            // In the order of the documents, so that neither blocks nor threads change the sum.
-            score = scores.into_iter().fold(score, |sum, score| sum + score);
+            score += parts.log_likelihood(&block, l.values(), SMALLEST_RATE);
             Ok(())
         })?;
         Ok(score)
@@ -171,19 +144,4 @@ impl Fit {
         )
         .fix("use counts over the same terms, in the same order, as those the model was fitted to")
     }
-}
-
-fn score_document(weights: &[f32], terms_first: &Matrix, terms: &[u32], counts: &[f32]) -> f64 {
-    terms
-        .iter()
-        .zip(counts)
-        .map(|(&term, &count)| {
-            let rate: f64 = weights
-                .iter()
-                .zip(terms_first.row(term as usize))
-                .map(|(&weight, &probability)| f64::from(weight) * f64::from(probability))
-                .sum();
-            f64::from(count) * rate.max(SMALLEST_RATE).ln()
-        })
-        .sum()
 }

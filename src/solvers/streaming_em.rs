@@ -13,12 +13,10 @@ use crate::counts::rows::{Block, NonzeroBuffer, for_each_block, nonzeros_of_row}
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernels::DOCUMENTS;
-use crate::system::LANES;
 
 use super::factor::{CHUNK, Factor, reciprocals};
-use super::parts::{Parts, pad};
+use super::parts::Parts;
 use super::row_update::{RowProblem, Rows, Scratch, improve};
-use super::statistics::accumulate_multipliers;
 use super::{Iterate, Iteration, SolverState, Start, entropy};
 
 /// Cells (documents x terms) and documents of a block: enough work for all threads, but little memory.
@@ -31,16 +29,8 @@ const SWEEPS: usize = 2;
 /// Floor of a topic's share of a document's tokens.
 const SMALLEST_SHARE: f32 = 1e-9;
 
-#[derive(Default)]
-struct Buffers {
-    nonzeros: NonzeroBuffer,
-    weights: Vec<f32>,
-    sums: Vec<f32>,
-    descent: Scratch,
-}
-
 thread_local! {
-    static SCRATCH: RefCell<Buffers> = RefCell::default();
+    static SCRATCH: RefCell<(NonzeroBuffer, Scratch)> = RefCell::default();
 }
 
 /// Memory of a fit besides the counts. `descent`: rows of L are updated by coordinate descent, which gathers the rows of F
@@ -142,10 +132,7 @@ impl StreamingEm {
             return self.descend(block);
         }
         let topics = self.l.topics;
-        let multipliers = match self.parts.rows() {
-            Some(f) => self.multipliers(block, f),
-            None => self.parts.multipliers(block, &self.l.values),
-        };
+        let multipliers = self.parts.multipliers(block, &self.l.values);
         let rows = self.l.values[block.first * topics..].par_chunks_mut(CHUNK * topics);
         let residuals: Vec<f64> = rows
             .zip(multipliers.par_chunks(CHUNK * topics))
@@ -159,35 +146,6 @@ impl StreamingEm {
             })
             .collect();
         residuals.into_iter().sum()
-    }
-
-    /// The multipliers of a block's rows of L, document by document; `f` is terms x width.
-    fn multipliers(&self, block: &Block<'_>, f: &[f32]) -> Vec<f32> {
-        let (terms, topics) = (self.parts.terms(), self.l.topics);
-        let width = topics.next_multiple_of(LANES);
-        let mut multipliers = vec![0.0; block.rows.len() * topics];
-        let chunks = multipliers.par_chunks_mut(CHUNK * topics).enumerate();
-        chunks.for_each(|(chunk, rows)| {
-            SCRATCH.with_borrow_mut(|scratch| {
-                let Buffers {
-                    nonzeros,
-                    weights,
-                    sums,
-                    ..
-                } = scratch;
-                for (row, out) in rows.chunks_mut(topics).enumerate() {
-                    let row = chunk * CHUNK + row;
-                    let (columns, counts) =
-                        nonzeros_of_row(&block.view, terms, block.rows.start + row, nonzeros);
-                    pad(self.l.row(block.first + row), width, weights);
-                    sums.clear();
-                    sums.resize(width, 0.0);
-                    accumulate_multipliers(columns, counts, f, 0, weights, sums);
-                    out.copy_from_slice(&sums[..topics]);
-                }
-            });
-        });
-        multipliers
     }
 
     /// Updates the rows of L of a block by coordinate descent and returns their KKT residual.
@@ -210,10 +168,7 @@ impl StreamingEm {
             .enumerate()
             .with_max_len(1)
             .map(|(chunk, rows)| {
-                SCRATCH.with_borrow_mut(|scratch| {
-                    let Buffers {
-                        nonzeros, descent, ..
-                    } = scratch;
+                SCRATCH.with_borrow_mut(|(nonzeros, descent)| {
                     let rows = rows.chunks_mut(topics).enumerate();
                     rows.map(|(row, weights)| {
                         let row = chunk * DOCUMENTS_AT_ONCE + row;

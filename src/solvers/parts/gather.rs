@@ -16,10 +16,10 @@ impl Parts {
             let next = &columns[at..columns.len().min(at + terms.len())];
             &next[..next.partition_point(|&column| (column as usize) < terms.end)]
         };
-        for part in 0..self.forms.len() {
-            match self.forms[part] {
+        for part in self.parts() {
+            match part.form {
                 Form::Tiles => {
-                    for (tile, f) in self.tiles(part) {
+                    for (tile, f) in part.tiles(self.topics) {
                         let columns = columns_in(at, &tile.terms);
                         let first = tile.terms.start;
                         gather_tile(columns, first, (f, tile.width), at, (gathered, stride));
@@ -27,9 +27,8 @@ impl Parts {
                     }
                 }
                 Form::Rows => {
-                    let (range, f) = (self.range(part), self.part_of_f(part));
-                    for &column in columns_in(at, &range) {
-                        let row = &f[(column as usize - range.start) * self.width..];
+                    for &column in columns_in(at, &part.terms) {
+                        let row = &part.f[(column as usize - part.terms.start) * self.width..];
                         for topic in 0..self.topics {
                             gathered[topic * stride + at] = row[topic];
                         }
@@ -135,14 +134,7 @@ mod tests {
             let found = (0..terms).filter(|&term| count(document, term) > 0);
             found.map(|term| term as u32).collect()
         };
-        for columns in [
-            all(0),
-            all(5),
-            vec![],
-            vec![0],
-            vec![2_499],
-            (0..2_500).collect(),
-        ] {
+        for columns in [all(0), all(5), vec![0], vec![2_499], (0..2_500).collect()] {
             let stride = columns.len().next_multiple_of(LANES);
             let mut gathered = vec![-1.0; stride * topics];
             parts.gather(&columns, stride, &mut gathered);
