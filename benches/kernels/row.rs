@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use testkit::Random;
 use topicbook::{Counts, Device, Result, Solver, Synthetic, TopicModel};
 
 const TOPICS: usize = 20;
@@ -63,7 +64,7 @@ pub fn rows() -> Result<Vec<Row>> {
     let corpora = [
         ("the article's law", dense(1_600, 13_107)?),
         ("few counts", dense(4_000, 220)?),
-        ("text", text(10_000, 40_000, 130)?),
+        ("text", text(19_000, 56_000, 160)?),
     ];
     let model = |solver: Solver| {
         let model = TopicModel::new(TOPICS).solver(solver).seed(1);
@@ -125,17 +126,11 @@ pub fn rows() -> Result<Vec<Row>> {
 
 /// Sparse counts whose terms are as frequent as those of texts: the frequency of a term falls with its rank.
 fn text(documents: usize, terms: usize, length: usize) -> Result<Counts> {
-    let mut state = 1u64;
-    let mut uniform = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    };
+    let mut random = Random::new(1);
     let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for _ in 0..documents {
         let rank = |uniform: f64| (terms as f64).powf(uniform) as u32 % terms as u32;
-        let mut row: Vec<u32> = (0..length).map(|_| rank(uniform())).collect();
+        let mut row: Vec<u32> = (0..length).map(|_| rank(random.uniform())).collect();
         row.sort_unstable();
         for same in row.chunk_by(|a, b| a == b) {
             columns.push(same[0]);

@@ -3,8 +3,9 @@
 //! ```text
 //! memory record FOLDER [PYTHON PEERS.py]   all rows, into benches/records/memory.json and memory.md; data in FOLDER
 //! memory generate FOLDER N M K LENGTH      X_f32.npy, X_u16.npy, X_u8.npy, X.npz, and X_small.npy
+//! memory generate-article FOLDER N M K LENGTH   X_article_u8.npy and X_article_f32.npy
 //! memory read PATH BYTES                   reads a file, BYTES at a time
-//! memory fit PATH SOLVER K EPOCHS BATCH READING   one fit; SOLVER: adamw or em; READING: auto, inplace or BLOCKxBLOCKS
+//! memory fit PATH SOLVER K EPOCHS BATCH READING   one fit; SOLVER: adamw, em or cd; READING: auto, inplace or BLOCKxBLOCKS
 //! memory mapped-l DOCUMENTS K FOLDER READING      one epoch with L's logits in a mapped file in FOLDER
 //! memory growth PATH FITS EPOCHS           growth of memory over epochs and fits of one process
 //! ```
@@ -45,12 +46,17 @@ fn main() -> Result<()> {
             Path::new(folder),
             [n, m, k, length].map(|size| number(size)),
         )?,
+        ["generate-article", folder, n, m, k, length] => generate_article(
+            Path::new(folder),
+            [n, m, k, length].map(|size| number(size)),
+        )?,
         ["read", path, bytes] => read(path, number(bytes)),
         ["fit", path, solver, k, epochs, batch, reading] => {
             let [k, epochs, batch] = [k, epochs, batch].map(|size| number(size));
             let model = match *solver {
                 "adamw" => TopicModel::new(k).batch_size(batch),
                 "em" => TopicModel::new(k).solver(Solver::em()),
+                "cd" => TopicModel::new(k).solver(Solver::coordinate_descent()),
                 _ => panic!("unknown solver: {solver}"),
             };
             let model = model.epochs(epochs).reading(reading_of(reading));
@@ -106,6 +112,22 @@ fn generate(folder: &Path, [n, m, k, length]: [usize; 4]) -> Result<Value> {
     }))
 }
 
+/// Counts at the density of tinytopics' article.
+fn generate_article(folder: &Path, [n, m, k, length]: [usize; 4]) -> Result<Value> {
+    let start = Instant::now();
+    let corpus = Synthetic::new(n, m, k)
+        .avg_doc_length(length)
+        .seed(1)
+        .write_npy(folder.join("X_article_u8.npy"))?;
+    let counts = corpus.counts();
+    assert_eq!(counts.dtype(), Dtype::U8);
+    let dense = counts.write_npy_as(folder.join("X_article_f32.npy"), Dtype::F32)?;
+    Ok(json!({
+        "seconds": start.elapsed().as_secs_f64(),
+        "bytes": [counts.bytes_stored(), dense.bytes_stored()],
+    }))
+}
+
 /// Reads a file sequentially, with one thread and one buffer.
 fn read(path: &str, bytes: usize) -> Value {
     use std::io::Read;
@@ -133,7 +155,10 @@ fn fit(model: &TopicModel, counts: &Counts) -> Result<Value> {
     let start = Instant::now();
     let fit = plan.fit()?;
     let fit_seconds = start.elapsed().as_secs_f64();
+    let (documents, terms) = counts.shape();
+    let nonzeros = counts.summary()?.nonzeros() as f64;
     let mut record = json!({
+        "nonzero_share": nonzeros / (documents as f64 * terms as f64),
         "check_seconds": check_seconds,
         "fit_seconds": fit_seconds,
         "epoch_seconds": column(&fit, "seconds"),

@@ -27,12 +27,13 @@ fn header(record: &Value, sizes: &Sizes) -> String {
     format!(
         "# Counts larger than memory\n\n\
          `cargo xtask bench memory`, topicbook {} on {}, {} threads, {} of memory, Linux {}, control groups of version {}.\n\n\
-         {} x {} counts, k = {}, in a control group limited to {} MiB. Every run begins with a cold page cache. \
-         Streamed in blocks of 20 documents, 124 blocks in the shuffle buffer, except where the plan chose; an epoch's \
+         {} x {} counts, k = {}, dtype as in the file's name, drawn from tinytopics' model with 1,000 or (`article`) 65,536 tokens a document, in a control \
+         group limited to {} MiB. Every run begins with a cold page cache. \
+         Streamed in blocks of 20 documents, 124 blocks in the shuffle buffer, except where the plan chose (`article`, *sizes by plan*); an epoch's \
          seconds are the mean of the second and third (of tinytopics: its only one). *Times reading* is against reading the \
          same file in order, {} MB at a time, with nothing computed: the median of three times between the fits. Anonymous memory is the whole process's.\n\n\
-         | What | File | Epoch, s | Times reading | First pass (checks), s | Predicted anonymous, MB | Peak anonymous, MB | Error, % | Peak with page cache, MB |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|---:|\n",
+         | What | File | Nonzero, % | Epoch, s | Times reading | First pass (checks), s | Predicted anonymous, MB | Peak anonymous, MB | Error, % | Peak with page cache, MB |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         text(&machine["topicbook"]),
         text(&machine["processor"]),
         machine["threads"],
@@ -56,6 +57,12 @@ fn fits(rows: &[Value]) -> String {
             .filter(|row| row["file"] == *file)
             .filter_map(|row| row["result"]["seconds"].as_f64());
         median(seconds.collect())
+    };
+    // Only fits know it.
+    let nonzero_share = |file: &Value| {
+        let fits = rows.iter().filter(|row| row["file"] == *file);
+        fits.filter_map(|row| row["result"]["nonzero_share"].as_f64())
+            .next()
     };
     let mut page = String::new();
     let mut files_with_reading = HashSet::new();
@@ -81,9 +88,10 @@ fn fits(rows: &[Value]) -> String {
             Some(100.0 * (predicted / result["peak_anonymous"].as_f64()? - 1.0))
         };
         page += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             text(&row["what"]),
             text(&row["file"]),
+            show(nonzero_share(&row["file"]), 0.01, 1),
             show(seconds, 1.0, 2),
             show(seconds.map(|seconds| seconds / reading), 1.0, 2),
             show(result["check_seconds"].as_f64(), 1.0, 1),

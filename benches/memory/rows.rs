@@ -14,11 +14,15 @@ use crate::record::{self, result_of};
 /// Documents, terms, topics and mean document length: 8 GB as dense f32.
 const SHAPE: [&str; 4] = ["20000", "100000", "20", "1000"];
 const TOPICS: &str = "20";
+/// Mean document length of the article: 47% of its counts are nonzero.
+const ARTICLE_LENGTH: &str = "65536";
 /// The first epoch finds in the page cache what the checks have left there.
 const EPOCHS: &str = "3";
 const LIMIT: u64 = 1 << 30;
 /// The same stream for every file, so that all fits have the same batches and end with the same loss.
 const STREAM: &str = "20x124";
+/// The plan chooses how counts are read.
+const BY_PLAN: &str = "auto";
 /// Bytes per read where nothing is computed: a block of the one-pass solver, to a factor of two.
 const READ_BYTES: usize = 16 << 20;
 /// Documents and topics of the mapped L, and the stream of its counts.
@@ -51,6 +55,17 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         let arguments = [&["generate", data], &SHAPE[..]].concat();
         let generated = this_program(&arguments).output().unwrap();
         eprintln!("  {}", result_of(&generated));
+        let [documents, terms, topics, _] = SHAPE;
+        let arguments = [
+            "generate-article",
+            data,
+            documents,
+            terms,
+            topics,
+            ARTICLE_LENGTH,
+        ];
+        let generated = this_program(&arguments).output().unwrap();
+        eprintln!("  {}", result_of(&generated));
     }
     let mut run = |what: &str, file: &str, program: &mut Command| {
         if let Ok(handle) = File::open(folder.join(file)) {
@@ -70,32 +85,43 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         true
     };
     let path = |file: &str| folder.join(file).to_str().unwrap().to_string();
-    for file in ["X_f32.npy", "X_u16.npy", "X_u8.npy", "X.npz"] {
+    let solvers = [
+        ("EM, one pass", "em", "16"),
+        ("AdamW, batch 16", "adamw", "16"),
+        ("AdamW, batch 256", "adamw", "256"),
+        ("coordinate descent", "cd", "16"),
+    ];
+    for (file, solvers, stream) in [
+        ("X_f32.npy", &solvers[..3], STREAM),
+        ("X_u16.npy", &solvers[..3], STREAM),
+        ("X_u8.npy", &solvers, STREAM),
+        ("X.npz", &solvers[..3], STREAM),
+        ("X_article_f32.npy", &solvers[..3], BY_PLAN),
+        ("X_article_u8.npy", &solvers, BY_PLAN),
+    ] {
         let path = path(file);
         let read = ["read", &path, &READ_BYTES.to_string()];
-        for (what, solver, batch) in [
-            ("EM, one pass", "em", "16"),
-            ("AdamW, batch 16", "adamw", "16"),
-            ("AdamW, batch 256", "adamw", "256"),
-        ] {
+        for (what, solver, batch) in solvers {
             if !run("only reading", file, &mut this_program(&read)) {
                 return Ok(());
             }
-            let fit = ["fit", &path, solver, TOPICS, EPOCHS, batch, STREAM];
+            let fit = ["fit", &path, solver, TOPICS, EPOCHS, batch, stream];
             run(what, file, &mut this_program(&fit));
         }
     }
     let (dense, small) = (path("X_f32.npy"), path("X_small.npy"));
-    let planned = ["fit", &dense, "adamw", TOPICS, EPOCHS, "16", "auto"];
+    let planned = ["fit", &dense, "adamw", TOPICS, EPOCHS, "16", BY_PLAN];
     run(
         "AdamW, batch 16, sizes by plan",
         "X_f32.npy",
         &mut this_program(&planned),
     );
     if let [python, peers] = peer {
-        let mut program = Command::new(python);
-        program.args([peers, "npy", &dense, TOPICS, "1"]);
-        run("tinytopics, batch 16", "X_f32.npy", &mut program);
+        for file in ["X_f32.npy", "X_article_f32.npy"] {
+            let mut program = Command::new(python);
+            program.args([peers, "npy", &path(file), TOPICS, "1"]);
+            run("tinytopics, batch 16", file, &mut program);
+        }
     }
     let growth = ["growth", &small, "10", "50"];
     run(
