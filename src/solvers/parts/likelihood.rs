@@ -62,29 +62,17 @@ impl Parts {
                 &part.terms,
                 &mut buffers.nonzeros,
             );
-            let row_of_f =
-                |column: u32| &part.f[(column as usize - part.terms.start) * self.width..];
-            log_likelihood(columns, counts, weights, floor, row_of_f)
+            let counts = columns.iter().zip(counts);
+            let logarithms = counts.map(|(&column, &count)| {
+                let row_of_f = &part.f[(column as usize - part.terms.start) * self.width..];
+                let products = weights.iter().zip(row_of_f);
+                let rate: f64 = products
+                    .map(|(&weight, &value)| f64::from(weight) * f64::from(value))
+                    .sum();
+                f64::from(count) * rate.max(floor).ln()
+            });
+            logarithms.sum::<f64>()
         });
         sums.sum()
     }
-}
-
-/// The sum of x log rate of a document's nonzero counts, in double precision; `row_of_f` begins with the topics of a term.
-fn log_likelihood<'a>(
-    columns: &[u32],
-    counts: &[f32],
-    weights: &[f32],
-    floor: f64,
-    row_of_f: impl Fn(u32) -> &'a [f32],
-) -> f64 {
-    let counts = columns.iter().zip(counts);
-    let logarithms = counts.map(|(&column, &count)| {
-        let products = weights.iter().zip(row_of_f(column));
-        let rate: f64 = products
-            .map(|(&weight, &value)| f64::from(weight) * f64::from(value))
-            .sum();
-        f64::from(count) * rate.max(floor).ln()
-    });
-    logarithms.sum()
 }

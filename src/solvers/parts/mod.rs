@@ -103,7 +103,7 @@ impl Parts {
     }
 
     /// Whether counts are processed as tiles anywhere.
-    pub(crate) fn has_tiles(&self) -> bool {
+    pub(super) fn has_tiles(&self) -> bool {
         self.forms.contains(&Form::Tiles)
     }
 

@@ -180,41 +180,36 @@ impl Accumulator {
         sums.clear();
         sums.resize(weights.padded.len(), 0.0);
         self.likelihood = 0.0;
-        let Gradient::Tiles { values, is_clear } = &mut self.gradient else {
-            return self.accumulate_documents(counts, all_terms, weights);
-        };
-        let sums = TileSums {
-            weights,
-            exps: &self.exps,
-            gradient: values,
-            weight_gradients: sums,
-            likelihood: &mut self.likelihood,
-        };
-        sums.accumulate(counts, all_terms, &self.range, is_clear);
-    }
-
-    /// Documents one by one.
-    fn accumulate_documents(&mut self, counts: &View<'_>, all_terms: usize, weights: &Weights<'_>) {
-        let Gradient::Rows(gradient) = &mut self.gradient else {
-            return;
-        };
-        let width = weights.width;
-        let tables = weights.padded.chunks(width);
-        let tables = tables.zip(self.weight_gradients.chunks_mut(width));
-        for (&row, (weights, sums)) in weights.rows.iter().zip(tables) {
-            let (columns, counts) =
-                nonzeros_between(counts, all_terms, row, &self.range, &mut self.nonzeros);
-            let (nonzeros, gradient) = gradient.slots_of(columns, self.range.start);
-            accumulate_document(
-                weights,
-                sums,
-                nonzeros,
-                counts,
-                self.topics,
-                &self.exps,
-                gradient,
-                &mut self.likelihood,
-            );
+        match &mut self.gradient {
+            Gradient::Tiles { values, is_clear } => {
+                let sums = TileSums {
+                    weights,
+                    exps: &self.exps,
+                    gradient: values,
+                    weight_gradients: sums,
+                    likelihood: &mut self.likelihood,
+                };
+                sums.accumulate(counts, all_terms, &self.range, is_clear);
+            }
+            Gradient::Rows(gradient) => {
+                let tables = weights.padded.chunks(weights.width);
+                let tables = tables.zip(sums.chunks_mut(weights.width));
+                for (&row, (weights, sums)) in weights.rows.iter().zip(tables) {
+                    let (columns, counts) =
+                        nonzeros_between(counts, all_terms, row, &self.range, &mut self.nonzeros);
+                    let (nonzeros, gradient) = gradient.slots_of(columns, self.range.start);
+                    accumulate_document(
+                        weights,
+                        sums,
+                        nonzeros,
+                        counts,
+                        self.topics,
+                        &self.exps,
+                        gradient,
+                        &mut self.likelihood,
+                    );
+                }
+            }
         }
     }
 }
