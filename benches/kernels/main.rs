@@ -1,8 +1,8 @@
 //! `cargo xtask bench kernels`: passes of every solver over small counts, within a minute, beside the times of a record.
 //!
 //! ```text
-//! kernels compare RECORD   prints the times and their ratios to the record
-//! kernels record RECORD    writes the record
+//! kernels compare RECORD [PART]   prints the times and their ratios to the record, of the rows whose name has PART in it
+//! kernels record RECORD           writes the record
 //! ```
 
 #[path = "../support/arguments.rs"]
@@ -26,9 +26,10 @@ const SLOWER: f64 = 1.2;
 
 fn main() -> Result<()> {
     let arguments = arguments::arguments();
-    let (path, writes) = match arguments.as_slice() {
-        [task, path] if task == "compare" => (path, false),
-        [task, path] if task == "record" => (path, true),
+    let (path, part) = match arguments.as_slice() {
+        [task, path] if task == "compare" => (path, Some("")),
+        [task, path, part] if task == "compare" => (path, Some(part.as_str())),
+        [task, path] if task == "record" => (path, None),
         // `cargo test` runs benchmarks without arguments.
         _ => return Ok(()),
     };
@@ -49,6 +50,9 @@ fn main() -> Result<()> {
     );
     let mut results = Vec::new();
     for row in rows()? {
+        if !row.name.contains(part.unwrap_or_default()) {
+            continue;
+        }
         let seconds = row.seconds()?;
         let before = before["rows"].as_array().into_iter().flatten();
         let before = before
@@ -71,7 +75,7 @@ fn main() -> Result<()> {
         );
         results.push(json!({ "row": row.name, "seconds": seconds, "share_of_peak": share }));
     }
-    if writes {
+    if part.is_none() {
         let record =
             json!({ "machine": record::machine(), "peak": peak.record(), "rows": results });
         fs::write(path, format!("{record:#}\n")).unwrap_or_else(|error| panic!("{path}: {error}"));

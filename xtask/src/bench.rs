@@ -87,10 +87,12 @@ pub fn memory(places: &Places) -> Result<()> {
     done
 }
 
-/// Times passes of every solver over small counts: `compare` prints the ratios to the record, `record` writes it.
-pub fn kernels(places: &Places, task: &str) -> Result<()> {
+/// Times passes of every solver over small counts: `compare` prints the ratios to the record, of all rows or of those
+/// with a part in their name; `record` writes it.
+pub fn kernels(places: &Places, task: &str, part: &[&str]) -> Result<()> {
     let record = places.root.join("benches/records/kernels.json");
-    run(ours(places, "kernels").args(["--", task]).arg(record))
+    let mut bench = ours(places, "kernels");
+    run(bench.args(["--", task]).arg(record).args(part))
 }
 
 /// Compares predicted with measured memory on random fits, half of them in control groups, in a folder of the cache that

@@ -47,8 +47,9 @@ cargo xtask <command>
   bench starts     starts 1,000 kernels on a busy machine; writes benches/records/starts.json
   bench plain      times a plain evcxr that builds topicbook itself (half an hour); writes benches/records/plain.json
   bench memory     fits counts that are larger than the memory limit; writes benches/records/memory.json and .md
-  bench kernels [record]
-                   times passes of every solver over small counts within a minute, beside a record; record writes it
+  bench kernels [record | part]
+                   times passes of every solver over small counts within a minute, beside a record: all rows, or those
+                   with this part in their name; record writes it
   bench plans      compares predicted with measured memory on 220 random fits; writes benches/records/plans.json and .md
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
@@ -96,8 +97,8 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["check"] => return test::check(&Places::of_xtask()?),
         ["test"] => return test::all(&Places::of_xtask()?),
         ["setup"] => setup::all(&Places::of_xtask()?)?,
-        ["bench", "kernels"] => bench::kernels(&Places::of_xtask()?, "compare")?,
-        ["bench", "kernels", "record"] => bench::kernels(&Places::of_xtask()?, "record")?,
+        ["bench", "kernels", "record"] => bench::kernels(&Places::of_xtask()?, "record", &[])?,
+        ["bench", "kernels", part @ ..] => bench::kernels(&Places::of_xtask()?, "compare", part)?,
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
         ["bench", "starts", counts @ ..] => bench::starts(&Places::of_xtask()?, counts)?,
         ["bench", "plain"] => bench::plain(&Places::of_xtask()?)?,

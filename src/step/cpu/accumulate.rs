@@ -8,7 +8,7 @@ use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
 use crate::system::{Aligned, LANES, Values, aligned_zeros, exp, lazy_zeroed, simd_dispatch};
 
 use super::row_gradient::RowGradient;
-use super::sparse::{WIDEST, accumulate_document};
+use super::sparse::{Tables, WIDEST, accumulate_document};
 use super::tiles::TileSums;
 
 /// The accumulated gradients of a shard's terms: those of the sum of x log rate.
@@ -198,16 +198,15 @@ impl Accumulator {
                     let (columns, counts) =
                         nonzeros_between(counts, all_terms, row, &self.range, &mut self.nonzeros);
                     let (nonzeros, gradient) = gradient.slots_of(columns, self.range.start);
-                    accumulate_document(
+                    let tables = Tables {
                         weights,
-                        sums,
-                        nonzeros,
-                        counts,
-                        self.topics,
-                        &self.exps,
-                        gradient,
-                        &mut self.likelihood,
-                    );
+                        weight_gradients: sums,
+                        topics: self.topics,
+                        exps: &self.exps,
+                        term_gradients: gradient,
+                        likelihood: &mut self.likelihood,
+                    };
+                    accumulate_document(tables, nonzeros, counts);
                 }
             }
         }

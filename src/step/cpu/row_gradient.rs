@@ -62,34 +62,49 @@ impl RowGradient {
         }
         (&self.nonzeros, &mut self.rows)
     }
+}
 
-    /// Copies the rows of `terms` into `packed` without padding between them (terms x topics). `packed` needs one
-    /// register more than that. `clean`: whether all of `packed` is zero; updated here.
+/// Rows without padding between them: terms x topics.
+pub(crate) struct Packed {
+    /// One register more than the rows.
+    pub(crate) values: Vec<f32>,
+    is_clear: bool,
+}
+
+impl Packed {
+    /// Zeros, with space for this number of values.
+    pub(crate) fn new(values: usize) -> Self {
+        Self {
+            values: vec![0.0; values + LANES],
+            is_clear: true,
+        }
+    }
+
+    /// Copies the gradients of `terms`.
     #[inline(always)]
-    pub(crate) fn pack(
-        &self,
+    pub(crate) fn fill(
+        &mut self,
+        gradient: &RowGradient,
         terms: std::ops::Range<usize>,
         topics: usize,
-        packed: &mut [f32],
-        clean: &mut bool,
     ) {
-        let slots = &self.slots[terms];
+        let slots = &gradient.slots[terms];
         if slots.iter().all(|&slot| slot == NO_SLOT) {
-            if !*clean {
-                packed.fill(0.0);
-                *clean = true;
+            if !self.is_clear {
+                self.values.fill(0.0);
+                self.is_clear = true;
             }
             return;
         }
-        *clean = false;
+        self.is_clear = false;
         for (term, &slot) in slots.iter().enumerate() {
             // Whole registers: the next row overwrites the padding of this one.
             for block in (0..topics).step_by(LANES) {
-                let (out, _) = packed[term * topics + block..].as_chunks_mut::<LANES>();
+                let (out, _) = self.values[term * topics + block..].as_chunks_mut::<LANES>();
                 out[0] = match slot {
                     NO_SLOT => [0.0; LANES],
                     slot => {
-                        self.rows[slot as usize * self.width + block..]
+                        gradient.rows[slot as usize * gradient.width + block..]
                             .as_chunks::<LANES>()
                             .0[0]
                     }

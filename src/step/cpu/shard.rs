@@ -10,7 +10,7 @@ use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
 use crate::system::{Aligned, LANES, aligned_zeros, exp, max_of_numbers, simd_dispatch};
 
 use super::accumulate::{Accumulator, Gradient, reorder};
-use super::row_gradient::RowGradient;
+use super::row_gradient::{Packed, RowGradient};
 
 pub(crate) struct Shard {
     pub(crate) accumulator: Accumulator,
@@ -225,16 +225,22 @@ fn update_rows<const S: usize>(
         scaled_totals,
         offsets,
     } = constants;
-    let mut packed = vec![0.0; offsets.len() + LANES];
-    let mut clean = true;
     let per_chunk = offsets.len() / topics;
+    let chunk = |first: usize| first..terms.min(first + per_chunk);
+    // The gradients of a chunk are packed a chunk ahead: a load of what has just been stored in other parts would wait.
+    let mut buffers = [(); 2].map(|()| Packed::new(offsets.len()));
+    buffers[0].fill(gradient, chunk(0), *topics);
     for first in (0..terms).step_by(per_chunk) {
-        let terms = first..terms.min(first + per_chunk);
-        gradient.pack(terms.clone(), *topics, &mut packed, &mut clean);
+        let [packed, next] = &mut buffers;
+        if first + per_chunk < terms {
+            next.fill(gradient, chunk(first + per_chunk), *topics);
+        }
+        let terms = chunk(first);
         let at = terms.start * topics..terms.end * topics;
         let (scaled_totals, offsets) = (&scaled_totals[..at.len()], &offsets[..at.len()]);
         let of_topic = |i: usize| (scaled_totals[i], offsets[i]);
-        update(rule, &mut tables, at, 0, &packed, of_topic);
+        update(rule, &mut tables, at, 0, &packed.values, of_topic);
+        buffers.swap(0, 1);
     }
 }
 
@@ -292,14 +298,16 @@ fn update<const S: usize>(
     let gradient = &gradient[..length];
     let sums = &mut tables.sums[lane..][..length];
     let largest = &mut tables.largest[lane..][..length];
+    // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
+    // instructions, which is then less than two turns of the loop.
     for i in 0..length {
-        let (scaled_total, offset) = of_topic(i);
-        let g = exps[i] * (scaled_total - gradient[i]);
-        let value = step_entry(rule, logits[i], g, first_state, second_state, i);
-        let power = exp(value - offset);
-        logits[i] = value;
+        let g = exps[i] * (of_topic(i).0 - gradient[i]);
+        logits[i] = step_entry(rule, logits[i], g, first_state, second_state, i);
+    }
+    for i in 0..length {
+        let power = exp(logits[i] - of_topic(i).1);
         exps[i] = power;
         sums[i] += power;
-        largest[i] = max_of_numbers(value, largest[i]);
+        largest[i] = max_of_numbers(logits[i], largest[i]);
     }
 }
