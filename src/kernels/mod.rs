@@ -1,12 +1,13 @@
-//! Matrix products of tiles: the counts of a few documents and terms as a dense matrix, with L of the documents and F of the
-//! terms.
+//! Products of L and F: of tiles, which are the counts of a few documents and terms as a dense matrix, and of nonzero counts.
 
 mod form;
+mod nonzeros;
 mod products;
 #[cfg(test)]
 mod tests;
 mod tile;
 
 pub(crate) use form::{Form, is_dense};
+pub(crate) use nonzeros::{WIDEST, add_rows, divide, rates, registers, with_registers};
 pub(crate) use products::{BLOCK_TERMS, Floor, TERMS, add_to_f, add_to_l, quotients};
 pub(crate) use tile::{DOCUMENTS, Tile, tiled_terms, tiles, to_tiles, unpack};

@@ -4,7 +4,7 @@
 //! name and each sum has a fixed order, so every machine gives the same bits. Tables should be aligned to registers: a load
 //! across two cache lines takes twice as long.
 
-use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch};
+use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch, sum};
 
 /// Documents, topics and registers of terms in a block of sums.
 pub(crate) const BLOCK: usize = 4;
@@ -25,22 +25,22 @@ pub(crate) struct Floor {
 
 simd_dispatch! {
     /// Replaces counts (documents x terms) by count / rate, with the rates weights (documents x topics) x F (topics x terms),
-    /// at least `floor`. With `likelihood`, adds the sum of x log rate to it. The numbers of documents and terms are multiples
-    /// of [`BLOCK`] and [`BLOCK_TERMS`], and there are at most [`TERMS`] terms.
+    /// at least `floor`. With `likelihoods`, adds each document's sum of x log rate to them. The numbers of documents and terms
+    /// are multiples of [`BLOCK`] and [`BLOCK_TERMS`], and there are at most [`TERMS`] terms.
     pub(crate) fn quotients(
         weights: &[f32],
         f: &[f32],
         topics: usize,
         floor: Floor,
         counts: &mut [f32],
-        likelihood: Option<&mut f64>,
+        likelihoods: Option<&mut [f64]>,
     ) {
         let rate = floor.rate;
-        match (likelihood, floor.zero_below) {
-            (Some(sum), false) => divide::<true, false>(weights, f, topics, rate, counts, sum),
-            (Some(sum), true) => divide::<true, true>(weights, f, topics, rate, counts, sum),
-            (None, false) => divide::<false, false>(weights, f, topics, rate, counts, &mut 0.0),
-            (None, true) => divide::<false, true>(weights, f, topics, rate, counts, &mut 0.0),
+        match (likelihoods, floor.zero_below) {
+            (Some(sums), false) => divide::<true, false>(weights, f, topics, rate, counts, sums),
+            (Some(sums), true) => divide::<true, true>(weights, f, topics, rate, counts, sums),
+            (None, false) => divide::<false, false>(weights, f, topics, rate, counts, &mut []),
+            (None, true) => divide::<false, true>(weights, f, topics, rate, counts, &mut []),
         }
     }
 }
@@ -52,15 +52,15 @@ fn divide<const LIKELIHOOD: bool, const ZERO_BELOW: bool>(
     topics: usize,
     floor: f32,
     counts: &mut [f32],
-    likelihood: &mut f64,
+    likelihoods: &mut [f64],
 ) {
     let terms = f.len() / topics;
-    let mut total = [0.0f64; LANES];
     let documents = weights.chunks_exact(BLOCK * topics);
-    for (weights, counts) in documents.zip(counts.chunks_exact_mut(BLOCK * terms)) {
+    let blocks = documents.zip(counts.chunks_exact_mut(BLOCK * terms));
+    for (block, (weights, counts)) in blocks.enumerate() {
         let [a, b, c, d]: [&[f32]; BLOCK] =
             std::array::from_fn(|document| &weights[document * topics..][..topics]);
-        let mut logarithms = [0.0f32; LANES];
+        let mut logarithms = [[0.0f32; LANES]; BLOCK];
         for first in (0..terms).step_by(BLOCK_TERMS) {
             let mut rates: Sums<BLOCK> = [[[0.0; LANES]; BLOCK]; BLOCK];
             let weights = a.iter().zip(b).zip(c).zip(d);
@@ -79,9 +79,8 @@ fn divide<const LIKELIHOOD: bool, const ZERO_BELOW: bool>(
                 if LIKELIHOOD {
                     for (counts, rates) in counts.iter().zip(rates) {
                         let log_rates = per_lane(|lane| ln(max_of_numbers(rates[lane], floor)));
-                        logarithms = per_lane(|lane| {
-                            counts[lane].mul_add(log_rates[lane], logarithms[lane])
-                        });
+                        let sums = &mut logarithms[document];
+                        *sums = per_lane(|lane| counts[lane].mul_add(log_rates[lane], sums[lane]));
                     }
                 }
                 let counts = counts.as_flattened_mut().iter_mut();
@@ -96,12 +95,12 @@ fn divide<const LIKELIHOOD: bool, const ZERO_BELOW: bool>(
             }
         }
         if LIKELIHOOD {
-            for lane in 0..LANES {
-                total[lane] += f64::from(logarithms[lane]);
+            let likelihoods = likelihoods[block * BLOCK..].iter_mut();
+            for (likelihood, logarithms) in likelihoods.zip(logarithms) {
+                *likelihood += f64::from(sum(logarithms));
             }
         }
     }
-    *likelihood += total.iter().sum::<f64>();
 }
 
 simd_dispatch! {

@@ -50,7 +50,8 @@ fn products_follow_plain_loops() {
         let quotient = |document: usize, term: usize| -> f64 {
             f64::from(counts[document * terms + term]) / rate(document, term)
         };
-        let (mut likelihood, mut l_sums) = (0.0, vec![[0.0; LANES]; DOCUMENTS * topics]);
+        let mut likelihoods = [0.0; DOCUMENTS];
+        let mut l_sums = vec![[0.0; LANES]; DOCUMENTS * topics];
         for tile in tiles(0..terms) {
             let f = &tiled[tile.terms.start * topics..][..tile.width * topics];
             let mut unpacked = vec![9.0; DOCUMENTS * tile.width];
@@ -67,7 +68,7 @@ fn products_follow_plain_loops() {
                 topics,
                 FLOOR,
                 &mut unpacked,
-                Some(&mut likelihood),
+                Some(&mut likelihoods),
             );
             quotients(&weights, f, topics, FLOOR, &mut silent, None);
             assert_eq!(unpacked, silent, "{what}");
@@ -85,13 +86,17 @@ fn products_follow_plain_loops() {
                 }
             }
         }
-        let cells = (0..rows * terms).map(|at| (at / terms, at % terms));
-        let expected: f64 = cells
-            .map(|(document, term)| {
-                f64::from(counts[document * terms + term]) * rate(document, term).ln()
-            })
-            .sum();
-        assert_close(likelihood, expected, &what);
+        for (document, likelihood) in likelihoods.into_iter().enumerate() {
+            let counts = |term: usize| match document < rows {
+                true => f64::from(counts[document * terms + term]),
+                false => 0.0,
+            };
+            let cells = (0..terms).filter(|term| counts(*term) > 0.0);
+            let expected: f64 = cells
+                .map(|term| counts(term) * rate(document, term).ln())
+                .sum();
+            assert_close(likelihood, expected, &what);
+        }
         for (at, lanes) in l_sums.iter().enumerate().take(rows * topics) {
             let (document, topic) = (at / topics, at % topics);
             let expected: f64 = (0..terms)
@@ -114,11 +119,11 @@ fn quotients_of_rates_below_the_floor_are_zero_on_request() {
         zero_below,
     };
     let quotients_of = |zero_below| {
-        let (mut counts, mut likelihood) = (vec![3.0; DOCUMENTS * terms], 0.0);
-        let sum = Some(&mut likelihood);
-        quotients(&weights, &f, topics, floor(zero_below), &mut counts, sum);
+        let (mut counts, mut likelihoods) = (vec![3.0; DOCUMENTS * terms], [0.0; DOCUMENTS]);
+        let sums = Some(&mut likelihoods[..]);
+        quotients(&weights, &f, topics, floor(zero_below), &mut counts, sums);
         let expected = 3.0 * terms as f64 * f64::from(1e-10f32).ln();
-        assert_close(likelihood, expected, "likelihood");
+        assert_close(likelihoods.iter().sum::<f64>(), expected, "likelihood");
         (counts[0], counts[terms])
     };
     assert_eq!(quotients_of(true), (3.0, 0.0));

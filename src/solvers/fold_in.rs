@@ -6,11 +6,12 @@ use rayon::prelude::*;
 
 use crate::batches::Reading;
 use crate::counts::Counts;
-use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
+use crate::counts::rows::{Block, NonzeroBuffer, for_each_block, nonzeros_of_row};
 use crate::data::Matrix;
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor};
+use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts};
 use super::row_update::{RowProblem, Rows, Scratch, improve};
 use super::streaming_em::documents_in_block;
 
@@ -30,8 +31,11 @@ thread_local! {
 /// Bytes that [`fold_in`] allocates besides the counts: L in tokens and in proportions, and F transposed.
 pub(crate) fn fold_in_bytes(counts: &Counts, topics: usize) -> u64 {
     let (documents, terms) = counts.shape();
-    let rows = 2 * documents as u64 + terms as u64;
-    rows.saturating_mul(4 * topics as u64)
+    let (terms, topics) = (terms as u64, topics as u64);
+    let rows = 2 * documents as u64 + terms;
+    let newton = Parts::newton_bytes(topics) * rayon::current_num_threads() as u64;
+    rows.saturating_mul(4 * topics)
+        .saturating_add(4 * Parts::values(terms, topics) + newton)
 }
 
 /// The maximum-likelihood L (documents x topics, rows summing to one) given F (topics x terms, rows summing to one).
@@ -54,7 +58,15 @@ pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {
         .resolve(counts, documents)?
         .shuffle()
         .is_some();
+    let mut parts = Parts::new(terms, topics);
     for_each_block(counts, streamed, documents, &mut |block| {
+        if block.first == 0 {
+            parts.start_pass(&f.values, &block);
+        }
+        if parts.prefers_newton() {
+            fold_in_dense(&block, &parts, &column_sums, &mut l);
+            return Ok(());
+        }
         let range = block.first * topics..(block.first + block.rows.len()) * topics;
         l.values[range]
             .par_chunks_mut(CHUNK * topics)
@@ -80,4 +92,40 @@ pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {
         Ok(())
     })?;
     Ok(l.proportions())
+}
+
+/// Folds in a block of dense counts.
+fn fold_in_dense(block: &Block<'_>, parts: &Parts, column_sums: &[f32], l: &mut Factor) {
+    let (terms, topics) = (parts.terms(), l.topics);
+    let range = block.first * topics..(block.first + block.rows.len()) * topics;
+    let rows = l.values[range].par_chunks_mut(NEWTON_DOCUMENTS * topics);
+    let tasks = rows.enumerate().with_max_len(1);
+    tasks.for_each(|(task, weights)| {
+        let first = block.rows.start + task * NEWTON_DOCUMENTS;
+        let rows = first..first + weights.len() / topics;
+        let tokens: Vec<f64> = SCRATCH.with_borrow_mut(|(_, buffer)| {
+            let totals = rows.clone().map(|row| {
+                let (_, counts) = nonzeros_of_row(&block.view, terms, row, buffer);
+                counts.iter().map(|count| f64::from(*count)).sum()
+            });
+            totals.collect()
+        });
+        for (weights, tokens) in weights.chunks_mut(topics).zip(&tokens) {
+            weights.fill((*tokens / topics as f64) as f32);
+        }
+        let rows = NewtonRows {
+            view: &block.view,
+            rows,
+            tokens: &tokens,
+            column_sums,
+            smallest_share: SMALLEST_SHARE,
+        };
+        for _ in 0..MAX_ROUNDS {
+            let residuals = parts.improve_rows(&rows, weights);
+            let mut documents = residuals.iter().zip(&tokens);
+            if documents.all(|(residual, tokens)| *residual <= TOLERANCE * tokens) {
+                break;
+            }
+        }
+    });
 }

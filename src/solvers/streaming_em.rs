@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::kernels::DOCUMENTS;
 
 use super::factor::{CHUNK, Factor, reciprocals};
-use super::parts::Parts;
+use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts, Pending};
 use super::row_update::{RowProblem, Rows, Scratch, improve};
 use super::{Iterate, Iteration, SolverState, Start, entropy};
 
@@ -38,13 +38,18 @@ thread_local! {
 pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
     let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
     let padded = Parts::values(terms, topics);
+    let in_block = documents.min(documents_in_block(terms as usize) as u64);
     // Each thread copies the nonzero counts of a dense row and their columns. The mean number is used; the longest row
     // may have as many as there are terms.
     let per_nonzero = if descent { 8 + 4 * (topics + 2) } else { 8 };
     let scratch = per_nonzero * shape.nonzeros * rayon::current_num_threads() as u64;
+    let newton = match descent {
+        true => Parts::newton_bytes(topics) * rayon::current_num_threads() as u64,
+        false => 0,
+    };
     let multipliers = match descent {
         true => 0,
-        false => Parts::multiplier_bytes(terms, documents_in_block(terms as usize) as u64, topics),
+        false => Parts::multiplier_bytes(terms, in_block, topics),
     };
     vec![
         Item::ram("L and F", Phase::Fit, 4 * topics * (documents + terms)),
@@ -56,7 +61,16 @@ pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
             8 * padded,
         ),
         Item::ram("multipliers of a block of L", Phase::Steps, multipliers),
-        Item::ram("scratch buffers, one per thread", Phase::Steps, scratch),
+        Item::ram(
+            "counts that are added to the statistics together",
+            Phase::Steps,
+            Pending::bytes(shape.nonzeros, terms, documents, padded / terms),
+        ),
+        Item::ram(
+            "scratch buffers, one per thread",
+            Phase::Steps,
+            scratch + newton,
+        ),
     ]
 }
 
@@ -88,6 +102,7 @@ pub(crate) struct StreamingEm {
     /// as a pass over a few documents.
     parts: Parts,
     statistics: Vec<f64>,
+    pending: Pending,
 }
 
 impl StreamingEm {
@@ -116,6 +131,7 @@ impl StreamingEm {
         Ok(Self {
             parts: Parts::new(counts.terms(), f.topics),
             statistics: vec![0.0; padded as usize],
+            pending: Pending::default(),
             l_update,
             streamed,
             lengths: summary.document_lengths().to_vec(),
@@ -153,6 +169,27 @@ impl StreamingEm {
         let (terms, topics) = (self.parts.terms(), self.l.topics);
         // The columns of F are normalised.
         let column_sums = vec![1.0; topics];
+        let range = block.first * topics..(block.first + block.rows.len()) * topics;
+        let lengths = &self.lengths;
+        if self.parts.prefers_newton() {
+            let rows = self.l.values[range].par_chunks_mut(NEWTON_DOCUMENTS * topics);
+            let tasks = rows.enumerate().with_max_len(1);
+            let residuals: Vec<f64> = tasks
+                .map(|(task, weights)| {
+                    let documents = weights.len() / topics;
+                    let first = task * NEWTON_DOCUMENTS;
+                    let rows = NewtonRows {
+                        view: &block.view,
+                        rows: block.rows.start + first..block.rows.start + first + documents,
+                        tokens: &lengths[block.first + first..][..documents],
+                        column_sums: &column_sums,
+                        smallest_share: SMALLEST_SHARE,
+                    };
+                    self.parts.improve_rows(&rows, weights).iter().sum()
+                })
+                .collect();
+            return residuals.into_iter().sum();
+        }
         let problem = RowProblem {
             factor: match self.parts.has_tiles() {
                 true => Rows::Parts(&self.parts),
@@ -161,8 +198,6 @@ impl StreamingEm {
             column_sums: &column_sums,
             sweeps: SWEEPS,
         };
-        let range = block.first * topics..(block.first + block.rows.len()) * topics;
-        let lengths = &self.lengths;
         let residuals: Vec<f64> = self.l.values[range]
             .par_chunks_mut(DOCUMENTS_AT_ONCE * topics)
             .enumerate()
@@ -196,9 +231,15 @@ impl Iterate for StreamingEm {
             }
             kkt_residual += self.update_l(&block);
             let (parts, l) = (&self.parts, &self.l.values);
-            likelihood += parts.add_statistics(&block, l, &mut self.statistics);
+            likelihood += parts.add_tiles(&block, l, &mut self.statistics);
+            if parts.collect(&block, &mut self.pending) {
+                likelihood += parts.add_pending(&mut self.pending, l, &mut self.statistics);
+            }
             Ok(())
         })?;
+        likelihood +=
+            self.parts
+                .add_pending(&mut self.pending, &self.l.values, &mut self.statistics);
         self.parts.multiply(&mut self.f.values, &self.statistics);
         self.f.scale_columns(&reciprocals(&self.f.column_sums()));
         Ok(Iteration {

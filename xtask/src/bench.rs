@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::corpus;
 use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, command, run};
@@ -107,6 +108,21 @@ pub fn plans(places: &Places) -> Result<()> {
         fs::remove_dir_all(&folder).at(&folder)?;
     }
     done
+}
+
+/// Compares what the automatic solver reaches with many random starts, for seconds and numbers of seeds that are given.
+pub fn search(places: &Places, seconds: &str, seeds: &str) -> Result<()> {
+    let mut bench = ours(places, "search");
+    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.args([seconds, seeds]);
+    let nips = places.root.join("../shared/data/nips.npz");
+    if nips.is_file() {
+        bench.arg(format!("NIPS papers={}", nips.display()));
+    }
+    if let Some(counts) = corpus::of_documentation(places)? {
+        bench.arg(format!("Rust's documentation={}", counts.display()));
+    }
+    run(&mut bench)
 }
 
 /// Measures what optimizers reach, on synthetic counts and, if they exist, the NIPS papers; and their speed by the

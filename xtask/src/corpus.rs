@@ -1,7 +1,7 @@
 //! The counts of notebooks 05 and 06: `corpus.npz` and `corpus_terms.txt` in the build folder.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::places::Places;
 use crate::setup;
@@ -43,25 +43,43 @@ pub fn prepare(places: &Places) -> Result<()> {
         }
         return Ok(());
     }
-    let docs = setup::rust_docs(places)?.ok_or_else(|| {
+    count_documentation(places, &build)?.ok_or_else(|| {
         Fail::new("notebook 05 needs some text: install Rust's documentation with `rustup component add rust-docs`")
+    })
+}
+
+/// The counts of Rust's documentation, if it is installed.
+pub fn of_documentation(places: &Places) -> Result<Option<PathBuf>> {
+    let folder = places.build().join("documentation");
+    let counts = folder.join(FILES[0]);
+    if !counts.is_file() {
+        fs::create_dir_all(&folder).at(&folder)?;
+        if count_documentation(places, &folder)?.is_none() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(counts))
+}
+
+/// Writes the counts and terms of Rust's documentation into a folder; `None` where it is not installed.
+fn count_documentation(places: &Places, folder: &Path) -> Result<Option<()>> {
+    let Some(docs) = setup::rust_docs(places)? else {
+        return Ok(None);
+    };
+    step("counting the words of Rust's documentation", || {
+        run(command("cargo")
+            .args(["run", "--quiet", "--example", "count_words", "--"])
+            .arg(folder)
+            .args(
+                BOOKS
+                    .iter()
+                    .map(|book| docs.join(book))
+                    .filter(|book| book.is_dir()),
+            )
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target))
     })?;
-    step(
-        "counting the words of Rust's documentation for notebook 05",
-        || {
-            run(command("cargo")
-                .args(["run", "--quiet", "--example", "count_words", "--"])
-                .arg(&build)
-                .args(
-                    BOOKS
-                        .iter()
-                        .map(|book| docs.join(book))
-                        .filter(|book| book.is_dir()),
-                )
-                .current_dir(&places.root)
-                .env("CARGO_TARGET_DIR", &places.target))
-        },
-    )
+    Ok(Some(()))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

@@ -54,6 +54,9 @@ cargo xtask <command>
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
   bench optimizers measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
+  bench search [seconds seeds]
+                   compares the automatic solver with many random starts on six corpora (60 s, 5 seeds: three hours);
+                   writes benches/records/search.json and .md
   bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
   bench bus        measures epochs on a simulated bus; writes benches/records/bus.json
   bench batches    finds learning rates for batch sizes (a quarter of an hour); writes benches/records/batches.json, .md
@@ -105,6 +108,8 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
         ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
+        ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
+        ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,
         ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,
         ["bench", "bus"] => bench::bus(&Places::of_xtask()?)?,

@@ -8,6 +8,8 @@ use crate::counts::rows::{Block, NonzeroBuffer};
 use crate::kernels::{DOCUMENTS, Tile, unpack};
 use crate::system::{Aligned, LANES, aligned_zeros};
 
+use super::newton;
+
 /// Up to [`DOCUMENTS`] documents of a block.
 pub(super) struct Group<'a> {
     pub(super) view: &'a View<'a>,
@@ -36,6 +38,10 @@ pub(super) fn groups<'a>(
 
 pub(super) struct Buffers {
     pub(super) nonzeros: NonzeroBuffer,
+    /// Positions of terms in sorted counts.
+    pub(super) positions: Vec<usize>,
+    /// Counts over rates, of a document or a term.
+    pub(super) ratios: Vec<f32>,
     /// Rows of L: of a group, or of one document.
     pub(super) weights: Vec<f32>,
     /// Counts of a tile, then their quotients.
@@ -44,15 +50,19 @@ pub(super) struct Buffers {
     pub(super) l_sums: Aligned<[f32; LANES]>,
     /// Sums for F of a tile.
     pub(super) f_sums: Aligned<f32>,
+    pub(super) newton: newton::Scratch,
 }
 
 thread_local! {
     pub(super) static BUFFERS: RefCell<Buffers> = RefCell::new(Buffers {
         nonzeros: NonzeroBuffer::default(),
+        positions: Vec::new(),
+        ratios: Vec::new(),
         weights: Vec::new(),
         counts: aligned_zeros(0),
         l_sums: Aligned::new(0),
         f_sums: aligned_zeros(0),
+        newton: newton::Scratch::new(),
     });
 }
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::{Floor, Form, quotients};
+use crate::kernels::{DOCUMENTS, Floor, Form, quotients};
 
 use super::group::{BUFFERS, Buffers, Group, groups};
 use super::{Part, Parts};
@@ -37,13 +37,20 @@ impl Parts {
             rate: floor as f32,
             zero_below: false,
         };
-        let mut likelihood = 0.0;
+        let mut logarithms = [0.0; DOCUMENTS];
         for (tile, f) in part.tiles(self.topics) {
             let tile = buffers.unpack(group, (self.terms, self.topics), &tile);
-            let log_rates = Some(&mut likelihood);
-            quotients(tile.weights, f, self.topics, floor, tile.counts, log_rates);
+            let likelihoods = Some(&mut logarithms[..]);
+            quotients(
+                tile.weights,
+                f,
+                self.topics,
+                floor,
+                tile.counts,
+                likelihoods,
+            );
         }
-        likelihood
+        logarithms.into_iter().sum()
     }
 
     fn likelihood_of_nonzeros(

@@ -5,6 +5,8 @@ mod gather;
 mod group;
 mod likelihood;
 mod multipliers;
+mod newton;
+mod pending;
 mod statistics;
 
 use std::ops::Range;
@@ -12,17 +14,15 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::counts::rows::Block;
-use crate::kernels::{DOCUMENTS, Floor, Form, Tile, tiled_terms, tiles, to_tiles};
+use crate::kernels::{DOCUMENTS, Form, Tile, tiled_terms, tiles, to_tiles};
 use crate::system::{Aligned, LANES, aligned_zeros};
 
-use super::RATE_FLOOR;
+pub(super) use newton::{DOCUMENTS as NEWTON_DOCUMENTS, Rows as NewtonRows};
+pub(crate) use pending::ByTerm;
+pub(super) use pending::Pending;
 
 /// Parts of F, at most.
 const PARTS: usize = 16;
-const FLOOR: Floor = Floor {
-    rate: RATE_FLOOR,
-    zero_below: false,
-};
 
 /// F, part by part.
 pub(crate) struct Parts {

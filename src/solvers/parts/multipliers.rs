@@ -4,11 +4,11 @@ use rayon::prelude::*;
 
 use crate::counts::rows::{Block, nonzeros_between};
 use crate::kernels::{DOCUMENTS, Form, add_to_l, quotients};
-use crate::solvers::statistics::accumulate_multipliers;
+use crate::solvers::statistics::{FLOOR, accumulate_multipliers};
 use crate::system::{LANES, sum};
 
 use super::group::{BUFFERS, Buffers, Group, groups, pad};
-use super::{FLOOR, Part, Parts};
+use super::{Part, Parts};
 
 impl Parts {
     /// The multipliers of a block's rows of L, documents x topics: the sum over the terms of x / rate times F.
@@ -67,6 +67,7 @@ impl Parts {
             nonzeros,
             weights,
             l_sums,
+            ratios,
             ..
         } = buffers;
         let (terms, topics, first) = (self.terms, self.topics, part.terms.start);
@@ -77,7 +78,7 @@ impl Parts {
             l_sums.clear();
             l_sums.resize(self.width / LANES, [0.0; LANES]);
             let sums = l_sums.as_flattened_mut();
-            accumulate_multipliers(columns, counts, part.f, first, weights, sums);
+            accumulate_multipliers(columns, counts, part.f, first, weights, sums, ratios);
             out.copy_from_slice(&sums[..topics]);
         }
     }

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_between};
-use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
+use crate::kernels::{DOCUMENTS, Form, WIDEST, tiled_terms, tiles};
 use crate::system::{Aligned, LANES, Values, aligned_zeros, exp, lazy_zeroed, simd_dispatch};
 
 use super::row_gradient::RowGradient;
-use super::sparse::{Tables, WIDEST, accumulate_document};
+use super::sparse::{Tables, accumulate_document};
 use super::tiles::TileSums;
 
 /// The accumulated gradients of a shard's terms: those of the sum of x log rate.
@@ -37,6 +37,8 @@ pub(crate) struct Accumulator {
     /// These terms' part of the batch's sum of x log rate.
     pub(crate) likelihood: f64,
     nonzeros: NonzeroBuffer,
+    /// Scratch: the ratios of one document.
+    ratios: Vec<f32>,
 }
 
 /// The weights of a batch's documents: rows of L times the scales of F's exponentials.
@@ -92,6 +94,7 @@ impl Accumulator {
             weight_gradients: Vec::new(),
             likelihood: 0.0,
             nonzeros: NonzeroBuffer::default(),
+            ratios: Vec::new(),
         }
     }
 
@@ -204,6 +207,7 @@ impl Accumulator {
                         topics: self.topics,
                         exps: &self.exps,
                         term_gradients: gradient,
+                        ratios: &mut self.ratios,
                         likelihood: &mut self.likelihood,
                     };
                     accumulate_document(tables, nonzeros, counts);

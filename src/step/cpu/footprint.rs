@@ -1,11 +1,10 @@
 //! RAM and disk space of a fused step.
 
 use crate::cost::{Item, Memory, Phase, Shape};
-use crate::kernels::{BLOCK_TERMS, DOCUMENTS, is_dense};
+use crate::kernels::{BLOCK_TERMS, DOCUMENTS, WIDEST, is_dense};
 use crate::step::update::LazyRows;
 use crate::system::LANES;
 
-use super::sparse::WIDEST;
 use super::tiles::documents_in_run;
 use super::{FusedStep, terms_per_shard};
 

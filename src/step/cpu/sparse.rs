@@ -1,12 +1,8 @@
 //! Loss and gradients of one document in a shard, for sparse counts: the vector lanes are topics.
 
 use crate::config::SMALLEST_RATE;
-use crate::system::{LANES, ln, simd_dispatch};
-
-/// Topics in a block: four registers.
-pub(crate) const WIDEST: usize = 4 * LANES;
-/// Nonzero counts in a chunk.
-const CHUNK: usize = 4 * LANES;
+use crate::kernels::{Floor, WIDEST, divide, rates, registers, with_registers};
+use crate::system::{LANES, simd_dispatch};
 
 /// The term of a nonzero count.
 #[derive(Clone, Copy, Default)]
@@ -28,6 +24,8 @@ pub(crate) struct Tables<'a> {
     pub(crate) exps: &'a [f32],
     /// Receives x / rate times `weights` in the term's slot.
     pub(crate) term_gradients: &'a mut [f32],
+    /// Scratch: x / rate.
+    pub(crate) ratios: &'a mut Vec<f32>,
     /// Receives x log rate.
     pub(crate) likelihood: &'a mut f64,
 }
@@ -35,119 +33,31 @@ pub(crate) struct Tables<'a> {
 simd_dispatch! {
     /// Adds the part of each nonzero count x of a document to the loss and the gradients.
     pub(crate) fn accumulate_document(tables: Tables<'_>, nonzeros: &[Nonzero], counts: &[f32]) {
-        // A shard often has only a few of a document's counts. Zeros that fill a register cost as much as counts.
-        let mut tables = tables;
-        let mut total = [0.0f64; LANES];
-        for (nonzeros, counts) in nonzeros.chunks(CHUNK).zip(counts.chunks(CHUNK)) {
-            match counts.len().div_ceil(LANES) {
-                1 => accumulate_chunk::<LANES>(&mut tables, nonzeros, counts, &mut total),
-                2 => accumulate_chunk::<{ 2 * LANES }>(&mut tables, nonzeros, counts, &mut total),
-                _ => accumulate_chunk::<CHUNK>(&mut tables, nonzeros, counts, &mut total),
-            }
-        }
-        *tables.likelihood += total.iter().sum::<f64>();
-    }
-}
-
-/// The part of at most `N` nonzero counts.
-#[inline(always)]
-fn accumulate_chunk<const N: usize>(
-    tables: &mut Tables<'_>,
-    nonzeros: &[Nonzero],
-    counts: &[f32],
-    total: &mut [f64; LANES],
-) {
-    let (weights, topics) = (tables.weights, tables.topics);
-    let strides = (topics, weights.len());
-    let mut products = [[0.0f32; LANES]; N];
-    for (block, weights) in weights.chunks(WIDEST).enumerate() {
-        let exps = &tables.exps[block * WIDEST..];
-        match weights.len() / LANES {
-            1 => add_products::<1, N>(weights, exps, nonzeros, topics, &mut products),
-            2 => add_products::<2, N>(weights, exps, nonzeros, topics, &mut products),
-            3 => add_products::<3, N>(weights, exps, nonzeros, topics, &mut products),
-            _ => add_products::<4, N>(weights, exps, nonzeros, topics, &mut products),
-        }
-    }
-    let rates = sums(&products);
-    // The rest of the chunk is padded with counts of 0, which have no effect.
-    let mut ratios = [0.0f32; N];
-    ratios[..counts.len()].copy_from_slice(counts);
-    let mut logarithms = [0.0f32; N];
-    for lane in 0..N {
-        let (rate, count) = (rates[lane], ratios[lane]);
         // Below the smallest rate the clamped logarithm is constant: its gradient is zero.
-        let smallest = SMALLEST_RATE as f32;
-        let clamped = if rate > smallest { rate } else { smallest };
-        logarithms[lane] = count * ln(clamped);
-        let ratio = count / clamped;
-        ratios[lane] = if rate < smallest { 0.0 } else { ratio };
-    }
-    for logarithms in logarithms.chunks_exact(LANES) {
-        for (total, logarithm) in total.iter_mut().zip(logarithms) {
-            *total += f64::from(*logarithm);
+        const FLOOR: Floor = Floor {
+            rate: SMALLEST_RATE as f32,
+            zero_below: true,
+        };
+        let Tables { weights, weight_gradients, topics, exps, term_gradients, ratios, likelihood } = tables;
+        ratios.resize(counts.len().next_multiple_of(LANES), 0.0);
+        let starts = nonzeros.iter().map(|nonzero| nonzero.term as usize * topics);
+        rates(weights, exps, starts, ratios);
+        *likelihood += divide(counts, ratios, FLOOR, true);
+        let strides = (topics, weights.len());
+        let blocks = weights.chunks(WIDEST).zip(weight_gradients.chunks_mut(WIDEST));
+        for (block, (weights, gradients)) in blocks.enumerate() {
+            let (exps, out) = (&exps[block * WIDEST..], &mut term_gradients[block * WIDEST..]);
+            with_registers!(weights, R => {
+                scatter::<R>(weights, gradients, exps, out, nonzeros, strides, ratios);
+            });
         }
     }
-    let blocks = weights
-        .chunks(WIDEST)
-        .zip(tables.weight_gradients.chunks_mut(WIDEST));
-    for (block, (weights, gradients)) in blocks.enumerate() {
-        let at = block * WIDEST;
-        let (exps, out) = (&tables.exps[at..], &mut tables.term_gradients[at..]);
-        match weights.len() / LANES {
-            1 => scatter::<1>(weights, gradients, exps, out, nonzeros, strides, &ratios),
-            2 => scatter::<2>(weights, gradients, exps, out, nonzeros, strides, &ratios),
-            3 => scatter::<3>(weights, gradients, exps, out, nonzeros, strides, &ratios),
-            _ => scatter::<4>(weights, gradients, exps, out, nonzeros, strides, &ratios),
-        }
-    }
-}
-
-/// Adds the products of the weights with each term's row, lane by lane. Rows are read in whole registers, past their
-/// end into the next row, where the weights are zero.
-#[inline(always)]
-fn add_products<const REGISTERS: usize, const N: usize>(
-    weights: &[f32],
-    exps: &[f32],
-    nonzeros: &[Nonzero],
-    topics: usize,
-    products: &mut [[f32; LANES]; N],
-) {
-    let weights: [[f32; LANES]; REGISTERS] =
-        std::array::from_fn(|r| std::array::from_fn(|lane| weights[r * LANES + lane]));
-    for (products, nonzero) in products.iter_mut().zip(nonzeros) {
-        let (row, _) =
-            exps[nonzero.term as usize * topics..][..REGISTERS * LANES].as_chunks::<LANES>();
-        for (weights, values) in weights.iter().zip(row) {
-            for lane in 0..LANES {
-                products[lane] = weights[lane].mul_add(values[lane], products[lane]);
-            }
-        }
-    }
-}
-
-/// The sum of the lanes of each product, in an order that can be vectorised: four partial sums of each product first,
-/// then their total.
-#[inline(always)]
-fn sums<const N: usize>(products: &[[f32; LANES]; N]) -> [f32; N] {
-    let mut quarters = [[0.0f32; LANES / 4]; N];
-    for (quarter, product) in quarters.iter_mut().zip(products) {
-        for lane in 0..LANES / 4 {
-            quarter[lane] = (product[lane] + product[lane + LANES / 2])
-                + (product[lane + LANES / 4] + product[lane + 3 * LANES / 4]);
-        }
-    }
-    let mut sums = [0.0; N];
-    for (sum, [a, b, c, d]) in sums.iter_mut().zip(&quarters) {
-        *sum = (a + b) + (c + d);
-    }
-    sums
 }
 
 /// Adds each ratio times its term's row to the gradients of the weights, and each ratio times the weights to its term's
 /// gradient.
 #[inline(always)]
-fn scatter<const REGISTERS: usize>(
+fn scatter<const R: usize>(
     weights: &[f32],
     gradients: &mut [f32],
     exps: &[f32],
@@ -156,13 +66,12 @@ fn scatter<const REGISTERS: usize>(
     (topics, width): (usize, usize),
     ratios: &[f32],
 ) {
-    let weights: [[f32; LANES]; REGISTERS] =
-        std::array::from_fn(|r| std::array::from_fn(|lane| weights[r * LANES + lane]));
-    let mut totals = [[0.0f32; LANES]; REGISTERS];
+    let weights = registers::<R>(weights);
+    let mut totals = [[0.0f32; LANES]; R];
     for (nonzero, &ratio) in nonzeros.iter().zip(ratios) {
-        let out = &mut term_gradients[nonzero.slot as usize * width..][..REGISTERS * LANES];
-        let row = &exps[nonzero.term as usize * topics..][..REGISTERS * LANES];
-        for r in 0..REGISTERS {
+        let out = &mut term_gradients[nonzero.slot as usize * width..][..R * LANES];
+        let row = &exps[nonzero.term as usize * topics..][..R * LANES];
+        for r in 0..R {
             for lane in 0..LANES {
                 let at = r * LANES + lane;
                 totals[r][lane] = row[at].mul_add(ratio, totals[r][lane]);

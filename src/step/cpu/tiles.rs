@@ -85,8 +85,9 @@ impl TileSums<'_> {
                     let groups = groups.zip(l_sums.chunks_exact_mut(DOCUMENTS * topics));
                     for (rows, (weights, l_sums)) in rows.chunks(DOCUMENTS).zip(groups) {
                         unpack(view, all_terms, rows.iter().copied(), &tile, counts);
-                        let likelihood = Some(&mut *self.likelihood);
-                        quotients(weights, f, topics, FLOOR, counts, likelihood);
+                        let mut logarithms = [0.0; DOCUMENTS];
+                        quotients(weights, f, topics, FLOOR, counts, Some(&mut logarithms));
+                        *self.likelihood += logarithms.iter().sum::<f64>();
                         add_to_l(counts, f, topics, l_sums);
                         add_to_f(weights, counts, topics, gradient);
                     }

@@ -1,0 +1,80 @@
+//! The page of the record.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+/// The median of the scores of one side at a limit.
+fn median(cell: &Value, side: &str, limit: usize) -> f64 {
+    let seeds = cell["scores"].as_array().into_iter().flatten();
+    let mut scores: Vec<f64> = seeds
+        .filter_map(|seed| seed[side][limit].as_f64())
+        .collect();
+    scores.sort_by(f64::total_cmp);
+    match scores.len() {
+        0 => f64::NAN,
+        length => f64::midpoint(scores[(length - 1) / 2], scores[length / 2]),
+    }
+}
+
+/// How much higher the median of `Solver::auto` is, in nats per million tokens.
+fn gain(cell: &Value, limit: usize) -> f64 {
+    (median(cell, "auto", limit) - median(cell, "starts", limit)) * 1e6
+}
+
+/// One cell in a line of text.
+pub fn line(cell: &Value, limits: &[f64]) -> String {
+    let gains: Vec<String> = (0..limits.len())
+        .map(|limit| format!("{:.0}", gain(cell, limit)))
+        .collect();
+    format!(
+        "{} k {}: {}",
+        cell["corpus"],
+        cell["topics"],
+        gains.join(" ")
+    )
+}
+
+/// The page.
+pub fn markdown(record: &Value) -> String {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let (cells, limits) = (list(&record["cells"]), list(&record["limits"]));
+    let seeds = cells.first().map_or(0, |cell| list(&cell["scores"]).len());
+    let mut page = format!(
+        "# Search\n\n`cargo xtask bench search` on {}. A second is two seconds of CPU time, as two threads have.\n\n\
+        How much higher the best log-likelihood of `Solver::auto` is than that of coordinate descent from one random start \
+        after the other (to a relative gain of 1e-6), at the same time: medians of {seeds} seeds, in nats per million \
+        tokens.\n\n| corpus | documents x terms | nonzero | k |",
+        record["machine"]["processor"].as_str().unwrap_or_default()
+    );
+    for limit in &limits {
+        let _ = write!(page, " {} s |", limit.as_f64().unwrap_or_default());
+    }
+    page.push_str("\n|---|---|---|---|");
+    limits.iter().for_each(|_| page.push_str("---|"));
+    let mut not_lower = vec![0; limits.len()];
+    for cell in &cells {
+        let [documents, terms, nonzeros] =
+            ["documents", "terms", "nonzeros"].map(|key| cell[key].as_f64().unwrap_or(f64::NAN));
+        let _ = write!(
+            page,
+            "\n| {} | {documents} x {terms} | {:.2}% | {} |",
+            cell["corpus"].as_str().unwrap_or_default(),
+            100.0 * nonzeros / documents / terms,
+            cell["topics"]
+        );
+        for (limit, not_lower) in not_lower.iter_mut().enumerate() {
+            let gain = gain(cell, limit);
+            *not_lower += i32::from(gain >= 0.0);
+            let _ = write!(page, " {gain:.0} |");
+        }
+    }
+    page.push_str("\n\nNot lower in");
+    for (limit, not_lower) in limits.iter().zip(&not_lower) {
+        let limit = limit.as_f64().unwrap_or_default();
+        let _ = write!(page, " {not_lower} of {} cells at {limit} s;", cells.len());
+    }
+    page.pop();
+    page.push_str(".\n");
+    page
+}
