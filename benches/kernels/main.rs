@@ -12,6 +12,8 @@ mod ceiling;
 #[path = "../support/record.rs"]
 mod record;
 mod row;
+#[path = "../support/text.rs"]
+mod text;
 
 use std::fs;
 

@@ -6,6 +6,7 @@
 //! peers synthetic X.npy K EPOCHS PATH     a fit to counts that a peer generated
 //! peers counts FILE.npz K EPOCHS SEED PATH
 //! peers solver FILE.npz K SEED SOLVER SECONDS TARGET   the time to a score, and the best score within a time
+//! peers text N M LENGTH FILE.npz          counts like those of texts, into a file
 //! peers growth FOLDER                     time of an iteration by n, m, k and density; growth.svg goes into FOLDER
 //! peers ceiling                           peaks of the machine
 //! ```
@@ -18,6 +19,8 @@ mod ceiling;
 mod drawing;
 mod growth;
 mod need;
+#[path = "../support/text.rs"]
+mod text;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -55,6 +58,10 @@ fn main() -> Result<()> {
             number(seconds) as f64,
             target.parse().unwrap_or(f64::NAN),
         )?,
+        ["text", n, m, length, path] => {
+            text::text(number(n), number(m), number(length))?.write_npz(path)?;
+            json!({})
+        }
         ["growth", folder] => growth::growth(Path::new(folder))?,
         ["ceiling"] => ceiling::ceiling().record(),
         // `cargo test` and `cargo bench` run benchmarks without arguments.
@@ -76,7 +83,7 @@ fn generate(documents: usize, terms: usize, topics: usize, length: usize) -> Res
         (mean / length as f64 - 1.0).abs() < 0.01,
         "mean length {mean}"
     );
-    let mut line = json!({ "generate_seconds": seconds });
+    let mut line = json!({ "generate_seconds": seconds, "counts": description(&corpus.counts())? });
     Need::of_generating(documents, terms, topics).add_to(&mut line);
     Ok(line)
 }
@@ -103,7 +110,16 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step_path: &str
     // The work of one epoch; `epochs` gives that of the whole fit.
     Need::of_adamw(&Size::of(counts, topics)?).add_to(&mut line);
     line["epochs"] = json!(epochs);
+    line["counts"] = description(counts)?.into();
     Ok(line)
+}
+
+/// The element type and the density of counts.
+fn description(counts: &Counts) -> Result<String> {
+    let (documents, terms) = counts.shape();
+    let density = counts.summary()?.nonzeros() as f64 / (documents * terms) as f64;
+    let (dtype, layout) = (counts.dtype(), counts.layout());
+    Ok(format!("{dtype} {layout}, {:.1}% nonzero", 100.0 * density))
 }
 
 /// A fit by a solver, stopped after `seconds`. Times start with the fit, when the counts are in memory.
@@ -153,6 +169,7 @@ fn solver(
         "seconds": elapsed,
         "iterations": per_token.len(),
         "score": score(counts, &fit.l(), &fit.f())?,
+        "counts": description(counts)?,
     });
     Need::of_descent(&Size::of(counts, topics)?).add_to(&mut line);
     Ok(line)

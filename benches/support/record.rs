@@ -19,6 +19,7 @@ pub fn machine() -> Value {
         "processor": field("/proc/cpuinfo", "model name"),
         "threads": std::thread::available_parallelism().map_or(0, usize::from),
         "memory": field("/proc/meminfo", "MemTotal"),
+        "load_average": fs::read_to_string("/proc/loadavg").unwrap_or_default().trim(),
         "topicbook": env!("CARGO_PKG_VERSION"),
     })
 }

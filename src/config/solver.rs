@@ -49,12 +49,13 @@ pub enum Solver {
     Em(FullPass),
     /// Newton-like steps along one coordinate at a time (Lin and Boutros 2018), with extrapolation (Ang and Gillis
     /// 2019), as in fastTopics (Carbonetto et al. 2021). Streamed counts are read once an iteration: rows of L by
-    /// coordinate descent, F by expectation-maximisation.
+    /// coordinate descent (Newton's method where counts are dense), F by expectation-maximisation.
     CoordinateDescent(FullPass),
     /// The one that reaches the best likelihood in the records: coordinate descent that leaves local maxima by adding
     /// topics where documents fit worst and merging the topics that are most alike (splits and merges, Ueda et al. 2000),
-    /// and by further random starts, until eight starts in a row have brought no gain. Counts that are streamed from a
-    /// file are fitted as by `CoordinateDescent`.
+    /// and by further random starts, each of which is given up early if it promises less and passes on the topics that
+    /// the best one lacks, until 32 starts in a row have brought no gain. Its scores are the best so far, and its
+    /// progress says what it tries next. Counts that are streamed from a file are fitted as by `CoordinateDescent`.
     Auto(FullPass),
 }
 

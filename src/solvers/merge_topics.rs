@@ -12,7 +12,7 @@ use super::factor::{CHUNK, Factor};
 pub(super) fn merge_most_similar(factors: &Factors) -> Factors {
     let topics = factors.f.topics;
     let tokens = factors.l.column_sums();
-    let losses = merge_losses(factors, &tokens);
+    let losses = merge_losses(&factors.f, &tokens);
     let mut cheapest = (f64::INFINITY, 0, 1);
     for second in 1..topics {
         for first in 0..second {
@@ -33,12 +33,11 @@ pub(super) fn merge_most_similar(factors: &Factors) -> Factors {
 
 /// For each pair of topics (second, first) with first < second, the log-likelihood in nats that their tokens lose when
 /// both topics have the mean of their term distributions.
-fn merge_losses(factors: &Factors, tokens: &[f64]) -> Vec<f64> {
-    let topics = factors.f.topics;
+pub(super) fn merge_losses(f: &Factor, tokens: &[f64]) -> Vec<f64> {
+    let topics = f.topics;
     let x_log_x = |x: f64| if x > 0.0 { x * x.ln() } else { 0.0 };
     let x_log_x_f32 = |x: f32| x * ln(x.max(f32::MIN_POSITIVE));
-    let parts: Vec<Vec<f32>> = factors
-        .f
+    let parts: Vec<Vec<f32>> = f
         .values
         .par_chunks(CHUNK * topics)
         .map(|rows| {

@@ -11,6 +11,7 @@ mod em_gpu;
 mod factor;
 mod fold_in;
 mod merge_topics;
+mod new_topics;
 mod parts;
 mod row_update;
 mod split_merge;
@@ -83,6 +84,11 @@ pub(crate) trait Iterate: Send {
     /// The best L (documents x topics) and F (topics x terms) so far, with rows that sum to one.
     fn topics(&self) -> Result<(Matrix, Matrix)>;
 
+    /// What the next iteration tries, for a solver that tries several things.
+    fn stage(&self) -> Option<String> {
+        None
+    }
+
     /// Everything that later iterations depend on, besides the counts: a solver created from it goes on with the same
     /// bits. On the CPU no table is copied.
     fn state(&self) -> Result<SolverState<'_>>;
@@ -115,6 +121,11 @@ pub(crate) fn create(
             ));
         }
     })
+}
+
+/// Whether the solver of these settings has [stages](Iterate::stage).
+pub(crate) fn has_stages(settings: &Settings) -> bool {
+    matches!(settings.solver, Solver::Auto(_)) && settings.reading.shuffle().is_none()
 }
 
 #[cfg(feature = "cuda")]

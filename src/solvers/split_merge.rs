@@ -5,15 +5,12 @@
 //! where documents have the largest deviance, fits all topics for some iterations, and merges the most similar topics
 //! until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
 //! split. The candidate replaces the current factors if its score is higher. When a candidate fails and the current
-//! factors have settled, the search restarts from random factors. The result is the best of all starts.
+//! factors have settled, the search restarts from random factors. A new start that settles, or that promises less than the best
+//! one, gives it the topics that it lacks most, as a candidate's. The result is the best of all.
 
-use rand::RngExt;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::cost::{Item, Phase, Shape};
-use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 use crate::counts::{Counts, View};
 use crate::data::Matrix;
 use crate::error::Result;
@@ -23,8 +20,8 @@ use super::coordinate_descent::{
     Ascent, AscentNumbers, Data, Factors, SWEEPS, ascent_memory, data_memory,
     saved_columns as saved_columns_of_ascent,
 };
-use super::factor::{CHUNK, Factor, reciprocals};
 use super::merge_topics::merge_most_similar;
+use super::new_topics::{add_topics, random_start, topics_of_another, topics_of_documents};
 use super::state::{ASCENT, CANDIDATE, EARLIER, SavedState, SavedTables, other_solver};
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
@@ -32,8 +29,6 @@ use super::{Iterate, Iteration, Numbers, SolverState, Start};
 const WARM_UP: usize = 10;
 /// Topics that a candidate adds, but at most k.
 const ADDED: usize = 3;
-/// The share of every document's tokens that the added topics start with, together.
-const ADDED_SHARE: f64 = 0.2;
 /// Iterations with the added topics before the first merge.
 const GROW_ITERATIONS: usize = 5;
 /// Sweeps over the coordinates of a row while there are more than k topics.
@@ -49,7 +44,12 @@ const SETTLED_GAIN: f64 = 1e-6;
 /// better (NIPS, five seeds, 20 s: a median score of -24,866,168 with 1, -24,875,431 with 4).
 const MAX_FAILED_CANDIDATES: usize = 1;
 /// Consecutive starts without improvement that end the search.
-const MAX_FAILED_STARTS: usize = 8;
+const MAX_FAILED_STARTS: usize = 32;
+/// A candidate starts only when an iteration gains less than this, in nats per token: before, further iterations gain more.
+const CANDIDATE_GAIN: f64 = 2e-4;
+/// A new start is given up when it would be lower than the best one even if it gained that many times its last gain: while an
+/// ascent settles, it still gains about ten times as much as in its last iteration.
+const PROMISE: f64 = 15.0;
 
 /// Memory of a fit besides the counts.
 pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
@@ -225,11 +225,34 @@ impl SplitMerge {
         let mut random = stream(self.seed, Purpose::Candidate, self.search.stream_number);
         self.search.stream_number += 1;
         let added = ADDED.min(self.topics_requested());
-        let start = add_topics(&self.current.best, &self.data, view, added, &mut random);
+        let current = &self.current.best;
+        let columns = topics_of_documents(current, &self.data, view, added, &mut random);
+        self.start_with(&columns);
+    }
+
+    /// Starts a candidate with these topics in addition.
+    fn start_with(&mut self, columns: &[Vec<f64>]) {
+        let start = add_topics(&self.current.best, &self.data, columns);
         self.candidate = Some(Candidate {
             ascent: Ascent::new(start),
             iterations_left: GROW_ITERATIONS,
         });
+    }
+
+    /// Takes the better one of this start and the earlier ones, with the topics of the other one that it lacks most.
+    fn cross(&mut self, (mut other, score): (Factors, f64)) {
+        self.search.failed_starts += 1;
+        if self.current.score > score {
+            self.search.failed_starts = 0;
+        } else {
+            std::mem::swap(&mut self.current.best, &mut other);
+            let best = std::mem::take(&mut self.current.best);
+            self.current = Ascent::new(best);
+            self.current.score = score;
+        }
+        let added = ADDED.min(self.topics_requested());
+        let columns = topics_of_another(&self.current.best, &other, added);
+        self.start_with(&columns);
     }
 
     /// Keeps the better of this start and the earlier ones, and starts again from random factors.
@@ -239,19 +262,26 @@ impl SplitMerge {
         let topics = self.topics_requested();
         let start = random_start(&self.data, &self.current.best, topics, &mut random);
         let old = std::mem::replace(&mut self.current, Ascent::new(start));
-        if self
-            .best_earlier
-            .as_ref()
-            .is_none_or(|(_, score)| old.score > *score)
-        {
-            self.best_earlier = Some((old.best, old.score));
-            self.search.failed_starts = 0;
-        } else {
-            self.search.failed_starts += 1;
-        }
+        self.best_earlier = Some((old.best, old.score));
         self.search.failed_candidates = 0;
         self.search.iterations_before_candidate = WARM_UP;
         self.search.settled = false;
+    }
+
+    /// Decides after an iteration with this gain whether a start is given up, or a candidate begins.
+    fn decide(&mut self, gain: f64, view: &View<'_>) {
+        if self.search.iterations_before_candidate > 0
+            || self.search.failed_candidates >= MAX_FAILED_CANDIDATES
+        {
+            return;
+        }
+        let best = self.best_earlier.as_ref().map(|(_, score)| *score);
+        if best.is_some_and(|best| self.current.score + PROMISE * gain < best) {
+            self.search.settled = true;
+            self.search.failed_candidates = MAX_FAILED_CANDIDATES;
+        } else if gain <= CANDIDATE_GAIN * self.data.tokens {
+            self.start_candidate(view);
+        }
     }
 
     /// The best score of all starts.
@@ -279,12 +309,14 @@ impl SplitMerge {
         let gap = self.current.score - candidate.ascent.score;
         let abandoned = candidate.iterations_left == SETTLE_ITERATIONS / 2
             && gap > ABANDON_GAP * self.data.tokens;
-        if candidate.iterations_left > 0 && !abandoned {
+        if candidate.iterations_left > 0 && !abandoned && gap >= 0.0 {
             return Some(candidate);
         }
         if gap < 0.0 {
             self.current = candidate.ascent;
             self.search.failed_candidates = 0;
+            self.search.failed_starts = 0;
+            self.search.settled = false;
             self.search.iterations_before_candidate = SETTLE_ITERATIONS / 2;
         } else {
             self.search.failed_candidates += 1;
@@ -307,13 +339,11 @@ impl Iterate for SplitMerge {
             && self.search.failed_candidates >= MAX_FAILED_CANDIDATES
             && self.search.failed_starts < MAX_FAILED_STARTS
         {
-            self.restart();
-            if self.search.failed_starts == MAX_FAILED_STARTS
-                && let Some((factors, score)) = self.best_earlier.take()
-            {
-                self.current = Ascent::new(factors);
-                self.current.score = score;
+            if let Some(earlier) = self.best_earlier.take() {
+                self.cross(earlier);
+                return self.iterate(counts);
             }
+            self.restart();
         }
         let previous_score = self.current.score;
         let iteration = self.current.step(&self.data, &view, SWEEPS);
@@ -323,12 +353,11 @@ impl Iterate for SplitMerge {
         }
         self.search.iterations_before_candidate =
             self.search.iterations_before_candidate.saturating_sub(1);
-        self.search.settled =
-            iteration.score - previous_score <= SETTLED_GAIN * iteration.score.abs();
-        if self.search.iterations_before_candidate == 0
-            && self.search.failed_candidates < MAX_FAILED_CANDIDATES
-        {
-            self.start_candidate(&view);
+        let gain = iteration.score - previous_score;
+        let was_rejected = gain <= 0.0 && iteration.residual.is_infinite();
+        if !was_rejected {
+            self.search.settled = gain <= SETTLED_GAIN * iteration.score.abs();
+            self.decide(gain, &view);
         }
         Ok(Iteration {
             score: self.score(),
@@ -341,6 +370,18 @@ impl Iterate for SplitMerge {
             Some((factors, score)) if *score > self.current.score => factors.topics(),
             _ => self.current.best.topics(),
         })
+    }
+
+    fn stage(&self) -> Option<String> {
+        let stage = match &self.candidate {
+            Some(candidate) => match candidate.ascent.best.f.topics - self.topics_requested() {
+                0 => "merged topics".into(),
+                added => format!("{added} more topics"),
+            },
+            None if self.best_earlier.is_some() => "a new start".into(),
+            None => "the first start".into(),
+        };
+        Some(stage)
     }
 
     fn state(&self) -> Result<SolverState<'_>> {
@@ -370,127 +411,4 @@ impl Iterate for SplitMerge {
             tables,
         })
     }
-}
-
-/// Random factors: topics with random terms, and equal shares of them in every document.
-fn random_start(
-    data: &Data,
-    like: &Factors,
-    topics: usize,
-    random: &mut Xoshiro256PlusPlus,
-) -> Factors {
-    let f = like.f.values.iter();
-    let mut f = Factor {
-        topics,
-        values: f.map(|_| 0.01 + random.random::<f32>()).collect(),
-    };
-    f.scale_columns(&reciprocals(&f.column_sums()));
-    let lengths = data.lengths.iter();
-    let l =
-        lengths.flat_map(|length| std::iter::repeat_n((*length / topics as f64) as f32, topics));
-    let l = Factor {
-        topics,
-        values: l.collect(),
-    };
-    Factors { l, f }
-}
-
-/// Adds topics. Each starts as an equal mixture of the corpus's fitted term frequencies and the terms of one document,
-/// which is drawn with a probability proportional to its deviance.
-fn add_topics(
-    factors: &Factors,
-    data: &Data,
-    view: &View<'_>,
-    added: usize,
-    random: &mut Xoshiro256PlusPlus,
-) -> Factors {
-    let (topics, terms) = (factors.f.topics, factors.f.values.len() / factors.f.topics);
-    let deviances = deviances(factors, data, view);
-    let total: f64 = deviances.iter().sum();
-    let tokens = factors.l.column_sums();
-    let mixture: Vec<f64> = factors
-        .f
-        .values
-        .chunks(topics)
-        .map(|row| {
-            let parts = row.iter().zip(&tokens);
-            parts.map(|(f, tokens)| f64::from(*f) * tokens).sum::<f64>() / data.tokens
-        })
-        .collect();
-    let mut buffer = NonzeroBuffer::default();
-    let mut columns: Vec<Vec<f64>> = Vec::new();
-    for _ in 0..added {
-        let mut rest = random.random::<f64>() * total;
-        let drawn = deviances.iter().position(|deviance| {
-            rest -= deviance;
-            rest <= 0.0
-        });
-        let document = drawn.unwrap_or(0);
-        let mut column: Vec<f64> = mixture.iter().map(|frequency| 0.5 * frequency).collect();
-        let (indices, counts) = nonzeros_of_row(view, terms, document, &mut buffer);
-        for (&term, &count) in indices.iter().zip(counts) {
-            column[term as usize] += 0.5 * f64::from(count) / data.lengths[document].max(1.0);
-        }
-        columns.push(column);
-    }
-    let width = topics + added;
-    let mut f = Vec::with_capacity(terms * width);
-    for (term, row) in factors.f.values.chunks(topics).enumerate() {
-        f.extend_from_slice(row);
-        f.extend(columns.iter().map(|column| column[term] as f32));
-    }
-    let mut l = Vec::with_capacity(data.lengths.len() * width);
-    for (row, length) in factors.l.values.chunks(topics).zip(&data.lengths) {
-        l.extend(
-            row.iter()
-                .map(|weight| *weight * (1.0 - ADDED_SHARE) as f32),
-        );
-        l.extend((0..added).map(|_| (length * ADDED_SHARE / added as f64) as f32));
-    }
-    let factor = |values| Factor {
-        topics: width,
-        values,
-    };
-    let (l, mut f) = (factor(l), factor(f));
-    f.scale_columns(&reciprocals(&f.column_sums()));
-    Factors { l, f }
-}
-
-/// Half the deviance of each document: its log-likelihood under its own term frequencies minus that under the factors.
-fn deviances(factors: &Factors, data: &Data, view: &View<'_>) -> Vec<f64> {
-    let (topics, terms) = (factors.f.topics, factors.f.values.len() / factors.f.topics);
-    let parts: Vec<Vec<f64>> = factors
-        .l
-        .values
-        .par_chunks(CHUNK * topics)
-        .enumerate()
-        .map(|(chunk, rows)| {
-            let mut buffer = NonzeroBuffer::default();
-            let rows = rows.chunks(topics).enumerate();
-            rows.map(|(row, weights)| {
-                let document = chunk * CHUNK + row;
-                let (indices, counts) = nonzeros_of_row(view, terms, document, &mut buffer);
-                let parts = indices
-                    .iter()
-                    .zip(counts)
-                    .filter(|(_, count)| **count > 0.0);
-                let deviance: f64 = parts
-                    .map(|(&term, &count)| {
-                        let f = factors.f.row(term as usize);
-                        let rate: f64 = weights
-                            .iter()
-                            .zip(f)
-                            .map(|(w, f)| f64::from(*w) * f64::from(*f))
-                            .sum();
-                        // The floor is `RATE_FLOOR` in double precision.
-                        f64::from(count) * (f64::from(count) / rate.max(1e-30)).ln()
-                    })
-                    .sum();
-                // The rates of an extrapolated row of L need not sum to the document's length, so bound the result.
-                deviance.clamp(0.0, 100.0 * data.lengths[document])
-            })
-            .collect()
-        })
-        .collect();
-    parts.concat()
 }

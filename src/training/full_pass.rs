@@ -64,6 +64,7 @@ pub(crate) fn iterate(
         l_values: documents * settings.topics,
         device: device.to_string(),
         done: position.done(1),
+        has_stages: solvers::has_stages(settings),
     };
     for observer in observers.iter_mut() {
         observer.started(&start);
@@ -94,7 +95,9 @@ pub(crate) fn iterate(
         );
         divergence::check(&report, settings)?;
         epoch_began = Instant::now();
+        let stage = running.solver.stage().unwrap_or_default();
         for observer in observers.iter_mut() {
+            observer.stage(&stage);
             observer.epoch_finished(&report);
         }
         position = Position::start_of(position.epoch + 1);

@@ -45,6 +45,7 @@ pub(crate) fn train(
         l_values: documents * settings.topics,
         device,
         done: position.done(batches),
+        has_stages: false,
     };
     for observer in observers.iter_mut() {
         observer.started(&start);

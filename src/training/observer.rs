@@ -21,6 +21,8 @@ pub(crate) struct FitStart {
     pub(crate) device: String,
     /// Epochs done before this run, including the finished part of the current one; more than 0 for a resumed fit.
     pub(crate) done: f64,
+    /// Whether [`Observer::stage`] is called after each epoch.
+    pub(crate) has_stages: bool,
 }
 
 /// The part of a step or solver that observers may use between two batches.
@@ -89,6 +91,8 @@ impl StepContext<'_> {
 pub(crate) trait Observer: Send {
     /// Called before the first batch.
     fn started(&mut self, _start: &FitStart) {}
+    /// Called before [`epoch_finished`](Self::epoch_finished) with what the next epoch tries; empty for solvers without stages.
+    fn stage(&mut self, _stage: &str) {}
     /// Called after every epoch.
     fn epoch_finished(&mut self, _report: &Epoch) {}
     /// Called between two batches when the step has no pending row updates, and after every epoch, then after

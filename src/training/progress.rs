@@ -21,12 +21,15 @@ struct Task {
     began: Instant,
     /// Loss and log-likelihood per token of the last epoch.
     last: [String; 2],
+    /// What the solver tries, where it tries several things.
+    stage: Option<String>,
 }
 
 impl Task {
     fn report(&mut self, done: f64) {
         let elapsed = self.began.elapsed().as_secs_f64();
-        let cells = self.last.each_ref().map(String::as_str);
+        let cells = self.last.iter().chain(&self.stage);
+        let cells: Vec<&str> = cells.map(String::as_str).collect();
         match self.lines.line(done, &cells, elapsed) {
             Some(line) => self.board.print(&line),
             None => self.board.state(|| self.lines.state(done, &cells, elapsed)),
@@ -50,7 +53,10 @@ impl Observer for Progress {
             ("epoch", start.epochs as f64),
             Throughput::Documents(start.documents as f64),
         )
-        .columns(&[("loss", 10), ("per token", 9)])
+        .columns(match start.has_stages {
+            true => &[("best loss", 10), ("per token", 9), ("tries next", 15)],
+            false => &[("loss", 10), ("per token", 9)],
+        })
         .starting_at(start.done);
         let mut board = Board::new();
         if let Some(head) = lines.head() {
@@ -61,7 +67,14 @@ impl Observer for Progress {
             board,
             began: Instant::now(),
             last: Default::default(),
+            stage: start.has_stages.then(String::new),
         });
+    }
+
+    fn stage(&mut self, stage: &str) {
+        if let Some(known) = self.task.as_mut().and_then(|task| task.stage.as_mut()) {
+            *known = stage.into();
+        }
     }
 
     fn epoch_finished(&mut self, report: &Epoch) {
