@@ -63,7 +63,7 @@ fn dot<const R: usize>(weights: &[[f32; LANES]; R], row: &[f32]) -> f32 {
             products[lane] = weights[lane].mul_add(values[lane], products[lane]);
         }
     }
-    // Without the barrier the compiler splits the products into the parts that are summed, which costs three times as much.
+    // Without the barrier the compiler splits the products into the parts that are summed, or gathers these from memory.
     sum(std::hint::black_box(products))
 }
 

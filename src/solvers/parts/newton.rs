@@ -140,7 +140,7 @@ impl Parts {
         for length in LENGTHS {
             for &document in &unfinished {
                 let range = document * topics..(document + 1) * topics;
-                let floor = (rows.smallest_share as f64 * rows.tokens[document]) as f32;
+                let floor = (f64::from(rows.smallest_share) * rows.tokens[document]) as f32;
                 let parts = weights[range.clone()].iter_mut().zip(&old[range.clone()]);
                 for ((weight, old), step) in parts.zip(&steps[range]) {
                     *weight = ((f64::from(*old) + length * step) as f32).max(floor);
@@ -160,11 +160,11 @@ impl Parts {
         }
         for document in unfinished {
             let range = document * topics..(document + 1) * topics;
-            let floor = (rows.smallest_share as f64 * rows.tokens[document]) as f32;
-            for topic in 0..topics {
-                let at_topic = range.start + topic;
-                let ratio = at.gradients[at_topic] / column_sums[topic];
-                weights[at_topic] = ((f64::from(old[at_topic]) * ratio) as f32).max(floor);
+            let floor = (f64::from(rows.smallest_share) * rows.tokens[document]) as f32;
+            let gradient = at.gradients[range.clone()].iter().zip(&column_sums);
+            let parts = weights[range.clone()].iter_mut().zip(&old[range]);
+            for ((weight, old), (gradient, sum)) in parts.zip(gradient) {
+                *weight = ((f64::from(*old) * gradient / sum) as f32).max(floor);
             }
         }
         // The maximum along the ray through the row.
