@@ -14,6 +14,8 @@ mod record;
 mod row;
 #[path = "../support/text.rs"]
 mod text;
+#[path = "../support/tokens.rs"]
+mod tokens;
 
 use std::fs;
 

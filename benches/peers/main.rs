@@ -21,6 +21,8 @@ mod growth;
 mod need;
 #[path = "../support/text.rs"]
 mod text;
+#[path = "../support/tokens.rs"]
+mod tokens;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -3,6 +3,8 @@
 use testkit::Random;
 use topicbook::{Counts, Result};
 
+use crate::tokens::count_tokens;
+
 /// What is drawn: topics of Zipf's law over shuffled terms, each document with a few of them.
 struct Recipe {
     name: &'static str,
@@ -99,22 +101,15 @@ impl Recipe {
                 terms
             })
             .collect();
-        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        for _ in 0..self.documents {
+        let documents = (0..self.documents).map(|_| {
             let normal: f64 = (0..12).map(|_| random.uniform()).sum::<f64>() - 6.0;
             let length = (self.length.0 * (self.length.1 * normal).exp()).max(5.0) as usize;
             let own = [(); 3].map(|()| sizes.index(&mut random));
             let shares = Draw::new([0.6, 0.3, 0.1].into_iter());
-            let mut row: Vec<u32> = (0..length)
+            (0..length)
                 .map(|_| topics[own[shares.index(&mut random)]][zipf.index(&mut random)])
-                .collect();
-            row.sort_unstable();
-            for same in row.chunk_by(|a, b| a == b) {
-                columns.push(same[0]);
-                values.push(same.len() as f32);
-            }
-            starts.push(columns.len() as u64);
-        }
-        Counts::csr(self.documents, self.terms, starts, columns, values)
+                .collect()
+        });
+        count_tokens(self.terms, documents)
     }
 }

@@ -13,6 +13,8 @@ mod corpora;
 mod page;
 #[path = "../support/record.rs"]
 mod record;
+#[path = "../support/tokens.rs"]
+mod tokens;
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -255,7 +255,7 @@ impl SplitMerge {
         self.start_with(&columns);
     }
 
-    /// Keeps the better of this start and the earlier ones, and starts again from random factors.
+    /// Keeps the current factors as the best of the earlier starts, and starts again from random ones.
     fn restart(&mut self) {
         self.search.stream_number += 1;
         let mut random = stream(self.seed, Purpose::Candidate, self.search.stream_number);

@@ -375,7 +375,7 @@ def growth_lines(result):
         "![Cost against documents, terms, topics and density](growth.svg)",
         "",
         "| solver | grown | n | m | k | nonzeros | ms | predicted | Gflop/s | GB/s |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for cost in result["costs"]:
         seconds = cost["seconds"]
