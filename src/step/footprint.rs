@@ -244,15 +244,20 @@ mod tests {
                 let predicted = peak(&items, Memory::Vram).0 as f64;
                 let lasting = items.iter().filter(|item| item.phase == Phase::Fit);
                 let lasting = lasting.map(|item| item.bytes).sum::<u64>() as f64;
-                let [peak, after] =
-                    measured(sizes, &counts, (resident, precision)).map(|bytes| bytes as f64);
-                let line = format!(
-                    "{sizes:?} {sparse} {resident} {precision}: peak {predicted} predicted, {peak} measured; afterwards {lasting} predicted, {after} measured"
-                );
-                println!("{line}");
-                // Samples from another thread rarely catch the peak itself.
-                if peak > 1.01 * predicted || (after / lasting - 1.0).abs() > 0.01 {
-                    wrong.push(line);
+                // Tests beside this one share Burn's graph of gradients, and can hold its tensors for
+                // a moment. A wrong prediction is wrong every time.
+                let lines: Vec<String> = (0..3)
+                    .map_while(|_| {
+                        let [peak, after] = measured(sizes, &counts, (resident, precision))
+                            .map(|bytes| bytes as f64);
+                        // Samples from another thread rarely catch the peak itself.
+                        (peak > 1.01 * predicted || (after / lasting - 1.0).abs() > 0.01).then(|| format!(
+                            "{sizes:?} {sparse} {resident} {precision}: peak {predicted} predicted, {peak} measured; afterwards {lasting} predicted, {after} measured"
+                        ))
+                    })
+                    .collect();
+                if lines.len() == 3 {
+                    wrong.extend(lines);
                 }
             }
         }
