@@ -182,17 +182,44 @@ impl Synthetic {
 struct Truth {
     /// Documents x topics.
     l: Vec<f64>,
-    /// Topics x terms.
-    f: Vec<f64>,
+    f: Topics,
     topics: usize,
     terms: usize,
+}
+
+/// F: topics x terms.
+struct Topics {
+    exact: Vec<f64>,
+    rounded: Vec<f32>,
+    terms: usize,
+}
+
+impl Topics {
+    fn new(exact: Vec<f64>, terms: usize) -> Self {
+        let rounded = exact.par_iter().map(|value| *value as f32).collect();
+        Self {
+            exact,
+            rounded,
+            terms,
+        }
+    }
+
+    /// The mean count of a term in a document with these expected numbers of tokens of each topic.
+    fn mean(&self, weights: &[f64], term: usize) -> f64 {
+        let column = self.exact[term..].iter().step_by(self.terms);
+        let pairs = weights.iter().zip(column);
+        pairs.fold(0.0, |sum, (weight, probability)| sum + weight * probability)
+    }
 }
 
 impl Truth {
     fn draw(recipe: &Synthetic) -> Self {
         Self {
             l: dirichlet_rows(recipe.documents, recipe.topics, recipe.seed, Purpose::TrueL),
-            f: dirichlet_rows(recipe.topics, recipe.terms, recipe.seed, Purpose::TrueF),
+            f: Topics::new(
+                dirichlet_rows(recipe.topics, recipe.terms, recipe.seed, Purpose::TrueF),
+                recipe.terms,
+            ),
             topics: recipe.topics,
             terms: recipe.terms,
         }
@@ -221,14 +248,7 @@ impl Truth {
         for start in (0..self.terms).step_by(TERMS_AT_ONCE) {
             let end = self.terms.min(start + TERMS_AT_ONCE);
             for (weights, rng, row) in &mut documents {
-                poisson::draw_terms(
-                    weights,
-                    &self.f,
-                    self.terms,
-                    start,
-                    &mut row[start..end],
-                    rng,
-                );
+                poisson::draw_terms(weights, &self.f, start, &mut row[start..end], rng);
             }
         }
     }
@@ -254,7 +274,7 @@ impl Truth {
     /// The narrowest dtype that fits the largest mean count plus twelve standard deviations.
     fn dtype(&self, recipe: &Synthetic) -> Dtype {
         let largest_mean =
-            recipe.avg_doc_length as f64 * self.f.iter().copied().fold(0.0, f64::max);
+            recipe.avg_doc_length as f64 * self.f.exact.iter().copied().fold(0.0, f64::max);
         match largest_mean + 12.0 * largest_mean.sqrt() + 30.0 {
             bound if bound <= 255.0 => Dtype::U8,
             bound if bound <= 65_535.0 => Dtype::U16,
@@ -271,7 +291,7 @@ impl Truth {
             let document = document * recipe.documents / sample;
             means.fill(0.0);
             for (topic, weight) in self.weights(recipe, document).iter().enumerate() {
-                let row = &self.f[topic * self.terms..(topic + 1) * self.terms];
+                let row = &self.f.exact[topic * self.terms..(topic + 1) * self.terms];
                 for (mean, probability) in means.iter_mut().zip(row) {
                     *mean += weight * probability;
                 }
@@ -387,12 +407,12 @@ impl Truth {
     }
 
     fn into_corpus(self, recipe: &Synthetic, counts: Counts) -> Result<Corpus> {
-        let narrow = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect();
+        let l = self.l.into_iter().map(|value| value as f32).collect();
         Ok(Corpus::new(
             recipe.clone(),
             counts,
-            Matrix::new(recipe.documents, recipe.topics, narrow(self.l))?,
-            Matrix::new(recipe.topics, recipe.terms, narrow(self.f))?,
+            Matrix::new(recipe.documents, recipe.topics, l)?,
+            Matrix::new(recipe.topics, recipe.terms, self.f.rounded)?,
         ))
     }
 }

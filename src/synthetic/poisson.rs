@@ -3,18 +3,29 @@
 //! A document whose length is Poisson(a) and whose counts are multinomial over the probabilities p has independent
 //! counts Poisson(a p_j), one per term: the two distributions are the same (Kingman, Poisson Processes, 1993, section
 //! 1.4). A multinomial draw, which is sequential over terms, becomes independent draws that can be vectorised.
+//!
+//! A count is drawn by inversion: it is the number of values of the distribution function that are at most a uniform
+//! random number. Lanes of `f32` count them for that number less and plus a bound of their rounding errors. Where both
+//! counts are the same, as nearly always, it is the exact one; where they are not, the lane is drawn again in `f64`.
 
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::system::simd_dispatch;
+use crate::system::{exp, simd_dispatch};
 
-/// Largest mean for inversion, which steps through the distribution function, 64 terms in parallel lanes.
+use super::Topics;
+
+/// Largest mean for inversion.
 const MAX_INVERSION_MEAN: f64 = 16.0;
 /// Maximum number of steps: P(X > 96) is below 1e-40 at a mean of 16.
 const STEPS: usize = 96;
-const LANES: usize = 64;
+/// Terms with consecutive random numbers.
+const BLOCK: usize = 64;
+/// Terms that are drawn in registers.
+const LANES: usize = 32;
+/// Half the distance from 1 to the next `f32`: the relative error of a rounded result.
+const ROUNDING: f32 = f32::EPSILON / 2.0;
 
 /// 1, 1/2, 1/3, ...: inversion multiplies by them instead of dividing.
 const RECIPROCALS: [f64; STEPS] = {
@@ -30,65 +41,121 @@ const RECIPROCALS: [f64; STEPS] = {
 simd_dispatch! {
     /// Draws the counts of one document for consecutive terms from `first` on, and fills `counts` with them.
     ///
-    /// `weights[t]` is the expected number of tokens of topic t, and `f` (topics x `terms`) has the probabilities of
-    /// the terms. A row may be drawn in several calls, from left to right, if the length of each but the last is a
-    /// multiple of 64. `u32::MAX` stands for all counts from there on.
+    /// `weights[t]` is the expected number of tokens of topic t. A row may be drawn in several calls, from left to right,
+    /// if the length of each but the last is a multiple of 64. `u32::MAX` stands for all counts from there on.
     pub(super) fn draw_terms(
         weights: &[f64],
-        f: &[f64],
-        terms: usize,
+        f: &Topics,
         first: usize,
         counts: &mut [u32],
         rng: &mut Xoshiro256PlusPlus,
     ) {
         let mut first = first;
-        for counts in counts.chunks_mut(LANES) {
-            let mut means = [0.0; LANES];
-            for (topic, weight) in weights.iter().enumerate() {
-                let start = topic * terms + first;
-                for (mean, probability) in means.iter_mut().zip(&f[start..start + counts.len()]) {
-                    *mean += weight * probability;
-                }
+        for counts in counts.chunks_mut(BLOCK) {
+            let mut bits = [0u64; BLOCK];
+            for value in &mut bits {
+                *value = rng.random();
             }
-            draw_lanes(&means, counts, rng);
-            first += counts.len();
+            // As `rng.random::<f64>()`, for all of them at once.
+            let uniform = bits.map(|bits| (bits >> 11) as f64 * (0.5 * f64::EPSILON));
+            for (counts, uniform) in counts.chunks_mut(LANES).zip(uniform.as_chunks::<LANES>().0) {
+                let mut means = [0.0f32; LANES];
+                let rows = f.rounded[first..].chunks(f.terms);
+                if counts.len() == LANES {
+                    // Of known length, the means stay in registers.
+                    for (row, weight) in rows.zip(weights) {
+                        if let Some(row) = row.first_chunk() {
+                            add_product(&mut means, row, *weight as f32);
+                        }
+                    }
+                } else {
+                    for (row, weight) in rows.zip(weights) {
+                        for (mean, probability) in means.iter_mut().zip(&row[..counts.len()]) {
+                            *mean = probability.mul_add(*weight as f32, *mean);
+                        }
+                    }
+                }
+                let mut drawn = [0u32; LANES];
+                let doubtful = draw_lanes(&means, uniform, weights.len(), &mut drawn);
+                counts.copy_from_slice(&drawn[..counts.len()]);
+                if doubtful {
+                    for (lane, count) in counts.iter_mut().enumerate() {
+                        if drawn[lane] == DOUBTFUL {
+                            let mean = f.mean(weights, first + lane);
+                            *count = draw(mean, uniform[lane], rng);
+                        }
+                    }
+                }
+                first += counts.len();
+            }
         }
     }
 }
 
-/// Draws by inversion: the count is the number of values of the distribution function that are at most a uniform random
-/// number.
+/// Adds a row times a weight to as many means.
 #[inline(always)]
-fn draw_lanes(means: &[f64; LANES], drawn: &mut [u32], rng: &mut Xoshiro256PlusPlus) {
-    let mut uniform = [0.0f64; LANES];
-    for value in &mut uniform {
-        *value = rng.random();
+fn add_product(means: &mut [f32; LANES], row: &[f32; LANES], weight: f32) {
+    let mut lane = 0;
+    while lane < LANES {
+        means[lane] = row[lane].mul_add(weight, means[lane]);
+        lane += 1;
     }
-    let mut mean = [0.0f64; LANES];
-    let mut probability = [0.0f64; LANES];
+}
+
+/// In place of a count that has to be drawn in `f64`.
+const DOUBTFUL: u32 = u32::MAX;
+
+/// Draws a count for each mean and uniform random number, or says [`DOUBTFUL`]; and whether it does.
+///
+/// The bound of the errors, in roundings: a mean is a sum of as many products as there are topics, of factors that are
+/// rounded themselves, and the distribution function changes by at most as much as its mean; a probability of a count c
+/// is off by those of exp (5) and by three for each of c steps, and c is the mean on average; up to 96 additions.
+#[inline(always)]
+fn draw_lanes(
+    means: &[f32; LANES],
+    uniform: &[f64; LANES],
+    topics: usize,
+    drawn: &mut [u32; LANES],
+) -> bool {
+    let mut mean = [0.0f32; LANES];
+    let mut least = [0.0f32; LANES];
+    let mut most = [0.0f32; LANES];
+    let mut probability = [0.0f32; LANES];
     for lane in 0..LANES {
-        // Larger means are drawn by `draw_large`. A mean of 0 ends at the first step and does not prolong the loop.
-        mean[lane] = if means[lane] <= MAX_INVERSION_MEAN {
-            means[lane]
+        let bound = ROUNDING * (means[lane] * (topics + 6) as f32 + (STEPS + 10) as f32);
+        let inverted = means[lane] + bound < MAX_INVERSION_MEAN as f32;
+        mean[lane] = if inverted { means[lane] } else { 0.0 };
+        // Below 0, the loop is not prolonged.
+        least[lane] = if inverted {
+            uniform[lane] as f32 - bound
         } else {
-            0.0
+            -1.0
         };
-        probability[lane] = exp_minus(mean[lane]);
+        most[lane] = if inverted {
+            uniform[lane] as f32 + bound
+        } else {
+            -1.0
+        };
+        probability[lane] = exp(-mean[lane]);
     }
     let mut cumulative = probability;
-    let mut counts = [0u64; LANES];
+    let mut counts = [0u32; LANES];
+    let mut more = [0u32; LANES];
     for reciprocals in RECIPROCALS.chunks_exact(2) {
-        let mut unfinished = 0u64;
+        let (first, second) = (reciprocals[0] as f32, reciprocals[1] as f32);
+        let mut unfinished = 0u32;
         for lane in 0..LANES {
             let (mut p, mut sum) = (probability[lane], cumulative[lane]);
-            let first = u64::from(uniform[lane] >= sum);
-            p *= mean[lane] * reciprocals[0];
+            counts[lane] += u32::from(least[lane] >= sum);
+            more[lane] += u32::from(most[lane] >= sum);
+            p *= mean[lane] * first;
             sum += p;
-            let second = u64::from(uniform[lane] >= sum);
-            p *= mean[lane] * reciprocals[1];
+            let above = u32::from(most[lane] >= sum);
+            counts[lane] += u32::from(least[lane] >= sum);
+            more[lane] += above;
+            unfinished |= above;
+            p *= mean[lane] * second;
             sum += p;
-            counts[lane] += first + second;
-            unfinished |= second;
             probability[lane] = p;
             cumulative[lane] = sum;
         }
@@ -96,17 +163,35 @@ fn draw_lanes(means: &[f64; LANES], drawn: &mut [u32], rng: &mut Xoshiro256PlusP
             break;
         }
     }
-    for (lane, drawn) in drawn.iter_mut().enumerate() {
-        *drawn = if means[lane] <= MAX_INVERSION_MEAN {
-            counts[lane] as u32
-        } else {
-            draw_large(means[lane], rng)
-        };
+    let mut doubtful = 0u32;
+    for lane in 0..LANES {
+        let known = counts[lane] == more[lane] && most[lane] >= 0.0;
+        drawn[lane] = if known { counts[lane] } else { DOUBTFUL };
+        doubtful |= u32::from(!known);
     }
+    doubtful != 0
+}
+
+/// Draws a count in `f64`: the reference for the lanes, which agree with it.
+fn draw(mean: f64, uniform: f64, rng: &mut Xoshiro256PlusPlus) -> u32 {
+    if mean > MAX_INVERSION_MEAN {
+        return draw_large(mean, rng);
+    }
+    let mut probability = exp_minus(mean);
+    let mut cumulative = probability;
+    let mut count = 0;
+    for reciprocal in RECIPROCALS {
+        if uniform < cumulative {
+            break;
+        }
+        count += 1;
+        probability *= mean * reciprocal;
+        cumulative += probability;
+    }
+    count
 }
 
 /// exp(-x) for 0 <= x <= 16: a Taylor polynomial of exp(-x / 64), squared six times. Relative error below 1e-13.
-#[inline(always)]
 fn exp_minus(x: f64) -> f64 {
     let y = x * (-1.0 / 64.0);
     let mut sum = TAYLOR[0];
@@ -162,7 +247,8 @@ mod tests {
             let draws = 200_000;
             let mut counts = vec![0; draws];
             let mut rng = stream(7, Purpose::Counts, 3);
-            draw_terms(&[mean], &vec![1.0; draws], draws, 0, &mut counts, &mut rng);
+            let topics = Topics::new(vec![1.0; draws], draws);
+            draw_terms(&[mean], &topics, 0, &mut counts, &mut rng);
             let largest = 4 + *counts.iter().max().unwrap() as usize;
             let mut observed = vec![0.0; largest + 1];
             for count in counts {
@@ -191,6 +277,39 @@ mod tests {
                 chi_square < freedom + 5.0 * (2.0 * freedom).sqrt() + 5.0,
                 "mean {mean}: chi-square {chi_square} with {freedom} degrees of freedom"
             );
+        }
+    }
+
+    /// Means from 0 to above the largest for inversion, and numbers of topics whose sums round little and much.
+    #[test]
+    fn lanes_draw_the_counts_of_the_reference() {
+        for (topics, largest) in [(1, 0.01), (3, 2.0), (10, 18.0), (400, 5.0), (3_000, 16.0)] {
+            let terms = 20_011;
+            let mut rng = stream(3, Purpose::TrueF, topics as u64);
+            let f: Vec<f64> = (0..topics * terms).map(|_| rng.random()).collect();
+            let f = Topics::new(f, terms);
+            // Uniform numbers have the mean 1/2.
+            let weights: Vec<f64> = (0..topics)
+                .map(|_| 2.0 * largest * rng.random::<f64>() / topics as f64)
+                .collect();
+            let mut counts = vec![0; terms];
+            let mut expected = vec![0; terms];
+            draw_terms(
+                &weights,
+                &f,
+                0,
+                &mut counts,
+                &mut stream(5, Purpose::Counts, 1),
+            );
+            let mut rng = stream(5, Purpose::Counts, 1);
+            for (block, counts) in expected.chunks_mut(BLOCK).enumerate() {
+                let uniform: [f64; BLOCK] = std::array::from_fn(|_| rng.random());
+                for (lane, count) in counts.iter_mut().enumerate() {
+                    let mean = f.mean(&weights, block * BLOCK + lane);
+                    *count = draw(mean, uniform[lane], &mut rng);
+                }
+            }
+            assert!(counts == expected, "{topics} topics");
         }
     }
 }
