@@ -4,6 +4,8 @@
 //! memory record FOLDER [PYTHON PEERS.py]   all rows, into benches/records/memory.json and memory.md; data in FOLDER
 //! memory generate FOLDER N M K LENGTH      X_f32.npy, X_u16.npy, X_u8.npy, X.npz, and X_small.npy
 //! memory generate-article FOLDER N M K LENGTH   X_article_u8.npy and X_article_f32.npy
+//! memory article FOLDER DOCUMENTS ...      the article's sizes, into benches/records/article.json and article.md
+//! memory generate-u8 PATH N M K LENGTH     one file of u8
 //! memory read PATH BYTES                   reads a file, BYTES at a time
 //! memory fit PATH SOLVER K EPOCHS BATCH READING   one fit; SOLVER: adamw, em or cd; READING: auto, inplace or BLOCKxBLOCKS
 //! memory mapped-l DOCUMENTS K FOLDER READING      one epoch with L's logits in a mapped file in FOLDER
@@ -13,6 +15,7 @@
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+mod article;
 #[path = "../support/few_terms.rs"]
 mod few_terms;
 mod page;
@@ -42,6 +45,10 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let line = match arguments.as_slice() {
         ["record", folder, peer @ ..] => return rows::record(Path::new(folder), peer),
+        ["article", folder, sizes @ ..] => return article::record(Path::new(folder), sizes),
+        ["generate-u8", path, n, m, k, length] => {
+            generate_u8(path, [n, m, k, length].map(|size| number(size)))?
+        }
         ["generate", folder, n, m, k, length] => generate(
             Path::new(folder),
             [n, m, k, length].map(|size| number(size)),
@@ -126,6 +133,15 @@ fn generate_article(folder: &Path, [n, m, k, length]: [usize; 4]) -> Result<Valu
         "seconds": start.elapsed().as_secs_f64(),
         "bytes": [counts.bytes_stored(), dense.bytes_stored()],
     }))
+}
+
+/// Counts in one file of `u8`.
+fn generate_u8(path: &str, [n, m, k, length]: [usize; 4]) -> Result<Value> {
+    let start = Instant::now();
+    let recipe = Synthetic::new(n, m, k).avg_doc_length(length).seed(1);
+    let counts = recipe.write_npy(path)?.counts();
+    assert_eq!(counts.dtype(), Dtype::U8);
+    Ok(json!({ "seconds": start.elapsed().as_secs_f64(), "bytes": counts.bytes_stored() }))
 }
 
 /// Reads a file sequentially, with one thread and one buffer.

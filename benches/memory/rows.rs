@@ -37,7 +37,7 @@ pub fn advise(file: &File, advice: i32) {
 }
 
 /// This program with other arguments.
-fn this_program(arguments: &[&str]) -> Command {
+pub fn this_program(arguments: &[&str]) -> Command {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(arguments);
     program
@@ -156,7 +156,7 @@ fn save(rows: &[Value]) {
 }
 
 /// The machine, its kernel and the version of its control groups.
-fn machine() -> Value {
+pub fn machine() -> Value {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let version = match Path::new("/sys/fs/cgroup/memory").is_dir() {
         true => 1,

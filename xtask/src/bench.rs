@@ -88,6 +88,18 @@ pub fn memory(places: &Places) -> Result<()> {
     done
 }
 
+/// Fits counts of the article's sizes and density, in a folder of the cache that is removed afterwards.
+pub fn article(places: &Places, sizes: &[&str]) -> Result<()> {
+    let folder = places.cache.join("bench-article");
+    let mut bench = ours(places, "memory");
+    bench.args(["--", "article"]).arg(&folder).args(sizes);
+    let done = run(&mut bench);
+    if folder.is_dir() {
+        fs::remove_dir_all(&folder).at(&folder)?;
+    }
+    done
+}
+
 /// Times passes of every solver over small counts: `compare` prints the ratios to the record, of all rows or of those
 /// with a part in their name; `record` writes it.
 pub fn kernels(places: &Places, task: &str, part: &[&str]) -> Result<()> {
