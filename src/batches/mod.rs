@@ -37,7 +37,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Copies the counts to dense rows of `terms` columns, one row per document.
-    #[cfg(any(test, feature = "bench-hooks"))]
+    #[cfg(any(test, feature = "cuda", feature = "bench-hooks"))]
     pub(crate) fn dense(&self, terms: usize) -> Vec<f32> {
         let mut rows = vec![0.0; self.rows.len() * terms];
         self.view.fill(terms, self.rows, &mut rows);

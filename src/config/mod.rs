@@ -3,6 +3,7 @@
 mod budget;
 mod byte_size;
 mod device;
+mod gradient_step;
 mod optimizer;
 mod precision;
 mod recipe;
@@ -16,6 +17,7 @@ pub use device::Device;
 pub(crate) use device::Resolved;
 #[cfg(not(feature = "cuda"))]
 pub(crate) use device::{WITHOUT_CUDA, no_cuda};
+pub use gradient_step::GradientStep;
 pub use optimizer::Optimizer;
 pub use precision::Precision;
 pub(crate) use recipe::{OnEpoch, Recipe};

@@ -13,6 +13,7 @@ use super::budget::Budget;
 use super::device::Resolved;
 use super::settings::Settings;
 use super::solver::{FullPass, MiniBatch, Solver};
+use super::storage::TableStorage;
 
 /// Largest total of the counts of a fit. Gradients are at most as large as the tokens of a batch, and AdamW squares
 /// them in single precision, whose largest number is 3.4e38.
@@ -112,6 +113,14 @@ impl Recipe {
 
     /// Everything that can be refused without a look at the counts themselves; gives the device that the fit runs on.
     pub(crate) fn check(&self, counts: &Counts) -> Result<Resolved> {
+        self.check_settings(counts)?;
+        let device = self.settings.resolve_device()?;
+        self.check_on(device)?;
+        Ok(device)
+    }
+
+    /// What can be refused on every device.
+    pub(crate) fn check_settings(&self, counts: &Counts) -> Result<()> {
         self.check_parameters()?;
         self.settings.check()?;
         #[cfg(not(feature = "cuda"))]
@@ -142,7 +151,11 @@ impl Recipe {
             )
             .fix("pass one name for every column of the counts, in their order"));
         }
-        let device = self.settings.resolve_device()?;
+        Ok(())
+    }
+
+    /// What only the CPU can do is refused on other devices.
+    pub(crate) fn check_on(&self, device: Resolved) -> Result<()> {
         if let Some(parameters) = self.settings.solver.as_mini_batch()
             && device != Resolved::Cpu
             && !parameters.optimizer.runs_on_gpu()
@@ -153,7 +166,18 @@ impl Recipe {
             ))
             .fix("use Optimizer::RowwiseAdamW or Optimizer::AdamW, or Device::Cpu"));
         }
-        Ok(device)
+        if let Some(parameters) = self.settings.solver.as_mini_batch()
+            && device != Resolved::Cpu
+            && parameters.clips()
+            && (!parameters.optimizer.moves_all_rows()
+                || parameters.table_storage != TableStorage::Memory)
+        {
+            return Err(Error::setting(format!(
+                "clip_grad_norm on {device} with L outside of it: the norm is that of all gradients"
+            ))
+            .fix("use Optimizer::AdamW and TableStorage::Memory, or Device::Cpu"));
+        }
+        Ok(())
     }
 
     /// Refuses parameters that the solver does not have, instead of ignoring them.

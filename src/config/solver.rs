@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::or_ref;
 use crate::error::{Error, Result};
 
+use super::gradient_step::GradientStep;
 use super::optimizer::Optimizer;
 use super::precision::Precision;
 use super::storage::TableStorage;
@@ -93,6 +94,20 @@ pub struct MiniBatch {
     pub table_storage: TableStorage,
     /// The precision in which GPU kernels read the tables; `Precision::F32`.
     pub precision: Precision,
+    /// How a step computes the loss of a batch and its gradients; `GradientStep::Fused`.
+    #[serde(default)]
+    pub step: GradientStep,
+    /// Documents whose gradients are computed at once; `None` for as many as the budget allows, else from 1 to `batch_size`.
+    #[serde(default)]
+    pub micro_batch: Option<usize>,
+    /// The largest norm of a step's gradient, to which longer ones are scaled; infinite for none, otherwise positive.
+    #[serde(with = "crate::system::serde_f64", default = "unlimited")]
+    pub clip_grad_norm: f64,
+}
+
+/// No limit of the gradient's norm.
+fn unlimited() -> f64 {
+    f64::INFINITY
 }
 
 /// The parameters of the solvers that pass over all documents in each iteration.
@@ -123,6 +138,9 @@ impl MiniBatch {
         optimizer: Optimizer::AdamW,
         table_storage: TableStorage::Memory,
         precision: Precision::F32,
+        step: GradientStep::Fused,
+        micro_batch: None,
+        clip_grad_norm: f64::INFINITY,
     };
 }
 
@@ -313,10 +331,73 @@ impl MiniBatch {
             ))
             .fix("the learning rate falls from max_lr to base_lr: exchange them"));
         }
+        self.check_gradients()?;
         if !(self.weight_decay >= 0.0 && self.weight_decay.is_finite()) {
             return Err(
                 Error::setting(format!("weight_decay is {}", self.weight_decay))
                     .fix("it is zero or a small positive number, 1e-5 by default"),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl MiniBatch {
+    /// Whether gradients are scaled down to a norm.
+    pub(crate) fn clips(&self) -> bool {
+        self.clip_grad_norm.is_finite()
+    }
+
+    /// Checks what concerns the computation of gradients.
+    fn check_gradients(&self) -> Result<()> {
+        if let Some(documents) = self.micro_batch
+            && !(1..=self.batch_size).contains(&documents)
+        {
+            return Err(Error::setting(format!(
+                "micro_batch is {documents}, and a batch has {} documents",
+                self.batch_size
+            ))
+            .fix("a micro-batch is a part of a batch: from 1 document to batch_size"));
+        }
+        if self.clip_grad_norm.is_nan() || self.clip_grad_norm <= 0.0 {
+            return Err(
+                Error::setting(format!("clip_grad_norm is {}", self.clip_grad_norm)).fix(
+                    "it is the largest norm of a step's gradient, a positive number; leave it out for no limit",
+                ),
+            );
+        }
+        if !self.step.is_on_tensors() {
+            return Ok(());
+        }
+        let refused = |what: String, fix: &str| {
+            let what = format!("{what} with GradientStep::{:?}", self.step);
+            Err(Error::setting(what).fix(format!("{fix}, or use GradientStep::Fused")))
+        };
+        if cfg!(not(feature = "cuda")) {
+            return refused(
+                "a build without the feature cuda".into(),
+                "build topicbook with its default features, which bring Burn's tensors",
+            );
+        }
+        if self.optimizer != Optimizer::AdamW {
+            return refused(
+                format!(
+                    "{}, which updates the rows of its batch only,",
+                    self.optimizer
+                ),
+                "Burn's tensors are updated as a whole: use Optimizer::AdamW",
+            );
+        }
+        if self.table_storage != TableStorage::Memory {
+            return refused(
+                "L in a file".into(),
+                "Burn's tensors are in memory: use TableStorage::Memory",
+            );
+        }
+        if self.step.has_rates() && self.precision != Precision::F32 {
+            return refused(
+                format!("{}", self.precision),
+                "only the fused kernels read narrower tables: use Precision::F32",
             );
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The sizes from which memory use is computed.
 
-use crate::config::Precision;
+use crate::config::{GradientStep, Precision};
 
 /// The sizes from which memory use is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(crate) struct Shape {
     pub(crate) largest_page: u64,
     /// The precision in which a GPU reads the tables.
     pub(crate) precision: Precision,
+    /// How gradients are computed.
+    pub(crate) step: GradientStep,
     /// Whether L's logits are in a memory-mapped file.
     pub(crate) l_in_file: bool,
     /// Whether L's logits are offloaded to host memory, if there is a GPU.

@@ -30,6 +30,10 @@ pub struct Epoch {
     /// The learning rate of the epoch's last step; 0 for a solver without one.
     #[serde(with = "crate::system::serde_f64")]
     pub learning_rate: f64,
+    /// The mean over steps of the norm of the gradient with respect to all logits, before it was clipped; `None` without
+    /// [`TopicModel::clip_grad_norm`](crate::TopicModel::clip_grad_norm).
+    #[serde(with = "crate::system::serde_f64::option", default)]
+    pub grad_norm: Option<f64>,
     /// Wall time of the epoch.
     pub duration: Duration,
     /// Anonymous memory of the process after the epoch, in bytes.

@@ -103,7 +103,7 @@ impl Fit {
         let of = |value: fn(&crate::data::Epoch) -> f64| -> Vec<f64> {
             self.history.iter().map(value).collect()
         };
-        Table::from_columns(vec![
+        let mut columns = vec![
             Column::new(
                 "epoch".into(),
                 self.history
@@ -125,6 +125,11 @@ impl Fit {
                     .map(|epoch| epoch.memory_bytes)
                     .collect::<Vec<_>>(),
             ),
-        ])
+        ];
+        if self.history.iter().any(|epoch| epoch.grad_norm.is_some()) {
+            let norms = self.history.iter().map(|epoch| epoch.grad_norm);
+            columns.push(Column::new("grad_norm".into(), norms.collect::<Vec<_>>()));
+        }
+        Table::from_columns(columns)
     }
 }

@@ -1,8 +1,8 @@
 //! Notebook display of models and their settings.
 
 use crate::config::{
-    Budget, ByteSize, Device, FullPass, MiniBatch, Optimizer, Precision, Settings, Solver,
-    TableStorage,
+    Budget, ByteSize, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings,
+    Solver, TableStorage,
 };
 use crate::model::TopicModel;
 use crate::text::{Card, count, counted, escape};
@@ -44,6 +44,17 @@ impl Optimizer {
     pub fn evcxr_display(&self) {
         show_card(
             &Card::new("Optimizer").row("update rule", self.to_string()),
+            None,
+        );
+    }
+}
+
+impl GradientStep {
+    /// Shows the step below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Gradient step").row("gradients by", self.to_string()),
             None,
         );
     }
@@ -154,10 +165,30 @@ fn with_mini_batch(card: Card, parameters: &MiniBatch) -> Card {
         .row("optimizer", parameters.optimizer.to_string())
         .row("logits of L in", parameters.table_storage.to_string())
         .row("weight decay", parameters.weight_decay.to_string());
-    match parameters.precision {
-        Precision::F32 => card,
-        other => card.row("tables on the GPU", other.to_string()),
-    }
+    let rows = [
+        (
+            parameters.precision != Precision::F32,
+            "tables on the GPU",
+            parameters.precision.to_string(),
+        ),
+        (
+            parameters.step != GradientStep::Fused,
+            "gradients by",
+            parameters.step.to_string(),
+        ),
+        (
+            parameters.micro_batch.is_some(),
+            "micro-batch",
+            counted(parameters.micro_batch.unwrap_or_default(), "document"),
+        ),
+        (
+            parameters.clips(),
+            "largest norm of a gradient",
+            parameters.clip_grad_norm.to_string(),
+        ),
+    ];
+    let shown = rows.into_iter().filter(|(is_set, ..)| *is_set);
+    shown.fold(card, |card, (_, name, value)| card.row(name, value))
 }
 
 /// Adds the parameters of full passes to a card.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{Item, Phase, Shape};
+use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 use crate::counts::{Counts, View};
 use crate::data::{Matrix, NamedTable};
@@ -46,12 +46,23 @@ pub(crate) fn data_memory(shape: &Shape, topics: u64) -> Vec<Item> {
     let scratch = 4 * (topics + 2) * longest * rayon::current_num_threads() as u64;
     vec![
         Item::ram(
+            Consumer::Counts,
             "counts by term",
             Phase::Fit,
             8 * shape.nonzeros * shape.documents + 16 * shape.terms,
         ),
-        Item::ram("documents' lengths", Phase::Fit, 8 * shape.documents),
-        Item::ram("scratch buffers, one per thread", Phase::Steps, scratch),
+        Item::ram(
+            Consumer::Counts,
+            "documents' lengths",
+            Phase::Fit,
+            8 * shape.documents,
+        ),
+        Item::ram(
+            Consumer::Rest,
+            "scratch buffers, one per thread",
+            Phase::Steps,
+            scratch,
+        ),
     ]
 }
 
@@ -61,11 +72,17 @@ pub(crate) fn ascent_memory(shape: &Shape, topics: u64) -> Vec<Item> {
     let factors = 4 * topics * (shape.documents + shape.terms);
     vec![
         Item::ram(
+            Consumer::Parameters,
             "L and F: best, previous and extrapolated",
             Phase::Fit,
             3 * factors,
         ),
-        Item::ram("L and F of the current iteration", Phase::Pass, factors),
+        Item::ram(
+            Consumer::Parameters,
+            "L and F of the current iteration",
+            Phase::Pass,
+            factors,
+        ),
     ]
 }
 

@@ -13,8 +13,8 @@ use crate::backend::cube::{
 };
 use crate::backend::{Losses, Sums, Transfer, tensor, to_matrix, to_tensor};
 use crate::batches::Batch;
-use crate::config::Precision;
-use crate::cost::{Item, Phase, Placement, Shape};
+use crate::config::{GradientStep, Precision};
+use crate::cost::{Consumer, Item, Phase, Placement, Shape};
 use crate::counts::rows::for_each_block;
 use crate::counts::{Counts, View};
 use crate::data::Matrix;
@@ -260,21 +260,37 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
     let blocks = blocks(shape, resident);
     let rows = |documents: u64| table_bytes(documents, shape.topics, true);
     let f = table_bytes(shape.topics, shape.terms, true);
-    let mut items = vec![Item::vram("F and its statistics", Phase::Steps, 3 * f)];
+    let mut items = vec![Item::vram(
+        Consumer::Gradients,
+        "F and its statistics",
+        Phase::Steps,
+        3 * f,
+    )];
     if resident {
         let all = |bytes_of: &dyn Fn(u64) -> u64| {
             let bytes = |(block, times): &(Shape, u64)| times * bytes_of(block.micro_batch);
             blocks.iter().map(bytes).sum()
         };
         let counts = all(&|documents| bytes_of_counts(shape, documents));
-        items.push(Item::vram("X, as stored", Phase::Fit, counts));
-        items.push(Item::vram("L", Phase::Fit, all(&rows)));
+        items.push(Item::vram(
+            Consumer::Counts,
+            "X, as stored",
+            Phase::Fit,
+            counts,
+        ));
+        items.push(Item::vram(
+            Consumer::Parameters,
+            "L",
+            Phase::Fit,
+            all(&rows),
+        ));
     }
     let mut sizes = Vec::new();
     for (block, _) in &blocks {
         let documents = block.micro_batch;
         if !resident {
             items.push(Item::vram(
+                Consumer::Counts,
                 format!("X of {documents} documents, as stored"),
                 Phase::Steps,
                 bytes_of_batch(shape, documents),
@@ -295,8 +311,13 @@ pub(crate) fn in_host_memory(shape: &Shape, resident: bool) -> Vec<Item> {
         bytes_pinned(block, false, if resident { 0 } else { block.micro_batch })
     });
     vec![
-        Item::ram("L, in tokens", Phase::Fit, 4 * topics * documents),
-        Item::ram(PINNED, Phase::Fit, pinned),
+        Item::ram(
+            Consumer::Parameters,
+            "L, in tokens",
+            Phase::Fit,
+            4 * topics * documents,
+        ),
+        Item::ram(Consumer::Counts, PINNED, Phase::Fit, pinned),
     ]
 }
 
@@ -309,6 +330,7 @@ fn blocks(shape: &Shape, resident: bool) -> Vec<(Shape, u64)> {
     let block = |micro_batch| Shape {
         micro_batch,
         precision: Precision::F32,
+        step: GradientStep::Fused,
         ..*shape
     };
     let all = shape.documents;

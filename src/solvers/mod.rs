@@ -33,7 +33,7 @@ pub(crate) use streaming_em::documents_in_block;
 #[cfg(not(feature = "cuda"))]
 use crate::config::no_cuda;
 use crate::config::{Resolved, Settings, Solver};
-use crate::cost::{Item, Phase, Placement, Shape};
+use crate::cost::{Consumer, Item, Phase, Placement, Shape};
 use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -183,8 +183,18 @@ pub(crate) fn memory_around_iterations(shape: &Shape) -> [Item; 2] {
     let both = 4 * shape.topics * (shape.documents + shape.terms);
     [
         // Dropped once the solver has made its own copies.
-        Item::ram("starting values of L and F", Phase::Starting, both),
-        Item::ram("L and F, normalised", Phase::End, both),
+        Item::ram(
+            Consumer::Parameters,
+            "starting values of L and F",
+            Phase::Starting,
+            both,
+        ),
+        Item::ram(
+            Consumer::Parameters,
+            "L and F, normalised",
+            Phase::End,
+            both,
+        ),
     ]
 }
 
@@ -202,6 +212,12 @@ pub(crate) fn checkpoint_bytes(solver: &Solver, streams: bool, shape: (u64, u64,
 /// Memory of a copy of the state for a checkpoint. The solvers on the CPU write their tables from where they are.
 pub(crate) fn checkpoint_memory(device: Resolved, shape: &Shape) -> Option<Item> {
     let both = 4 * shape.topics * (shape.documents + shape.terms);
-    matches!(device, Resolved::Cuda(_))
-        .then(|| Item::ram("copy of L and F", Phase::Checkpoint, both))
+    matches!(device, Resolved::Cuda(_)).then(|| {
+        Item::ram(
+            Consumer::Parameters,
+            "copy of L and F",
+            Phase::Checkpoint,
+            both,
+        )
+    })
 }

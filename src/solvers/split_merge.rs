@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{Item, Phase, Shape};
+use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::{Counts, View};
 use crate::data::Matrix;
 use crate::error::Result;
@@ -57,6 +57,7 @@ pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
     let factors = 4 * topics * (shape.documents + shape.terms);
     let mut items = data_memory(shape, more);
     items.push(Item::ram(
+        Consumer::Parameters,
         "L and F of the best earlier start",
         Phase::Fit,
         factors,

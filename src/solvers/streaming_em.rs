@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use rayon::prelude::*;
 
-use crate::cost::{Item, Phase, Shape};
+use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::Counts;
 use crate::counts::rows::{Block, NonzeroBuffer, for_each_block, nonzeros_of_row};
 use crate::data::Matrix;
@@ -52,21 +52,44 @@ pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
         false => Parts::multiplier_bytes(terms, in_block, topics),
     };
     vec![
-        Item::ram("L and F", Phase::Fit, 4 * topics * (documents + terms)),
-        Item::ram("documents' lengths", Phase::Fit, 8 * documents),
-        Item::ram("F, padded to whole registers", Phase::Fit, 4 * padded),
         Item::ram(
+            Consumer::Parameters,
+            "L and F",
+            Phase::Fit,
+            4 * topics * (documents + terms),
+        ),
+        Item::ram(
+            Consumer::Counts,
+            "documents' lengths",
+            Phase::Fit,
+            8 * documents,
+        ),
+        Item::ram(
+            Consumer::Parameters,
+            "F, padded to whole registers",
+            Phase::Fit,
+            4 * padded,
+        ),
+        Item::ram(
+            Consumer::Gradients,
             "statistics of F, in double precision",
             Phase::Fit,
             8 * padded,
         ),
-        Item::ram("multipliers of a block of L", Phase::Steps, multipliers),
         Item::ram(
+            Consumer::Gradients,
+            "multipliers of a block of L",
+            Phase::Steps,
+            multipliers,
+        ),
+        Item::ram(
+            Consumer::Gradients,
             "counts that are added to the statistics together",
             Phase::Steps,
             Pending::bytes(shape.nonzeros, terms, documents, padded / terms),
         ),
         Item::ram(
+            Consumer::Rest,
             "scratch buffers, one per thread",
             Phase::Steps,
             scratch + newton,

@@ -1,23 +1,31 @@
 //! The step for a device and a placement, and the threads it runs on.
 
 #[cfg(feature = "cuda")]
-use burn::backend::Autodiff;
+use burn::backend::autodiff::checkpoint::strategy::BalancedCheckpointing;
+#[cfg(feature = "cuda")]
+use burn::backend::flex::FlexDevice;
+#[cfg(feature = "cuda")]
+use burn::backend::{Autodiff, Flex};
+#[cfg(feature = "cuda")]
+use burn::tensor::backend::AutodiffBackend;
 #[cfg(feature = "cuda")]
 use burn_cuda::{Cuda, CudaDevice};
 
 use crate::backend::with_gpu;
-use crate::config::{Resolved, Settings};
+use crate::config::{GradientStep, Resolved, Settings};
 use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 
 use super::cpu::FusedStep;
 #[cfg(feature = "cuda")]
-use super::loss::Fused;
+use super::loss::{Fused, Loss};
 #[cfg(feature = "cuda")]
 use super::offload::OffloadedStep;
 #[cfg(feature = "cuda")]
 use super::tensor::TensorStep;
+#[cfg(feature = "cuda")]
+use super::unfused_loss::Unfused;
 use super::{State, Step};
 
 /// Makes the step for a device and a placement from a state, and calls `work` with it.
@@ -32,11 +40,49 @@ where
     T: Send,
 {
     match device {
-        Resolved::Cpu => {
-            threads()?.install(|| work(&mut FusedStep::new(settings, placement, state)?))
-        }
+        Resolved::Cpu => threads()?.install(|| match settings.mini_batch().step {
+            GradientStep::Fused => work(&mut FusedStep::new(settings, placement, state)?),
+            #[cfg(feature = "cuda")]
+            step => {
+                let start = (settings, counts, placement, state);
+                match step {
+                    GradientStep::Checkpointing => {
+                        on_tensors::<Checkpointed<Flex>, Unfused<_>, _>(start, FlexDevice, work)
+                    }
+                    GradientStep::CustomBackward => {
+                        on_tensors::<Autodiff<Flex>, Fused<_>, _>(start, FlexDevice, work)
+                    }
+                    _ => on_tensors::<Autodiff<Flex>, Unfused<_>, _>(start, FlexDevice, work),
+                }
+            }
+            #[cfg(not(feature = "cuda"))]
+            step => Err(Error::setting(format!(
+                "{step} in a build without the feature cuda"
+            ))),
+        }),
         Resolved::Cuda(gpu) => with_step_on_gpu(gpu, settings, counts, placement, state, work),
     }
+}
+
+/// Burn's automatic differentiation with balanced checkpointing.
+#[cfg(feature = "cuda")]
+type Checkpointed<B> = Autodiff<B, BalancedCheckpointing>;
+
+/// Makes a step on tensors, and calls `work` with it.
+#[cfg(feature = "cuda")]
+fn on_tensors<B: AutodiffBackend, L: Loss<B>, T>(
+    (settings, counts, placement, state): (&Settings, &Counts, Placement, State),
+    device: B::Device,
+    work: impl FnOnce(&mut dyn Step) -> Result<T>,
+) -> Result<T>
+where
+    TensorStep<B, L>: Step,
+{
+    let mut step = TensorStep::<B, L>::new(settings, placement, state, device);
+    if placement.resident {
+        step.make_resident(counts)?;
+    }
+    work(&mut step)
 }
 
 #[cfg(feature = "cuda")]
@@ -58,11 +104,16 @@ fn with_step_on_gpu<T>(
             // Not in a thread pool: this thread makes all calls to the GPU, and updates the rows of L itself.
             return work(&mut step);
         }
-        let mut step = TensorStep::<_, Fused<Autodiff<Cuda>>>::new(settings, placement, state, gpu);
-        if placement.resident {
-            step.make_resident(counts)?;
+        let start = (settings, counts, placement, state);
+        match settings.mini_batch().step {
+            GradientStep::Fused | GradientStep::CustomBackward => {
+                on_tensors::<Autodiff<Cuda>, Fused<_>, _>(start, gpu, work)
+            }
+            GradientStep::Autodiff => on_tensors::<Autodiff<Cuda>, Unfused<_>, _>(start, gpu, work),
+            GradientStep::Checkpointing => {
+                on_tensors::<Checkpointed<Cuda>, Unfused<_>, _>(start, gpu, work)
+            }
         }
-        work(&mut step)
     })
 }
 

@@ -2,9 +2,11 @@
 
 use crate::backend::cube;
 use crate::backend::cube::{PINNED, sums_workspace, table_bytes};
-use crate::cost::{Item, Memory, Phase, Shape};
+use crate::config::GradientStep;
+use crate::cost::{Consumer, Item, Memory, Phase, Shape};
 use crate::step::cpu::l_memory;
 use crate::step::update::LazyRows;
+use crate::system::LANES;
 
 /// Tables of batch x topics that are allocated at the same time while gradients are computed. With L offloaded it is
 /// one, besides the uploaded rows and their gradients, which are not padded.
@@ -28,14 +30,25 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     let f = table(shape.topics, shape.terms);
     let state = shape.state_values;
     let mut items = vec![
-        Item::vram("L's logits", Phase::Fit, l),
-        Item::vram("L's optimizer state", Phase::Fit, state * l),
-        Item::vram("F's logits", Phase::Fit, f),
-        Item::vram("F's optimizer state", Phase::Fit, state * f),
-        Item::vram(gradients, Phase::Steps, l + f),
+        Item::vram(Consumer::Parameters, "L's logits", Phase::Fit, l),
+        Item::vram(
+            Consumer::OptimizerStates,
+            "L's optimizer state",
+            Phase::Fit,
+            state * l,
+        ),
+        Item::vram(Consumer::Parameters, "F's logits", Phase::Fit, f),
+        Item::vram(
+            Consumer::OptimizerStates,
+            "F's optimizer state",
+            Phase::Fit,
+            state * f,
+        ),
+        Item::vram(Consumer::Gradients, gradients, Phase::Steps, l + f),
     ];
     if shape.l_on_host {
         items.push(Item::vram(
+            Consumer::Gradients,
             "rows of L, and their gradients (of this batch and the previous one)",
             Phase::Steps,
             rows(shape.micro_batch) + 2 * rows(shape.batch),
@@ -43,11 +56,17 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     }
     if resident {
         let counts = cube::bytes_of_counts(shape, shape.documents);
-        items.push(Item::vram("X, as stored", Phase::Fit, counts));
+        items.push(Item::vram(
+            Consumer::Counts,
+            "X, as stored",
+            Phase::Fit,
+            counts,
+        ));
     }
     let sizes = micro_batch_sizes(shape);
     for &documents in &sizes {
         items.push(Item::vram(
+            Consumer::Counts,
             format!("X of {documents} documents, as stored"),
             Phase::Steps,
             cube::bytes_of_batch(shape, documents),
@@ -74,8 +93,82 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
         true => 2 * f,
         false => f,
     };
-    items.push(Item::vram("workspace: AdamW", Phase::Steps, l + adamw));
+    items.push(Item::vram(
+        Consumer::OptimizerStates,
+        "workspace: AdamW",
+        Phase::Steps,
+        l + adamw,
+    ));
     items.retain(|item| item.bytes > 0);
+    items
+}
+
+/// Buffers of Burn's matrix product on the CPU.
+const PRODUCT_BYTES: u64 = 3 << 20;
+
+/// RAM of a step on Burn's tensors on the CPU. The activations of a step are freed before the update allocates its own
+/// tables, so that the larger of both counts. The factors are those that were measured (`tests/plan/tensors.rs`).
+pub(crate) fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
+    use Consumer::{Activations, Counts, Gradients, OptimizerStates, Parameters};
+    let (n, m, k) = (shape.documents, shape.terms, shape.topics);
+    let (l, f, rates) = (4 * n * k, 4 * k * m, 4 * shape.micro_batch * m);
+    let accumulated = match shape.batch > shape.micro_batch {
+        true => l + f,
+        false => 0,
+    };
+    let batch = if shape.step.has_rates() { rates } else { 0 };
+    let activations = match shape.step {
+        // The rates, what follows them, and F's softmax with its gradient.
+        GradientStep::Autodiff => 4 * rates + 3 * f + PRODUCT_BYTES,
+        GradientStep::Checkpointing => 4 * rates + PRODUCT_BYTES,
+        // Copies of F, and rows of its gradient for the terms of the batch.
+        GradientStep::CustomBackward | GradientStep::Fused => {
+            let width = k.next_multiple_of(LANES as u64);
+            7 * f / 2 + 4 * m.min(shape.micro_batch.saturating_mul(shape.nonzeros)) * width
+        }
+    };
+    let update = (3 * f).max(3 * l / 2);
+    let mut items = vec![
+        Item::ram(Parameters, "L's logits", Phase::Fit, l),
+        Item::ram(
+            OptimizerStates,
+            "L's optimizer state",
+            Phase::Fit,
+            shape.state_values * l,
+        ),
+        Item::ram(Parameters, "F's logits", Phase::Fit, f),
+        Item::ram(
+            OptimizerStates,
+            "F's optimizer state",
+            Phase::Fit,
+            shape.state_values * f,
+        ),
+        Item::ram(
+            Gradients,
+            "gradients of L and F, added up over micro-batches",
+            Phase::Pass,
+            accumulated,
+        ),
+    ];
+    items.extend(match batch + activations > l + f + update {
+        true => [
+            Item::ram(Counts, "X of a micro-batch, in f32", Phase::Pass, batch),
+            Item::ram(Activations, "activations", Phase::Pass, activations),
+        ],
+        false => [
+            Item::ram(Gradients, "gradients of L and F", Phase::Pass, l + f),
+            Item::ram(OptimizerStates, "workspace: AdamW", Phase::Pass, update),
+        ],
+    });
+    if !resumed {
+        items.push(Item::ram(
+            Parameters,
+            "the initial logits",
+            Phase::Starting,
+            l + f,
+        ));
+    }
+    items.push(Item::ram(Parameters, "L and F", Phase::End, 2 * (l + f)));
     items
 }
 
@@ -97,32 +190,56 @@ pub(crate) fn in_host_memory(shape: &Shape, resident: bool, resumed: bool) -> Ve
     let (n, m, k) = (shape.documents, shape.terms, shape.topics);
     // While a table is downloaded, it is in memory twice.
     let mut items = match shape.l_on_host {
-        false => vec![Item::ram("L and F", Phase::End, 8 * k * (n + m))],
+        false => vec![Item::ram(
+            Consumer::Parameters,
+            "L and F",
+            Phase::End,
+            8 * k * (n + m),
+        )],
         true => vec![
-            Item::new("L", l_memory(shape), Phase::End, 4 * k * n),
-            Item::ram("F", Phase::End, 8 * k * m),
+            Item::new(
+                Consumer::Parameters,
+                "L",
+                l_memory(shape),
+                Phase::End,
+                4 * k * n,
+            ),
+            Item::ram(Consumer::Parameters, "F", Phase::End, 8 * k * m),
         ],
     };
     let rows = if shape.l_on_host { shape.batch } else { 0 };
     items.push(Item::ram(
+        Consumer::Counts,
         PINNED,
         Phase::Fit,
         cube::bytes_pinned(shape, resident, rows),
     ));
     if resident && shape.bytes_of_count.is_none() {
-        items.push(Item::ram("row pointers of X", Phase::Fit, 8 * (n + 1)));
+        items.push(Item::ram(
+            Consumer::Counts,
+            "row pointers of X",
+            Phase::Fit,
+            8 * (n + 1),
+        ));
     }
     if shape.l_on_host {
         items.extend(LazyRows::memory(shape));
     }
     if !resumed && shape.l_on_host {
-        let initial = |what: &str, memory, size| Item::new(what, memory, Phase::Starting, size);
+        let initial = |what: &str, memory, size| {
+            Item::new(Consumer::Parameters, what, memory, Phase::Starting, size)
+        };
         items.push(initial("L's initial logits", l_memory(shape), 4 * k * n));
         items.push(initial("F's initial logits", Memory::Ram, 8 * k * m));
     } else if !resumed {
         // Both tables, and the copy of the one that is being uploaded.
         let bytes = 4 * k * (n + m) + 4 * k * n.max(m);
-        items.push(Item::ram("the initial logits", Phase::Starting, bytes));
+        items.push(Item::ram(
+            Consumer::Parameters,
+            "the initial logits",
+            Phase::Starting,
+            bytes,
+        ));
     }
     items
 }
@@ -237,6 +354,7 @@ mod tests {
                     bytes_of_count: (!sparse).then_some(1),
                     largest_page: 0,
                     precision,
+                    step: GradientStep::Fused,
                     l_in_file: false,
                     l_on_host: false,
                 };

@@ -17,7 +17,7 @@ mod offload;
 mod tensor;
 #[cfg(all(test, feature = "cuda"))]
 mod tests;
-#[cfg(all(feature = "cuda", any(test, feature = "bench-hooks")))]
+#[cfg(feature = "cuda")]
 mod unfused_loss;
 pub(crate) mod update;
 
@@ -42,6 +42,12 @@ pub(crate) trait Step: Send {
 
     /// The loss of every step since the last call. Waits for the device: call it once an epoch, not once a step.
     fn take_losses(&mut self) -> Result<Vec<f64>>;
+
+    /// The norm of every step's gradient with respect to all logits, before it was clipped, since the last call; empty
+    /// where gradients are not clipped. Waits for the device.
+    fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
+        Ok(Vec::new())
+    }
 
     /// L (documents x topics) and F (topics x terms), whose rows sum to one.
     fn topics(&self) -> Result<(Matrix, Matrix)>;

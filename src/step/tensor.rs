@@ -11,9 +11,7 @@ use burn::tensor::activation::softmax;
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{Int, Tensor, TensorData};
 
-use crate::backend::errors::earlier_step_failed;
-#[cfg(any(test, feature = "bench-hooks"))]
-use crate::backend::errors::unexpected_data;
+use crate::backend::errors::{earlier_step_failed, unexpected_data};
 #[cfg(any(test, feature = "bench-hooks"))]
 use crate::backend::read;
 use crate::backend::{Losses, to_matrix, to_tensor};
@@ -35,6 +33,9 @@ pub(crate) struct TensorStep<B: AutodiffBackend, L> {
     model: Option<NeuralPoissonNmf<B>>,
     optimizer: OptimizerAdaptor<AdamW, NeuralPoissonNmf<B>, B>,
     losses: Losses<B::InnerBackend>,
+    /// Norms of gradients that were clipped.
+    norms: Losses<B::InnerBackend>,
+    clip_grad_norm: f64,
     device: B::Device,
     micro_batch: usize,
     loss: L,
@@ -64,6 +65,8 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
             model: Some(model),
             optimizer: optimizer.load_record(record),
             losses: Losses::new(),
+            norms: Losses::new(),
+            clip_grad_norm: settings.mini_batch().clip_grad_norm,
             device,
             micro_batch: placement.micro_batch.max(1),
             loss: L::new(settings),
@@ -91,6 +94,26 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
         let documents =
             Tensor::<B, 1, Int>::from_data(TensorData::new(documents, [rows]), &self.device);
         self.loss.loss(model, batch, documents)
+    }
+
+    /// Scales the gradients of both tables to the largest norm that they may have together. The norm stays on the device:
+    /// no step waits for it.
+    fn clip(&mut self, gradients: &mut GradientsParams) -> Result<()> {
+        let model = self.model()?;
+        let ids = [model.l.id, model.f.id];
+        let tables = ids.map(|id| gradients.remove::<B::InnerBackend, 2>(id));
+        let [Some(l), Some(f)] = tables else {
+            return Err(unexpected_data("no gradient of a table"));
+        };
+        let squares = |table: &Tensor<B::InnerBackend, 2>| (table.clone() * table.clone()).sum();
+        let norm = (squares(&l) + squares(&f)).sqrt();
+        let factor = norm.clone().recip().mul_scalar(self.clip_grad_norm);
+        let factor = factor.clamp_max(1.0).reshape([1, 1]);
+        for (id, table) in ids.into_iter().zip([l, f]) {
+            gradients.register(id, table * factor.clone());
+        }
+        self.norms.push(norm);
+        Ok(())
     }
 
     /// The loss of a batch and its gradients with respect to the logits, without an update.
@@ -129,9 +152,17 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
         if let Some(total) = total {
             self.losses.push(total);
         }
+        let mut gradients = sum.grads();
+        if self.clip_grad_norm.is_finite() {
+            self.clip(&mut gradients)?;
+        }
         let model = self.model.take().ok_or_else(earlier_step_failed)?;
-        self.model = Some(self.optimizer.step(learning_rate, model, sum.grads()));
+        self.model = Some(self.optimizer.step(learning_rate, model, gradients));
         Ok(())
+    }
+
+    fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
+        self.norms.take()
     }
 
     fn take_losses(&mut self) -> Result<Vec<f64>> {

@@ -10,3 +10,21 @@ pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::E
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     String::deserialize(from)?.parse().map_err(D::Error::custom)
 }
+
+/// The same for a number that may be missing.
+pub(crate) mod option {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => super::serialize(value, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom))
+            .transpose()
+    }
+}

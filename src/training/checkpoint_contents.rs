@@ -196,6 +196,7 @@ mod tests {
             loss: 1.0,
             log_likelihood_per_token: -1.0,
             learning_rate: 0.0,
+            grad_norm: None,
             duration: std::time::Duration::ZERO,
             memory_bytes: 0,
         };

@@ -34,6 +34,7 @@ mod tests {
             loss,
             log_likelihood_per_token: loss,
             learning_rate: 0.05,
+            grad_norm: None,
             duration: Duration::ZERO,
             memory_bytes: 0,
         };

@@ -142,6 +142,7 @@ fn report(
         loss: (documents as f64 - iteration.score) / batches,
         log_likelihood_per_token: iteration.score / tokens,
         learning_rate: 0.0,
+        grad_norm: None,
         duration: epoch_began.elapsed(),
         memory_bytes: process_memory().anonymous,
     }

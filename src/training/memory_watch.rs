@@ -141,6 +141,15 @@ impl Observer for MemoryObserver {
     }
 }
 
+impl Drop for MemoryObserver {
+    /// The memory of the GPU is freed when the fit ends.
+    fn drop(&mut self) {
+        if self.gpu.is_some() {
+            self.handle.set_vram(0, 0);
+        }
+    }
+}
+
 /// A warning if free memory is short. The cause is other processes, because the fit keeps within its plan.
 fn shortage(ram: Limit, free: u64) -> Option<String> {
     // Avoids reading the process's memory unless free memory may be short.

@@ -61,13 +61,17 @@ pub(crate) fn train(
             counts.check_unchanged()?;
         }
         if position.batches == batches {
-            position.add(&step.take_losses()?);
+            position.add(&step.take_losses()?, &step.take_grad_norms()?);
             let report = Epoch {
                 epoch: position.epoch + 1,
                 loss: position.loss / batches as f64,
                 // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
                 log_likelihood_per_token: (documents as f64 - position.loss) / tokens,
                 learning_rate,
+                grad_norm: settings
+                    .mini_batch()
+                    .clips()
+                    .then(|| position.grad_norms / batches as f64),
                 duration: Duration::try_from_secs_f64(position.seconds).unwrap_or_default()
                     + epoch_began.elapsed(),
                 memory_bytes: process_memory().anonymous,

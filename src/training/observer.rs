@@ -29,6 +29,10 @@ pub(crate) struct FitStart {
 pub(crate) trait Snapshot {
     /// The losses of the batches since the last call. Waits for the device.
     fn take_losses(&mut self) -> Result<Vec<f64>>;
+    /// The norms of their gradients, where they are clipped.
+    fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
+        Ok(Vec::new())
+    }
     /// Everything that the rest of the fit depends on.
     fn state(&self) -> Result<RunningState<'_>>;
     /// L as it is, documents x topics. Its rows sum to one.
@@ -38,6 +42,10 @@ pub(crate) trait Snapshot {
 impl<S: Step + ?Sized> Snapshot for &mut S {
     fn take_losses(&mut self) -> Result<Vec<f64>> {
         (**self).take_losses()
+    }
+
+    fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
+        (**self).take_grad_norms()
     }
 
     fn state(&self) -> Result<RunningState<'_>> {
@@ -73,7 +81,8 @@ impl StepContext<'_> {
     /// The position and state from which the fit can be resumed. Waits for the device; gradient steps copy their tables:
     /// L, F and the optimizer's state.
     pub(crate) fn snapshot(&mut self) -> Result<(Position, RunningState<'_>)> {
-        self.position.add(&self.step.take_losses()?);
+        self.position
+            .add(&self.step.take_losses()?, &self.step.take_grad_norms()?);
         let mut position = *self.position;
         if position.batches > 0 {
             position.seconds += self.epoch_began.elapsed().as_secs_f64();

@@ -12,6 +12,9 @@ pub(crate) struct Position {
     /// Sum of the losses of those batches, as far as they have been downloaded from the device.
     #[serde(with = "crate::system::serde_f64")]
     pub(crate) loss: f64,
+    /// Sum of the norms of their gradients, where gradients are clipped.
+    #[serde(with = "crate::system::serde_f64", default)]
+    pub(crate) grad_norms: f64,
     /// Seconds of wall time that earlier processes spent on those batches.
     #[serde(with = "crate::system::serde_f64")]
     pub(crate) seconds: f64,
@@ -26,9 +29,11 @@ impl Position {
         }
     }
 
-    /// Adds losses one by one, in order, so that a resumed fit gets the same sum bit for bit.
-    pub(crate) fn add(&mut self, losses: &[f64]) {
-        self.loss = losses.iter().fold(self.loss, |sum, loss| sum + loss);
+    /// Adds losses and norms of gradients one by one, in order, so that a resumed fit gets the same sums bit for bit.
+    pub(crate) fn add(&mut self, losses: &[f64], grad_norms: &[f64]) {
+        let add = |sum, values: &[f64]| values.iter().fold(sum, |sum, value| sum + value);
+        self.loss = add(self.loss, losses);
+        self.grad_norms = add(self.grad_norms, grad_norms);
     }
 
     /// Epochs done, including the finished part of the current one.

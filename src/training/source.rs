@@ -12,7 +12,7 @@ use super::init::orders;
 pub(crate) fn source<'a>(settings: &Settings, counts: &'a Counts) -> Result<Box<dyn Source + 'a>> {
     let batch_size = settings.batch_size();
     if let Some(shuffle) = settings.reading.shuffle()
-        && let Some(row_file) = counts.row_file(counts.smaller_as_csr()?)?
+        && let Some(row_file) = counts.row_file(counts.is_buffered_as_csr()?)?
     {
         let (seed, end) = (settings.seed, settings.epochs);
         return Ok(Box::new(Streamed::new(

@@ -8,6 +8,8 @@ mod fit;
 // Compares with the implementation through Burn's tensors.
 #[cfg(feature = "cuda")]
 mod golden;
+#[cfg(all(feature = "cuda", feature = "polars"))]
+mod gradient_steps;
 mod many;
 mod nips;
 #[cfg(all(feature = "charts", feature = "polars"))]

@@ -163,6 +163,30 @@ impl Accumulator {
         }
     }
 
+    /// The sum of the squared gradients with respect to these terms' logits; `scaled_totals` is each topic's expected number
+    /// of the batch's tokens times its scale.
+    pub(crate) fn squared_gradient(&self, scaled_totals: &[f64]) -> f64 {
+        let (terms, topics) = (self.range.len(), self.topics);
+        let mut squares = 0.0;
+        for term in 0..terms {
+            for (topic, total) in scaled_totals.iter().enumerate() {
+                let accumulated = self.gradient.value(terms, topics, term, topic);
+                let gradient = f64::from(self.exp(term, topic)) * (total - f64::from(accumulated));
+                squares += gradient * gradient;
+            }
+        }
+        squares
+    }
+
+    /// Multiplies the accumulated gradients of the terms by a factor.
+    pub(crate) fn scale_gradient(&mut self, factor: f32) {
+        match &mut self.gradient {
+            Gradient::Rows(gradient) => gradient.scale(factor),
+            Gradient::Tiles { is_clear: true, .. } => {}
+            Gradient::Tiles { values, .. } => values.iter_mut().for_each(|value| *value *= factor),
+        }
+    }
+
     /// Clears the accumulated gradients of the terms.
     pub(crate) fn clear_gradients(&mut self) {
         match &mut self.gradient {

@@ -1,6 +1,6 @@
 //! RAM and disk space of a fused step.
 
-use crate::cost::{Item, Memory, Phase, Shape};
+use crate::cost::{Consumer, Item, Memory, Phase, Shape};
 use crate::kernels::{BLOCK_TERMS, DOCUMENTS, WIDEST, is_dense};
 use crate::step::update::LazyRows;
 use crate::system::LANES;
@@ -21,14 +21,22 @@ impl LazyRows {
     pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
         let (n, k, memory) = (shape.documents, shape.topics, l_memory(shape));
         vec![
-            Item::new("L's logits", memory, Phase::Fit, 4 * n * k),
             Item::new(
+                Consumer::Parameters,
+                "L's logits",
+                memory,
+                Phase::Fit,
+                4 * n * k,
+            ),
+            Item::new(
+                Consumer::OptimizerStates,
                 "L's optimizer state",
                 memory,
                 Phase::Fit,
                 4 * shape.state_values * n * k,
             ),
             Item::ram(
+                Consumer::OptimizerStates,
                 "the step that each row of L is up to date with",
                 Phase::Fit,
                 4 * n,
@@ -63,23 +71,32 @@ impl FusedStep {
         let mut items = LazyRows::memory(shape);
         items.extend([
             Item::ram(
+                Consumer::Parameters,
                 "F's logits and their exponentials",
                 Phase::Fit,
                 8 * (m * k + padding),
             ),
             Item::ram(
+                Consumer::OptimizerStates,
                 "F's optimizer state",
                 Phase::Fit,
                 4 * shape.state_values * m * k,
             ),
             // Also each term's slot, and column, term, slot and count of one document's nonzeros.
-            Item::ram("F's gradient", Phase::Fit, 4 * gradient + 20 * m),
             Item::ram(
+                Consumer::Gradients,
+                "F's gradient",
+                Phase::Fit,
+                4 * gradient + 20 * m,
+            ),
+            Item::ram(
+                Consumer::Gradients,
                 "sums for rows of L, lane by lane, one table for each thread",
                 Phase::Fit,
                 4 * lanes * k * in_run * rayon::current_num_threads() as u64,
             ),
             Item::ram(
+                Consumer::Gradients,
                 "batch: gradients of L's rows, one part for each shard of terms",
                 Phase::Steps,
                 4 * padded * (width * shards + width + k)
@@ -89,13 +106,26 @@ impl FusedStep {
         ]);
         if !resumed {
             // Only the logits: the initial optimizer state is lazily zeroed, and never written.
-            let initial =
-                |what: &str, memory, size| Item::new(what, memory, Phase::Starting, 4 * k * size);
+            let initial = |what: &str, memory, size| {
+                Item::new(
+                    Consumer::Parameters,
+                    what,
+                    memory,
+                    Phase::Starting,
+                    4 * k * size,
+                )
+            };
             items.push(initial("L's initial logits", l_memory, n));
             items.push(initial("F's initial logits", Memory::Ram, m));
         }
-        items.push(Item::new("L", l_memory, Phase::End, 4 * k * n));
-        items.push(Item::ram("F", Phase::End, 4 * k * m));
+        items.push(Item::new(
+            Consumer::Parameters,
+            "L",
+            l_memory,
+            Phase::End,
+            4 * k * n,
+        ));
+        items.push(Item::ram(Consumer::Parameters, "F", Phase::End, 4 * k * m));
         items
     }
 
@@ -104,7 +134,13 @@ impl FusedStep {
         let tables = 1 + shape.state_values;
         let item = |memory, rows| {
             let bytes = 4 * tables * shape.topics * rows;
-            Item::new("a copy of the tables", memory, Phase::Checkpoint, bytes)
+            Item::new(
+                Consumer::Parameters,
+                "a copy of the tables",
+                memory,
+                Phase::Checkpoint,
+                bytes,
+            )
         };
         vec![
             item(Memory::Ram, shape.terms),

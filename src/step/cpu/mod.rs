@@ -62,6 +62,8 @@ pub(crate) struct FusedStep {
     /// Subtracted from the logits before the exponential, per topic.
     offsets: Vec<f32>,
     losses: Vec<f64>,
+    /// Norms of gradients that were clipped.
+    norms: Vec<f64>,
 }
 
 impl FusedStep {
@@ -87,6 +89,7 @@ impl FusedStep {
             scales: vec![0.0; topics],
             offsets: vec![0.0; topics],
             losses: Vec::new(),
+            norms: Vec::new(),
         };
         step.flush();
         Ok(step)
@@ -154,6 +157,34 @@ impl FusedStep {
     }
 }
 
+impl FusedStep {
+    /// Scales the gradients of L's rows, and what is accumulated of F's, to the largest norm that they may have together.
+    /// Returns the factor.
+    fn clip(&mut self, gradients: &mut [f32], totals: &[f64]) -> f64 {
+        let totals: Vec<f64> = (self.scales.iter().zip(totals))
+            .map(|(scale, total)| scale * total)
+            .collect();
+        // One sum for each shard, added up in order: the same for any number of threads.
+        let shards = self.shards.par_iter();
+        let squares: Vec<f64> = shards
+            .map(|shard| shard.accumulator.squared_gradient(&totals))
+            .collect();
+        let of_l = gradients.iter().map(|value| f64::from(*value).powi(2));
+        let norm = (of_l.sum::<f64>() + squares.iter().sum::<f64>()).sqrt();
+        self.norms.push(norm);
+        let factor = (self.parameters.clip_grad_norm / norm).min(1.0);
+        if factor < 1.0 {
+            gradients
+                .iter_mut()
+                .for_each(|value| *value *= factor as f32);
+            self.shards
+                .par_iter_mut()
+                .for_each(|shard| shard.accumulator.scale_gradient(factor as f32));
+        }
+        factor
+    }
+}
+
 /// Adds up the shards' parts: returns the batch's sum of x log rate, and each topic's expected number of its tokens
 /// under the current model. Replaces the documents' weights in `l` by the gradients with respect to their logits.
 fn reduce<'a>(
@@ -201,10 +232,15 @@ impl Step for FusedStep {
             }
         }
         self.losses.push(loss);
+        let factor = match self.parameters.clips() {
+            true => self.clip(&mut gradients, &totals),
+            false => 1.0,
+        };
         let rules = self.counter.step(learning_rate);
         self.l
             .step(batch.documents, &gradients, rules.l_rule, rules.step_sizes);
         self.update_offsets();
+        totals.iter_mut().for_each(|total| *total *= factor);
         let constants = Constants::new(&self.scales, &totals, &self.offsets);
         self.shards
             .par_iter_mut()
@@ -214,6 +250,10 @@ impl Step for FusedStep {
             self.flush();
         }
         Ok(())
+    }
+
+    fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
+        Ok(std::mem::take(&mut self.norms))
     }
 
     fn take_losses(&mut self) -> Result<Vec<f64>> {

@@ -38,6 +38,14 @@ impl RowGradient {
         }
     }
 
+    /// Multiplies all rows by a factor.
+    pub(crate) fn scale(&mut self, factor: f32) {
+        let used = self.slots_used as usize * self.width;
+        self.rows[..used]
+            .iter_mut()
+            .for_each(|value| *value *= factor);
+    }
+
     pub(crate) fn clear(&mut self) {
         if self.slots_used > 0 {
             self.slots.fill(NO_SLOT);

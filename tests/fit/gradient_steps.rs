@@ -1,0 +1,163 @@
+//! The ways of computing gradients: the same fits, with parts of batches and with clipped gradients; and what is refused.
+
+use topicbook::{
+    Budget, Counts, Device, ErrorKind, Fit, GradientStep, Optimizer, Precision, Solver, Synthetic,
+    TableStorage, TopicModel,
+};
+
+const STEPS: [GradientStep; 4] = [
+    GradientStep::Fused,
+    GradientStep::Autodiff,
+    GradientStep::Checkpointing,
+    GradientStep::CustomBackward,
+];
+
+fn model() -> TopicModel {
+    TopicModel::new(4)
+        .epochs(3)
+        .batch_size(16)
+        .device(Device::Cpu)
+        .seed(3)
+        .quiet()
+}
+
+/// Dense and sparse counts, with a last batch that is smaller than the others.
+fn corpora() -> [Counts; 2] {
+    let dense = Synthetic::new(150, 120, 4).avg_doc_length(300).seed(1);
+    let sparse = Synthetic::new(150, 900, 4).avg_doc_length(60).seed(2);
+    [dense, sparse].map(|recipe| recipe.generate().unwrap().counts())
+}
+
+/// Losses within a ten-thousandth: tensors add up a batch's loss in f32. L and F after 30 steps within a hundredth, which is a
+/// fifth of what AdamW moves a logit by in a step.
+fn assert_alike(fit: &Fit, expected: &Fit) {
+    for (epoch, expected) in fit.epochs().iter().zip(expected.epochs()) {
+        let (loss, expected) = (epoch.loss, expected.loss);
+        assert!((loss / expected - 1.0).abs() < 1e-4, "{loss} {expected}");
+    }
+    for (table, expected) in [(fit.l(), expected.l()), (fit.f(), expected.f())] {
+        for (value, expected) in table.values().iter().zip(expected.values()) {
+            assert!((value - expected).abs() < 0.01 * (0.01 + expected));
+        }
+    }
+}
+
+#[test]
+fn all_steps_give_the_same_fit() {
+    for counts in corpora() {
+        let expected = model().fit(&counts).unwrap();
+        for step in STEPS {
+            let fit = model().step(step).fit(&counts).unwrap();
+            assert_alike(&fit, &expected);
+            let parts = model().step(step).micro_batch(5).fit(&counts).unwrap();
+            assert_alike(&parts, &expected);
+            let Solver::MiniBatch(parameters) = &parts.settings().solver else {
+                unreachable!()
+            };
+            assert_eq!((parameters.step, parameters.micro_batch), (step, Some(5)));
+        }
+    }
+}
+
+#[test]
+fn gradients_are_clipped_to_one_norm_by_every_step() {
+    for counts in corpora() {
+        // Row-wise SGD feels the length of a gradient, AdamW hardly does.
+        let clipped = model().clip_grad_norm(8.0);
+        let expected = clipped.fit(&counts).unwrap();
+        let norms = |fit: &Fit| -> Vec<f64> {
+            fit.epochs()
+                .iter()
+                .filter_map(|epoch| epoch.grad_norm)
+                .collect()
+        };
+        assert!(norms(&expected)[0] > 8.0, "{:?}", norms(&expected));
+        for step in STEPS {
+            for model in [clipped.step(step), clipped.step(step).micro_batch(3)] {
+                let fit = model.fit(&counts).unwrap();
+                assert_alike(&fit, &expected);
+                for (norm, expected) in norms(&fit).iter().zip(norms(&expected)) {
+                    assert!((norm / expected - 1.0).abs() < 1e-3, "{norm} {expected}");
+                }
+            }
+        }
+        assert!(expected.history().column("grad_norm").is_ok());
+        let free = model().fit(&counts).unwrap();
+        assert!(norms(&free).is_empty() && free.history().column("grad_norm").is_err());
+        // A limit that is never reached changes no bit.
+        assert_eq!(
+            model().clip_grad_norm(1e30).fit(&counts).unwrap().f(),
+            free.f()
+        );
+        let sgd = model()
+            .optimizer(Optimizer::RowwiseSgd)
+            .max_lr(0.5)
+            .base_lr(0.5);
+        let short = sgd.clip_grad_norm(0.1).fit(&counts).unwrap();
+        // Steps of at most 0.1 x 0.5 / (1 - 0.9) move no logit by more than 0.5 each: the loss is that of the start.
+        assert!(short.loss().unwrap() > free.loss().unwrap());
+    }
+}
+
+#[test]
+fn a_clipped_fit_continues_with_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fit.ckpt");
+    let [counts, _] = corpora();
+    let model = model().clip_grad_norm(8.0);
+    let whole = model.epochs(6).fit(&counts).unwrap();
+    model.checkpoint(&path).fit(&counts).unwrap();
+    let checkpoint = topicbook::Checkpoint::open(&path).unwrap().quiet();
+    let continued = checkpoint.epochs(6).fit(&counts).unwrap();
+    assert_eq!(continued.f(), whole.f());
+    let norms = |fit: &Fit| -> Vec<_> { fit.epochs().iter().map(|e| e.grad_norm).collect() };
+    assert_eq!(norms(&continued), norms(&whole));
+}
+
+#[test]
+fn combinations_without_sense_are_refused() {
+    let [counts, _] = corpora();
+    let tensors = || model().step(GradientStep::Autodiff);
+    let file = TableStorage::File(std::env::temp_dir());
+    let cases = [
+        (model().micro_batch(0), "micro_batch is 0"),
+        (model().micro_batch(17), "a batch has 16 documents"),
+        (model().clip_grad_norm(0.0), "clip_grad_norm is 0"),
+        (model().clip_grad_norm(-1.0), "clip_grad_norm is -1"),
+        (model().clip_grad_norm(f64::NAN), "clip_grad_norm is NaN"),
+        (
+            TopicModel::new(4).solver(Solver::em()).clip_grad_norm(1.0),
+            "clip_grad_norm is a parameter of gradient steps",
+        ),
+        (
+            TopicModel::new(4)
+                .solver(Solver::em())
+                .step(GradientStep::Fused),
+            "step is a parameter of gradient steps",
+        ),
+        (
+            TopicModel::new(4).solver(Solver::auto()).micro_batch(4),
+            "micro_batch is a parameter of gradient steps",
+        ),
+        (
+            tensors().optimizer(Optimizer::RowwiseAdamW),
+            "with GradientStep::Autodiff",
+        ),
+        (
+            tensors().table_storage(&file),
+            "L in a file with GradientStep::Autodiff",
+        ),
+        (tensors().precision(Precision::Bf16), "bf16"),
+    ];
+    for (model, expected) in cases {
+        let error = model.fit(&counts).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Setting);
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.remedy().is_some());
+    }
+    // Steps that have a meaning are not refused.
+    let own = model().step(GradientStep::CustomBackward);
+    assert!(own.precision(Precision::Bf16).fit(&counts).is_ok());
+    let budget = Budget::new().vram("1 GiB").unwrap();
+    assert!(tensors().budget(budget).plan(&counts).is_ok());
+}
