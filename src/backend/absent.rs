@@ -21,6 +21,16 @@ pub(crate) fn allocator_usage(_gpu: usize) -> Option<(u64, u64)> {
     None
 }
 
+/// No GPU is used.
+#[cfg(feature = "notebook")]
+pub(crate) fn gpus_now() -> Vec<(u64, u64, Option<u64>)> {
+    Vec::new()
+}
+
+/// Nothing is to be released.
+#[cfg(feature = "notebook")]
+pub(crate) fn release_gpus() {}
+
 /// Number of device errors so far.
 pub(crate) fn device_errors(_gpu: usize) -> usize {
     0

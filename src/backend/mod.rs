@@ -12,6 +12,8 @@ use burn::tensor::backend::Backend;
 use burn::tensor::ops::{FloatTensor, IntTensor};
 
 pub(crate) use session::{VramSampler, allocator_usage, device_errors, has_context, with_gpu};
+#[cfg(feature = "notebook")]
+pub(crate) use session::{gpus_now, release_gpus};
 #[cfg(any(test, feature = "bench-hooks"))]
 pub(crate) use tensors::read;
 pub(crate) use tensors::{Losses, tensor, to_matrix, to_tensor};

@@ -16,6 +16,7 @@ use cubecl::prelude::Runtime;
 use cubecl::stream_id::StreamId;
 
 use crate::error::{Error, Result, panic_text};
+use crate::system::{cuda_driver, gpu_memory};
 
 use super::errors::gpu_failed;
 
@@ -147,6 +148,27 @@ fn install_panic_hook() {
 pub(crate) fn allocator_usage(gpu: usize) -> Option<(u64, u64)> {
     let usage = STREAM.executes(|| client(gpu).memory_usage()).ok()?;
     Some((usage.bytes_in_use, usage.bytes_reserved))
+}
+
+/// For every GPU: bytes that CubeCL's allocator has in use and has reserved, and those that NVML says are free. A GPU that this
+/// process has not used is left alone: a context would take its memory.
+pub(crate) fn gpus_now() -> Vec<(u64, u64, Option<u64>)> {
+    let visible = cuda_driver::find().map_or(0, |cuda| cuda.gpus.len());
+    (0..visible)
+        .map(|gpu| {
+            let used = has_context(gpu).then(|| allocator_usage(gpu)).flatten();
+            let (in_use, reserved) = used.unwrap_or_default();
+            (in_use, reserved, gpu_memory(gpu).map(|memory| memory.free))
+        })
+        .collect()
+}
+
+/// Returns unused memory of all GPUs that this process has used to the driver.
+pub(crate) fn release_gpus() {
+    let used: Vec<usize> = registry().keys().copied().collect();
+    for gpu in used {
+        STREAM.executes(|| free_memory(gpu));
+    }
 }
 
 /// Samples VRAM every 0.5 ms for at most 10 s to catch the peak inside the first steps, when everything is allocated.

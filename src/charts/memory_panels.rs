@@ -38,8 +38,20 @@ pub(crate) fn group(log: &Log) -> Option<MemoryPanel> {
     })
 }
 
+/// The panel of the GPUs' memory, with the lines of its limit.
+pub(crate) fn vram(log: &Log, lines: Vec<MemoryLine>) -> MemoryPanel {
+    MemoryPanel {
+        label: "VRAM".into(),
+        curves: vec![
+            curve(log, "reserved", |s| s.vram_reserved),
+            curve(log, "in use", |s| s.vram),
+        ],
+        lines,
+    }
+}
+
 /// A curve over the samples, of the bytes that `value` picks from each.
-pub(crate) fn curve(log: &Log, label: &str, value: fn(&Sample) -> u64) -> MemoryCurve {
+fn curve(log: &Log, label: &str, value: fn(&Sample) -> u64) -> MemoryCurve {
     MemoryCurve {
         label: label.into(),
         points: log

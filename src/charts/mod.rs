@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 pub(crate) use loss::Run;
 pub(crate) use memory::{MemoryLine, MemoryPanel};
-pub(crate) use memory_panels::{anonymous, curve, end, files, group, spans};
+pub(crate) use memory_panels::{anonymous, end, files, group, spans, vram};
 pub use numbers::{IntoRows, IntoSeries, Number, Numbers};
 pub use palette::palette;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::Values;
+use crate::system::{Values, address, hold};
 use crate::text::count;
 
 use super::indices::Indices;
@@ -91,13 +91,25 @@ impl Matrix {
     /// [`from_parts`](Self::from_parts) for values on the heap or in a memory mapping.
     pub(crate) fn of(rows: usize, columns: usize, values: Values) -> Self {
         debug_assert_eq!(rows * columns, values.len());
+        let values = Arc::new(values);
+        let what = format!("{} × {}", count(rows as u64), count(columns as u64));
+        hold(
+            &values,
+            ("matrix", what, values.bytes_in_memory()),
+            Vec::new(),
+        );
         Self {
             rows,
             columns,
-            values: Arc::new(values),
+            values,
             picked_rows: None,
             picked_columns: None,
         }
+    }
+
+    /// The address by which the list of held values knows it, and its bytes of anonymous memory.
+    pub(crate) fn as_part(&self) -> (usize, u64) {
+        (address(&self.values), self.values.bytes_in_memory())
     }
 
     /// Fails if values in a memory-mapped file were lost.

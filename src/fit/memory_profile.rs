@@ -5,7 +5,7 @@ use polars::prelude::Column;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "charts")]
-use crate::charts::{Chart, MemoryLine, MemoryPanel, anonymous, curve, end, files, group, spans};
+use crate::charts::{Chart, MemoryLine, MemoryPanel, anonymous, end, files, group, spans, vram};
 use crate::cost::Limit;
 #[cfg(feature = "polars")]
 use crate::data::Table;
@@ -122,14 +122,7 @@ impl MemoryProfile {
                     curves: Vec::new(),
                     lines: lines(limit),
                 },
-                _ => MemoryPanel {
-                    label: "VRAM".into(),
-                    curves: vec![
-                        curve(&self.log, "reserved", |s| s.vram_reserved),
-                        curve(&self.log, "in use", |s| s.vram),
-                    ],
-                    lines: lines(limit),
-                },
+                _ => vram(&self.log, lines(limit)),
             };
             panels.push(panel);
         }

@@ -28,6 +28,8 @@ pub use names::TopicName;
 use crate::config::Settings;
 use crate::counts::Fingerprint;
 use crate::data::{Epoch, Matrix, Terms, sort_documents};
+use crate::system::hold;
+use crate::text::count;
 
 /// A fitted topic model: L, F, how it came about, and what can be asked of it.
 ///
@@ -68,6 +70,8 @@ pub struct Fit {
     /// What went wrong without ending the fit.
     note: Option<String>,
     names: names::Names,
+    /// Listed among the values that the process holds, as long as a copy of the fit exists.
+    _held: Arc<()>,
 }
 
 impl Fit {
@@ -80,7 +84,18 @@ impl Fit {
         device: String,
         memory: Option<MemoryProfile>,
     ) -> Self {
+        let held = Arc::new(());
+        let [(l_address, l_bytes), (f_address, f_bytes)] = [l.as_part(), f.as_part()];
+        let what = format!(
+            "{} × {}, k = {}",
+            count(l.rows() as u64),
+            count(f.columns() as u64),
+            f.rows()
+        );
+        let parts = vec![l_address, f_address];
+        hold(&held, ("fit", what, l_bytes + f_bytes), parts);
         Self {
+            _held: held,
             settings,
             l,
             f,

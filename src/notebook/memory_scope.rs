@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::charts::{Chart, anonymous, end, files, group, spans};
+use polars::prelude::Column;
+
+use crate::charts::{Chart, anonymous, end, files, group, spans, vram};
+use crate::data::Table;
 use crate::system::memory::{Log, Monitor, Sample};
 use crate::text::{Card, bytes, count, seconds};
 
@@ -26,6 +29,7 @@ pub fn memory_scope(name: impl Into<String>) -> MemoryScope {
     MemoryScope {
         name: name.into(),
         state: State::Open(monitor),
+        parts: Vec::new(),
     }
 }
 
@@ -46,6 +50,42 @@ pub fn memory_scope(name: impl Into<String>) -> MemoryScope {
 pub struct MemoryScope {
     name: String,
     state: State,
+    /// The parts that marks have ended.
+    parts: Vec<Part>,
+}
+
+/// What was measured between two marks. Memory is anonymous, in bytes.
+#[derive(Debug, Clone)]
+struct Part {
+    label: String,
+    /// Seconds from the start of the scope to the end of the part.
+    until: f64,
+    seconds: f64,
+    start: u64,
+    peak: u64,
+    end: u64,
+    vram: u64,
+}
+
+impl Part {
+    /// The part of a log after `from` seconds.
+    fn new(label: String, log: &Log, from: f64) -> Self {
+        let mut samples = log.samples.iter().filter(|sample| sample.seconds >= from);
+        let first = samples.clone().next().copied().unwrap_or_default();
+        let peak_of = |of: fn(&Sample) -> u64| samples.clone().map(of).max().unwrap_or(0);
+        let peak = peak_of(|sample| sample.process.anonymous);
+        let vram = peak_of(|sample| sample.vram_reserved);
+        let last = samples.next_back().copied().unwrap_or(first);
+        Self {
+            label,
+            until: last.seconds,
+            seconds: last.seconds - from,
+            start: first.process.anonymous,
+            peak,
+            end: last.process.anonymous,
+            vram,
+        }
+    }
 }
 
 enum State {
@@ -68,6 +108,67 @@ impl MemoryScope {
         if let State::Open(monitor) = &self.state {
             self.state = State::Finished(monitor.log());
         }
+    }
+
+    /// Ends a part of the scope and names it; the first one begins with the scope, each other where the one before ended.
+    /// [`table`](Self::table) has a row for each. In a finished scope it does nothing.
+    ///
+    /// ```
+    /// let mut scope = topicbook::memory_scope("load");
+    /// let counts = vec![1u8; 32 << 20];
+    /// scope.mark("counts made");
+    /// drop(counts);
+    /// scope.mark("counts dropped");
+    /// assert_eq!(scope.table().height(), 2);
+    /// ```
+    #[doc(alias = "snapshot")]
+    pub fn mark(&mut self, label: impl Into<String>) {
+        if let State::Open(monitor) = &self.state {
+            let part = Part::new(label.into(), &monitor.log(), self.marked());
+            self.parts.push(part);
+        }
+    }
+
+    /// Seconds from the start to the last mark.
+    fn marked(&self) -> f64 {
+        self.parts.last().map_or(0.0, |part| part.until)
+    }
+
+    /// Table with one row per [`mark`](Self::mark): `part`, `seconds`, and in MiB of anonymous memory `start`, `peak` and
+    /// `change`; with a GPU also `VRAM peak`, of what the allocator has reserved. A scope without marks is one part.
+    ///
+    /// ```
+    /// let mut scope = topicbook::memory_scope("load");
+    /// let counts = vec![1u8; 32 << 20];
+    /// scope.mark("counts made");
+    /// let change = scope.table().column("change, MiB")?.f64()?.get(0);
+    /// assert!(change.is_some_and(|mib| mib > 16.0));
+    /// # drop(counts);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn table(&self) -> Table {
+        let mut parts = self.parts.clone();
+        if parts.is_empty() {
+            parts.push(Part::new(self.name.clone(), &self.log(), 0.0));
+        }
+        let mib = |bytes: f64| bytes / f64::from(1 << 20);
+        let column = |name: &str, of: fn(&Part) -> f64| {
+            let values: Vec<f64> = parts.iter().map(|part| mib(of(part))).collect();
+            Column::new(name.into(), values)
+        };
+        let labels: Vec<_> = parts.iter().map(|part| part.label.clone()).collect();
+        let seconds: Vec<_> = parts.iter().map(|part| part.seconds).collect();
+        let mut columns = vec![
+            Column::new("part".into(), labels),
+            Column::new("seconds".into(), seconds),
+            column("start, MiB", |part| part.start as f64),
+            column("peak, MiB", |part| part.peak as f64),
+            column("change, MiB", |part| part.end as f64 - part.start as f64),
+        ];
+        if parts.iter().any(|part| part.vram > 0) {
+            columns.push(column("VRAM peak, MiB", |part| part.vram as f64));
+        }
+        Table::from_columns(columns)
     }
 
     /// The largest anonymous memory of the process so far, in bytes: the memory that a limit cannot reclaim.
@@ -109,6 +210,9 @@ impl MemoryScope {
         let log = self.log();
         let mut panels = vec![anonymous(&log, Vec::new()), files(&log)];
         panels.extend(group(&log));
+        if log.peak.vram_reserved > 0 {
+            panels.push(vram(&log, Vec::new()));
+        }
         Chart::memory(panels, spans(&log), end(&log)).title(format!("Memory: {}", self.name))
     }
 
@@ -162,6 +266,9 @@ impl MemoryScope {
                 bytes(log.limit)
             );
             card = card.row("control group, peak", used);
+        }
+        if log.peak.vram_reserved > 0 {
+            card = card.row("VRAM reserved, peak", bytes(log.peak.vram_reserved));
         }
         card.note(
             "Start, peak and change are anonymous memory of the process, which a memory limit cannot reclaim. \

@@ -3,9 +3,11 @@
 mod counts;
 mod evcxr;
 mod fits;
+mod memory_now;
 mod memory_scope;
 mod settings;
 mod training;
 mod values;
 
+pub use memory_now::{GpuNow, MemoryNow, Released, live, memory, release};
 pub use memory_scope::{MemoryScope, memory_scope};

@@ -53,6 +53,17 @@ pub(crate) enum Values {
 }
 
 impl Values {
+    /// Bytes of anonymous memory that they take; none in a file.
+    pub(crate) fn bytes_in_memory(&self) -> u64 {
+        match self {
+            Self::Mapped {
+                file_range: Some(_),
+                ..
+            } => 0,
+            values => size_of_val(&**values) as u64,
+        }
+    }
+
     /// Fails if values in a file were lost, because its disk failed.
     pub(crate) fn check_kept(&self) -> Result<()> {
         match self {

@@ -5,6 +5,7 @@ mod atomic_file;
 mod claim;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda_driver;
+mod held;
 mod live_output;
 mod mapped_file;
 mod mapped_range;
@@ -26,6 +27,9 @@ mod write_target;
 pub(crate) use aligned::{Aligned, aligned_zeros};
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
 pub(crate) use claim::Claim;
+#[cfg(feature = "notebook")]
+pub(crate) use held::held;
+pub(crate) use held::{address, hold};
 pub(crate) use live_output::LiveOutput;
 pub(crate) use mapped_file::MappedFile;
 pub(crate) use mapped_table::{Values, lazy_zeroed, mapped_zeros};

@@ -2,7 +2,7 @@
 
 use crate::backend::tensors::MAX_DOWNLOAD;
 use crate::config::Precision;
-use crate::cost::{Item, Phase, Shape};
+use crate::cost::{Consumer, Item, Phase, Shape};
 
 use super::dense::{Tile, UNITS};
 use super::launch::slices;
@@ -119,7 +119,12 @@ pub(crate) const PINNED: &str =
 pub(crate) fn sums_workspace(mut sizes: Vec<u64>) -> Item {
     sizes.sort_unstable();
     sizes.dedup();
-    Item::vram("workspace: sums", Phase::Steps, sizes.iter().sum())
+    Item::vram(
+        Consumer::Activations,
+        "workspace: sums",
+        Phase::Steps,
+        sizes.iter().sum(),
+    )
 }
 
 /// Bytes of a table of f32. If `padded`, rows are aligned as by CubeCL's CUDA runtime: to the power of two that is not

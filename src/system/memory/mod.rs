@@ -68,6 +68,12 @@ pub(crate) fn free_memory() -> u64 {
         .fold(system.available_memory(), u64::min)
 }
 
+/// Bytes that the tightest cgroup of this process has in use, page cache included, and its limit; `None` without a limit.
+#[cfg(feature = "notebook")]
+pub(crate) fn group_memory() -> Option<(u64, u64)> {
+    cgroup::Cgroup::of_process().map(|group| (group.used(), group.limit))
+}
+
 /// An error of kind [`ErrorKind::Space`] if fewer than `needed` bytes of memory are free; `what` needs them.
 pub(crate) fn check_free(needed: u64, what: &str) -> Result<()> {
     let free = free_memory();

@@ -172,11 +172,13 @@ impl Handle {
         self.0.sample();
     }
 
-    /// Sets the VRAM, in bytes, of this and all later samples, and takes a sample.
+    /// Sets the VRAM, in bytes, of this and all later samples, and takes a sample; and those of all open scopes.
     pub(crate) fn set_vram(&self, in_use: u64, reserved: u64) {
-        self.0.vram.store(in_use, Ordering::Relaxed);
-        self.0.vram_reserved.store(reserved, Ordering::Relaxed);
-        self.0.sample();
+        for shared in std::iter::once(self.0.clone()).chain(registered()) {
+            shared.vram.store(in_use, Ordering::Relaxed);
+            shared.vram_reserved.store(reserved, Ordering::Relaxed);
+            shared.sample();
+        }
     }
 
     /// Free memory of the machine or the cgroup at the monitor's last reading; `u64::MAX` before the first.
@@ -210,17 +212,20 @@ impl Drop for PhaseGuard {
 /// Monitors in which [`phase`] marks the work of the library: those of open memory scopes.
 static REGISTRY: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
+/// The monitors that are registered and still run.
+fn registered() -> Vec<Arc<Shared>> {
+    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    registry.retain(|shared| shared.strong_count() > 0);
+    registry.iter().filter_map(Weak::upgrade).collect()
+}
+
 /// Starts a phase in every registered monitor.
 pub(crate) fn phase(name: &str) -> PhaseGuard {
     // A phase may allocate large tables.
     configure_malloc();
-    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
-    registry.retain(|shared| shared.strong_count() > 0);
-    let open: Vec<Arc<Shared>> = registry.iter().filter_map(Weak::upgrade).collect();
-    drop(registry);
     PhaseGuard {
         name: name.into(),
-        began: open
+        began: registered()
             .into_iter()
             .map(|shared| {
                 shared.sample();
