@@ -99,6 +99,7 @@ impl Counts {
                 }
                 None => return Ok(None),
             },
+            Store::Expected(_) => return Ok(None),
         };
         Ok(Some(RowFile {
             file: file.reopen()?,
@@ -116,13 +117,16 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.in_file().is_some(),
             Store::Csr(csr) => csr.arrays().is_some(),
+            Store::Expected(_) => true,
         }
     }
 
-    /// Whether a row buffer needs less memory with rows in CSR than in the layout of the counts.
-    pub(crate) fn smaller_as_csr(&self) -> Result<bool> {
-        let csr = self.layout() == Layout::Csr;
-        Ok(csr || self.summary()?.nonzeros() * NONZERO_BYTES < self.bytes_stored())
+    /// Whether buffers have rows in CSR: where fewer than an eighth of the counts are nonzero. Then they need less memory than
+    /// dense rows of any dtype; and where there are more, passes take dense rows as tiles, and to find the nonzero counts of
+    /// a file would take longer than to read it.
+    pub(crate) fn is_buffered_as_csr(&self) -> Result<bool> {
+        let cells = self.documents() as u64 * self.terms() as u64;
+        Ok(self.layout() == Layout::Csr || self.nonzeros()? * NONZERO_BYTES < cells)
     }
 }
 
