@@ -25,8 +25,8 @@
 //! | Step | Types |
 //! |---|---|
 //! | counts | [`Counts`] (opened, or from your own arrays), [`Synthetic`] and its [`Corpus`], [`Terms`], [`Summary`], [`Resample`] |
-//! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
-//! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit |
+//! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
+//! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
 //! | results | a [`Fit`]: its [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure) |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
@@ -70,7 +70,7 @@
 //! # Notebooks
 //!
 //! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram`,
-//! `05_real_text` and `06_working_with_a_fit`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
+//! `05_real_text`, `06_working_with_a_fit` and `07_what_each_technique_saves`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
 //!
 //! # Files
 //!
@@ -122,8 +122,8 @@ pub use batches::Reading;
 #[cfg(feature = "charts")]
 pub use charts::{Chart, IntoRows, IntoSeries, Number, Numbers, palette, side_by_side, stack};
 pub use config::{
-    Budget, ByteSize, Device, FullPass, MiniBatch, Optimizer, Precision, Settings, Solver,
-    TableStorage,
+    Budget, ByteSize, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings,
+    Solver, TableStorage,
 };
 pub use counts::{
     CountValue, Counts, DocumentFrequency, Dtype, Layout, Location, Resample, Summary,
@@ -134,9 +134,9 @@ pub use data::{Epoch, Indices, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 pub use fit::{Fit, TopicName};
-pub use model::{Checkpoint, TopicModel};
+pub use model::{Checkpoint, Estimate, TopicModel};
 #[cfg(feature = "notebook")]
-pub use notebook::{MemoryScope, memory_scope};
+pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;
 pub use synthetic::{Corpus, Synthetic};
 pub use system::show_progress;
@@ -167,14 +167,14 @@ pub mod prelude {
     pub use crate::Table;
     pub use crate::{
         Budget, ByteSize, Checkpoint, Corpus, CountValue, Counts, Device, Doctor, Dtype, Epoch,
-        Error, ErrorKind, Fit, Layout, Location, Matrix, Optimizer, Plan, Precision, Reading,
-        Resample, Settings, Solver, Summary, Synthetic, TableStorage, Terms, TopicModel, Training,
-        doctor, show_progress,
+        Error, ErrorKind, Estimate, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan,
+        Precision, Reading, Resample, Settings, Solver, Summary, Synthetic, TableStorage, Terms,
+        TopicModel, Training, doctor, show_progress,
     };
     #[cfg(feature = "charts")]
     pub use crate::{Chart, palette, side_by_side, stack};
     #[cfg(feature = "notebook")]
-    pub use crate::{MemoryScope, memory_scope};
+    pub use crate::{MemoryScope, live, memory, memory_scope, release};
     /// Columns and values in expressions of Polars, as [`Table::filter`](crate::Table::filter) takes them.
     #[cfg(feature = "polars")]
     pub use ::polars::prelude::{col, lit};

@@ -114,12 +114,8 @@ impl Shuffle {
 /// Mean bytes of a document in a buffer.
 fn row_bytes(counts: &Counts) -> Result<u64> {
     let documents = counts.documents() as u64;
-    Ok(if counts.smaller_as_csr()? {
-        let nonzeros = match counts.stored_counts() {
-            Some(stored) => stored,
-            None => counts.summary()?.nonzeros(),
-        };
-        (nonzeros * NONZERO_BYTES).div_ceil(documents) + size_of::<u64>() as u64
+    Ok(if counts.is_buffered_as_csr()? {
+        (counts.nonzeros()? * NONZERO_BYTES).div_ceil(documents) + size_of::<u64>() as u64
     } else {
         counts.bytes_stored() / documents
     })

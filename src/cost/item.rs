@@ -5,11 +5,59 @@ use std::fmt;
 /// An allocation, or a group of them, in one kind of memory.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Item {
+    /// What the memory is for.
+    pub(crate) consumer: Consumer,
     /// The description that a plan shows.
     pub(crate) what: String,
     pub(crate) memory: Memory,
     pub(crate) phase: Phase,
     pub(crate) bytes: u64,
+}
+
+/// What memory is for: the five consumers of training, and what is there besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consumer {
+    /// L and F, or their logits.
+    Parameters,
+    /// Gradients, and the sums of solvers that have none.
+    Gradients,
+    /// AdamW's moments and their like.
+    OptimizerStates,
+    /// What the forward pass keeps for the backward pass.
+    Activations,
+    /// The counts, and the batches that are made of them.
+    Counts,
+    /// The process before the fit.
+    Process,
+    /// Threads and scratch.
+    Rest,
+}
+
+impl Consumer {
+    /// All of them, in the order of tables and charts.
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Parameters,
+        Self::Gradients,
+        Self::OptimizerStates,
+        Self::Activations,
+        Self::Counts,
+        Self::Process,
+        Self::Rest,
+    ];
+}
+
+impl fmt::Display for Consumer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parameters => "parameters",
+            Self::Gradients => "gradients",
+            Self::OptimizerStates => "optimizer states",
+            Self::Activations => "activations",
+            Self::Counts => "counts and batches",
+            Self::Process => "process before the fit",
+            Self::Rest => "threads and scratch",
+        })
+    }
 }
 
 /// A kind of memory.
@@ -47,8 +95,15 @@ pub(crate) enum Phase {
 }
 
 impl Item {
-    pub(crate) fn new(what: impl Into<String>, memory: Memory, phase: Phase, bytes: u64) -> Self {
+    pub(crate) fn new(
+        consumer: Consumer,
+        what: impl Into<String>,
+        memory: Memory,
+        phase: Phase,
+        bytes: u64,
+    ) -> Self {
         Self {
+            consumer,
             what: what.into(),
             memory,
             phase,
@@ -56,12 +111,22 @@ impl Item {
         }
     }
 
-    pub(crate) fn ram(what: impl Into<String>, phase: Phase, bytes: u64) -> Self {
-        Self::new(what, Memory::Ram, phase, bytes)
+    pub(crate) fn ram(
+        consumer: Consumer,
+        what: impl Into<String>,
+        phase: Phase,
+        bytes: u64,
+    ) -> Self {
+        Self::new(consumer, what, Memory::Ram, phase, bytes)
     }
 
-    pub(crate) fn vram(what: impl Into<String>, phase: Phase, bytes: u64) -> Self {
-        Self::new(what, Memory::Vram, phase, bytes)
+    pub(crate) fn vram(
+        consumer: Consumer,
+        what: impl Into<String>,
+        phase: Phase,
+        bytes: u64,
+    ) -> Self {
+        Self::new(consumer, what, Memory::Vram, phase, bytes)
     }
 }
 
@@ -95,14 +160,26 @@ pub(crate) fn room(items: &[Item], memory: Memory, phase: Phase, limit: u64) -> 
 
 /// The peak of one kind of memory in bytes, and the phase in which it occurs.
 pub(crate) fn peak(items: &[Item], memory: Memory) -> (u64, Phase) {
-    // Ties go to the first part.
-    PARTS
+    let (bytes, (_, name)) = largest_part(items, memory);
+    (bytes, name)
+}
+
+/// The items that are allocated at the peak of one kind of memory.
+#[cfg(any(feature = "polars", feature = "charts"))]
+pub(crate) fn at_peak(items: &[Item], memory: Memory) -> impl Iterator<Item = &Item> {
+    let (_, (phases, _)) = largest_part(items, memory);
+    items
+        .iter()
+        .filter(move |item| item.memory == memory && phases.contains(&item.phase))
+}
+
+/// The part that needs most of one kind of memory, and its bytes. Ties go to the first part.
+fn largest_part(items: &[Item], memory: Memory) -> (u64, (&'static [Phase], Phase)) {
+    let sums = PARTS
         .into_iter()
-        .map(|(phases, name)| (sum(items, memory, phases), name))
-        .fold(
-            (0, Phase::Steps),
-            |best, next| if next.0 > best.0 { next } else { best },
-        )
+        .map(|part| (sum(items, memory, part.0), part));
+    sums.reduce(|best, next| if next.0 > best.0 { next } else { best })
+        .unwrap_or((0, PARTS[0]))
 }
 
 impl fmt::Display for Memory {
@@ -138,27 +215,33 @@ mod tests {
     #[test]
     fn the_peak_is_that_of_the_largest_phase() {
         let items = [
-            Item::ram("base", Phase::Throughout, 100),
-            Item::ram("start", Phase::Starting, 30),
-            Item::ram("batch", Phase::Steps, 20),
-            Item::ram("copy", Phase::Checkpoint, 15),
-            Item::ram("buffers", Phase::Checking, 25),
-            Item::vram("table", Phase::Throughout, 7),
-            Item::new("X", Memory::Disk, Phase::Throughout, 1 << 40),
+            Item::ram(Consumer::Rest, "base", Phase::Throughout, 100),
+            Item::ram(Consumer::Rest, "start", Phase::Starting, 30),
+            Item::ram(Consumer::Rest, "batch", Phase::Steps, 20),
+            Item::ram(Consumer::Rest, "copy", Phase::Checkpoint, 15),
+            Item::ram(Consumer::Rest, "buffers", Phase::Checking, 25),
+            Item::vram(Consumer::Rest, "table", Phase::Throughout, 7),
+            Item::new(
+                Consumer::Rest,
+                "X",
+                Memory::Disk,
+                Phase::Throughout,
+                1 << 40,
+            ),
         ];
         assert_eq!(peak(&items, Memory::Ram), (135, Phase::Checkpoint));
         assert_eq!(peak(&items[..3], Memory::Ram), (130, Phase::Starting));
         // The tables are not allocated yet while the counts are checked.
         let tables = [
-            Item::ram("table", Phase::Fit, 10),
-            Item::ram("buffers", Phase::Checking, 25),
+            Item::ram(Consumer::Rest, "table", Phase::Fit, 10),
+            Item::ram(Consumer::Rest, "buffers", Phase::Checking, 25),
         ];
         assert_eq!(peak(&tables, Memory::Ram), (25, Phase::Checking));
         assert_eq!(peak(&items, Memory::Vram), (7, Phase::Steps));
         // Memory of a pass is freed before L and F are returned.
         let passes = [
-            Item::ram("statistics", Phase::Pass, 10),
-            Item::ram("L and F", Phase::End, 9),
+            Item::ram(Consumer::Rest, "statistics", Phase::Pass, 10),
+            Item::ram(Consumer::Rest, "L and F", Phase::End, 9),
         ];
         assert_eq!(peak(&passes, Memory::Ram), (10, Phase::Steps));
         // What the buffers of batches leave: a checkpoint comes on top of them, the start does not.
@@ -166,8 +249,8 @@ mod tests {
         assert_eq!(room(&items, Memory::Ram, Phase::Checking, 200), 75);
         assert_eq!(room(&items, Memory::Ram, Phase::Reading, 100), 0);
         let huge = [
-            Item::ram("a", Phase::Throughout, u64::MAX),
-            Item::ram("b", Phase::Steps, 5),
+            Item::ram(Consumer::Rest, "a", Phase::Throughout, u64::MAX),
+            Item::ram(Consumer::Rest, "b", Phase::Steps, 5),
         ];
         assert_eq!(peak(&huge, Memory::Ram).0, u64::MAX);
     }

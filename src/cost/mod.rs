@@ -6,7 +6,9 @@ mod limit;
 mod placement;
 mod shape;
 
-pub(crate) use item::{Item, Memory, Phase, peak, room};
+#[cfg(any(feature = "polars", feature = "charts"))]
+pub(crate) use item::at_peak;
+pub(crate) use item::{Consumer, Item, Memory, Phase, peak, room};
 pub(crate) use limit::Limit;
 pub(crate) use placement::Placement;
 pub(crate) use shape::Shape;

@@ -5,6 +5,7 @@ mod copy;
 pub(crate) mod csr;
 pub(crate) mod dense;
 pub(crate) mod dtype;
+mod expected;
 mod fingerprint;
 pub(crate) mod formats;
 mod layout;
@@ -42,6 +43,7 @@ use crate::system::memory::phase;
 use crate::text::{bytes, count, counted, shown_path};
 
 use dense::DenseStore;
+use expected::{Expected, no_counts};
 
 /// Document-term counts: one row per document, one column per term.
 ///
@@ -75,6 +77,8 @@ struct Inner {
 enum Store {
     Dense(DenseStore),
     Csr(LazyCsr),
+    /// Only facts, for an estimate.
+    Expected(Expected),
 }
 
 /// Borrowed counts: dense rows of one dtype, or sparse rows.
@@ -156,6 +160,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.dtype(),
             Store::Csr(_) => Dtype::F32,
+            Store::Expected(expected) => expected.dtype,
         }
     }
 
@@ -171,6 +176,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(_) => Layout::Dense,
             Store::Csr(_) => Layout::Csr,
+            Store::Expected(expected) => expected.layout,
         }
     }
 
@@ -197,14 +203,14 @@ impl Counts {
     /// ```
     #[doc(alias = "nbytes")]
     pub fn bytes_stored(&self) -> u64 {
-        match &self.inner.store {
-            Store::Dense(store) => {
+        match self.stored_counts() {
+            None => {
                 let values = self.inner.documents as u64 * self.inner.terms as u64;
-                values * store.dtype().bytes() as u64
+                values * self.dtype().bytes() as u64
             }
-            Store::Csr(csr) => {
+            Some(stored) => {
                 let value = (size_of::<f32>() + size_of::<u32>()) as u64;
-                csr.stored() * value + (self.inner.documents as u64 + 1) * size_of::<u64>() as u64
+                stored * value + (self.inner.documents as u64 + 1) * size_of::<u64>() as u64
             }
         }
     }
@@ -346,7 +352,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.check_unchanged(),
             // Sparse rows were read into memory.
-            Store::Csr(_) => Ok(()),
+            Store::Csr(_) | Store::Expected(_) => Ok(()),
         }
     }
 
@@ -356,6 +362,7 @@ impl Counts {
         Ok(match &self.inner.store {
             Store::Dense(store) => View::Dense(store.rows()?),
             Store::Csr(csr) => View::Csr(csr.get()?),
+            Store::Expected(_) => return Err(no_counts()),
         })
     }
 
@@ -395,6 +402,10 @@ impl Counts {
                 to_read: self.bytes_stored(),
                 while_reading: csr.read_scratch_bytes(),
             },
+            (Store::Expected(_), _) => InMemory {
+                to_read: self.bytes_stored(),
+                ..InMemory::default()
+            },
             _ => InMemory {
                 loaded: self.bytes_stored(),
                 ..InMemory::default()
@@ -406,6 +417,7 @@ impl Counts {
     pub(crate) fn mean_nonzeros(&self) -> Option<usize> {
         let nonzeros = match (&self.inner.store, self.inner.summary.get()) {
             (Store::Csr(csr), _) => csr.stored(),
+            (Store::Expected(expected), _) => expected.nonzeros,
             (_, Some(summary)) => summary.nonzeros(),
             _ => return None,
         };
@@ -421,7 +433,17 @@ impl Counts {
     pub(crate) fn stored_counts(&self) -> Option<u64> {
         match &self.inner.store {
             Store::Csr(csr) => Some(csr.stored()),
-            Store::Dense(_) => None,
+            Store::Expected(expected) if expected.layout == Layout::Csr => Some(expected.nonzeros),
+            Store::Dense(_) | Store::Expected(_) => None,
+        }
+    }
+
+    /// Number of nonzero counts; for sparse counts, of stored ones. Dense counts are read for it, unless they have been.
+    pub(crate) fn nonzeros(&self) -> Result<u64> {
+        match &self.inner.store {
+            Store::Csr(csr) => Ok(csr.stored()),
+            Store::Expected(expected) => Ok(expected.nonzeros),
+            Store::Dense(_) => Ok(self.summary()?.nonzeros()),
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::hold;
 use crate::text::{count, shown_path};
 
 use super::dense::DenseStore;
@@ -178,7 +179,7 @@ impl Counts {
                 .at(place)
                 .fix(format!("use at most {} terms", count(MOST_TERMS as u64))));
         }
-        Ok(Self {
+        let counts = Self {
             inner: Arc::new(Inner {
                 documents,
                 terms,
@@ -186,6 +187,17 @@ impl Counts {
                 location,
                 summary: OnceLock::new(),
             }),
-        })
+        };
+        let what = format!(
+            "{} × {}, {} {}, {}",
+            count(documents as u64),
+            count(terms as u64),
+            counts.layout(),
+            counts.dtype(),
+            counts.location_text()
+        );
+        let bytes = counts.in_memory().loaded;
+        hold(&counts.inner, ("counts", what, bytes), Vec::new());
+        Ok(counts)
     }
 }

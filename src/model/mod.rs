@@ -1,14 +1,18 @@
 //! The topic model: settings in, a fit out.
 
+mod estimate;
 mod resume;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+pub use estimate::Estimate;
 pub use resume::Checkpoint;
 
 use crate::batches::Reading;
-use crate::config::{Budget, Device, Optimizer, Precision, Recipe, Settings, Solver, TableStorage};
+use crate::config::{
+    Budget, Device, GradientStep, Optimizer, Precision, Recipe, Settings, Solver, TableStorage,
+};
 use crate::counts::Counts;
 use crate::data::{Epoch, OrRef, Terms};
 use crate::error::Result;
@@ -149,7 +153,8 @@ impl TopicModel {
     /// Parameters of a solver are set after it: [`tolerance`](Self::tolerance) for those that converge, and for gradient
     /// steps [`batch_size`](Self::batch_size), [`base_lr`](Self::base_lr), [`max_lr`](Self::max_lr), [`t_0`](Self::t_0),
     /// [`t_mult`](Self::t_mult), [`weight_decay`](Self::weight_decay), [`optimizer`](Self::optimizer),
-    /// [`table_storage`](Self::table_storage) and [`precision`](Self::precision). A parameter that the solver does not have
+    /// [`table_storage`](Self::table_storage), [`precision`](Self::precision), [`step`](Self::step),
+    /// [`micro_batch`](Self::micro_batch) and [`clip_grad_norm`](Self::clip_grad_norm). A parameter that the solver does not have
     /// is refused when the fit is planned.
     ///
     /// ```
@@ -321,6 +326,66 @@ impl TopicModel {
     pub fn precision(&self, precision: Precision) -> Self {
         self.with(|recipe| {
             recipe.set_mini_batch("precision", |parameters| parameters.precision = precision)
+        })
+    }
+
+    /// How a gradient step computes the loss of its batch and the gradients; [`GradientStep::Fused`] by default. The others
+    /// are Burn's tensors, for lessons and comparisons: [`GradientStep`] says what each keeps in memory.
+    ///
+    /// ```
+    /// use topicbook::{GradientStep, Solver, TopicModel};
+    /// let settings = TopicModel::new(10).step(GradientStep::Checkpointing).settings();
+    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.step == GradientStep::Checkpointing));
+    /// ```
+    pub fn step(&self, step: GradientStep) -> Self {
+        self.with(|recipe| recipe.set_mini_batch("step", |parameters| parameters.step = step))
+    }
+
+    /// Documents whose gradients are computed at once, from 1 to the [`batch_size`](Self::batch_size); by default the whole
+    /// batch, or as many as the [`budget`](Self::budget) allows. The gradients of a batch's parts are added up before the
+    /// update (gradient accumulation), so the fit is the same up to rounding, with smaller buffers. A tight budget makes
+    /// the parts smaller still.
+    ///
+    /// ```
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let model = TopicModel::new(3).batch_size(16).epochs(3).quiet();
+    /// let (whole, parts) = (model.fit(&counts)?, model.micro_batch(4).fit(&counts)?);
+    /// assert!((whole.loss().unwrap() / parts.loss().unwrap() - 1.0).abs() < 1e-5);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "gradient_accumulation")]
+    #[doc(alias = "accumulation_steps")]
+    pub fn micro_batch(&self, documents: usize) -> Self {
+        self.with(|recipe| {
+            recipe.set_mini_batch("micro_batch", |parameters| {
+                parameters.micro_batch = Some(documents);
+            })
+        })
+    }
+
+    /// The largest norm of a step's gradient, positive; no limit by default. A longer gradient, taken with respect to all
+    /// logits of L and F together, is scaled down to it before the update, as PyTorch's `clip_grad_norm_` does.
+    /// [`Epoch::grad_norm`] has the mean norm before clipping. Gradients are in tokens: a batch of 16 documents of 1,000
+    /// tokens has norms in the hundreds. AdamW hardly needs it, as its steps do not depend on the size of gradients that
+    /// keep their size; SGD does.
+    ///
+    /// ```
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let fit = TopicModel::new(3).epochs(3).clip_grad_norm(10.0).quiet().fit(&counts)?;
+    /// assert!(fit.epochs()[0].grad_norm.is_some_and(|norm| norm > 10.0));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    /// A pass over F's gradient in each step.
+    #[doc(alias = "gradient_clipping")]
+    pub fn clip_grad_norm(&self, norm: f64) -> Self {
+        self.with(|recipe| {
+            recipe.set_mini_batch("clip_grad_norm", |parameters| {
+                parameters.clip_grad_norm = norm;
+            })
         })
     }
 

@@ -3,11 +3,11 @@
 use crate::config::Device;
 use crate::data::Epoch;
 use crate::fit::Fit;
-use crate::model::Checkpoint;
+use crate::model::{Checkpoint, Estimate};
 use crate::plan::Plan;
-use crate::text::{Card, bytes, count, counted, fixed, seconds, shown_path};
+use crate::text::{Card, bytes, count, counted, escape, fixed, seconds, shown_path};
 
-use super::evcxr::show_card;
+use super::evcxr::{show, show_card};
 use super::settings::settings_card;
 
 impl Checkpoint {
@@ -139,6 +139,20 @@ impl Plan {
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         show_card(&self.card(), None);
+    }
+}
+
+impl Estimate {
+    /// Shows the plan below a cell, or why there is none.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        match self.plan() {
+            Ok(plan) => plan.evcxr_display(),
+            Err(error) => {
+                let text = error.to_string();
+                show(&escape(&text), &text);
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::batches::Shuffle;
 use crate::config::{Recipe, Resolved, Solver, TableStorage};
-use crate::cost::{Item, Memory, Phase, Placement, Shape, peak, room};
+use crate::cost::{Consumer, Item, Memory, Phase, Placement, Shape, peak, room};
 use crate::counts::{Counts, InMemory, Layout, Location, pass_bytes, summary_scratch_bytes};
 use crate::solvers;
 use crate::step::cpu::FusedStep;
@@ -98,6 +98,7 @@ impl Candidate {
             _ => settings.batch_size(),
         };
         let batch = batch.min(documents) as u64;
+        let parameters = settings.mini_batch();
         Self {
             before,
             shape: Shape {
@@ -106,16 +107,19 @@ impl Candidate {
                 topics: settings.topics as u64,
                 state_values: settings.solver.state_values() as u64,
                 batch,
-                micro_batch: batch,
+                micro_batch: parameters
+                    .micro_batch
+                    .map_or(batch, |part| batch.min(part as u64)),
                 nonzeros: counts.mean_nonzeros().unwrap_or(terms) as u64,
                 bytes_of_count: (counts.layout() == Layout::Dense)
                     .then(|| counts.dtype().bytes().min(4) as u64),
                 largest_page: gpu::largest_page(device),
-                precision: settings.mini_batch().precision,
+                precision: parameters.precision,
+                step: parameters.step,
                 l_in_file: in_file,
                 // A mapped file is host memory, and a row-wise optimizer needs only the rows of its batch on the GPU.
                 l_on_host: !settings.solver.is_full_pass()
-                    && (in_file || !settings.mini_batch().optimizer.moves_all_rows()),
+                    && (in_file || !parameters.optimizer.moves_all_rows()),
             },
             stream: None,
             check: None,
@@ -160,8 +164,9 @@ impl Candidate {
     /// The items in RAM and on disk.
     pub(super) fn ram(&self) -> Vec<Item> {
         let (shape, before) = (&self.shape, &self.before);
-        let all = |what: &str, bytes| Item::ram(what, Phase::Throughout, bytes);
+        let all = |consumer, what: &str, bytes| Item::ram(consumer, what, Phase::Throughout, bytes);
         let mut items = vec![all(
+            Consumer::Process,
             "the process before the fit: kernel, libraries, other values",
             before.baseline.saturating_sub(before.counts.loaded),
         )];
@@ -172,26 +177,41 @@ impl Candidate {
         };
         if let Some(what) = on_disk {
             let disk = Memory::Disk;
-            items.push(Item::new(what, disk, Phase::Throughout, self.in_file));
+            items.push(Item::new(
+                Consumer::Counts,
+                what,
+                disk,
+                Phase::Throughout,
+                self.in_file,
+            ));
         }
-        items.push(all("X", self.counts_in_memory()));
+        items.push(all(Consumer::Counts, "X", self.counts_in_memory()));
         if !before.summarised {
             let buffers = match self.check {
                 None => before.counts.while_reading,
                 Some(pass) => pass.bytes,
             };
             items.push(Item::ram(
+                Consumer::Counts,
                 "X: buffers while checking",
                 Phase::Checking,
                 buffers + self.summary_scratch,
             ));
-            items.push(all("documents' lengths", 8 * shape.documents));
+            items.push(all(
+                Consumer::Counts,
+                "documents' lengths",
+                8 * shape.documents,
+            ));
         }
         items.extend(match self.solver.is_full_pass() {
             true => self.iteration_items(),
             false => self.step_items(),
         });
-        items.push(all("thread stacks and small allocations", OVERHEAD));
+        items.push(all(
+            Consumer::Rest,
+            "thread stacks and small allocations",
+            OVERHEAD,
+        ));
         items.retain(|item| item.bytes > 0);
         items
     }
@@ -206,7 +226,7 @@ impl Candidate {
         items.extend(solvers::memory_around_iterations(shape));
         if let Some(Stream { bytes, .. }) = self.stream {
             let what = "X: blocks of documents, one in use and one being read";
-            items.push(Item::ram(what, Phase::Pass, bytes));
+            items.push(Item::ram(Consumer::Counts, what, Phase::Pass, bytes));
         }
         if self.checkpoint {
             items.extend(solvers::checkpoint_memory(self.device, shape));
@@ -220,14 +240,15 @@ impl Candidate {
         let mut items = vec![match self.stream {
             Some(Stream { bytes, .. }) => {
                 let what = "X: shuffle buffers, one in use and one being filled";
-                Item::ram(what, Phase::Reading, bytes)
+                Item::ram(Consumer::Counts, what, Phase::Reading, bytes)
             }
             None => {
                 let what = "order of the documents in an epoch";
-                Item::ram(what, Phase::Reading, 8 * shape.documents)
+                Item::ram(Consumer::Counts, what, Phase::Reading, 8 * shape.documents)
             }
         }];
         items.extend(match self.device {
+            Resolved::Cpu if shape.step.is_on_tensors() => gpu::ram_of_tensors(shape, self.resumed),
             Resolved::Cpu => FusedStep::memory(shape, self.resumed),
             Resolved::Cuda(_) => gpu::ram_of_steps(shape, self.resident, self.resumed),
         });

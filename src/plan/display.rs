@@ -98,6 +98,22 @@ impl Plan {
         format!("the plan has {} on the GPU:{lines}", bytes(all))
     }
 
+    /// What the plan had to do to keep within its limits, in a few words.
+    #[cfg(feature = "polars")]
+    pub(crate) fn verdict(&self) -> String {
+        let shape = &self.shape;
+        let mut words = vec!["fits".to_string()];
+        if shape.l_in_file {
+            words.push("L in a file".into());
+        } else if self.vram.is_some() && shape.l_on_host {
+            words.push("L offloaded to RAM".into());
+        }
+        if shape.micro_batch < shape.batch {
+            words.push(format!("in micro-batches of {}", count(shape.micro_batch)));
+        }
+        words.join(", ")
+    }
+
     /// How counts are read.
     fn reading(&self) -> String {
         let reading = self.recipe.settings.reading;

@@ -40,6 +40,11 @@ pub(super) fn ram_of_steps(shape: &Shape, resident: bool, resumed: bool) -> Vec<
     footprint::in_host_memory(shape, resident, resumed)
 }
 
+/// The items of gradient steps on Burn's tensors on the CPU.
+pub(super) fn ram_of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
+    footprint::of_tensors(shape, resumed)
+}
+
 /// The items of a solver on a GPU in host memory.
 pub(super) fn ram_of_solver(solver: &Solver, shape: &Shape, resident: bool) -> Vec<Item> {
     solvers::host_memory_with_gpu(solver, shape, resident)

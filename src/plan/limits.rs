@@ -21,9 +21,14 @@ pub(super) struct Limits {
 
 impl Limits {
     /// The limit of VRAM is the budget, but at most the free VRAM; without a budget it is nine tenths of the free VRAM.
-    pub(super) fn of(budget: &Budget, device: Resolved, baseline: u64) -> Self {
+    /// `estimate`: the machine need not be this one, and a budget of VRAM is that of its GPU.
+    pub(super) fn of(budget: &Budget, device: Resolved, baseline: u64, estimate: bool) -> Self {
         let requested = budget.vram_bytes();
-        let vram = match (requested, gpu::free_vram(device)) {
+        let free = match estimate && requested.is_some() {
+            true => None,
+            false => gpu::free_vram(device),
+        };
+        let vram = match (requested, free) {
             (Some(requested), Some(free)) => Some(requested.min(free)),
             (requested, free) => requested.or(free.map(|free| free - free / 10)),
         };

@@ -1,6 +1,8 @@
 //! Plans: how a fit will use memory, item by item, decided before anything is allocated.
 
 mod candidate;
+#[cfg(any(feature = "polars", feature = "charts"))]
+mod consumers;
 mod display;
 #[cfg_attr(not(feature = "cuda"), path = "no_gpu.rs")]
 mod gpu;
@@ -11,6 +13,8 @@ mod run;
 mod search;
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use crate::config::{Recipe, Resolved};
 use crate::cost::{Item, Limit, Placement, Shape};
@@ -53,6 +57,8 @@ pub struct Plan {
     baseline: u64,
     /// Bytes of a read buffer of the pass that checks the counts.
     check_buffer: u64,
+    /// Listed among the values that the process holds, as long as a copy of the plan exists.
+    _held: Arc<()>,
 }
 
 /// The VRAM of a plan.
@@ -68,6 +74,18 @@ impl Plan {
     pub(crate) fn new(recipe: &Recipe, counts: &Counts, resumed: bool) -> Result<Self> {
         let device = recipe.check(counts)?;
         search::search(recipe, counts, device, resumed, Before::measure(counts))
+    }
+
+    /// Plans a fit to counts that do not exist yet. A budget of VRAM describes a GPU, which this machine need not have.
+    pub(crate) fn estimate(recipe: &Recipe, counts: &Counts) -> Result<Self> {
+        recipe.check_settings(counts)?;
+        let described = recipe.budget.vram_bytes().is_some();
+        let device = match described && recipe.settings.solver.runs_on_gpu() {
+            true => Resolved::Cuda(0),
+            false => recipe.settings.resolve_device()?,
+        };
+        recipe.check_on(device)?;
+        search::search(recipe, counts, device, false, Before::measure(counts))
     }
 
     /// The predicted peak of the process's anonymous memory, in bytes.

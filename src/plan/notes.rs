@@ -14,7 +14,7 @@ pub(super) fn notes(
     limits: &Limits,
     (all_resident, in_place_preferred): (Option<u64>, bool),
 ) -> Vec<String> {
-    let batch = requested.shape.batch;
+    let batch = requested.shape.micro_batch;
     let mut notes = Vec::new();
     if let (Some(all_resident), Some(vram)) = (all_resident, limits.vram)
         && all_resident > vram

@@ -136,7 +136,11 @@ fn sufficient_changes(search: &Search<'_>, smallest: &Candidate) -> Result<Vec<S
     let l_in_file = |case: &mut Candidate| {
         (case.shape.l_on_host, case.shape.l_in_file) = (true, true);
     };
-    if search.uses_gradient_steps() && !smallest.shape.l_in_file && fits_with(&l_in_file)? {
+    if search.uses_gradient_steps()
+        && search.can_offload()
+        && !smallest.shape.l_in_file
+        && fits_with(&l_in_file)?
+    {
         let size = bytes(smallest.shape.l_bytes());
         changes.push(format!(
             "name a folder on a disk for L's logits and optimizer state (Budget::spill_dir, {size})"

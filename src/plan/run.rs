@@ -57,6 +57,7 @@ impl Plan {
     /// Checks that the planned memory is still free, that checkpoints can be written, and that the counts are valid.
     /// `existing`: the checkpoint files that the fit finds.
     pub(crate) fn prepare(&self, existing: ExistingFile) -> Result<Prepared> {
+        self.counts.check_existing()?;
         let (needed, free) = (
             self.ram.predicted.saturating_sub(self.baseline),
             free_memory(),

@@ -4,12 +4,15 @@
 //! that it can have. So a larger budget never refuses what a smaller one allows, and the smallest of their peaks is the
 //! smallest budget that is accepted.
 
+use std::sync::Arc;
+
 use crate::batches::{DEFAULT_BUFFER_BYTES, Reading, Shuffle};
 use crate::config::{Recipe, Resolved, Solver};
 use crate::cost::{Limit, Phase};
 use crate::counts::{Counts, Layout, pass_bytes, read_bytes};
 use crate::error::Result;
 use crate::solvers;
+use crate::system::hold;
 use crate::system::memory::free_memory;
 
 use super::candidate::{Before, Candidate, Stream};
@@ -40,7 +43,12 @@ pub(super) fn search(
     resumed: bool,
     before: Before,
 ) -> Result<Plan> {
-    let limits = Limits::of(&recipe.budget, device, before.baseline);
+    let limits = Limits::of(
+        &recipe.budget,
+        device,
+        before.baseline,
+        counts.check_existing().is_err(),
+    );
     let search = || {
         let on = (device, &limits);
         Search {
@@ -211,13 +219,16 @@ impl Search<'_> {
     /// only if the settings or the budget name a folder.
     fn l_placements(&self) -> Vec<LPlacement> {
         let requested = &self.requested.shape;
-        let min_gpu_documents = requested.batch.min(MIN_GPU_DOCUMENTS);
+        let min_gpu_documents = requested.micro_batch.min(MIN_GPU_DOCUMENTS);
         let on_gpu = self.limits.gpu() && self.uses_gradient_steps();
         let in_memory = |l_on_host: bool, min_documents| LPlacement {
             l_on_host,
             l_in_file: false,
             min_documents,
         };
+        if !self.can_offload() {
+            return vec![in_memory(false, 1)];
+        }
         let mut l_placements = match (requested.l_in_file, on_gpu) {
             (true, _) => Vec::new(),
             (false, false) => vec![in_memory(false, 1)],
@@ -239,17 +250,17 @@ impl Search<'_> {
         l_placements
     }
 
-    /// Pairs (all counts resident, micro-batch) in order of preference: everything resident, then whole batches
-    /// uploaded, then successive halves.
+    /// Pairs (all counts resident, micro-batch) in order of preference: everything resident, then batches (or the parts
+    /// that the settings give) uploaded, then successive halves.
     fn micro_batches(
         &self,
         min_documents: u64,
         can_be_resident: bool,
     ) -> impl Iterator<Item = (bool, u64)> + use<> {
-        let batch = self.requested.shape.batch;
-        let whole = can_be_resident.then_some((true, batch));
+        let largest = self.requested.shape.micro_batch;
+        let whole = can_be_resident.then_some((true, largest));
         let halves = |micro_batch: &u64| (*micro_batch > 1).then(|| micro_batch.div_ceil(2));
-        let micro_batches = std::iter::successors(Some(batch), halves)
+        let micro_batches = std::iter::successors(Some(largest), halves)
             .take_while(move |micro_batch| *micro_batch >= min_documents)
             .map(|micro_batch| (false, micro_batch));
         whole.into_iter().chain(micro_batches)
@@ -319,6 +330,13 @@ impl Search<'_> {
             }
     }
 
+    /// Whether L's logits may be elsewhere than the step itself: tensors have all of L on their device, and on a GPU the norm
+    /// of a gradient is that of all of it.
+    pub(super) fn can_offload(&self) -> bool {
+        let parameters = self.recipe.settings.mini_batch();
+        !(parameters.step.is_on_tensors() || parameters.clips() && self.limits.on_gpu)
+    }
+
     /// Whether L's logits may be put into a file that the settings do not ask for.
     fn can_spill(&self) -> bool {
         self.uses_gradient_steps() && self.recipe.budget.spill_dir_path().is_some()
@@ -357,7 +375,15 @@ impl Search<'_> {
         if self.limits.gpu() {
             items.extend(found.vram());
         }
+        let held = Arc::new(());
+        let what = format!(
+            "k = {}, of {}",
+            found.shape.topics,
+            self.counts.to_string().trim_start_matches("Counts: ")
+        );
+        hold(&held, ("plan", what, 0), Vec::new());
         Ok(Plan {
+            _held: held,
             recipe,
             counts: self.counts.clone(),
             device,

@@ -2,11 +2,14 @@
 #![cfg(all(feature = "cuda", feature = "notebook"))]
 
 mod cgroup;
+mod estimate;
 mod measured;
+mod memory_now;
 mod plan;
 mod random;
 #[path = "../../benches/plans/row.rs"]
 mod row;
 #[path = "../../benches/plans/sampler.rs"]
 mod sampler;
+mod tensors;
 mod vram;

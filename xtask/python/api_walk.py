@@ -12,6 +12,7 @@ SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
 # Exported names that cells cannot bind or show, and the reason.
 NOT_SHOWN = {
     "CountValue": "a trait",
+    "GpuNow": "part of MemoryNow, of which this machine may have none",
     "DocumentFrequency": "a trait",
     "Indices": "a trait",
     "OrRef": "a trait",
@@ -121,6 +122,9 @@ WALK = {
         "let model = model.terms(Terms::new((0..30).map(|i| format!(\"term {i}\")))?);",
         "let model = model.optimizer(Optimizer::AdamW); let model = model.table_storage(TableStorage::Memory);",
         "let model = model.precision(Precision::Bf16);",
+        "let step = GradientStep::CustomBackward; let model = model.step(step); let model = model.micro_batch(4);",
+        "let model = model.clip_grad_norm(1e6);",
+        "let estimate = model.estimate(60, 30);",
         "let model = model.quiet();",
         "let model = model.on_epoch(|_| std::ops::ControlFlow::Continue(()));",
         'let saving = model.checkpoint("walk.checkpoint");',
@@ -133,7 +137,7 @@ WALK = {
     "Settings": ["let (k, passes) = (settings.topics, settings.epochs);"],
     "Plan": [
         "let ram = plan.peak_ram(); let vram = plan.peak_vram(); let part = plan.micro_batch();",
-        "let items = plan.table(); let fit = plan.fit()?; let behind = plan.spawn()?;",
+        "let items = plan.table(); let consumers = plan.consumers(); let bars = plan.plot(); let fit = plan.fit()?; let behind = plan.spawn()?;",
     ],
     "Training": [
         "let ended = training.is_finished(); let done = training.epochs_done();",
@@ -170,8 +174,14 @@ WALK = {
         'fit.save("walk.safetensors")?; let loaded = Fit::load("walk.safetensors")?;',
     ],
     "Epoch": ["let epoch = epochs[0]; let (number, took) = (epoch.epoch, epoch.duration);"],
+    "Estimate": [
+        "let estimate = estimate.density(0.1); let estimate = estimate.dtype(Dtype::U16);",
+        "let estimate = estimate.layout(Layout::Csr); let estimated = estimate.plan()?;",
+        "let what_fits = estimate.table([2, 3], [8])?;",
+    ],
     "MemoryScope": [
-        'let scope = memory_scope("walk");',
+        "let memory_now = topicbook::memory(); let given_back = release(); let holding = live();",
+        'let mut scope = memory_scope("walk"); scope.mark("nothing"); let marks = scope.table();',
         "let highest = scope.peak(); let change = scope.change(); let over_time = scope.plot();",
         "let mut scope = scope; scope.finish();",
     ],
@@ -245,6 +255,10 @@ SHOWN = {
     "Checkpoint": ["checkpoint"],
     "Optimizer": ["optimizer"],
     "Precision": ["precision"],
+    "GradientStep": ["step"],
+    "Estimate": ["estimate"],
+    "MemoryNow": ["memory_now"],
+    "Released": ["given_back"],
     "TableStorage": ["storage"],
     "ByteSize": ["byte_size"],
     "Budget": ["budget"],

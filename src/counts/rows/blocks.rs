@@ -32,7 +32,7 @@ pub(crate) fn for_each_block(
     documents_per_block: usize,
     visit: Visit<'_>,
 ) -> Result<()> {
-    if streamed && let Some(row_file) = counts.row_file(counts.smaller_as_csr()?)? {
+    if streamed && let Some(row_file) = counts.row_file(counts.is_buffered_as_csr()?)? {
         return for_each_file_block(row_file, documents_per_block, visit);
     }
     let documents = counts.documents();

@@ -1,0 +1,43 @@
+//! Plans of steps on Burn's tensors, against the memory that they take.
+
+use crate::measured::value;
+use crate::plan::{model, sparse};
+use topicbook::{Counts, GradientStep, TopicModel};
+
+/// Counts, topics, batch and micro-batch, so that activations, tables or the update need most.
+fn cases() -> Vec<(Counts, TopicModel)> {
+    let batches =
+        |k: usize, batch: usize, part: usize| model(k).batch_size(batch).micro_batch(part);
+    vec![
+        (sparse(600, 20_000, 40), batches(5, 300, 300)),
+        (sparse(600, 20_000, 40), batches(5, 300, 100)),
+        (sparse(150_000, 500, 3), batches(30, 4_000, 4_000)),
+        (sparse(48, 150_000, 40), batches(20, 16, 16)),
+        (sparse(48, 150_000, 40), batches(20, 16, 4)),
+    ]
+}
+
+#[test]
+fn the_plan_of_tensors_is_what_they_take() {
+    let steps = [
+        GradientStep::Autodiff,
+        GradientStep::Checkpointing,
+        GradientStep::CustomBackward,
+    ];
+    let mut wrong = Vec::new();
+    for (counts, model) in cases() {
+        for step in steps {
+            let fit = model.step(step).fit(&counts).unwrap();
+            let memory = fit.memory();
+            let predicted = value(&memory, "RAM, anonymous", "predicted peak, MiB");
+            let measured = value(&memory, "RAM, anonymous", "measured peak, MiB");
+            let line =
+                format!("{step:?}, {counts}: predicted {predicted:.1} MiB, measured {measured:.1}");
+            println!("{line}");
+            if measured > 1.02 * predicted || measured < 0.9 * predicted {
+                wrong.push(line);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
