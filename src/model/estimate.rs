@@ -90,7 +90,7 @@ impl Estimate {
     /// ```
     /// use topicbook::{Dtype, TopicModel};
     /// let estimate = TopicModel::new(10).estimate(5_000, 1_000).dtype(Dtype::F32);
-    /// assert!(estimate.plan()?.to_string().contains("20.0 MB"));
+    /// assert!(estimate.plan()?.to_string().contains("19.1 MiB")); // 20 million bytes
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn dtype(&self, dtype: Dtype) -> Self {

@@ -28,6 +28,7 @@ impl Plan {
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// use topicbook::polars::prelude::*;
     /// let plan = TopicModel::new(3).plan(&counts)?;
     /// let table = plan.consumers();
     /// assert_eq!(table.column("ram")?.u64()?.sum(), Some(plan.peak_ram()));

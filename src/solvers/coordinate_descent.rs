@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 use crate::counts::{Counts, View};
 use crate::data::{Matrix, NamedTable};
@@ -30,60 +29,6 @@ const ROUNDING: f64 = 1e-8;
 
 thread_local! {
     static SCRATCH: RefCell<(Scratch, NonzeroBuffer)> = RefCell::default();
-}
-
-/// Memory of a fit besides the counts.
-pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
-    let mut items = data_memory(shape, shape.topics);
-    items.extend(ascent_memory(shape, shape.topics));
-    items
-}
-
-/// Memory that does not depend on the number of [`Ascent`]s.
-pub(crate) fn data_memory(shape: &Shape, topics: u64) -> Vec<Item> {
-    // A row of F has at most one nonzero count per document, a row of L about `nonzeros`.
-    let longest = shape.documents.max(shape.nonzeros);
-    let scratch = 4 * (topics + 2) * longest * rayon::current_num_threads() as u64;
-    vec![
-        Item::ram(
-            Consumer::Counts,
-            "counts by term",
-            Phase::Fit,
-            8 * shape.nonzeros * shape.documents + 16 * shape.terms,
-        ),
-        Item::ram(
-            Consumer::Counts,
-            "documents' lengths",
-            Phase::Fit,
-            8 * shape.documents,
-        ),
-        Item::ram(
-            Consumer::Rest,
-            "scratch buffers, one per thread",
-            Phase::Steps,
-            scratch,
-        ),
-    ]
-}
-
-/// Memory of one [`Ascent`]: three copies of both factors (best, previous, extrapolated), and a fourth during an
-/// iteration.
-pub(crate) fn ascent_memory(shape: &Shape, topics: u64) -> Vec<Item> {
-    let factors = 4 * topics * (shape.documents + shape.terms);
-    vec![
-        Item::ram(
-            Consumer::Parameters,
-            "L and F: best, previous and extrapolated",
-            Phase::Fit,
-            3 * factors,
-        ),
-        Item::ram(
-            Consumer::Parameters,
-            "L and F of the current iteration",
-            Phase::Pass,
-            factors,
-        ),
-    ]
 }
 
 /// Columns of all tables that an [`Ascent`] stores, for documents and for terms.

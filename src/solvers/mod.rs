@@ -5,6 +5,7 @@
 //! probabilities: its optimal L and F are those of the multinomial model up to the scale of the rows (Carbonetto et al.
 //! 2021, arXiv 2105.13440), and no constraint couples the topics of a row.
 
+mod ascent_memory;
 mod coordinate_descent;
 #[cfg(feature = "cuda")]
 mod em_gpu;
@@ -171,7 +172,7 @@ pub(crate) fn host_memory_with_gpu(solver: &Solver, shape: &Shape, resident: boo
 /// Memory of a solver on the CPU besides the counts.
 pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item> {
     match solver {
-        Solver::CoordinateDescent(_) if !streams => coordinate_descent::memory(shape),
+        Solver::CoordinateDescent(_) if !streams => ascent_memory::memory(shape),
         Solver::Auto(_) if !streams => split_merge::memory(shape),
         Solver::Em(_) => streaming_em::memory(shape, false),
         _ => streaming_em::memory(shape, true),

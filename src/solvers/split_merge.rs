@@ -16,9 +16,9 @@ use crate::data::Matrix;
 use crate::error::Result;
 use crate::system::{Purpose, stream};
 
+use super::ascent_memory::{ascent_memory, data_memory};
 use super::coordinate_descent::{
-    Ascent, AscentNumbers, Data, Factors, SWEEPS, ascent_memory, data_memory,
-    saved_columns as saved_columns_of_ascent,
+    Ascent, AscentNumbers, Data, Factors, SWEEPS, saved_columns as saved_columns_of_ascent,
 };
 use super::merge_topics::merge_most_similar;
 use super::new_topics::{add_topics, random_start, topics_of_another, topics_of_documents};
