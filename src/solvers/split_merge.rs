@@ -243,6 +243,8 @@ impl SplitMerge {
     /// Takes the better one of this start and the earlier ones, with the topics of the other one that it lacks most.
     fn cross(&mut self, (mut other, score): (Factors, f64)) {
         self.search.failed_starts += 1;
+        // The candidate that begins here is counted by itself.
+        self.search.failed_candidates = 0;
         if self.current.score > score {
             self.search.failed_starts = 0;
         } else {

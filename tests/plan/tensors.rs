@@ -1,5 +1,7 @@
 //! Plans of steps on Burn's tensors, against the memory that they take.
 
+use std::process::Command;
+
 use crate::measured::value;
 use crate::plan::{model, sparse};
 use topicbook::{Counts, GradientStep, TopicModel};
@@ -19,6 +21,22 @@ fn cases() -> Vec<(Counts, TopicModel)> {
 
 #[test]
 fn the_plan_of_tensors_is_what_they_take() {
+    // In a process of its own, because other tests of this one allocate meanwhile.
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "tensors::alone", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&child.stdout).to_string();
+    let error = String::from_utf8_lossy(&child.stderr).to_string();
+    assert!(
+        child.status.success() && text.contains("1 passed"),
+        "{text}{error}"
+    );
+}
+
+#[test]
+#[ignore = "the_plan_of_tensors_is_what_they_take runs it in a process of its own"]
+fn alone() {
     let steps = [
         GradientStep::Autodiff,
         GradientStep::Checkpointing,
