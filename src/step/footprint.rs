@@ -104,7 +104,7 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
 }
 
 /// Buffers of Burn's matrix product on the CPU.
-const PRODUCT_BYTES: u64 = 3 << 20;
+const PRODUCT_BYTES: u64 = 5 << 20;
 
 /// RAM of a step on Burn's tensors on the CPU. The activations of a step are freed before the update allocates its own
 /// tables, so that the larger of both counts. The factors are those that were measured (`tests/plan/tensors.rs`).

@@ -52,7 +52,8 @@ fn alone() {
             let line =
                 format!("{step:?}, {counts}: predicted {predicted:.1} MiB, measured {measured:.1}");
             println!("{line}");
-            if measured > 1.02 * predicted || measured < 0.9 * predicted {
+            // Threads and small allocations differ by a few MiB, which is much of a small fit.
+            if measured > 1.02 * predicted + 1.0 || measured < 0.9 * predicted - 3.0 {
                 wrong.push(line);
             }
         }
