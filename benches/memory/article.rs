@@ -1,20 +1,16 @@
 //! The large sizes of tinytopics' article, at its density: one epoch of each solver over up to 50 GB of counts.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use testkit::Cgroup;
 use topicbook::Result;
 
 use crate::record::{self, result_of};
-use crate::rows::{advise, machine, this_program};
+use crate::rows::{ARTICLE_LENGTH as LENGTH, LIMIT, machine, run_cold, this_program};
 
 const TERMS: &str = "100000";
 const TOPICS: &str = "20";
-/// Mean document length of the article: 47% of its counts are nonzero.
-const LENGTH: &str = "65536";
-const LIMIT: u64 = 1 << 30;
 const FITS: [(&str, &str, &str); 3] = [
     ("AdamW, batch 16", "adamw", "16"),
     ("AdamW, batch 256", "adamw", "256"),
@@ -33,16 +29,10 @@ pub fn record(folder: &Path, sizes: &[&str]) -> Result<()> {
         let drawn = result_of(&this_program(&generate).output().unwrap());
         eprintln!("{documents} documents: {drawn}");
         for (what, solver, batch) in FITS {
-            let handle = File::open(&path).unwrap();
-            handle.sync_all().unwrap();
-            // Drops the file from the page cache.
-            advise(&handle, libc::POSIX_FADV_DONTNEED);
-            let Some(group) = Cgroup::or_skip(LIMIT) else {
+            let fit = ["fit", file, solver, TOPICS, "1", batch, "auto"];
+            let Some(result) = run_cold(&path, &mut this_program(&fit)) else {
                 return Ok(());
             };
-            let fit = ["fit", file, solver, TOPICS, "1", batch, "auto"];
-            let mut result = result_of(&group.run(&mut this_program(&fit)).unwrap());
-            result["cgroup_peak"] = json!(group.peak());
             eprintln!("{what}: {result}");
             rows.push(json!({
                 "documents": documents,

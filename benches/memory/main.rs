@@ -120,14 +120,9 @@ fn generate(folder: &Path, [n, m, k, length]: [usize; 4]) -> Result<Value> {
 }
 
 /// Counts at the density of tinytopics' article.
-fn generate_article(folder: &Path, [n, m, k, length]: [usize; 4]) -> Result<Value> {
+fn generate_article(folder: &Path, sizes: [usize; 4]) -> Result<Value> {
     let start = Instant::now();
-    let corpus = Synthetic::new(n, m, k)
-        .avg_doc_length(length)
-        .seed(1)
-        .write_npy(folder.join("X_article_u8.npy"))?;
-    let counts = corpus.counts();
-    assert_eq!(counts.dtype(), Dtype::U8);
+    let counts = drawn_u8(&folder.join("X_article_u8.npy"), sizes)?;
     let dense = counts.write_npy_as(folder.join("X_article_f32.npy"), Dtype::F32)?;
     Ok(json!({
         "seconds": start.elapsed().as_secs_f64(),
@@ -136,12 +131,18 @@ fn generate_article(folder: &Path, [n, m, k, length]: [usize; 4]) -> Result<Valu
 }
 
 /// Counts in one file of `u8`.
-fn generate_u8(path: &str, [n, m, k, length]: [usize; 4]) -> Result<Value> {
+fn generate_u8(path: &str, sizes: [usize; 4]) -> Result<Value> {
     let start = Instant::now();
+    let counts = drawn_u8(Path::new(path), sizes)?;
+    Ok(json!({ "seconds": start.elapsed().as_secs_f64(), "bytes": counts.bytes_stored() }))
+}
+
+/// Draws counts into a file, whose dtype has to be `u8`.
+fn drawn_u8(path: &Path, [n, m, k, length]: [usize; 4]) -> Result<Counts> {
     let recipe = Synthetic::new(n, m, k).avg_doc_length(length).seed(1);
     let counts = recipe.write_npy(path)?.counts();
     assert_eq!(counts.dtype(), Dtype::U8);
-    Ok(json!({ "seconds": start.elapsed().as_secs_f64(), "bytes": counts.bytes_stored() }))
+    Ok(counts)
 }
 
 /// Reads a file sequentially, with one thread and one buffer.

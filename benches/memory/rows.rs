@@ -15,10 +15,10 @@ use crate::record::{self, result_of};
 const SHAPE: [&str; 4] = ["20000", "100000", "20", "1000"];
 const TOPICS: &str = "20";
 /// Mean document length of the article: 47% of its counts are nonzero.
-const ARTICLE_LENGTH: &str = "65536";
+pub const ARTICLE_LENGTH: &str = "65536";
 /// The first epoch finds in the page cache what the checks have left there.
 const EPOCHS: &str = "3";
-const LIMIT: u64 = 1 << 30;
+pub const LIMIT: u64 = 1 << 30;
 /// The same stream for every file, so that all fits have the same batches and end with the same loss.
 const STREAM: &str = "20x124";
 /// The plan chooses how counts are read.
@@ -41,6 +41,20 @@ pub fn this_program(arguments: &[&str]) -> Command {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(arguments);
     program
+}
+
+/// Runs a program in a cgroup of [`LIMIT`] bytes, with a file that is not in the page cache, if it exists. Gives its result,
+/// with the cgroup's peak; `None` where cgroups cannot be made.
+pub fn run_cold(file: &Path, program: &mut Command) -> Option<Value> {
+    if let Ok(handle) = File::open(file) {
+        handle.sync_all().unwrap();
+        // Drops the file from the page cache.
+        advise(&handle, libc::POSIX_FADV_DONTNEED);
+    }
+    let group = Cgroup::or_skip(LIMIT)?;
+    let mut result = result_of(&group.run(program).unwrap());
+    result["cgroup_peak"] = json!(group.peak());
+    Some(result)
 }
 
 /// Runs all rows and writes the record after each, so that an interruption loses no result. `peer` is a Python with
@@ -68,17 +82,10 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         eprintln!("  {}", result_of(&generated));
     }
     let mut run = |what: &str, file: &str, program: &mut Command| {
-        if let Ok(handle) = File::open(folder.join(file)) {
-            handle.sync_all().unwrap();
-            // Drops the file from the page cache.
-            advise(&handle, libc::POSIX_FADV_DONTNEED);
-        }
-        let Some(group) = Cgroup::or_skip(LIMIT) else {
+        eprintln!("{what}, {file}");
+        let Some(result) = run_cold(&folder.join(file), program) else {
             return false;
         };
-        eprintln!("{what}, {file}");
-        let mut result = result_of(&group.run(program).unwrap());
-        result["cgroup_peak"] = json!(group.peak());
         eprintln!("  {result}");
         rows.push(json!({ "what": what, "file": file, "result": result }));
         save(&rows);

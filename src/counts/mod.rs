@@ -415,12 +415,7 @@ impl Counts {
 
     /// Mean number of nonzero counts in a document, rounded up, if it is known without reading the counts.
     pub(crate) fn mean_nonzeros(&self) -> Option<usize> {
-        let nonzeros = match (&self.inner.store, self.inner.summary.get()) {
-            (Store::Csr(csr), _) => csr.stored(),
-            (Store::Expected(expected), _) => expected.nonzeros,
-            (_, Some(summary)) => summary.nonzeros(),
-            _ => return None,
-        };
+        let nonzeros = self.known_nonzeros()?;
         usize::try_from(nonzeros.div_ceil(self.documents() as u64)).ok()
     }
 
@@ -440,10 +435,18 @@ impl Counts {
 
     /// Number of nonzero counts; for sparse counts, of stored ones. Dense counts are read for it, unless they have been.
     pub(crate) fn nonzeros(&self) -> Result<u64> {
+        match self.known_nonzeros() {
+            Some(nonzeros) => Ok(nonzeros),
+            None => Ok(self.summary()?.nonzeros()),
+        }
+    }
+
+    /// The same, if it is known without reading the counts.
+    fn known_nonzeros(&self) -> Option<u64> {
         match &self.inner.store {
-            Store::Csr(csr) => Ok(csr.stored()),
-            Store::Expected(expected) => Ok(expected.nonzeros),
-            Store::Dense(_) => Ok(self.summary()?.nonzeros()),
+            Store::Csr(csr) => Some(csr.stored()),
+            Store::Expected(expected) => Some(expected.nonzeros),
+            Store::Dense(_) => self.inner.summary.get().map(Summary::nonzeros),
         }
     }
 
