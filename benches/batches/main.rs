@@ -195,7 +195,7 @@ fn fit_all_seeds(corpus: &Corpus, setting: &Setting) -> Result<Value> {
         .base_lr(0.01 * setting.factor)
         .epochs(setting.epochs)
         .t_0(setting.t_0);
-    let outcome = seeds::fit_all_seeds(&model, &corpus.counts, corpus.true_f.as_ref())?;
+    let outcome = seeds::fit_all_seeds(&model, &corpus.counts, corpus.true_f.as_ref(), &SEEDS)?;
     let steps = corpus.steps(setting.batch);
     let row = json!({
         "optimizer": setting.optimizer.to_string(),

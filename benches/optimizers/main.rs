@@ -9,6 +9,7 @@
 mod arguments;
 #[path = "../support/few_terms.rs"]
 mod few_terms;
+mod narrow;
 mod quality;
 #[path = "../support/record.rs"]
 mod record;

@@ -5,9 +5,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 use topicbook::{Counts, Device, Matrix, Optimizer, Result, Synthetic, TopicModel};
 
-use crate::seeds::fit_all_seeds;
+use crate::narrow;
+use crate::seeds::{SEEDS, fit_all_seeds};
 
-const TOPICS: usize = 10;
+pub const TOPICS: usize = 10;
 
 /// Optimizers, with the factors of the default learning rates (0.05 falling to 0.01) that are tried.
 const SEARCH: [(Optimizer, &[f64]); 6] = [
@@ -49,7 +50,7 @@ fn search(name: &str, counts: &Counts, true_f: Option<&Matrix>, epochs: usize) -
                 .max_lr(0.05 * factor)
                 .base_lr(0.01 * factor)
                 .epochs(epochs);
-            let outcome = fit_all_seeds(&model, counts, true_f)?;
+            let outcome = fit_all_seeds(&model, counts, true_f, &SEEDS)?;
             let row = json!({
                 "optimizer": optimizer.to_string(),
                 "factor": factor,
@@ -67,6 +68,7 @@ fn search(name: &str, counts: &Counts, true_f: Option<&Matrix>, epochs: usize) -
         "terms": counts.terms(),
         "epochs": epochs,
         "rows": rows,
+        "narrow": narrow::rows(counts, epochs)?,
     }))
 }
 
@@ -93,6 +95,7 @@ pub fn markdown(corpora: &[Value]) -> String {
             let name = optimizer.to_string();
             page += &line(&name, rows, reference);
         }
+        page += &narrow::markdown(&corpus["narrow"]);
     }
     page
 }
@@ -121,13 +124,13 @@ fn line(name: &str, rows: &[Value], reference: f64) -> String {
     )
 }
 
-fn numbers(values: &Value) -> Vec<f64> {
+pub fn numbers(values: &Value) -> Vec<f64> {
     let values = values.as_array().map_or(&[][..], Vec::as_slice);
     values.iter().filter_map(Value::as_f64).collect()
 }
 
 /// The middle one of an odd number of values.
-fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)

@@ -7,7 +7,7 @@ use super::record;
 /// Seeds of the fits.
 pub const SEEDS: [u64; 3] = [42, 1, 2];
 
-/// What the fits of one setting with all [`SEEDS`] reached.
+/// What the fits of one setting with several seeds reached.
 pub struct Outcome {
     /// The log-likelihood of each fit.
     pub scores: Vec<f64>,
@@ -25,13 +25,15 @@ pub fn fit_all_seeds(
     model: &TopicModel,
     counts: &Counts,
     true_f: Option<&Matrix>,
+    seeds: &[u64],
 ) -> Result<Outcome> {
     let cpu_seconds = || -> f64 { record::cpu_seconds().iter().sum() };
     let before = cpu_seconds();
-    let fits = SEEDS.map(|seed| model.clone().seed(seed).spawn(counts));
-    let fits: Result<Vec<Fit>> = fits.into_iter().map(|fit| fit?.join()).collect();
+    let fits = seeds.iter().map(|seed| model.seed(*seed).spawn(counts));
+    let fits: Result<Vec<_>> = fits.collect();
+    let fits: Result<Vec<Fit>> = fits?.into_iter().map(|fit| fit.join()).collect();
     let fits = fits?;
-    let cpu_seconds = (cpu_seconds() - before) / SEEDS.len() as f64;
+    let cpu_seconds = (cpu_seconds() - before) / seeds.len() as f64;
     let scores: Vec<f64> = fits
         .iter()
         .map(|fit| fit.score(counts))
