@@ -1,13 +1,16 @@
-//! The precision in which GPU kernels read the tables.
+//! The precision of tables, where they are stored and where GPU kernels read them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The precision in which GPU kernels read weights and topics for a batch's loss and gradients.
+/// The precision of tables in gradient steps, for two settings that are independent of each other.
 ///
-/// It saves memory traffic, not memory: sums, gradients, optimizer state and the tables themselves are `f32` in either
-/// case, and so is everything on the CPU. With dense counts `Bf16` keeps packed copies of L's rows and of F besides.
+/// - [`TopicModel::table_precision`](crate::TopicModel::table_precision): how L's logits and their optimizer state are stored,
+///   in RAM or in a file. It saves memory: `Bf16` halves these tables.
+/// - [`TopicModel::precision`](crate::TopicModel::precision): how GPU kernels read weights and topics for a batch's loss and
+///   gradients. It saves time, not memory: sums, gradients, optimizer state and the tables themselves are `f32` in
+///   either case. With dense counts `Bf16` keeps packed copies of L's rows and of F besides. On the CPU it changes nothing.
 ///
 /// ```
 /// use topicbook::{Device, Precision, Synthetic, TopicModel};
@@ -32,11 +35,21 @@ pub enum Precision {
     Bf16,
 }
 
+impl Precision {
+    /// Bytes of a value.
+    pub(crate) fn bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::Bf16 => 2,
+        }
+    }
+}
+
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::F32 => "f32",
-            Self::Bf16 => "bf16, sums in f32",
+            Self::Bf16 => "bf16",
         })
     }
 }

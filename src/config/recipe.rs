@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::budget::Budget;
 use super::device::Resolved;
+use super::precision::Precision;
 use super::settings::Settings;
 use super::solver::{FullPass, MiniBatch, Solver};
 use super::storage::TableStorage;
@@ -156,26 +157,36 @@ impl Recipe {
 
     /// What only the CPU can do is refused on other devices.
     pub(crate) fn check_on(&self, device: Resolved) -> Result<()> {
-        if let Some(parameters) = self.settings.solver.as_mini_batch()
-            && device != Resolved::Cpu
-            && !parameters.optimizer.runs_on_gpu()
-        {
+        let Some(parameters) = self.settings.solver.as_mini_batch() else {
+            return Ok(());
+        };
+        if device == Resolved::Cpu {
+            return Ok(());
+        }
+        if !parameters.optimizer.runs_on_gpu() {
             return Err(Error::setting(format!(
                 "{} on {device}: only AdamW updates F there",
                 parameters.optimizer
             ))
             .fix("use Optimizer::RowwiseAdamW or Optimizer::AdamW, or Device::Cpu"));
         }
-        if let Some(parameters) = self.settings.solver.as_mini_batch()
-            && device != Resolved::Cpu
-            && parameters.clips()
-            && (!parameters.optimizer.moves_all_rows()
-                || parameters.table_storage != TableStorage::Memory)
-        {
+        // A row-wise optimizer and a file have L outside of the GPU.
+        let outside = !parameters.optimizer.moves_all_rows()
+            || parameters.table_storage != TableStorage::Memory;
+        if parameters.clips() && outside {
             return Err(Error::setting(format!(
                 "clip_grad_norm on {device} with L outside of it: the norm is that of all gradients"
             ))
             .fix("use Optimizer::AdamW and TableStorage::Memory, or Device::Cpu"));
+        }
+        if parameters.table_precision != Precision::F32 && !outside {
+            return Err(Error::setting(format!(
+                "tables in {} on {device}: tables in its memory are f32",
+                parameters.table_precision
+            ))
+            .fix(
+                "use Optimizer::RowwiseAdamW or TableStorage::File, which keep L outside of the GPU, or Device::Cpu",
+            ));
         }
         Ok(())
     }

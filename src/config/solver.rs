@@ -92,6 +92,9 @@ pub struct MiniBatch {
     pub optimizer: Optimizer,
     /// Where L's logits and their optimizer state are stored; `TableStorage::Memory`.
     pub table_storage: TableStorage,
+    /// The precision in which L's logits and their optimizer state are stored; `Precision::F32`.
+    #[serde(default)]
+    pub table_precision: Precision,
     /// The precision in which GPU kernels read the tables; `Precision::F32`.
     pub precision: Precision,
     /// How a step computes the loss of a batch and its gradients; `GradientStep::Fused`.
@@ -137,6 +140,7 @@ impl MiniBatch {
         weight_decay: 1e-5,
         optimizer: Optimizer::AdamW,
         table_storage: TableStorage::Memory,
+        table_precision: Precision::F32,
         precision: Precision::F32,
         step: GradientStep::Fused,
         micro_batch: None,
@@ -392,6 +396,12 @@ impl MiniBatch {
             return refused(
                 "L in a file".into(),
                 "Burn's tensors are in memory: use TableStorage::Memory",
+            );
+        }
+        if self.table_precision != Precision::F32 {
+            return refused(
+                format!("tables in {}", self.table_precision),
+                "Burn's tensors are f32: use table_precision(Precision::F32)",
             );
         }
         if self.step.has_rates() && self.precision != Precision::F32 {

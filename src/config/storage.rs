@@ -7,15 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::or_ref;
 use crate::error::Result;
-use crate::system::{Values, lazy_zeroed, mapped_zeros};
+use crate::system::{Plain, Values, lazy_zeroed, mapped_zeros};
 use crate::text::shown_path;
 
 /// Where L's logits and their optimizer state are stored during a fit, and L itself afterwards.
 ///
 /// In a file, a document's logits and their optimizer state are adjacent: a step reads and writes one or two pages for each
 /// document of its batch, and the system keeps in memory what fits. Row-wise optimizers ([`Optimizer`](crate::Optimizer))
-/// suit this; dense AdamW passes over the whole file eight times an epoch. The files need 4 (3 + s) bytes x k x documents
-/// during a fit, where s is the optimizer's state values of an entry: 20 bytes for AdamW. They are unlinked when they are created, so that they vanish with the process, also when it crashes.
+/// suit this; dense AdamW passes over the whole file eight times an epoch. The files need 8 + b (1 + s) bytes x k x documents
+/// during a fit, where s is the optimizer's state values of an entry and b is 4, or 2 with
+/// [`TopicModel::table_precision`](crate::TopicModel::table_precision): 20 bytes for AdamW, or 14. They are unlinked when they
+/// are created, so that they vanish with the process, also when it crashes.
 ///
 /// ```
 /// use topicbook::{Optimizer, Synthetic, TableStorage, TopicModel};
@@ -45,7 +47,7 @@ or_ref!(TableStorage);
 
 impl TableStorage {
     /// A table of `length` zeros.
-    pub(crate) fn zeros(&self, length: usize) -> Result<Values> {
+    pub(crate) fn zeros<T: Plain>(&self, length: usize) -> Result<Values<T>> {
         match self {
             Self::Memory => Ok(lazy_zeroed(length)),
             Self::File(folder) => mapped_zeros(folder, length),

@@ -23,6 +23,8 @@ pub(crate) struct Shape {
     pub(crate) precision: Precision,
     /// How gradients are computed.
     pub(crate) step: GradientStep,
+    /// The precision in which L's logits and their optimizer state are stored, where they are not on a GPU.
+    pub(crate) l_precision: Precision,
     /// Whether L's logits are in a memory-mapped file.
     pub(crate) l_in_file: bool,
     /// Whether L's logits are offloaded to host memory, if there is a GPU.
@@ -32,6 +34,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Bytes of L's tables over a fit: logits and optimizer state, the initial logits, and L itself.
     pub(crate) fn l_bytes(&self) -> u64 {
-        4 * (3 + self.state_values) * self.topics * self.documents
+        let bytes = 8 + self.l_precision.bytes() * (1 + self.state_values);
+        bytes * self.topics * self.documents
     }
 }

@@ -65,7 +65,7 @@ impl Precision {
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         show_card(
-            &Card::new("Precision").row("tables on the GPU", self.to_string()),
+            &Card::new("Precision").row("tables", self.to_string()),
             None,
         );
     }
@@ -167,9 +167,14 @@ fn with_mini_batch(card: Card, parameters: &MiniBatch) -> Card {
         .row("weight decay", parameters.weight_decay.to_string());
     let rows = [
         (
+            parameters.table_precision != Precision::F32,
+            "logits of L stored in",
+            format!("{}, rounded stochastically", parameters.table_precision),
+        ),
+        (
             parameters.precision != Precision::F32,
             "tables on the GPU",
-            parameters.precision.to_string(),
+            format!("{}, sums in f32", parameters.precision),
         ),
         (
             parameters.step != GradientStep::Fused,

@@ -116,6 +116,7 @@ impl Candidate {
                 largest_page: gpu::largest_page(device),
                 precision: parameters.precision,
                 step: parameters.step,
+                l_precision: parameters.table_precision,
                 l_in_file: in_file,
                 // A mapped file is host memory, and a row-wise optimizer needs only the rows of its batch on the GPU.
                 l_on_host: !settings.solver.is_full_pass()

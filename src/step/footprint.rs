@@ -355,6 +355,7 @@ mod tests {
                     largest_page: 0,
                     precision,
                     step: GradientStep::Fused,
+                    l_precision: Precision::F32,
                     l_in_file: false,
                     l_on_host: false,
                 };

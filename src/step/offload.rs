@@ -66,7 +66,7 @@ impl<B: Transfer> OffloadedStep<B> {
         Ok(Self {
             micro_batch: placement.micro_batch.max(1),
             counter: StepCounter::new(settings, &state),
-            l: LazyRows::new(&state.l, &state.l_state, &settings.mini_batch())?,
+            l: LazyRows::new(&state, &settings.mini_batch())?,
             f: Some(to_tensor(&state.f, &device)),
             f_optimizer: adamw(settings).build(),
             f_state,
@@ -97,7 +97,7 @@ impl<B: Transfer> OffloadedStep<B> {
         let shape = (batch.documents.len(), f.dims()[0]);
         let rows = &self.l;
         let fill = |row: usize, out: &mut [f32]| {
-            out.copy_from_slice(rows.logits(batch.documents[row]));
+            rows.copy_logits(batch.documents[row], out);
         };
         let l = B::upload_rows(shape, fill, &self.device)?;
         let f = f.clone().into_primitive().tensor();

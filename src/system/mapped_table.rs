@@ -1,4 +1,4 @@
-//! Large tables of `f32` in memory or in memory-mapped, unlinked temporary files.
+//! Large tables of `f32` or of 16-bit values, in memory or in memory-mapped, unlinked temporary files.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -10,9 +10,20 @@ use crate::error::{Error, ErrorKind, Result};
 use super::atomic_file::unlinked_temp_file;
 use super::mapped_range::MappedRange;
 
+/// A type of which every bit pattern is a value, and all bits zero are the value 0.
+///
+/// # Safety
+/// Any bytes of its size and alignment have to be a value of the type.
+pub(crate) unsafe trait Plain: Copy + Default {}
+
+// SAFETY: every bit pattern is a valid number.
+unsafe impl Plain for f32 {}
+// SAFETY: as above.
+unsafe impl Plain for u16 {}
+
 /// Zeros in a memory-mapped, unlinked temporary file in `folder`.
-pub(crate) fn mapped_zeros(folder: &Path, length: usize) -> Result<Values> {
-    let bytes = length.saturating_mul(size_of::<f32>());
+pub(crate) fn mapped_zeros<T: Plain>(folder: &Path, length: usize) -> Result<Values<T>> {
+    let bytes = length.saturating_mul(size_of::<T>());
     let file = unlinked_temp_file(folder, bytes as u64)?;
     // SAFETY: no other process opens and changes an unlinked file, its disk space is preallocated, and the range of the map is
     // registered for the case that the disk fails.
@@ -29,20 +40,20 @@ pub(crate) fn mapped_zeros(folder: &Path, length: usize) -> Result<Values> {
 ///
 /// Memory from malloc may come from the heap instead: its pages may still be resident from an earlier fit, and remain
 /// in the heap afterwards.
-pub(crate) fn lazy_zeroed(length: usize) -> Values {
-    match MmapMut::map_anon(length * size_of::<f32>()) {
+pub(crate) fn lazy_zeroed<T: Plain>(length: usize) -> Values<T> {
+    match MmapMut::map_anon(length * size_of::<T>()) {
         Ok(map) => Values::Mapped {
             file_range: None,
             map,
             length,
         },
-        Err(_) => Values::Memory(vec![0.0; length]),
+        Err(_) => Values::Memory(vec![T::default(); length]),
     }
 }
 
 /// The values of a table, on the heap or in a memory mapping.
-pub(crate) enum Values {
-    Memory(Vec<f32>),
+pub(crate) enum Values<T = f32> {
+    Memory(Vec<T>),
     Mapped {
         /// Set if the mapping is of a file, so that the system can write its pages out when memory is short.
         file_range: Option<MappedRange>,
@@ -52,7 +63,7 @@ pub(crate) enum Values {
     },
 }
 
-impl Values {
+impl<T: Plain> Values<T> {
     /// Bytes of anonymous memory that they take; none in a file.
     pub(crate) fn bytes_in_memory(&self) -> u64 {
         match self {
@@ -104,7 +115,7 @@ impl Values {
             ..
         } = self
         {
-            let size = size_of::<f32>();
+            let size = size_of::<T>();
             let (start, length) = (range.start * size, range.len() * size);
             // Only a hint; errors are ignored.
             let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
@@ -112,13 +123,13 @@ impl Values {
     }
 }
 
-impl Deref for Values {
-    type Target = [f32];
+impl<T: Plain> Deref for Values<T> {
+    type Target = [T];
 
-    fn deref(&self) -> &[f32] {
+    fn deref(&self) -> &[T] {
         match self {
             Self::Memory(values) => values,
-            // SAFETY: a mapping is page-aligned and holds `length` values; every bit pattern is a valid `f32`.
+            // SAFETY: a mapping is page-aligned and holds `length` values; every bit pattern is a value of a plain type.
             Self::Mapped { map, length, .. } => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().cast(), *length)
             },
@@ -126,8 +137,8 @@ impl Deref for Values {
     }
 }
 
-impl DerefMut for Values {
-    fn deref_mut(&mut self) -> &mut [f32] {
+impl<T: Plain> DerefMut for Values<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
         match self {
             Self::Memory(values) => values,
             // SAFETY: as in `deref`, and the mapping is borrowed mutably.

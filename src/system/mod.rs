@@ -2,6 +2,7 @@
 
 mod aligned;
 mod atomic_file;
+mod bf16;
 mod claim;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda_driver;
@@ -26,13 +27,14 @@ mod write_target;
 
 pub(crate) use aligned::{Aligned, aligned_zeros};
 pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
+pub(crate) use bf16::{from_bf16, to_bf16};
 pub(crate) use claim::Claim;
 #[cfg(feature = "notebook")]
 pub(crate) use held::held;
 pub(crate) use held::{address, hold};
 pub(crate) use live_output::LiveOutput;
 pub(crate) use mapped_file::MappedFile;
-pub(crate) use mapped_table::{Values, lazy_zeroed, mapped_zeros};
+pub(crate) use mapped_table::{Plain, Values, lazy_zeroed, mapped_zeros};
 #[cfg(feature = "cuda")]
 pub(crate) use nvml::gpu_memory;
 pub(crate) use open_file::{Advice, OpenFile};

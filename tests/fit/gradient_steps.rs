@@ -148,6 +148,10 @@ fn combinations_without_sense_are_refused() {
             "L in a file with GradientStep::Autodiff",
         ),
         (tensors().precision(Precision::Bf16), "bf16"),
+        (
+            tensors().table_precision(Precision::Bf16),
+            "tables in bf16 with GradientStep::Autodiff",
+        ),
     ];
     for (model, expected) in cases {
         let error = model.fit(&counts).unwrap_err();

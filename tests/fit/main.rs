@@ -11,6 +11,7 @@ mod golden;
 #[cfg(all(feature = "cuda", feature = "polars"))]
 mod gradient_steps;
 mod many;
+mod narrow_tables;
 mod nips;
 #[cfg(all(feature = "charts", feature = "polars"))]
 mod paths;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::measured::value;
 use testkit::Cgroup;
 use topicbook::{
-    Budget, Counts, Device, ErrorKind, Fit, Reading, Solver, Synthetic, TopicModel, bench_hooks,
-    memory_scope,
+    Budget, Counts, Device, ErrorKind, Fit, Precision, Reading, Solver, Synthetic, TopicModel,
+    bench_hooks, memory_scope,
 };
 
 /// Counts with `nonzeros` nonzero counts per document.
@@ -36,7 +36,7 @@ pub fn model(k: usize) -> TopicModel {
 type Case = (&'static str, fn(&Path) -> Fit);
 
 /// In each case another part decides how much memory the fit needs.
-const CASES: [Case; 14] = [
+const CASES: [Case; 15] = [
     ("dense counts in memory", |_| {
         let corpus = Synthetic::new(20_000, 4_000, 5).generate().unwrap();
         model(10).batch_size(256).fit(corpus.counts()).unwrap()
@@ -44,6 +44,13 @@ const CASES: [Case; 14] = [
     ("many documents: L", |_| {
         model(50)
             .batch_size(256)
+            .fit(sparse(200_000, 500, 3))
+            .unwrap()
+    }),
+    ("many documents: L in 16 bits", |_| {
+        model(50)
+            .batch_size(256)
+            .table_precision(Precision::Bf16)
             .fit(sparse(200_000, 500, 3))
             .unwrap()
     }),

@@ -122,7 +122,7 @@ WALK = {
         "let model = model.t_0(20); let model = model.t_mult(1); let model = model.device(Device::Cpu);",
         "let model = model.terms(Terms::new((0..30).map(|i| format!(\"term {i}\")))?);",
         "let model = model.optimizer(Optimizer::AdamW); let model = model.table_storage(TableStorage::Memory);",
-        "let model = model.precision(Precision::Bf16);",
+        "let model = model.precision(Precision::Bf16); let model = model.table_precision(Precision::F32);",
         "let model = model.step(step); let model = model.micro_batch(4);",
         "let model = model.clip_grad_norm(1e6);",
         "let estimate = model.estimate(60, 30);",

@@ -20,20 +20,21 @@ impl LazyRows {
     /// L's logits, their optimizer state and the bookkeeping of stale rows.
     pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
         let (n, k, memory) = (shape.documents, shape.topics, l_memory(shape));
+        let bytes = shape.l_precision.bytes();
         vec![
             Item::new(
                 Consumer::Parameters,
                 "L's logits",
                 memory,
                 Phase::Fit,
-                4 * n * k,
+                bytes * n * k,
             ),
             Item::new(
                 Consumer::OptimizerStates,
                 "L's optimizer state",
                 memory,
                 Phase::Fit,
-                4 * shape.state_values * n * k,
+                bytes * shape.state_values * n * k,
             ),
             Item::ram(
                 Consumer::OptimizerStates,

@@ -82,7 +82,7 @@ impl FusedStep {
             terms,
             micro_batch: placement.micro_batch.max(1),
             counter: StepCounter::new(settings, &state),
-            l: LazyRows::new(&state.l, &state.l_state, &settings.mini_batch())?,
+            l: LazyRows::new(&state, &settings.mini_batch())?,
             parameters: settings.mini_batch(),
             shards,
             forms_chosen: false,

@@ -9,9 +9,11 @@
 use crate::config::{MiniBatch, TableStorage};
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::step::State;
 use crate::step::divergence::extent;
-use crate::system::{Values, simd_dispatch, softmax};
+use crate::system::{simd_dispatch, softmax};
 
+use super::rows::Rows;
 use super::rule::{AdamWStep, BETA1, BETA2, EPSILON, Rule, UpdateRule, step_entry, with_rule};
 
 /// Lag (in steps) beyond which the momentum of a stale row is negligible: (0.9 / sqrt(0.999))^256 is 2e-12.
@@ -22,8 +24,10 @@ pub(crate) struct LazyRows {
     /// Values per entry of L: its logit, and the state that the optimizer keeps for it.
     tables: usize,
     /// Documents x tables x topics, so that all values of a document are contiguous.
-    rows: Values,
+    rows: Rows,
     storage: TableStorage,
+    /// Steps taken since the start of the fit: rounding in `bf16` differs from step to step.
+    steps: u64,
     /// The steps that stale rows have to replay; `None` for row-wise optimizers.
     skipped: Option<SkippedSteps>,
 }
@@ -40,20 +44,30 @@ struct SkippedSteps {
     powers: Vec<f64>,
 }
 
+/// Why a row changes. It may change once for either reason between two steps.
+#[derive(Clone, Copy)]
+enum Change {
+    Update,
+    Replay,
+}
+
 impl LazyRows {
-    /// Copies the logits and their optimizer state (documents x topics each) into the storage that the parameters name.
-    /// With dense AdamW, rows outside the batch become stale.
-    pub(crate) fn new(logits: &Matrix, state: &[Matrix], parameters: &MiniBatch) -> Result<Self> {
+    /// Copies the logits of L and their optimizer state into the storage that the parameters name. With dense AdamW, rows
+    /// outside the batch become stale.
+    pub(crate) fn new(state: &State, parameters: &MiniBatch) -> Result<Self> {
         let storage = &parameters.table_storage;
         let dense = parameters.optimizer.moves_all_rows();
-        let (documents, topics) = logits.shape();
-        let tables = 1 + state.len();
-        let mut rows = storage.zeros(logits.values().len() * tables)?;
-        for (document, rows) in rows.chunks_exact_mut(topics * tables).enumerate() {
-            let tables = std::iter::once(logits).chain(state);
-            for (table, part) in tables.zip(rows.chunks_exact_mut(topics)) {
-                part.copy_from_slice(table.row(document));
-            }
+        let (documents, topics) = state.l.shape();
+        let tables = 1 + state.l_state.len();
+        let width = topics * tables;
+        let mut rows = Rows::zeros(documents, width, storage, parameters.table_precision)?;
+        for document in 0..documents {
+            rows.change(document, None, |row| {
+                let tables = std::iter::once(&state.l).chain(&state.l_state);
+                for (table, part) in tables.zip(row.chunks_exact_mut(topics)) {
+                    part.copy_from_slice(table.row(document));
+                }
+            });
         }
         rows.advise_random();
         Ok(Self {
@@ -61,40 +75,38 @@ impl LazyRows {
             tables,
             rows,
             storage: storage.clone(),
+            steps: state.steps,
             skipped: dense.then(|| SkippedSteps::new(documents)),
         })
     }
 
-    /// Number of documents.
-    pub(crate) fn rows(&self) -> usize {
-        self.rows.len() / (self.topics * self.tables)
-    }
-
-    fn row(&mut self, document: usize) -> &mut [f32] {
-        let length = self.topics * self.tables;
-        &mut self.rows[document * length..(document + 1) * length]
+    /// The key of the random bits for a change of a row: no two changes have the same one.
+    fn key(&self, document: usize, change: Change) -> Option<u64> {
+        let number = 2 * document as u64 + change as u64;
+        // Odd multipliers (of the 64-bit Weyl sequence and of PCG) give numbers of rows and steps bits in all places.
+        let row = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Some((row ^ (row >> 29)).wrapping_add(self.steps.wrapping_mul(0x5851_F42D_4C95_7F2D)))
     }
 
     /// Asks the OS to read the rows of these documents now, if they are in a mapped file.
     pub(crate) fn prefetch(&self, documents: &[usize]) {
-        let length = self.topics * self.tables;
-        for document in documents {
-            self.rows
-                .prefetch(document * length..(document + 1) * length);
-        }
+        documents
+            .iter()
+            .for_each(|document| self.rows.prefetch(*document));
     }
 
     /// Replays the steps that a row has skipped.
     pub(crate) fn bring_up_to_date(&mut self, document: usize) {
         if let Some(replay) = self.skipped.as_mut().and_then(|all| all.replay(document)) {
-            let topics = self.topics;
-            replay_row(self.row(document), replay, topics);
+            let (topics, key) = (self.topics, self.key(document, Change::Replay));
+            self.rows
+                .change(document, key, |row| replay_row(row, replay, topics));
         }
     }
 
-    /// The logits of a document, which are only valid if its row is up to date.
-    pub(crate) fn logits(&self, document: usize) -> &[f32] {
-        &self.rows[document * self.topics * self.tables..][..self.topics]
+    /// Copies the logits of a document, which are only valid if its row is up to date.
+    pub(crate) fn copy_logits(&self, document: usize, out: &mut [f32]) {
+        self.rows.copy(document, 0..self.topics, out);
     }
 
     /// Brings a document's row up to date and writes the softmax of its logits into `weights`.
@@ -105,7 +117,7 @@ impl LazyRows {
 
     /// Writes the softmax of a document's logits, whose row has to be up to date.
     fn softmax(&self, document: usize, weights: &mut [f32]) {
-        weights.copy_from_slice(self.logits(document));
+        self.copy_logits(document, weights);
         softmax(weights);
     }
 
@@ -127,13 +139,16 @@ impl LazyRows {
     pub(crate) fn update_rows(&mut self, documents: &[usize], gradients: &[f32], rule: UpdateRule) {
         let rows = gradients.chunks_exact(self.topics);
         for (&document, gradients) in documents.iter().zip(rows) {
-            step_row(self.row(document), gradients, rule);
+            let key = self.key(document, Change::Update);
+            self.rows
+                .change(document, key, |row| step_row(row, gradients, rule));
         }
     }
 
     /// The second half of [`step`](Self::step): counts a step, with which the rows of the batch are up to date and all
     /// others are not.
     pub(crate) fn mark_updated(&mut self, documents: &[usize], step_sizes: AdamWStep) {
+        self.steps = self.steps.wrapping_add(1);
         if let Some(skipped) = &mut self.skipped {
             skipped.step(documents, step_sizes);
         }
@@ -141,7 +156,7 @@ impl LazyRows {
 
     /// Brings every row up to date and restarts the count of skipped steps. Costs O(documents x topics).
     pub(crate) fn flush(&mut self) {
-        (0..self.rows()).for_each(|document| self.bring_up_to_date(document));
+        (0..self.rows.len()).for_each(|document| self.bring_up_to_date(document));
         if let Some(skipped) = &mut self.skipped {
             skipped.reset();
         }
@@ -150,9 +165,8 @@ impl LazyRows {
     /// Copies of the logits and of their optimizer state. Call after [`flush`](Self::flush).
     pub(crate) fn tables(&self) -> Result<(Matrix, Vec<Matrix>)> {
         let table = |table: usize| {
-            let parts = self.rows.chunks_exact(self.topics);
-            let mut parts = parts.skip(table).step_by(self.tables);
-            self.table(|_, row| row.copy_from_slice(parts.next().unwrap_or_default()))
+            let part = table * self.topics..(table + 1) * self.topics;
+            self.table(|document, row| self.rows.copy(document, part.clone(), row))
         };
         let state = (1..self.tables).map(table).collect::<Result<_>>()?;
         Ok((table(0)?, state))
@@ -160,7 +174,11 @@ impl LazyRows {
 
     /// The largest absolute value of a logit; infinity where one is NaN. Call after [`flush`](Self::flush).
     pub(crate) fn extent(&self) -> f32 {
-        let rows = (0..self.rows()).map(|document| extent(self.logits(document)));
+        let mut logits = vec![0.0; self.topics];
+        let rows = (0..self.rows.len()).map(|document| {
+            self.copy_logits(document, &mut logits);
+            extent(&logits)
+        });
         rows.fold(0.0, f32::max)
     }
 
@@ -169,15 +187,15 @@ impl LazyRows {
         self.table(|document, row| self.softmax(document, row))
     }
 
-    /// A new table of documents x topics in the same kind of storage as the rows.
+    /// A new table of documents x topics in the same kind of storage as the rows, in `f32`.
     fn table(&self, mut fill: impl FnMut(usize, &mut [f32])) -> Result<Matrix> {
-        let mut values = self.storage.zeros(self.rows() * self.topics)?;
+        let mut values = self.storage.zeros::<f32>(self.rows.len() * self.topics)?;
         for (document, row) in values.chunks_exact_mut(self.topics).enumerate() {
             fill(document, row);
         }
         self.rows.check_kept()?;
         values.check_kept()?;
-        Ok(Matrix::of(self.rows(), self.topics, values))
+        Ok(Matrix::of(self.rows.len(), self.topics, values))
     }
 }
 
@@ -307,14 +325,19 @@ mod tests {
         let mut table = vec![0.25; 12];
         table[..3].copy_from_slice(&start[..3]);
         table[6..9].copy_from_slice(&start[3..]);
-        let zeros = Matrix::from_parts(4, 3, vec![0.0; 12]);
-        let logits = Matrix::from_parts(4, 3, table);
-        let state = vec![zeros; optimizer.state_values()];
+        let zeros = || Matrix::from_parts(4, 3, vec![0.0; 12]);
+        let state = State {
+            l: Matrix::from_parts(4, 3, table),
+            f: zeros(),
+            l_state: vec![zeros(); optimizer.state_values()],
+            f_state: Vec::new(),
+            steps: 0,
+        };
         let parameters = MiniBatch {
             optimizer,
             ..MiniBatch::default()
         };
-        let mut ours = LazyRows::new(&logits, &state, &parameters).unwrap();
+        let mut ours = LazyRows::new(&state, &parameters).unwrap();
         let (mut theirs, mut state) = (tensor(&start), None);
         for time in 1..=50 {
             let (learning_rate, gradients) = (0.05 / time as f64, numbers(time));

@@ -1,6 +1,7 @@
 //! Updates of the tables in one optimizer step: the update rules, L's lazily updated rows, the count of steps.
 
 mod lazy_rows;
+mod rows;
 mod rule;
 mod step_counter;
 

@@ -1,0 +1,98 @@
+//! Storage of L's logits and their optimizer state: a row of each document, in `f32` or in `bf16`.
+
+use std::ops::Range;
+
+use crate::config::{Precision, TableStorage};
+use crate::error::Result;
+use crate::system::{Values, from_bf16, to_bf16};
+
+/// Rows of `width` values. Changes are computed in `f32`; rows in `bf16` are widened before and rounded afterwards.
+pub(super) struct Rows {
+    width: usize,
+    values: Stored,
+    /// A row in `f32`, while it is changed.
+    row: Vec<f32>,
+}
+
+enum Stored {
+    F32(Values),
+    Bf16(Values<u16>),
+}
+
+impl Rows {
+    /// Rows of zeros.
+    pub(super) fn zeros(
+        rows: usize,
+        width: usize,
+        storage: &TableStorage,
+        precision: Precision,
+    ) -> Result<Self> {
+        Ok(Self {
+            width,
+            values: match precision {
+                Precision::F32 => Stored::F32(storage.zeros(rows * width)?),
+                Precision::Bf16 => Stored::Bf16(storage.zeros(rows * width)?),
+            },
+            row: vec![0.0; width],
+        })
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        let values = match &self.values {
+            Stored::F32(values) => values.len(),
+            Stored::Bf16(values) => values.len(),
+        };
+        values / self.width
+    }
+
+    /// Copies a range of a row's values.
+    pub(super) fn copy(&self, row: usize, range: Range<usize>, out: &mut [f32]) {
+        let first = row * self.width;
+        let range = first + range.start..first + range.end;
+        match &self.values {
+            Stored::F32(values) => out.copy_from_slice(&values[range]),
+            Stored::Bf16(values) => from_bf16(&values[range], out),
+        }
+    }
+
+    /// Changes a row. In `bf16` its new values are rounded stochastically with random bits that depend on `key` alone, or
+    /// to the nearest value without a key.
+    pub(super) fn change(&mut self, row: usize, key: Option<u64>, change: impl FnOnce(&mut [f32])) {
+        let range = row * self.width..(row + 1) * self.width;
+        match &mut self.values {
+            Stored::F32(values) => change(&mut values[range]),
+            Stored::Bf16(values) => {
+                let stored = &mut values[range];
+                from_bf16(stored, &mut self.row);
+                change(&mut self.row);
+                to_bf16(&self.row, key, stored);
+            }
+        }
+    }
+
+    /// Tells the system that access is random, so that it does not read ahead in a file.
+    pub(super) fn advise_random(&self) {
+        match &self.values {
+            Stored::F32(values) => values.advise_random(),
+            Stored::Bf16(values) => values.advise_random(),
+        }
+    }
+
+    /// Asks the system to read a row now, if it is in a file.
+    pub(super) fn prefetch(&self, row: usize) {
+        let range = row * self.width..(row + 1) * self.width;
+        match &self.values {
+            Stored::F32(values) => values.prefetch(range),
+            Stored::Bf16(values) => values.prefetch(range),
+        }
+    }
+
+    /// Fails if values in a file were lost, because its disk failed.
+    pub(super) fn check_kept(&self) -> Result<()> {
+        match &self.values {
+            Stored::F32(values) => values.check_kept(),
+            Stored::Bf16(values) => values.check_kept(),
+        }
+    }
+}
