@@ -1,14 +1,15 @@
 //! Counts the words of text files: `cargo run --example count_words -- <output folder> <folder>...`
 //!
-//! Every English page (`.html`) and text (`.txt`, `.md`) below the folders is a document. Writes `corpus.npz` and
-//! `corpus_terms.txt`, which `notebooks/05_real_text.ipynb` opens.
+//! Every English page (`.html`) and text (`.txt`, `.md`) below the folders is a document. Writes `corpus.npz`,
+//! `corpus_terms.txt`, and `corpus_documents.csv` with the folder (`book`), the path in it (`page`) and the beginning of each
+//! document. The notebooks on real text open them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use topicbook::Counts;
+use topicbook::{Counts, Table};
 
 /// Words of the shortest document: a shorter one has too little information about its topics.
 const SHORTEST_DOCUMENT: usize = 50;
@@ -16,36 +17,46 @@ const SHORTEST_DOCUMENT: usize = 50;
 const RAREST_TERM: usize = 10;
 /// Fraction of the documents that have the most common term: a more common one does not distinguish topics.
 const MOST_COMMON_TERM: f64 = 0.4;
+/// Characters of a document's text that are written.
+const BEGINNING: usize = 600;
+
+struct Document {
+    book: String,
+    page: String,
+    beginning: String,
+    words: HashMap<String, usize>,
+}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
     let output = arguments
         .next()
         .ok_or("usage: count_words <output folder> <folder>...")?;
-    let mut files = Vec::new();
-    for folder in arguments {
-        find_files(&folder, &mut files)?;
-    }
-    files.sort();
-
     let mut documents = Vec::new();
-    for file in &files {
-        // Not every text file is UTF-8; a few lost letters make no difference here.
-        let text = String::from_utf8_lossy(&fs::read(file)?).into_owned();
-        let counts = if file
-            .extension()
-            .is_some_and(|extension| extension == "html")
-        {
-            main_text(&text).map(|text| count_words(&text))
-        } else {
-            Some(count_words(&text))
-        };
-        documents
-            .extend(counts.filter(|counts| counts.values().sum::<usize>() >= SHORTEST_DOCUMENT));
+    for folder in arguments {
+        let book = folder.file_name().unwrap_or_default().to_string_lossy();
+        let mut files = Vec::new();
+        find_files(&folder, &mut files)?;
+        files.sort();
+        for file in &files {
+            let Some(text) = read_text(file)? else {
+                continue;
+            };
+            let words = count_words(&text);
+            if words.values().sum::<usize>() >= SHORTEST_DOCUMENT {
+                let text: Vec<&str> = text.split_whitespace().collect();
+                documents.push(Document {
+                    book: book.to_string(),
+                    page: file.strip_prefix(&folder)?.display().to_string(),
+                    beginning: text.join(" ").chars().take(BEGINNING).collect(),
+                    words,
+                });
+            }
+        }
     }
 
     let mut document_frequency: BTreeMap<&str, usize> = BTreeMap::new();
-    for word in documents.iter().flat_map(HashMap::keys) {
+    for word in documents.iter().flat_map(|document| document.words.keys()) {
         *document_frequency.entry(word).or_default() += 1;
     }
     let most = (documents.len() as f64 * MOST_COMMON_TERM) as usize;
@@ -56,9 +67,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect();
 
     let (mut row_starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut counted: Vec<&Document> = Vec::new();
     for document in &documents {
         for (column, term) in terms.iter().enumerate() {
-            if let Some(&count) = document.get(*term) {
+            if let Some(&count) = document.words.get(*term) {
                 columns.push(u32::try_from(column)?);
                 values.push(count as f32);
             }
@@ -66,14 +78,39 @@ fn main() -> Result<(), Box<dyn Error>> {
         // A document without any of the terms is left out.
         if columns.len() as u64 > row_starts[row_starts.len() - 1] {
             row_starts.push(columns.len() as u64);
+            counted.push(document);
         }
     }
-    let documents = row_starts.len() - 1;
-    let counts = Counts::csr(documents, terms.len(), row_starts, columns, values)?
+    let counts = Counts::csr(counted.len(), terms.len(), row_starts, columns, values)?
         .write_npz(output.join("corpus.npz"))?;
     fs::write(output.join("corpus_terms.txt"), terms.join("\n") + "\n")?;
+    let column = |value: fn(&Document) -> &String| -> Vec<String> {
+        counted
+            .iter()
+            .map(|document| value(document).clone())
+            .collect()
+    };
+    Table::new()
+        .with_column("document", 0..counted.len() as u64)?
+        .with_column("book", column(|document| &document.book))?
+        .with_column("page", column(|document| &document.page))?
+        .with_column("beginning", column(|document| &document.beginning))?
+        .write_csv(output.join("corpus_documents.csv"))?;
     println!("{} documents, {} terms", counts.documents(), counts.terms());
     Ok(())
+}
+
+/// The text of a file; `None` for a page in another language.
+fn read_text(file: &Path) -> std::io::Result<Option<String>> {
+    // Not every text file is UTF-8; a few lost letters make no difference here.
+    let text = String::from_utf8_lossy(&fs::read(file)?).into_owned();
+    let is_page = file
+        .extension()
+        .is_some_and(|extension| extension == "html");
+    Ok(match is_page {
+        true => main_text(&text),
+        false => Some(text),
+    })
 }
 
 /// Adds the texts and pages in a folder and the folders below it.
