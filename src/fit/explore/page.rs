@@ -31,7 +31,7 @@ struct Data<'a> {
     all_terms: usize,
     /// The part of the squared distances that the map shows.
     map_shown: f64,
-    topics: Vec<Topic<'a>>,
+    topics: Vec<Topic>,
     /// The terms that the page can show, in the order of the columns of F.
     terms: Vec<String>,
     /// How often each of them occurs, in the same order.
@@ -43,8 +43,8 @@ struct Data<'a> {
 }
 
 #[derive(Serialize)]
-struct Topic<'a> {
-    name: Option<&'a str>,
+struct Topic {
+    name: Option<String>,
     share: f64,
     /// The place on the map.
     x: f64,
@@ -135,9 +135,10 @@ fn data(explorer: &Explorer) -> Data<'_> {
         .into_iter()
         .collect();
     let topics = terms_of_topics.iter().enumerate().map(|(topic, terms)| {
+        let name = fit.names.get(topic).and_then(Option::as_deref);
         let (documents, proportions) = explorer.top_documents[topic].iter().copied().unzip();
         Topic {
-            name: fit.names.get(topic).and_then(Option::as_deref),
+            name: name.map(|name| one_line(name).into_owned()),
             share: weights.topics[topic],
             x: rounded(map.points[topic][0]),
             y: rounded(map.points[topic][1]),
