@@ -370,7 +370,7 @@ impl Chart {
     }
 }
 
-fn save(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn save(path: &Path, content: &[u8]) -> Result<()> {
     write_atomic(path, |file| {
         file.write_all(content)
             .map_err(|error| Error::io("write", path, error))

@@ -6,7 +6,7 @@ use crate::text::{bytes, escape};
 use super::evcxr::{show, show_text};
 
 /// Height of the page in a cell, in CSS pixels: the map and 30 terms.
-const HEIGHT: u32 = 860;
+const HEIGHT: u32 = 960;
 /// Bytes of a page that a cell shows. Jupyter's server drops outputs of more than 3 MB in three seconds, and the page is saved
 /// with the notebook.
 const LARGEST: usize = 2_500_000;

@@ -9,10 +9,10 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::charts::save;
 use crate::counts::{Counts, Summary};
 use crate::data::OrRef;
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::write_atomic;
 use crate::text::{count, counted, one_line, printable, shorten};
 
 use super::Fit;
@@ -302,13 +302,7 @@ impl Explorer {
     /// # Errors
     /// As [`to_html`](Self::to_html), and when the file cannot be written.
     pub fn save_html(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = path.as_ref();
-        let page = self.to_html()?;
-        write_atomic(path, |out| {
-            use std::io::Write;
-            out.write_all(page.as_bytes())
-                .map_err(|source| Error::io("write", path, source))
-        })
+        save(path.as_ref(), self.to_html()?.as_bytes())
     }
 
     /// The title of the page.

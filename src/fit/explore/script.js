@@ -52,10 +52,10 @@ const firstTerms = data.topics.map((_, topic) =>
 // ---- Map ----
 
 const WIDTH = 380, HEIGHT = 330;
-const AREA = 0.2 * WIDTH * HEIGHT; // of all circles together
 
 const map = (() => {
-  const radius = (share) => Math.max(5, Math.sqrt((share * AREA) / Math.PI));
+  // All circles together have a fifth of the picture.
+  const radius = (share) => Math.max(5, Math.sqrt((share * 0.2 * WIDTH * HEIGHT) / Math.PI));
   const margin = Math.max(...data.topics.map((topic) => radius(topic.share))) + 12;
   const range = (values) => [Math.min(...values), Math.max(...values)];
   const [left, right] = range(data.topics.map((topic) => topic.x));
@@ -122,6 +122,7 @@ function showMap() {
   map.groups.forEach(({ group, circle, ring, label }, topic) => {
     const isChosen = topic === state.topic;
     label.classList.toggle("chosen", isChosen);
+    label.classList.toggle("absent", shares[topic] === 0 && !isChosen);
     if (isChosen) label.parentNode.append(label); // above the others
     group.setAttribute("aria-checked", isChosen);
     group.setAttribute("tabindex", isChosen ? 0 : -1);
@@ -170,17 +171,19 @@ function showTerms() {
     element("th", { scope: "col", class: "number" }, key(`background:${colour(state.topic)}`), "topic"),
     element("th", { scope: "col", class: "number" }, key("border:1px solid var(--soft-ink)"), "all")));
   showPressed();
+  const buttons = termButtons();
+  tabStop(buttons.find((button) => Number(button.dataset.term) === state.term) ?? buttons[0]);
 }
 
+const termButtons = () => [...document.querySelectorAll(".term")];
+
 function showPressed() {
-  const buttons = [...document.querySelectorAll(".term")];
-  for (const button of buttons) {
-    const isPressed = Number(button.dataset.term) === state.term;
-    button.setAttribute("aria-pressed", isPressed);
-    button.tabIndex = isPressed ? 0 : -1;
-  }
-  // Tab stops at one term; the arrow keys go to the others.
-  if (buttons.length > 0 && !buttons.some((button) => button.tabIndex === 0)) buttons[0].tabIndex = 0;
+  for (const button of termButtons()) button.setAttribute("aria-pressed", Number(button.dataset.term) === state.term);
+}
+
+// Tab stops at one term; the arrow keys go to the others.
+function tabStop(chosen) {
+  for (const button of termButtons()) button.tabIndex = button === chosen ? 0 : -1;
 }
 
 function showTermTopics() {
@@ -257,8 +260,9 @@ byId("terms").addEventListener("click", (event) => {
   const term = Number(button.dataset.term);
   select(term === state.term ? null : term);
 });
+byId("terms").addEventListener("focusin", (event) => tabStop(event.target));
 byId("terms").addEventListener("keydown", (event) => {
-  const buttons = [...document.querySelectorAll(".term")];
+  const buttons = termButtons();
   const at = buttons.indexOf(event.target);
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
   if (at < 0 || to === undefined) return;
