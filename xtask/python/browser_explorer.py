@@ -33,7 +33,7 @@ std::fs::write("explore_f.bin", bytes)?;
 CELLS = [
     "use topicbook::prelude::*;",
     MAKE,
-    'fit.explore().counts(&counts)?.terms_shown(10)?.labels(&labels)?',
+    "explorer",
 ]
 
 
@@ -75,7 +75,7 @@ def explorer_below_a_cell(page):
     for theme in ("JupyterLab Light", "JupyterLab Dark"):
         other.theme(theme)
         with frame(browser, ".jp-OutputArea-output iframe"):
-            browser.wait("document.querySelectorAll('#terms tr').length === 10")
+            browser.wait("document.querySelectorAll('#terms tr').length === 30")
             name = theme.split()[-1].lower()
             assert browser.ask("document.documentElement.dataset.theme") == name
             check_contrast(browser, theme)

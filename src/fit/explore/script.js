@@ -27,6 +27,7 @@ const percent = (share) =>
 const frequency = (value) =>
   value.toLocaleString("en-US", value < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
 const tokens = data.counted ? data.total : 1000;
+const ofWhat = data.counted ? "of all tokens" : "of a document on average";
 const colour = (topic) => `var(--topic-${topic})`;
 
 function topicName(topic) {
@@ -73,7 +74,7 @@ const map = (() => {
     };
     const group = svg("g", {
       role: "radio",
-      "aria-label": `${topicName(number)}, ${percent(topic.share)} of all tokens: ${firstTerms[number]}`,
+      "aria-label": `${topicName(number)}, ${percent(topic.share)} ${ofWhat}: ${firstTerms[number]}`,
     });
     const circle = svg("circle", { ...at, fill: colour(number), stroke: colour(number) });
     const ring = svg("circle", { ...at, class: "ring" });
@@ -83,7 +84,7 @@ const map = (() => {
     const half = 3.7 * label.textContent.length;
     label.setAttribute("x", Math.min(Math.max(at.cx, half), WIDTH - half));
     const tip = svg("title");
-    tip.textContent = `${topicName(number)}\n${percent(topic.share)} of all tokens\n${firstTerms[number]}`;
+    tip.textContent = `${topicName(number)}\n${percent(topic.share)} ${ofWhat}\n${firstTerms[number]}`;
     group.append(circle, ring, tip);
     group.addEventListener("click", () => choose(number));
     return { group, circle, ring, label };
@@ -130,7 +131,8 @@ function showMap() {
     ring.setAttribute("r", map.radius(shares[topic]) + 5);
   });
   byId("map-note").replaceChildren(
-    state.term === null ? "Areas are shares of all tokens" : "Areas are shares of the tokens of ",
+    state.term !== null ? "Areas are shares of the tokens of "
+      : data.counted ? "Areas are shares of all tokens" : "Areas are mean proportions in the documents",
     ...(state.term === null ? [] : [text(data.terms[state.term])]),
     data.topics.length > 3 ? `; the plane shows ${percent(data.map_shown)} of the squared distances.` : ".");
 }
