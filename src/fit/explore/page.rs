@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::charts::page_colours;
@@ -122,6 +123,7 @@ fn data(explorer: &Explorer) -> Data<'_> {
     let weights = explorer.weights();
     let map = topic_map(&fit.f);
     let terms_of_topics: Vec<Vec<usize>> = (0..fit.topics())
+        .into_par_iter()
         .map(|topic| {
             let n = explorer.terms_shown;
             relevant_terms(fit.f.row(topic), &weights.terms, weights.total, n)
