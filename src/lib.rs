@@ -28,7 +28,7 @@
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
-//! | results | a [`Fit`]: its [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure) |
+//! | results | a [`Fit`]: its [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
 //!
 //! # File formats
@@ -133,6 +133,8 @@ pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, Table
 pub use data::{Epoch, Indices, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
+#[cfg(feature = "charts")]
+pub use fit::Explorer;
 pub use fit::{Fit, TopicName};
 pub use model::{Checkpoint, Estimate, TopicModel};
 #[cfg(feature = "notebook")]
@@ -172,7 +174,7 @@ pub mod prelude {
         TopicModel, Training, doctor, show_progress,
     };
     #[cfg(feature = "charts")]
-    pub use crate::{Chart, palette, side_by_side, stack};
+    pub use crate::{Chart, Explorer, palette, side_by_side, stack};
     #[cfg(feature = "notebook")]
     pub use crate::{MemoryScope, live, memory, memory_scope, release};
     /// Columns and values in expressions of Polars, as [`Table::filter`](crate::Table::filter) takes them.

@@ -16,6 +16,7 @@ mod memory;
 mod memory_panels;
 mod numbers;
 mod options;
+mod page_colours;
 mod palette;
 mod pixels;
 mod plain;
@@ -35,6 +36,7 @@ pub(crate) use loss::Run;
 pub(crate) use memory::{MemoryLine, MemoryPanel};
 pub(crate) use memory_panels::{anonymous, end, files, group, spans, vram};
 pub use numbers::{IntoRows, IntoSeries, Number, Numbers};
+pub(crate) use page_colours::page_colours;
 pub use palette::palette;
 
 use crate::data::{Matrix, Terms};
@@ -368,7 +370,7 @@ impl Chart {
     }
 }
 
-fn save(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn save(path: &Path, content: &[u8]) -> Result<()> {
     write_atomic(path, |file| {
         file.write_all(content)
             .map_err(|error| Error::io("write", path, error))

@@ -4,6 +4,9 @@ mod align;
 mod correlation;
 #[cfg(feature = "polars")]
 mod documents;
+mod eigen;
+#[cfg(feature = "charts")]
+mod explore;
 mod file;
 mod history;
 mod memory;
@@ -14,12 +17,17 @@ mod plots;
 mod score;
 #[cfg(feature = "polars")]
 mod tables;
+mod topic_map;
 #[cfg(feature = "polars")]
 mod topics;
 mod transform;
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
+#[cfg(feature = "charts")]
+pub use explore::Explorer;
 #[cfg(feature = "charts")]
 pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
@@ -27,7 +35,7 @@ pub use names::TopicName;
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
-use crate::data::{Epoch, Matrix, Terms, sort_documents};
+use crate::data::{Epoch, Matrix, Terms, sort_documents, top_n};
 use crate::system::hold;
 use crate::text::count;
 
@@ -40,7 +48,8 @@ use crate::text::count;
 /// | read the factors | [`l`](Self::l), [`f`](Self::f), [`term_names`](Self::term_names) |
 /// | see the topics | [`top_terms`](Self::top_terms), [`top_documents`](Self::top_documents), [`topic_sizes`](Self::topic_sizes), [`doc_topics`](Self::doc_topics), [`plot_top_terms`](Self::plot_top_terms), [`plot_structure`](Self::plot_structure) |
 /// | look into one | [`topic_terms`](Self::topic_terms), [`topic_documents`](Self::topic_documents), [`document_topics`](Self::document_topics), [`term_topics`](Self::term_topics) |
-/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation) |
+/// | show them to others | [`explore`](Self::explore) |
+/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
@@ -270,8 +279,19 @@ impl Fit {
         sort_documents(&self.l)
     }
 
+    /// The `n` documents with the largest proportion of a topic, and the proportions.
+    fn largest(&self, topic: usize, n: usize) -> Vec<(usize, f32)> {
+        let proportions: Vec<f32> = (0..self.documents())
+            .into_par_iter()
+            .map(|document| self.l.row(document)[topic])
+            .collect();
+        let documents = top_n(&proportions, n).into_iter();
+        documents
+            .map(|document| (document, proportions[document]))
+            .collect()
+    }
+
     /// The name of a term, or its number if the model has no names.
-    #[cfg(feature = "polars")]
     fn term_name(&self, term: usize) -> String {
         match self.terms.as_ref().and_then(|terms| terms.get(term)) {
             Some(name) => name.to_string(),

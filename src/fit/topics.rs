@@ -1,7 +1,6 @@
 //! Questions about topics: their documents, terms, sizes and correlations.
 
 use polars::prelude::Column;
-use rayon::prelude::*;
 
 use crate::data::{Table, top_n};
 use crate::error::{Error, ErrorKind, Result};
@@ -181,18 +180,6 @@ impl Fit {
             Column::new("documents".into(), largest_in),
             Column::new("top_terms".into(), top_terms),
         ])
-    }
-
-    /// The `n` documents with the largest proportion of a topic, and the proportions.
-    fn largest(&self, topic: usize, n: usize) -> Vec<(usize, f32)> {
-        let proportions: Vec<f32> = (0..self.documents())
-            .into_par_iter()
-            .map(|document| self.l.row(document)[topic])
-            .collect();
-        let documents = top_n(&proportions, n).into_iter();
-        documents
-            .map(|document| (document, proportions[document]))
-            .collect()
     }
 
     /// The column of a term, by name, or by number where the fit has no names.

@@ -2,6 +2,7 @@
 
 mod counts;
 mod evcxr;
+mod explorer;
 mod fits;
 mod memory_now;
 mod memory_scope;

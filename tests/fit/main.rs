@@ -2,6 +2,8 @@
 
 mod bounds;
 mod continued;
+#[cfg(feature = "charts")]
+mod explorer;
 mod extremes;
 #[cfg(feature = "polars")]
 mod fit;

@@ -166,6 +166,7 @@ WALK = {
         "let best = fit.top_documents(3); let of_topic = fit.topic_documents(1, 3)?; let of_document = fit.document_topics(7)?;",
         'let in_topic = fit.topic_terms(1, 5)?; let of_term = fit.term_topics("term 7")?; let sizes = fit.topic_sizes();',
         "let alike = fit.similar_documents(7, 5)?; let correlation = fit.topic_correlation();",
+        "let map = fit.topic_map(); let page = fit.explore();",
         "let top = fit.top_terms(5); let proportions = fit.doc_topics(); let history = fit.history();",
         "let curve = fit.plot_loss(); let bars = fit.plot_structure(); let words = fit.plot_top_terms(5);",
         "let memory = fit.memory(); let memory_chart = fit.plot_memory();",
@@ -173,6 +174,12 @@ WALK = {
         'let named = fit.name_topics(["ants", "bees", "cats"])?; let renamed = named.name_topics([(2, "dogs")])?;',
         "let second = renamed.topic_name(1); let all_names = renamed.topic_names();",
         'fit.save("walk.safetensors")?; let loaded = Fit::load("walk.safetensors")?;',
+    ],
+    "Explorer": [
+        "let explorer = fit.explore(); let explorer = explorer.counts(corpus.counts())?;",
+        'let explorer = explorer.documents((0..60).map(|i| format!("text {i}")))?; let explorer = explorer.labels(0..60)?;',
+        'let explorer = explorer.title("Walk"); let explorer = explorer.terms_shown(5)?; let page = explorer.to_html()?;',
+        'explorer.save_html("walk.html")?; explorer.write_pyldavis_json("walk.json")?;',
     ],
     "Epoch": ["let epoch = epochs[0]; let (number, took) = (epoch.epoch, epoch.duration);"],
     "Estimate": [
@@ -268,6 +275,7 @@ SHOWN = {
     "Plan": ["plan"],
     "MemoryScope": ["scope"],
     "Fit": ["fit", "loaded", "resumed"],
+    "Explorer": ["explorer"],
     "Epoch": ["epoch"],
     "Table": ["top", "history", "wide"],
     "GroupBy": ["groups"],

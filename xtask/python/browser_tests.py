@@ -1,5 +1,5 @@
 """Tests JupyterLab in a real browser: notebook 01 from a click on "Run All", and a notebook in which things go wrong, are
-stopped and are watched. Reports like Rust's test harness.
+stopped and are watched; and the page of `Fit::explore`. Reports like Rust's test harness.
 
 usage: browser_tests.py NOTEBOOK OUTPUT_FOLDER
 
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import browser_explorer
 import nbformat
 import requests
 from harness import run_tests
@@ -36,6 +37,17 @@ CHROMIUM = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# Keys as WebDriver sends them.
+KEYS = {
+    "Tab": "\ue004",
+    "Enter": "\ue007",
+    "Shift": "\ue008",
+    "Escape": "\ue00c",
+    "End": "\ue010",
+    "Home": "\ue011",
+    "ArrowRight": "\ue014",
+    "ArrowDown": "\ue015",
+}
 # Keeps cells in the page when they are scrolled out of sight, and turns off JupyterLab's questions.
 SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},
@@ -81,6 +93,13 @@ class Browser:
         self.wait(f"document.querySelector({place})?.checkVisibility()")
         (element,) = self.send("POST", "/element", {"using": "css selector", "value": selector}).values()
         self.send("POST", f"/element/{element}/click", {})
+
+    def press(self, key, shift=False):
+        """Presses a key on what has the focus."""
+        codes = [KEYS["Shift"]] * shift + [KEYS[key]]
+        actions = [{"type": "keyDown", "value": code} for code in codes]
+        actions += [{"type": "keyUp", "value": code} for code in reversed(codes)]
+        self.send("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def save_picture(self, path):
         path.write_bytes(base64.b64decode(self.send("GET", "/screenshot")))
@@ -344,6 +363,7 @@ TESTS = [
     stop_button_keeps_variables_and_the_fit,
     running_fit_refreshes_its_view,
     tables_and_charts_fit_a_narrow_window,
+    *browser_explorer.TESTS,
 ]
 
 
