@@ -4,6 +4,7 @@ mod align;
 mod correlation;
 #[cfg(feature = "polars")]
 mod documents;
+mod eigen;
 mod file;
 mod history;
 mod memory;
@@ -14,6 +15,7 @@ mod plots;
 mod score;
 #[cfg(feature = "polars")]
 mod tables;
+mod topic_map;
 #[cfg(feature = "polars")]
 mod topics;
 mod transform;
@@ -40,7 +42,7 @@ use crate::text::count;
 /// | read the factors | [`l`](Self::l), [`f`](Self::f), [`term_names`](Self::term_names) |
 /// | see the topics | [`top_terms`](Self::top_terms), [`top_documents`](Self::top_documents), [`topic_sizes`](Self::topic_sizes), [`doc_topics`](Self::doc_topics), [`plot_top_terms`](Self::plot_top_terms), [`plot_structure`](Self::plot_structure) |
 /// | look into one | [`topic_terms`](Self::topic_terms), [`topic_documents`](Self::topic_documents), [`document_topics`](Self::document_topics), [`term_topics`](Self::term_topics) |
-/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation) |
+/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
