@@ -52,7 +52,7 @@ fn rotate(matrix: &mut [f64], vectors: &mut [f64], n: usize, p: usize, q: usize)
     let tangent = ratio.signum() / (ratio.abs() + (ratio * ratio + 1.0).sqrt());
     let cosine = 1.0 / (tangent * tangent + 1.0).sqrt();
     let sine = tangent * cosine;
-    let mut turn = |values: &mut [f64], first: usize, second: usize| {
+    let turn = |values: &mut [f64], first: usize, second: usize| {
         let (x, y) = (values[first], values[second]);
         values[first] = cosine * x - sine * y;
         values[second] = sine * x + cosine * y;

@@ -3,12 +3,14 @@
 mod estimate;
 mod resume;
 mod run;
+mod update;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use estimate::Estimate;
 pub use resume::Checkpoint;
+pub use update::Update;
 
 use crate::batches::Reading;
 use crate::config::{

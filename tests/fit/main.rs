@@ -2,6 +2,8 @@
 
 mod bounds;
 mod continued;
+#[cfg(feature = "polars")]
+mod explain;
 mod extremes;
 #[cfg(feature = "polars")]
 mod fit;
