@@ -133,10 +133,12 @@ pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, Table
 pub use data::{Epoch, Indices, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
+#[cfg(feature = "polars")]
+pub use fit::ByLabel;
 #[cfg(feature = "charts")]
 pub use fit::Explorer;
-pub use fit::{Fit, TopicName};
-pub use model::{Checkpoint, Estimate, TopicModel};
+pub use fit::{Distinctive, Fit, TermScore, TopicName};
+pub use model::{Checkpoint, Estimate, TopicModel, Update};
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;
@@ -165,14 +167,14 @@ pub mod polars {
 /// let checked: Result<u32, String> = Ok(3);
 /// ```
 pub mod prelude {
-    #[cfg(feature = "polars")]
-    pub use crate::Table;
     pub use crate::{
-        Budget, ByteSize, Checkpoint, Corpus, CountValue, Counts, Device, Doctor, Dtype, Epoch,
-        Error, ErrorKind, Estimate, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan,
-        Precision, Reading, Resample, Settings, Solver, Summary, Synthetic, TableStorage, Terms,
-        TopicModel, Training, doctor, show_progress,
+        Budget, ByteSize, Checkpoint, Corpus, CountValue, Counts, Device, Distinctive, Doctor,
+        Dtype, Epoch, Error, ErrorKind, Estimate, Fit, GradientStep, Layout, Location, Matrix,
+        Optimizer, Plan, Precision, Reading, Resample, Settings, Solver, Summary, Synthetic,
+        TableStorage, TermScore, Terms, TopicModel, Training, Update, doctor, show_progress,
     };
+    #[cfg(feature = "polars")]
+    pub use crate::{ByLabel, Table};
     #[cfg(feature = "charts")]
     pub use crate::{Chart, Explorer, palette, side_by_side, stack};
     #[cfg(feature = "notebook")]

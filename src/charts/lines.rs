@@ -1,6 +1,6 @@
 //! Lines through numbers, with their names at the ends.
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
 
 use super::canvas::{Anchor, Area, Canvas, Point, SMALL, fit_text, text_width};
@@ -38,13 +38,50 @@ impl Lines {
         }
     }
 
+    /// The series of the bands, checked against the lines; none without bands.
+    fn bands<'a>(&self, options: &'a Options) -> Result<Option<&'a [Vec<Series>; 2]>> {
+        let Some(bands) = &options.bands else {
+            return Ok(None);
+        };
+        for (side, name) in bands.iter().zip(["lower", "upper"]) {
+            if side.len() != self.series.len() {
+                return Err(Error::new(
+                    ErrorKind::Drawing,
+                    format!(
+                        "`{name}` has the ends of {} for {}",
+                        counted(side.len(), "band"),
+                        counted(self.series.len(), "line")
+                    ),
+                )
+                .fix("pass the ends of one band per line"));
+            }
+            for (ends, line) in side.iter().zip(&self.series) {
+                if ends.values.len() != line.values.len() {
+                    return Err(Error::new(
+                        ErrorKind::Drawing,
+                        format!(
+                            "{} of `{name}` for {}{}",
+                            counted(ends.values.len(), "value"),
+                            counted(line.values.len(), "value"),
+                            of_series(&line.name)
+                        ),
+                    )
+                    .fix("pass one end of the band per value of the line"));
+                }
+            }
+        }
+        Ok(Some(bands))
+    }
+
     /// The ranges of both axes.
     fn ranges(&self, options: &Options, x: &[f64]) -> Result<(Range, Range)> {
         let x = Range::of(x, options.log_x, 0.0, |at| format!("position {at} of `x`"))?;
-        let values: Vec<f64> = self.series.iter().flat_map(|s| s.values.clone()).collect();
+        let ends = options.bands.iter().flatten().flatten();
+        let all: Vec<&Series> = self.series.iter().chain(ends).collect();
+        let values: Vec<f64> = all.iter().flat_map(|s| s.values.clone()).collect();
         let place = |index: usize| {
             let mut index = index;
-            for series in &self.series {
+            for series in &all {
                 match index.checked_sub(series.values.len()) {
                     Some(rest) => index = rest,
                     None => return format!("value {index}{}", of_series(&series.name)),
@@ -62,7 +99,7 @@ impl Panel for Lines {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label", "log_x", "log_y", "x"]
+        &["x_label", "y_label", "log_x", "log_y", "x", "bands"]
     }
 
     fn title(&self) -> &str {
@@ -82,7 +119,9 @@ impl Panel for Lines {
             let last = last.map_or(String::new(), |&last| format!(", last {}", brief(last)));
             extent(&series.values) + &last
         });
-        format!("{}{over}: {series}", counted(self.series.len(), "line"))
+        let bands = options.bands.as_ref().map_or("", |_| " with bands");
+        let lines = counted(self.series.len(), "line");
+        format!("{lines}{bands}{over}: {series}")
     }
 
     fn heights(&self, _width: i64, options: &Options) -> Heights {
@@ -96,6 +135,7 @@ impl Panel for Lines {
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         self.check()?;
         let at = positions(options, &self.series)?;
+        let bands = self.bands(options)?;
         let (x, y) = self.ranges(options, &at.numbers)?;
         let names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
         let right = name_width(&names, area.width());
@@ -114,6 +154,21 @@ impl Panel for Lines {
         };
         let plot = frame.draw(canvas, area)?;
         let colours = canvas.theme().lines(self.series.len());
+        if let Some([lower, upper]) = bands {
+            let ends = |series: &Series| -> Vec<(f64, f64)> {
+                let points = at.numbers.iter().zip(&series.values);
+                points
+                    .map(|(&x, &value)| (plot.x.position(x), plot.y.position(value)))
+                    .collect()
+            };
+            let bands: Vec<Band> = lower
+                .iter()
+                .zip(upper)
+                .zip(&colours)
+                .flat_map(|((lower, upper), &colour)| pieces(&ends(lower), &ends(upper), colour))
+                .collect();
+            draw_bands(canvas, &bands)?;
+        }
         let mut ends = Vec::new();
         for (index, (series, &colour)) in self.series.iter().zip(&colours).enumerate() {
             let points = at.numbers.iter().zip(&series.values);
@@ -126,6 +181,44 @@ impl Panel for Lines {
         }
         names_beside(canvas, plot.area, right, ends)
     }
+}
+
+/// A part of a band without missing values: its ends from left to right, in pixels.
+struct Band {
+    lower: Vec<Point>,
+    upper: Vec<Point>,
+    colour: Rgb,
+}
+
+/// The parts of a band between missing values.
+fn pieces(lower: &[(f64, f64)], upper: &[(f64, f64)], colour: Rgb) -> Vec<Band> {
+    let pixel = |point: &(f64, f64)| (point.0.round() as i32, point.1.round() as i32);
+    let pairs: Vec<_> = lower.iter().zip(upper).collect();
+    pairs
+        .split(|(low, high)| low.1.is_nan() || high.1.is_nan())
+        .filter(|piece| piece.len() > 1)
+        .map(|piece| Band {
+            lower: piece.iter().map(|pair| pixel(pair.0)).collect(),
+            upper: piece.iter().map(|pair| pixel(pair.1)).collect(),
+            colour,
+        })
+        .collect()
+}
+
+/// Draws all bands in pale colours, and then their edges, which show where bands overlap.
+fn draw_bands(canvas: &dyn Canvas, bands: &[Band]) -> Result<()> {
+    let theme = canvas.theme();
+    for band in bands {
+        let outline = band.upper.iter().chain(band.lower.iter().rev());
+        let outline = outline.copied().collect();
+        canvas.polygon(outline, theme.pale(band.colour, 0.2).into())?;
+    }
+    for band in bands {
+        for edge in [&band.lower, &band.upper] {
+            canvas.line(thinned(edge), theme.pale(band.colour, 0.5), 2)?;
+        }
+    }
+    Ok(())
 }
 
 /// Width of the names at the right of a plot; zero without names.

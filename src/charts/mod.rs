@@ -20,12 +20,16 @@ mod page_colours;
 mod palette;
 mod pixels;
 mod plain;
+mod points;
 mod scatter;
 mod structure;
+#[cfg(feature = "polars")]
+mod structure_groups;
 mod svg;
 mod theme;
 mod top_terms;
 mod topics;
+mod tree;
 
 use std::fmt;
 use std::io::Write;
@@ -57,9 +61,10 @@ use topics::{TopicNames, Topics};
 ///
 /// | For | use |
 /// |---|---|
-/// | a fit | [`Fit::plot_structure`](crate::Fit::plot_structure), [`Fit::plot_top_terms`](crate::Fit::plot_top_terms), [`Fit::plot_loss`](crate::Fit::plot_loss), [`Fit::plot_memory`](crate::Fit::plot_memory), and [`Chart::losses`] for several fits |
+/// | a fit | [`Fit::plot_structure`](crate::Fit::plot_structure), [`Fit::plot_top_terms`](crate::Fit::plot_top_terms), [`Fit::plot_loss`](crate::Fit::plot_loss), [`Fit::plot_memory`](crate::Fit::plot_memory), [`Fit::plot_topic_map`](crate::Fit::plot_topic_map), [`Fit::plot_document_map`](crate::Fit::plot_document_map), [`Fit::plot_topic_tree`](crate::Fit::plot_topic_tree), [`Distinctive::plot_volcano`](crate::Distinctive::plot_volcano), [`ByLabel::plot`](crate::ByLabel::plot), and [`Chart::losses`] for several fits |
+/// | documents with labels | [`by`](Self::by) of a structure plot |
 /// | numbers of your own | [`lines`](Self::lines), [`bars`](Self::bars), [`scatter`](Self::scatter), [`histogram`](Self::histogram), [`heatmap`](Self::heatmap) |
-/// | texts and axes | [`title`](Self::title), [`x_label`](Self::x_label), [`y_label`](Self::y_label), [`log_x`](Self::log_x), [`log_y`](Self::log_y), [`x`](Self::x) |
+/// | texts and axes | [`title`](Self::title), [`x_label`](Self::x_label), [`y_label`](Self::y_label), [`log_x`](Self::log_x), [`log_y`](Self::log_y), [`x`](Self::x), [`bands`](Self::bands) |
 /// | looks | [`size`](Self::size), [`font_size`](Self::font_size), [`large`](Self::large), [`dark`](Self::dark), [`transparent`](Self::transparent) |
 /// | several charts | [`side_by_side`], [`stack`] |
 /// | files | [`save_png`](Self::save_png), [`save_svg`](Self::save_svg) |

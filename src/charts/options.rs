@@ -1,8 +1,11 @@
 //! What can be set on a chart: its texts, axes and topics, and how it looks.
 
 use crate::data::Indices;
+#[cfg(feature = "polars")]
+use crate::data::{ColumnValues, Labels};
 use crate::error::{Error, ErrorKind, Result};
 
+use super::numbers::{IntoSeries, Series};
 use super::theme::{DARK, LIGHT, Theme};
 use super::{Body, Chart};
 
@@ -26,6 +29,11 @@ pub(crate) struct Options {
     pub y: Option<Vec<String>>,
     pub bins: Option<usize>,
     pub topics: Option<Vec<usize>>,
+    /// Labels of documents, or what is wrong with them.
+    #[cfg(feature = "polars")]
+    pub by: Option<Result<Labels>>,
+    /// The lower and the upper ends of the bands around lines.
+    pub bands: Option<[Vec<Series>; 2]>,
 }
 
 impl Options {
@@ -40,6 +48,9 @@ impl Options {
             ("y", self.y.is_some()),
             ("bins", self.bins.is_some()),
             ("topics", self.topics.is_some()),
+            #[cfg(feature = "polars")]
+            ("by", self.by.is_some()),
+            ("bands", self.bands.is_some()),
         ];
         let refused = set
             .into_iter()
@@ -287,6 +298,55 @@ impl Chart {
     /// A topic that the chart does not have is reported when it is drawn.
     pub fn topics(mut self, topics: impl Indices) -> Self {
         self.options.topics = Some(topics.to_indices());
+        self
+    }
+
+    /// Groups the documents of a structure plot by labels: the groups stand side by side with gaps between them and their names
+    /// below, each as wide as its number of documents, and documents are sorted within their group.
+    ///
+    /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table, with one label
+    /// per document. Texts are in the order in which they first occur, numbers and dates in rising order. Documents without a
+    /// label (null, NaN, or a blank text) come last.
+    ///
+    /// ```
+    /// use topicbook::{Chart, Matrix};
+    /// let l = Matrix::new(4, 2, vec![0.9, 0.1, 0.2, 0.8, 0.7, 0.3, 0.4, 0.6])?;
+    /// let chart = Chart::structure(&l).by(["letters", "poems", "letters", "poems"]);
+    /// assert!(chart.to_svg()?.contains("poems"));
+    /// assert!(chart.by([1, 1, 1, 1]).to_svg().is_err()); // one group
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is drawn: without one label per document, with one group, or if all labels are missing.
+    #[cfg(feature = "polars")]
+    #[doc(alias = "grouping")]
+    #[doc(alias = "facet")]
+    #[doc(alias = "hue")]
+    pub fn by(mut self, labels: impl ColumnValues) -> Self {
+        self.options.by = Some(Labels::new(labels));
+        self
+    }
+
+    /// Draws a band around each line of [`lines`](Self::lines), such as an interval: from `lower` to `upper`, which have the
+    /// form that the lines have. A value that is missing interrupts the band.
+    ///
+    /// ```
+    /// use topicbook::Chart;
+    /// let mean = [0.2, 0.3, 0.5];
+    /// let chart = Chart::lines(mean).bands([0.1, 0.2, 0.3], [0.3, 0.5, 0.6]).x([1987, 1990, 1999]);
+    /// assert!(chart.to_svg()?.contains("polygon"));
+    /// assert!(chart.bands([0.1], [0.3]).to_svg().is_err()); // one value for three
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is drawn: if `lower` or `upper` has another number of series or values than the lines, or an infinite value.
+    #[doc(alias = "fill_between")]
+    #[doc(alias = "errorbar")]
+    #[doc(alias = "geom_ribbon")]
+    pub fn bands(mut self, lower: impl IntoSeries, upper: impl IntoSeries) -> Self {
+        self.options.bands = Some([lower.into_series(), upper.into_series()]);
         self
     }
 

@@ -198,7 +198,7 @@ impl Range {
         })
     }
 
-    fn scale(self, from: i32, to: i32) -> Scale {
+    pub(crate) fn scale(self, from: i32, to: i32) -> Scale {
         match self.logarithmic {
             true => Scale::logarithmic(self.low, self.high, from, to),
             false => Scale::new(self.low, self.high, from, to),

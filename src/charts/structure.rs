@@ -1,5 +1,7 @@
 //! The structure plot: topic proportions of all documents as stacked bars.
 
+#[cfg(feature = "polars")]
+use crate::data::Labels;
 use crate::data::{Matrix, dominant, row_sum, sort_documents};
 use crate::error::Result;
 use crate::text::counted;
@@ -12,6 +14,8 @@ use super::layout::Heights;
 use super::legend::Legend;
 use super::lines::apart;
 use super::options::Options;
+#[cfg(feature = "polars")]
+use super::structure_groups;
 use super::topics::Topics;
 use super::{Panel, not_drawable, nothing};
 
@@ -19,7 +23,7 @@ const PLOT_HEIGHT: i64 = 460;
 /// Space between the labels below the plot and the legend.
 const SPACE: i64 = 12;
 /// Height of the lines from groups to labels that were moved.
-const LEADER: i32 = 12;
+pub(crate) const LEADER: i32 = 12;
 /// Most points of all polygons of an SVG, nine bytes each.
 const MAX_POINTS: usize = 40_000;
 
@@ -157,7 +161,7 @@ impl Panel for Structure {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label", "topics"]
+        &["x_label", "y_label", "topics", "by"]
     }
 
     fn title(&self) -> &str {
@@ -166,7 +170,7 @@ impl Panel for Structure {
 
     fn describe(&self, options: &Options) -> String {
         let (documents, topics) = self.l.shape();
-        let documents = counted(documents, "document");
+        let documents = counted(documents, "document") + &in_groups(options);
         match &options.topics {
             None => {
                 let names = match self.topics.has_names() {
@@ -211,17 +215,58 @@ impl Panel for Structure {
         let y = Scale::new(0.0, 1.0, plot.bottom, plot.top);
         vertical(canvas, plot, &y, &ticks, &labels)?;
 
-        match canvas.is_vector() {
-            true => polygons(canvas, plot, &shown.l, &shown.order, &fills)?,
-            false => bars(canvas, plot, &shown.l, &shown.order, &fills)?,
-        }
-        groups(canvas, plot, &shown)?;
+        let draw = match canvas.is_vector() {
+            true => polygons,
+            false => bars,
+        };
         let documents = counted(shown.l.rows(), "document");
+        let mut title = format!("{documents}, by dominant topic");
+        match by(options)? {
+            None => {
+                draw(canvas, plot, &shown.l, &shown.order, &fills)?;
+                groups(canvas, plot, &shown)?;
+            }
+            #[cfg(feature = "polars")]
+            Some(labels) => {
+                let groups = structure_groups::groups(labels, &shown.order, plot)?;
+                for group in &groups {
+                    draw(canvas, group.area, &shown.l, &group.order, &fills)?;
+                }
+                structure_groups::name_groups(canvas, plot, &groups)?;
+                title = documents + &in_groups(options);
+            }
+            #[cfg(not(feature = "polars"))]
+            Some(never) => match *never {},
+        }
         let below = plot.inset(0, 0, 0, -LEADER);
-        let title = format!("{documents}, by dominant topic");
         title_below(canvas, below, options.x_label(&title))?;
         legend.draw(canvas, area.left, legend_top, &fills)
     }
+}
+
+/// The labels that are set.
+#[cfg(feature = "polars")]
+fn by(options: &Options) -> Result<Option<&Labels>> {
+    match &options.by {
+        None => Ok(None),
+        Some(Ok(labels)) => Ok(Some(labels)),
+        Some(Err(error)) => Err(error.clone()),
+    }
+}
+
+/// Labels come with the tables of Polars.
+#[cfg(not(feature = "polars"))]
+fn by(_: &Options) -> Result<Option<&std::convert::Infallible>> {
+    Ok(None)
+}
+
+/// ` in 12 groups` of labels.
+fn in_groups(options: &Options) -> String {
+    #[cfg(feature = "polars")]
+    if let Ok(Some(labels)) = by(options) {
+        return format!(" in {}", counted(labels.names.len(), "group"));
+    }
+    String::new()
 }
 
 /// Heights in pixels of the upper edges of the topics, one vector per column of the picture.
@@ -229,7 +274,7 @@ impl Panel for Structure {
 /// A column shows the mean of the documents that it covers, weighted by the part of each that it covers. If documents
 /// are wider than columns, it shows the document at its centre.
 fn edges(l: &Matrix, order: &[usize], columns: usize, height: i32) -> Vec<Vec<i32>> {
-    let (documents, topics) = l.shape();
+    let (documents, topics) = (order.len(), l.columns());
     let mut mean = vec![0.0f64; topics];
     let add = |mean: &mut [f64], position: usize, weight: f64| {
         let row = l.row(order[position]);
@@ -307,7 +352,7 @@ fn bars(
 /// Draws one polygon per topic, for SVG: from the axis to the topic's upper edge.
 ///
 /// The highest polygon is drawn first and the others over it, so that each edge is stored only once. Columns are
-/// widened until there are at most [`MAX_POINTS`] points.
+/// widened until there are at most [`MAX_POINTS`] points; a group of a larger plot gets its part of them.
 fn polygons(
     canvas: &dyn Canvas,
     plot: Area,
@@ -321,11 +366,11 @@ fn polygons(
         let outlines: Vec<Vec<Point>> = (0..fills.len())
             .map(|topic| {
                 let edge: Vec<i32> = edges.iter().map(|column| column[topic]).collect();
-                outline(plot, &edge, l.rows() > columns)
+                outline(plot, &edge, order.len() > columns)
             })
             .collect();
         let points: usize = outlines.iter().map(Vec::len).sum();
-        if points <= MAX_POINTS || columns <= 16 {
+        if points <= MAX_POINTS * order.len() / l.rows().max(1) || columns <= 16 {
             break outlines;
         }
         columns -= columns / 8;

@@ -38,6 +38,11 @@ impl Topics {
         Self::new(f.rows(), f.picked_rows(), names)
     }
 
+    /// All topics of a fit.
+    pub(crate) fn all(topics: usize, names: TopicNames) -> Self {
+        Self::new(topics, None, names)
+    }
+
     fn new(shown: usize, picked: Option<&Picked>, names: TopicNames) -> Self {
         let (numbers, of) = match picked {
             Some(picked) => (picked.numbers.clone(), picked.of),

@@ -16,6 +16,7 @@ pub(crate) mod rows;
 mod select_terms;
 mod split;
 mod summary;
+mod term_blocks;
 pub(crate) mod write;
 
 use std::fmt;
@@ -33,6 +34,7 @@ pub use resample::Resample;
 pub use select_terms::DocumentFrequency;
 pub use summary::Summary;
 pub(crate) use summary::scratch_bytes as summary_scratch_bytes;
+pub(crate) use term_blocks::for_each_term_block;
 pub(crate) use write::write_npy_file;
 
 use crate::counts::formats::LazyCsr;

@@ -5,6 +5,8 @@ mod csv_header;
 mod epoch;
 mod find_term;
 mod indices;
+#[cfg(feature = "polars")]
+mod labels;
 mod matrix;
 mod or_ref;
 #[cfg(feature = "polars")]
@@ -20,6 +22,8 @@ mod top_n;
 pub(crate) use csv_header::csv_header;
 pub use epoch::Epoch;
 pub use indices::Indices;
+#[cfg(feature = "polars")]
+pub(crate) use labels::Labels;
 pub use matrix::Matrix;
 #[cfg(feature = "charts")]
 pub(crate) use matrix::Picked;

@@ -3,7 +3,7 @@
 use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};
 
-use super::{Fit, names};
+use super::Fit;
 
 impl Fit {
     /// Returns the fit with its topics reordered to match the rows of `true_f` (topics x terms).
@@ -61,11 +61,7 @@ impl Fit {
             }
         }
         let order = best_match(true_f, &self.f)?;
-        let mut aligned = self.clone();
-        aligned.l = self.l.select_columns(&order)?.renumbered();
-        aligned.f = self.f.select_rows(&order)?.renumbered();
-        aligned.names = names::permuted(&self.names, &order);
-        Ok(aligned)
+        self.in_order(&order)
     }
 }
 
@@ -89,7 +85,7 @@ fn best_match(target: &Matrix, candidate: &Matrix) -> Result<Vec<usize>> {
     Ok(order)
 }
 
-fn cosine(left: &[f32], right: &[f32]) -> f64 {
+pub(super) fn cosine(left: &[f32], right: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
         a.iter()
             .zip(b)

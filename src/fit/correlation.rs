@@ -36,24 +36,7 @@ impl Fit {
     #[doc(alias = "topicCorr")]
     pub fn topic_correlation(&self) -> Matrix {
         let k = self.topics();
-        let documents = self.documents();
-        let means: Vec<f64> = self
-            .sum_over_documents(k, |row, sums| {
-                for (sum, &proportion) in sums.iter_mut().zip(row) {
-                    *sum += f64::from(proportion);
-                }
-            })
-            .into_iter()
-            .map(|sum| sum / documents as f64)
-            .collect();
-        let products = self.sum_over_documents(k * k, |row, sums| {
-            for (a, sums) in sums.chunks_exact_mut(k).enumerate() {
-                let deviation = f64::from(row[a]) - means[a];
-                for (b, sum) in sums.iter_mut().enumerate() {
-                    *sum += deviation * (f64::from(row[b]) - means[b]);
-                }
-            }
-        });
+        let products = self.centred_products(&self.topic_shares());
         let deviations: Vec<f64> = (0..k).map(|a| products[a * k + a].sqrt()).collect();
         let correlation = (0..k * k).map(|at| {
             let (a, b) = (at / k, at % k);
@@ -65,6 +48,30 @@ impl Fit {
             }
         });
         Matrix::from_parts(k, k, correlation.collect())
+    }
+
+    /// The mean of each column of L.
+    pub(super) fn topic_shares(&self) -> Vec<f64> {
+        let sums = self.sum_over_documents(self.topics(), |row, sums| {
+            for (sum, &proportion) in sums.iter_mut().zip(row) {
+                *sum += f64::from(proportion);
+            }
+        });
+        let documents = self.documents() as f64;
+        sums.into_iter().map(|sum| sum / documents).collect()
+    }
+
+    /// The sums over the documents of the products of two columns of L, less their means (topics x topics).
+    pub(super) fn centred_products(&self, means: &[f64]) -> Vec<f64> {
+        let k = self.topics();
+        self.sum_over_documents(k * k, |row, sums| {
+            for (a, sums) in sums.chunks_exact_mut(k).enumerate() {
+                let deviation = f64::from(row[a]) - means[a];
+                for (b, sum) in sums.iter_mut().enumerate() {
+                    *sum += deviation * (f64::from(row[b]) - means[b]);
+                }
+            }
+        })
     }
 
     /// Sums `length` values over the rows of L: in blocks of documents, then over the blocks in their order.

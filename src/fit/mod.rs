@@ -1,7 +1,11 @@
 //! A fitted model: L and F, with their tables, charts, scores and transformations.
 
 mod align;
+#[cfg(feature = "polars")]
+mod by_label;
 mod correlation;
+mod distinctive;
+mod document_map;
 #[cfg(feature = "polars")]
 mod documents;
 mod eigen;
@@ -11,13 +15,17 @@ mod file;
 mod history;
 mod memory;
 mod memory_profile;
+mod movement;
 mod names;
 #[cfg(feature = "charts")]
 mod plots;
+mod rearrange;
 mod score;
 #[cfg(feature = "polars")]
 mod tables;
+mod term_scores;
 mod topic_map;
+mod topic_tree;
 #[cfg(feature = "polars")]
 mod topics;
 mod transform;
@@ -26,16 +34,22 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+#[cfg(feature = "polars")]
+pub use by_label::ByLabel;
+pub use distinctive::Distinctive;
 #[cfg(feature = "charts")]
 pub use explore::Explorer;
 #[cfg(feature = "charts")]
 pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
+pub(crate) use movement::Movement;
 pub use names::TopicName;
+pub use term_scores::TermScore;
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
 use crate::data::{Epoch, Matrix, Terms, sort_documents, top_n};
+use crate::error::{Error, ErrorKind, Result};
 use crate::system::hold;
 use crate::text::count;
 
@@ -49,12 +63,14 @@ use crate::text::count;
 /// | see the topics | [`top_terms`](Self::top_terms), [`top_documents`](Self::top_documents), [`topic_sizes`](Self::topic_sizes), [`doc_topics`](Self::doc_topics), [`plot_top_terms`](Self::plot_top_terms), [`plot_structure`](Self::plot_structure) |
 /// | look into one | [`topic_terms`](Self::topic_terms), [`topic_documents`](Self::topic_documents), [`document_topics`](Self::document_topics), [`term_topics`](Self::term_topics) |
 /// | show them to others | [`explore`](Self::explore) |
-/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map) |
+/// | see what is typical of each | [`top_terms_by`](Self::top_terms_by), [`topic_terms_by`](Self::topic_terms_by), [`distinctive`](Self::distinctive) |
+/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map), [`topic_distances`](Self::topic_distances), [`document_map`](Self::document_map), [`plot_topic_map`](Self::plot_topic_map), [`plot_topic_tree`](Self::plot_topic_tree), [`plot_document_map`](Self::plot_document_map) |
+/// | see what depends on labels | [`by`](Self::by), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
-/// | compare fits | [`align_to`](Self::align_to) |
-/// | use it | [`transform`](Self::transform), [`save`](Self::save), [`load`](Self::load) |
+/// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
+/// | use it | [`transform`](Self::transform), [`update`](Self::update), [`save`](Self::save), [`load`](Self::load) |
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -293,9 +309,29 @@ impl Fit {
 
     /// The name of a term, or its number if the model has no names.
     fn term_name(&self, term: usize) -> String {
-        match self.terms.as_ref().and_then(|terms| terms.get(term)) {
-            Some(name) => name.to_string(),
-            None => term.to_string(),
-        }
+        term_name(self.terms.as_ref(), term)
+    }
+
+    fn check_topic(&self, topic: usize) -> Result<()> {
+        check_topic(topic, self.topics())
+    }
+}
+
+/// The name of a term, or its number without names.
+fn term_name(terms: Option<&Terms>, term: usize) -> String {
+    match terms.and_then(|terms| terms.get(term)) {
+        Some(name) => name.to_string(),
+        None => term.to_string(),
+    }
+}
+
+fn check_topic(topic: usize, topics: usize) -> Result<()> {
+    match topic < topics {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorKind::Shape,
+            format!("topic {topic} of a fit with {topics} topics"),
+        )
+        .fix("topics are counted from 0")),
     }
 }

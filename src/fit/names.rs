@@ -156,8 +156,14 @@ impl Fit {
             .collect()
     }
 
+    /// The fit with the names of another one's topics.
+    pub(crate) fn with_names_of(mut self, other: &Fit) -> Fit {
+        self.names = other.names.clone();
+        self
+    }
+
     /// Fails if tables could not have a column for each topic.
-    fn check_names(&self) -> Result<()> {
+    pub(super) fn check_names(&self) -> Result<()> {
         let mut seen: HashSet<String> = COLUMNS.iter().map(|column| column.to_string()).collect();
         for (topic, name) in self.topic_names().into_iter().enumerate() {
             if seen.contains(&name) {
@@ -181,6 +187,19 @@ pub(super) fn permuted(names: &Names, order: &[usize]) -> Names {
         true => names.clone(),
         false => order.iter().map(|&topic| names[topic].clone()).collect(),
     }
+}
+
+/// The names after `merged` topics have become the one at `place`; `kept` are the topics that remain.
+pub(super) fn merged(names: &Names, merged: &[usize], kept: &[usize], place: usize) -> Names {
+    if names.is_empty() {
+        return names.clone();
+    }
+    let name = merged.iter().find_map(|&topic| names[topic].clone());
+    let of = |&topic: &usize| match topic == place {
+        true => name.clone(),
+        false => names[topic].clone(),
+    };
+    kept.iter().map(of).collect()
 }
 
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use std::borrow::Borrow;
 
 use crate::charts::{Chart, Run};
+use crate::data::dominant;
 
 use super::Fit;
 use super::history::{loss_chart, run};
+use super::topic_map::topic_map;
 
 impl Chart {
     /// The losses and the log-likelihoods per token of several fits in one chart, each with its name: fits with different
@@ -58,7 +60,7 @@ impl Fit {
 
     /// Plots the structure of L: one column per document with its topics stacked, sorted by dominant topic
     /// ([`sort_documents`](Self::sort_documents)). Topics have their [names](Self::name_topics);
-    /// [`topics`](Chart::topics) shows some of them and the rest in grey.
+    /// [`topics`](Chart::topics) shows some of them and the rest in grey, [`by`](Chart::by) groups the documents by labels.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -87,5 +89,73 @@ impl Fit {
     /// One pass over F.
     pub fn plot_top_terms(&self, n: usize) -> Chart {
         Chart::top_terms_of(&self.f, self.terms.as_ref(), n, self.names.clone())
+    }
+
+    /// Plots the [map of the topics](Self::topic_map): similar topics are close to each other, and areas are the shares of the
+    /// topics in [`topic_sizes`](Self::topic_sizes).
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert!(fit.name_topics([(2, "science")])?.plot_topic_map().to_svg()?.contains("science"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    /// As [`topic_map`](Self::topic_map), and one pass over L.
+    #[doc(alias = "intertopic_distance_map")]
+    pub fn plot_topic_map(&self) -> Chart {
+        let map = topic_map(&self.f);
+        let shares = self.topic_shares();
+        Chart::topic_map_of(&map.points, &shares, self.names.clone(), map.shown)
+    }
+
+    /// Plots the [map of the documents](Self::document_map) in the colours of their dominant topics. Where there are more
+    /// documents than dots have room, a dot stands for several of them and grows with their number.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert!(fit.plot_document_map().to_png()?.starts_with(b"\x89PNG"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    /// As [`document_map`](Self::document_map); 32 bytes x documents of memory.
+    #[doc(alias = "pca_plot")]
+    pub fn plot_document_map(&self) -> Chart {
+        let map = self.map_documents();
+        let documents = 0..self.documents();
+        let dominant: Vec<usize> = documents.map(|row| dominant(self.l.row(row))).collect();
+        let topics = (self.topics(), self.names.clone());
+        Chart::document_map_of(&map.points, &dominant, topics, map.shown)
+    }
+
+    /// Plots a tree of the topics (a dendrogram): the two topics, or groups of topics, with the smallest mean
+    /// [distance](Self::topic_distances) are joined, until one group is left.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// assert!(fit.plot_topic_tree().to_svg()?.contains("Topic 2"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is drawn: for a fit with one topic.
+    ///
+    /// # Cost
+    /// As [`topic_order`](Self::topic_order).
+    #[doc(alias = "dendrogram")]
+    #[doc(alias = "visualize_hierarchy")]
+    pub fn plot_topic_tree(&self) -> Chart {
+        let (joins, order) = self.topic_tree();
+        let joins = joins
+            .iter()
+            .map(|join| (join.left, join.right, join.distance));
+        Chart::topic_tree_of(order, joins.collect(), self.names.clone())
     }
 }

@@ -9,7 +9,8 @@ use super::Fit;
 impl Fit {
     /// Table of the `n` most probable terms of every topic: one column per topic, called by its
     /// [name](Self::topic_name), the most probable term first. Above the number of terms, `n` counts as that number.
-    /// Below a cell, more than ten topics are shown as rows.
+    /// Below a cell, more than ten topics are shown as rows. [`top_terms_by`](Self::top_terms_by) ranks the terms by lift,
+    /// FREX or relevance.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

@@ -22,7 +22,8 @@ impl Fit {
     /// the topics' terms, as in LDAvis (Sievert and Shirley 2014). The distance is the square root of the Jensen-Shannon
     /// divergence in bits: a metric, from 0 for the same probabilities to 1 for topics without a common term. On the map no
     /// two topics are further apart than that; with more than three topics, some are closer. The mean of each column is 0; the
-    /// first column has the larger variance, and the largest entry of each is positive.
+    /// first column has the larger variance, and the largest entry of each is positive. [`plot_topic_map`](Self::plot_topic_map)
+    /// draws it.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -83,7 +84,7 @@ pub(crate) fn topic_map(f: &Matrix) -> TopicMap {
 }
 
 /// The Jensen-Shannon divergences of the rows of F in bits (topics x topics), from 0 to 1.
-fn jensen_shannon(f: &Matrix) -> Vec<f64> {
+pub(super) fn jensen_shannon(f: &Matrix) -> Vec<f64> {
     let k = f.rows();
     let entropies: Vec<f64> = (0..k)
         .into_par_iter()

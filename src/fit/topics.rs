@@ -72,7 +72,7 @@ impl Fit {
     }
 
     /// Table of the `n` most probable terms of one topic: `rank` from 1, `term` and `probability`. Above the number of terms,
-    /// `n` counts as that number.
+    /// `n` counts as that number. [`topic_terms_by`](Self::topic_terms_by) ranks them in other ways.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -183,7 +183,7 @@ impl Fit {
     }
 
     /// The column of a term, by name, or by number where the fit has no names.
-    fn find_term(&self, term: &str) -> Result<usize> {
+    pub(super) fn find_term(&self, term: &str) -> Result<usize> {
         match &self.terms {
             Some(terms) => terms.find(term),
             None => term
@@ -197,17 +197,6 @@ impl Fit {
                         self.terms() - 1
                     ))
                 }),
-        }
-    }
-
-    fn check_topic(&self, topic: usize) -> Result<()> {
-        match topic < self.topics() {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorKind::Shape,
-                format!("topic {topic} of a fit with {} topics", self.topics()),
-            )
-            .fix("topics are counted from 0")),
         }
     }
 
@@ -227,7 +216,7 @@ impl Fit {
 }
 
 /// A column of ranks from 1 to `n`.
-fn ranks(n: usize) -> Column {
+pub(super) fn ranks(n: usize) -> Column {
     Column::new("rank".into(), (1..=n as u32).collect::<Vec<_>>())
 }
 

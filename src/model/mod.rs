@@ -4,9 +4,11 @@ mod estimate;
 mod resume;
 mod run;
 mod setters;
+mod update;
 
 pub use estimate::Estimate;
 pub use resume::Checkpoint;
+pub use update::Update;
 
 use crate::config::{Recipe, Settings};
 use crate::data::OrRef;

@@ -2,10 +2,10 @@
 
 use crate::config::Device;
 use crate::data::Epoch;
-use crate::fit::Fit;
-use crate::model::{Checkpoint, Estimate};
+use crate::fit::{ByLabel, Distinctive, Fit};
+use crate::model::{Checkpoint, Estimate, Update};
 use crate::plan::Plan;
-use crate::text::{Card, bytes, count, counted, escape, fixed, seconds, shown_path};
+use crate::text::{Card, bytes, count, counted, escape, fixed, percent, seconds, shown_path};
 
 use super::evcxr::{show, show_card};
 use super::settings::settings_card;
@@ -114,6 +114,90 @@ impl Fit {
             ));
         }
         card
+    }
+}
+
+impl Distinctive {
+    /// Shows the most distinctive terms of each topic below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        const TERMS: usize = 8;
+        let names = self.topic_names();
+        let rows = names.iter().enumerate().map(|(topic, name)| {
+            let changes = self.log_fold_changes();
+            let best = self.best(topic, 1).into_iter();
+            let first = best
+                .map(|term| fixed(changes.row(topic)[term].into(), 1))
+                .next();
+            let terms = self.best_names(topic, TERMS).join(", ");
+            vec![name.clone(), terms, first.unwrap_or_default()]
+        });
+        let card = Card::new(format!(
+            "Distinctive terms of {}",
+            counted(names.len(), "topic")
+        ))
+        .grid(&["topic", "terms", "log2 fold change of the first"], rows.collect())
+        .note(
+            "A term is compared with the topic whose rate of it is nearest. Terms are ordered by the lower end of the 95% \
+             interval of their log fold change.",
+        )
+        .note(".topic_terms(3, 20)? is a table of one topic, .plot_volcano(3) its chart.");
+        show_card(&card, None);
+    }
+}
+
+impl ByLabel {
+    /// Shows the mean proportions of the topics below a cell, with their chart.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let labels = self.documents();
+        let mut card = Card::new(format!(
+            "Mean proportions of {} by {}",
+            counted(self.topic_names().len(), "topic"),
+            counted(labels.len(), "label")
+        ))
+        .row("documents", count(labels.iter().sum::<usize>() as u64));
+        if self.unlabelled() > 0 {
+            card = card.row("without a label", count(self.unlabelled() as u64));
+        }
+        let card = card.note(
+            "Intervals hold 95% of the means of 1,000 resamples of a label's documents: .table() has them as a table.",
+        );
+        show_card(&card, Some(&self.plot()));
+    }
+}
+
+impl Update {
+    /// Shows how far each topic has moved below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let fit = self.fit();
+        let rows = self.movements().iter().enumerate().map(|(topic, moved)| {
+            vec![
+                fit.topic_name(topic),
+                format!("{:.3}", moved.distance),
+                format!(
+                    "{} to {}",
+                    percent(moved.share_before),
+                    percent(moved.share)
+                ),
+                moved.gained.join(", "),
+            ]
+        });
+        let card = Card::new(format!(
+            "Update: {} × {} terms, k = {}",
+            counted(fit.documents(), "document"),
+            count(fit.terms() as u64),
+            fit.topics()
+        ))
+        .row("iterations", count(fit.history.len() as u64))
+        .grid(&["topic", "moved", "share", "terms that gained most"], rows.collect())
+        .note(
+            "Moved: the Jensen-Shannon distance of a topic's terms before and after, from 0 (the same) to 1 (no term in \
+             common).",
+        )
+        .note(".fit() is the updated fit, .table() this table.");
+        show_card(&card, None);
     }
 }
 

@@ -19,6 +19,7 @@ mod split_merge;
 mod state;
 mod statistics;
 mod streaming_em;
+mod term_rates;
 #[cfg(test)]
 mod tests;
 mod transpose;
@@ -30,6 +31,7 @@ pub(crate) use fold_in::{fold_in, fold_in_bytes};
 pub(crate) use parts::Parts;
 pub(crate) use state::{Numbers, SavedState, SolverState, Start};
 pub(crate) use streaming_em::documents_in_block;
+pub(crate) use term_rates::{TermFit, TermRates};
 
 #[cfg(not(feature = "cuda"))]
 use crate::config::no_cuda;

@@ -13,6 +13,7 @@ pub(crate) enum Purpose {
     BufferOrder = 8,
     Resample = 16,
     Split = 17,
+    Bootstrap = 18,
     Candidate = 20,
 }
 

@@ -70,6 +70,26 @@ impl ResumeState {
     }
 }
 
+impl ResumeState {
+    /// The start of a new fit from positive L (documents x topics) and F (topics x terms), for solvers that pass over all
+    /// documents.
+    pub(crate) fn from_topics(l: Matrix, f: Matrix) -> Self {
+        Self {
+            state: StartState::Logits(State {
+                l,
+                f,
+                l_state: Vec::new(),
+                f_state: Vec::new(),
+                steps: 0,
+            }),
+            position: Position::default(),
+            history: Vec::new(),
+            existing: ExistingFile::None,
+            note: None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

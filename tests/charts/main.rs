@@ -3,6 +3,7 @@
 
 mod charts;
 mod invalid;
+mod labels;
 mod pictures;
 mod plain;
 mod structure;

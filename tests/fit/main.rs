@@ -2,6 +2,8 @@
 
 mod bounds;
 mod continued;
+#[cfg(feature = "polars")]
+mod explain;
 #[cfg(feature = "charts")]
 mod explorer;
 mod extremes;

@@ -28,6 +28,7 @@ NOT_SHOWN = {
     "TableValue": "a trait",
     "Result": "an alias of the standard library's `Result`",
     "ErrorKind": "an enum to match on, which cells show in its Debug form",
+    "TermScore": "an enum to pass, which cells show in its Debug form",
 }
 # Free functions without a return value.
 RETURNS_NOTHING = {"show_progress"}
@@ -173,6 +174,12 @@ WALK = {
         "let order = fit.sort_documents();",
         'let named = fit.name_topics(["ants", "bees", "cats"])?; let renamed = named.name_topics([(2, "dogs")])?;',
         "let second = renamed.topic_name(1); let all_names = renamed.topic_names();",
+        "let lifted = fit.top_terms_by(5, TermScore::Lift)?; let relevant = fit.topic_terms_by(1, 5, TermScore::Relevance(0.6))?;",
+        "let distinctive = fit.distinctive(corpus.counts())?; let update = fit.update(corpus.counts())?;",
+        "let topic_order = fit.topic_order(); let reordered = fit.reorder_topics(&topic_order)?; let merged = fit.merge_topics([0, 2])?;",
+        "let distances = fit.topic_distances(); let points = fit.document_map(); let map = fit.plot_topic_map();",
+        "let tree = fit.plot_topic_tree(); let cloud = fit.plot_document_map();",
+        "let by_label = fit.by((0..60).map(|document| document / 20).collect::<Vec<usize>>())?;",
         'fit.save("walk.safetensors")?; let loaded = Fit::load("walk.safetensors")?;',
     ],
     "Explorer": [
@@ -181,6 +188,15 @@ WALK = {
         'let explorer = explorer.title("Walk"); let explorer = explorer.terms_shown(5)?; let page = explorer.to_html()?;',
         'explorer.save_html("walk.html")?; explorer.write_pyldavis_json("walk.json")?;',
     ],
+    "Distinctive": [
+        "let changes = distinctive.log_fold_changes(); let errors = distinctive.standard_errors();",
+        "let best = distinctive.top_terms(5); let of_topic = distinctive.topic_terms(1, 5)?; let volcano = distinctive.plot_volcano(1);",
+    ],
+    "ByLabel": [
+        "let labels = by_label.labels(); let means = by_label.means(); let means_table = by_label.table();",
+        "let means_chart = by_label.plot();",
+    ],
+    "Update": ["let updated = update.fit(); let moved = update.distances(); let moved_table = update.table();"],
     "Epoch": ["let epoch = epochs[0]; let (number, took) = (epoch.epoch, epoch.duration);"],
     "Estimate": [
         "let estimate = estimate.density(0.1); let estimate = estimate.dtype(Dtype::U16);",
@@ -225,6 +241,7 @@ WALK = {
         'let both = Chart::losses([("first", &fit), ("second", &resumed)]);',
         'let spread = Chart::histogram(&lengths).bins(10); let spread = spread.log_x(); let spread = spread.x_label("tokens");',
         'let own = Chart::lines(&lengths); let own = own.x(0..lengths.len()); let own = own.y_label("tokens"); let own = own.log_y();',
+        "let band = own.clone().bands(&lengths, &lengths); let grouped = bars.clone().by(vec![\"a\", \"b\", \"a\"]);",
         'let years = Chart::bars([("2019", 3), ("2020", 5)]); let cloud = Chart::scatter(&lengths, &lengths);',
         'let table = Chart::heatmap(&true_f); let table = table.y(["a", "b", "c"]);',
         "let some = words.clone().topics([0, 2]); let some = some.size(600, 400); let some = some.font_size(16);",
@@ -276,6 +293,9 @@ SHOWN = {
     "MemoryScope": ["scope"],
     "Fit": ["fit", "loaded", "resumed"],
     "Explorer": ["explorer"],
+    "Distinctive": ["distinctive"],
+    "ByLabel": ["by_label"],
+    "Update": ["update"],
     "Epoch": ["epoch"],
     "Table": ["top", "history", "wide"],
     "GroupBy": ["groups"],

@@ -209,6 +209,12 @@ impl ColumnValues for Column {
     }
 }
 
+impl ColumnValues for &Column {
+    fn named_column(self, name: &str, _: &Table) -> Result<Column> {
+        Ok(self.clone().with_name(name.into()))
+    }
+}
+
 impl ColumnValues for Expr {
     fn named_column(self, name: &str, table: &Table) -> Result<Column> {
         let computed = table.with_expressions(&[self.alias(name)])?;

@@ -1,0 +1,150 @@
+//! Topics in another order, and topics merged into one.
+
+use crate::data::{Indices, Matrix};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::counted;
+
+use super::{Fit, names};
+
+impl Fit {
+    /// Returns the fit with its topics in another order: topic `order[0]` becomes topic 0, and so on. L's columns, F's rows and
+    /// the [names](Self::name_topics) move with their topics. [`align_to`](Self::align_to) finds the order that matches
+    /// another fit.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let reordered = fit.reorder_topics([2, 0, 1])?;
+    /// assert_eq!(reordered.f().row(0), fit.f().row(2));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the order does not have every topic once.
+    ///
+    /// # Cost
+    /// A copy of L and F.
+    #[doc(alias = "sort_topics")]
+    #[doc(alias = "permute")]
+    pub fn reorder_topics(&self, order: impl Indices) -> Result<Fit> {
+        let order = order.to_indices();
+        let mut seen = vec![false; self.topics()];
+        for &topic in &order {
+            self.check_topic(topic)?;
+            if std::mem::replace(&mut seen[topic], true) {
+                return Err(
+                    Error::new(ErrorKind::Value, format!("topic {topic} comes twice"))
+                        .fix("name every topic once, in the order that it should have"),
+                );
+            }
+        }
+        if let Some(missing) = seen.iter().position(|seen| !seen) {
+            return Err(
+                Error::new(ErrorKind::Value, format!("topic {missing} is missing"))
+                    .fix("name every topic once; to draw some of them, use `topics` of the chart"),
+            );
+        }
+        self.in_order(&order)
+    }
+
+    /// The fit with its topics in an order that has each of them once.
+    pub(super) fn in_order(&self, order: &[usize]) -> Result<Fit> {
+        let mut reordered = self.clone();
+        reordered.l = self.l.select_columns(order)?.renumbered();
+        reordered.f = self.f.select_rows(order)?.renumbered();
+        reordered.names = names::permuted(&self.names, order);
+        reordered.check_names()?;
+        Ok(reordered)
+    }
+
+    /// Returns the fit with some topics merged into one, which takes the place of the first of them in the order of the topics
+    /// and the name of the first one that is listed and has a name. The topics after it move up.
+    ///
+    /// A document has the merged topic in the sum of the proportions. Its terms have the mean of the probabilities, weighted by
+    /// the shares of the topics in [`topic_sizes`](Self::topic_sizes). The merged fit describes the counts less well than one
+    /// of as many topics that is fitted; [`score`](Self::score) says how much less. It has no history of epochs, which was that
+    /// of other topics.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// let merged = fit.name_topics([(2, "science")])?.merge_topics([2, 0])?;
+    /// assert_eq!(merged.topic_names(), ["science", "topic 1"]);
+    /// assert_eq!(merged.l().row(7)[0], fit.l().row(7)[0] + fit.l().row(7)[2]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there are fewer than two topics to merge, one of them comes twice, or there is no such topic.
+    ///
+    /// # Cost
+    /// A copy of L and F.
+    #[doc(alias = "combine_topics")]
+    #[doc(alias = "reduce_topics")]
+    pub fn merge_topics(&self, topics: impl Indices) -> Result<Fit> {
+        let merged = topics.to_indices();
+        for (index, &topic) in merged.iter().enumerate() {
+            self.check_topic(topic)?;
+            if merged[..index].contains(&topic) {
+                return Err(
+                    Error::new(ErrorKind::Value, format!("topic {topic} comes twice"))
+                        .fix("name each of the topics to merge once"),
+                );
+            }
+        }
+        if merged.len() < 2 {
+            return Err(Error::new(
+                ErrorKind::Value,
+                format!("{} to merge", counted(merged.len(), "topic")),
+            )
+            .fix("name two topics or more, as in `merge_topics([2, 7])`"));
+        }
+        let place = merged.iter().copied().min().unwrap_or(0);
+        // Where each topic is after the merge, and the topic that gives a place its name.
+        let kept: Vec<usize> = (0..self.topics())
+            .filter(|topic| *topic == place || !merged.contains(topic))
+            .collect();
+        let target = |topic: usize| {
+            let topic = if merged.contains(&topic) {
+                place
+            } else {
+                topic
+            };
+            kept.iter().position(|&kept| kept == topic).unwrap_or(0)
+        };
+        let targets: Vec<usize> = (0..self.topics()).map(target).collect();
+        let shares = self.topic_shares();
+        let sum: f64 = merged.iter().map(|&topic| shares[topic]).sum();
+        let weight = |topic: usize| match (merged.contains(&topic), sum > 0.0) {
+            (false, _) => 1.0,
+            (true, true) => shares[topic] / sum,
+            (true, false) => 1.0 / merged.len() as f64,
+        };
+        let (documents, terms) = (self.documents(), self.terms());
+        let mut l = vec![0.0f32; documents * kept.len()];
+        for (document, row) in l.chunks_exact_mut(kept.len()).enumerate() {
+            for (&target, &proportion) in targets.iter().zip(self.l.row(document)) {
+                row[target] += proportion;
+            }
+        }
+        let mut f = vec![0.0f64; kept.len() * terms];
+        for (topic, &target) in targets.iter().enumerate() {
+            let weight = weight(topic);
+            let row = &mut f[target * terms..][..terms];
+            for (sum, &probability) in row.iter_mut().zip(self.f.row(topic)) {
+                *sum += weight * f64::from(probability);
+            }
+        }
+        let f = f.into_iter().map(|value| value as f32).collect();
+        let mut fit = self.clone();
+        fit.l = Matrix::from_parts(documents, kept.len(), l);
+        fit.f = Matrix::from_parts(kept.len(), terms, f);
+        fit.settings.topics = kept.len();
+        fit.history = Vec::new();
+        fit.names = names::merged(&self.names, &merged, &kept, place);
+        fit.check_names()?;
+        Ok(fit)
+    }
+}
