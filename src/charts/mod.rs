@@ -8,6 +8,7 @@ mod bars;
 mod canvas;
 mod heatmap;
 mod histogram;
+mod html;
 mod layout;
 mod legend;
 mod lines;
@@ -368,7 +369,8 @@ impl Chart {
     }
 }
 
-fn save(path: &Path, content: &[u8]) -> Result<()> {
+/// Writes a file as a whole: on an error, an existing one stays unchanged.
+pub(crate) fn save(path: &Path, content: &[u8]) -> Result<()> {
     write_atomic(path, |file| {
         file.write_all(content)
             .map_err(|error| Error::io("write", path, error))

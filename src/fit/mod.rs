@@ -7,6 +7,7 @@ mod documents;
 mod file;
 mod history;
 mod memory;
+mod memory_phases;
 mod memory_profile;
 mod names;
 #[cfg(feature = "charts")]
@@ -42,7 +43,7 @@ use crate::text::count;
 /// | look into one | [`topic_terms`](Self::topic_terms), [`topic_documents`](Self::topic_documents), [`document_topics`](Self::document_topics), [`term_topics`](Self::term_topics) |
 /// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
-/// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
+/// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | compare fits | [`align_to`](Self::align_to) |
 /// | use it | [`transform`](Self::transform), [`save`](Self::save), [`load`](Self::load) |

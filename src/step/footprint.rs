@@ -107,7 +107,7 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
 const PRODUCT_BYTES: u64 = 5 << 20;
 
 /// RAM of a step on Burn's tensors on the CPU. The activations of a step are freed before the update allocates its own
-/// tables, so that the larger of both counts. The factors are those that were measured (`tests/plan/tensors.rs`).
+/// tables. The factors are those that were measured (`tests/plan/tensors.rs`).
 pub(crate) fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
     use Consumer::{Activations, Counts, Gradients, OptimizerStates, Parameters};
     let (n, m, k) = (shape.documents, shape.terms, shape.topics);
@@ -150,16 +150,17 @@ pub(crate) fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
             accumulated,
         ),
     ];
-    items.extend(match batch + activations > l + f + update {
-        true => [
-            Item::ram(Counts, "X of a micro-batch, in f32", Phase::Pass, batch),
-            Item::ram(Activations, "activations", Phase::Pass, activations),
-        ],
-        false => [
-            Item::ram(Gradients, "gradients of L and F", Phase::Pass, l + f),
-            Item::ram(OptimizerStates, "workspace: AdamW", Phase::Pass, update),
-        ],
-    });
+    items.extend([
+        Item::ram(
+            Counts,
+            "X of a micro-batch, in f32",
+            Phase::Gradients,
+            batch,
+        ),
+        Item::ram(Activations, "activations", Phase::Gradients, activations),
+        Item::ram(Gradients, "gradients of L and F", Phase::Update, l + f),
+        Item::ram(OptimizerStates, "workspace: AdamW", Phase::Update, update),
+    ]);
     if !resumed {
         items.push(Item::ram(
             Parameters,
