@@ -14,7 +14,7 @@ use crate::text::{Card, bytes};
 
 use super::Fit;
 #[cfg(any(feature = "polars", feature = "charts"))]
-use super::memory_phases::{self, PhaseRow};
+use super::memory_phases::PhaseRow;
 use super::memory_profile::MemoryProfile;
 
 impl Fit {
@@ -82,9 +82,9 @@ impl Fit {
     /// | `added by this phase` | the peak above the start of the phase, or of the step it belongs to; of VRAM what is in use |
     /// | an item of the plan | the same, where it is the only one that the phase adds; else empty, and `not separable` |
     ///
-    /// Steps on tensors ([`GradientStep`](crate::GradientStep)) have two phases: gradients are computed, and tables updated. They
-    /// are sampled in the first steps, where they begin and end. The fused step has one: it allocates its buffers before the
-    /// first batch.
+    /// Steps on tensors ([`GradientStep`](crate::GradientStep)) have two phases: gradients are computed, and tables updated. RAM is
+    /// sampled every 10 ms, and both RAM and VRAM are where forward pass, backward pass and update of the first steps begin and
+    /// end. The fused step has one phase: it allocates its buffers before the first batch.
     ///
     /// ```
     /// # use topicbook::{GradientStep, Synthetic, TopicModel};
@@ -97,7 +97,7 @@ impl Fit {
     /// ```
     #[cfg(feature = "polars")]
     pub fn memory_by_phase(&self) -> Table {
-        memory_phases::table(self.phases())
+        super::memory_phases::table(self.phases())
     }
 
     #[cfg(any(feature = "polars", feature = "charts"))]

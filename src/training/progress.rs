@@ -40,12 +40,18 @@ struct Task {
 }
 
 impl Task {
-    fn report(&mut self, done: f64) {
-        let elapsed = self.began.elapsed().as_secs_f64();
+    /// The cells of the columns between the work done and the throughput.
+    fn cells(&self) -> Vec<String> {
         let vram = self.vram.as_ref();
         let vram = vram.map(|memory| bytes(memory.vram_reserved()));
         let cells = self.last.iter().chain(&self.stage).chain(&vram);
-        let cells: Vec<&str> = cells.map(String::as_str).collect();
+        cells.cloned().collect()
+    }
+
+    fn report(&mut self, done: f64) {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let cells = self.cells();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
         match self.lines.line(done, &cells, elapsed) {
             Some(line) => self.board.print(&line),
             None => self.board.state(|| self.lines.state(done, &cells, elapsed)),
@@ -132,4 +138,29 @@ pub(crate) fn loss(value: f64) -> String {
 /// Formats a number of epochs as `57`, `57.3` or `20,000`.
 pub(crate) fn epochs_done(done: f64) -> String {
     fixed(done, 1).trim_end_matches(".0").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::memory::Monitor;
+
+    #[test]
+    fn lines_have_the_vram_of_a_gpu() {
+        let monitor = Monitor::start();
+        monitor.handle().set_vram(1 << 20, 3 << 20);
+        for (device, last) in [(Resolved::Cpu, ""), (Resolved::Cuda(0), "3 MiB")] {
+            let mut progress = Progress::new(monitor.handle(), device);
+            progress.started(&FitStart {
+                epochs: 2,
+                documents: 10,
+                l_values: 20,
+                device: device.to_string(),
+                done: 0.0,
+                has_stages: false,
+            });
+            let cells = progress.task.unwrap().cells();
+            assert_eq!(cells.last().map(String::as_str), Some(last));
+        }
+    }
 }
