@@ -14,6 +14,7 @@ mod page;
 #[path = "../support/record.rs"]
 mod record;
 mod row;
+#[path = "../support/sampler.rs"]
 mod sampler;
 
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Memory over time: curves with lines for budget and prediction, below a strip of phases.
 
 use crate::error::Result;
+use crate::system::memory::kind_of_phase;
 use crate::text::bytes;
 
 use super::axis::{
@@ -81,8 +82,8 @@ impl Memory {
     fn kinds(&self, theme: &Theme) -> Vec<(&str, Rgb)> {
         let mut kinds: Vec<&str> = Vec::new();
         for (name, ..) in &self.spans {
-            if !kinds.contains(&kind(name)) {
-                kinds.push(kind(name));
+            if !kinds.contains(&kind_of_phase(name)) {
+                kinds.push(kind_of_phase(name));
             }
         }
         let palette = colours(kinds.len().max(1));
@@ -102,7 +103,10 @@ impl Memory {
         let mut spans: Vec<_> = self.spans.iter().collect();
         spans.sort_by(|a, b| (b.2 - b.1).total_cmp(&(a.2 - a.1)));
         for (name, from, to) in spans {
-            let Some((_, colour)) = kinds.iter().find(|(known, _)| *known == kind(name)) else {
+            let Some((_, colour)) = kinds
+                .iter()
+                .find(|(known, _)| *known == kind_of_phase(name))
+            else {
                 continue;
             };
             let (left, right) = (x.pixel(*from), x.pixel(*to));
@@ -381,22 +385,13 @@ impl MemoryCurve {
     }
 }
 
-/// The kind of a phase: its name without numbers, and in the singular if it has numbers. `epochs 1–9` is an `epoch`.
-fn kind(name: &str) -> &str {
-    let end = name.find(|character: char| character.is_ascii_digit());
-    let kind = name[..end.unwrap_or(name.len())].trim_end();
-    kind.strip_suffix('s')
-        .filter(|_| end.is_some())
-        .unwrap_or(kind)
-}
-
 /// Merges consecutive epochs, so that the strip has at most 12 bands of epochs.
 fn merged(mut spans: Vec<(String, f64, f64)>) -> Vec<(String, f64, f64)> {
     const MAX_BANDS: usize = 12;
     spans.sort_by(|a, b| a.1.total_cmp(&b.1));
     let (epochs, mut others): (Vec<_>, Vec<_>) = spans
         .into_iter()
-        .partition(|(name, ..)| kind(name) == "epoch");
+        .partition(|(name, ..)| kind_of_phase(name) == "epoch");
     let per_band = epochs.len().div_ceil(MAX_BANDS).max(1);
     for group in epochs.chunks(per_band) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else {
@@ -442,10 +437,6 @@ mod tests {
             ("epochs 11–20".to_string(), 1.0, 2.0),
         ];
         assert_eq!(super::merged(grouped.clone()), grouped);
-        assert_eq!(kind("epochs 1–9"), "epoch");
-        assert_eq!(kind("epoch 3"), "epoch");
-        assert_eq!(kind("checkpoint"), "checkpoint");
-        assert_eq!(kind("passes"), "passes");
     }
 
     #[test]

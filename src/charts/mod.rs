@@ -8,6 +8,7 @@ mod bars;
 mod canvas;
 mod heatmap;
 mod histogram;
+mod html;
 mod layout;
 mod legend;
 mod lines;

@@ -99,6 +99,11 @@ impl Look {
         }
     }
 
+    /// Sets the theme, and a background.
+    pub(super) fn set_dark(&mut self, dark: bool) {
+        (self.dark, self.transparent) = (Some(dark), Some(false));
+    }
+
     pub(crate) fn is_transparent(&self) -> bool {
         self.transparent == Some(true)
     }

@@ -150,7 +150,7 @@ impl Canvas for Svg {
     }
 }
 
-fn hex([red, green, blue]: Rgb) -> String {
+pub(super) fn hex([red, green, blue]: Rgb) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
 

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 /// | [`CustomBackward`](Self::CustomBackward) | Burn's tensors and AdamW; the loss is one operation, whose backward multiplies gradients that the forward has computed by the fused passes | none |
 ///
 /// The last three take Burn's AdamW, which updates every row of L and of F at every step, so [`Optimizer::AdamW`] is the only
-/// rule they have, and L is in memory. On a GPU `Fused` and `CustomBackward` are the same step.
+/// rule they have, and L is in memory. On a GPU `Fused` and `CustomBackward` are the same step; `Autodiff` has 4 tables
+/// there and `Checkpointing` 5, each with a mask of a byte for each rate.
 ///
 /// ```
 /// use topicbook::{GradientStep, Synthetic, TopicModel};

@@ -88,6 +88,10 @@ pub(crate) enum Phase {
     Reading,
     /// During each pass over the documents, but not between passes.
     Pass,
+    /// In each step on tensors, while the loss of a batch and its gradients are computed.
+    Gradients,
+    /// In each step on tensors, while the optimizer updates the tables.
+    Update,
     /// While a checkpoint is written.
     Checkpoint,
     /// While L and F are returned.
@@ -132,16 +136,28 @@ impl Item {
 
 /// The parts of a fit, one after the other: the phases whose items are allocated at the same time, and the name of the
 /// part. The first one lasts longest.
-const PARTS: [(&[Phase], Phase); 5] = {
+const PARTS: [(&[Phase], Phase); 7] = {
     use self::Phase::*;
     [
         (&[Throughout, Fit, Steps, Reading, Pass], Steps),
+        (
+            &[Throughout, Fit, Steps, Reading, Pass, Gradients],
+            Gradients,
+        ),
+        (&[Throughout, Fit, Steps, Reading, Pass, Update], Update),
         (&[Throughout, Checking], Checking),
         (&[Throughout, Fit, Starting], Starting),
         (&[Throughout, Fit, Steps, Reading, Checkpoint], Checkpoint),
         (&[Throughout, Fit, Steps, End], End),
     ]
 };
+
+/// The bytes that are allocated at once in the part of a fit with this name; `None` for a phase that belongs to several
+/// parts.
+pub(crate) fn in_part(items: &[Item], memory: Memory, name: Phase) -> Option<u64> {
+    let part = PARTS.iter().find(|(_, part)| *part == name);
+    part.map(|(phases, _)| sum(items, memory, phases))
+}
 
 /// Bytes of all items of these phases in one kind of memory.
 fn sum(items: &[Item], memory: Memory, phases: &[Phase]) -> u64 {
@@ -202,6 +218,8 @@ impl fmt::Display for Phase {
             Phase::Steps => "during the steps",
             Phase::Reading => "while reading batches",
             Phase::Pass => "during passes over the documents",
+            Phase::Gradients => "while gradients are computed",
+            Phase::Update => "while the tables are updated",
             Phase::Checkpoint => "while writing a checkpoint",
             Phase::End => "while returning L and F",
         })
@@ -244,6 +262,15 @@ mod tests {
             Item::ram(Consumer::Rest, "L and F", Phase::End, 9),
         ];
         assert_eq!(peak(&passes, Memory::Ram), (10, Phase::Steps));
+        // The gradients of a step on tensors are computed before its update.
+        let tensors = [
+            Item::ram(Consumer::Rest, "tables", Phase::Fit, 5),
+            Item::ram(Consumer::Activations, "activations", Phase::Gradients, 7),
+            Item::ram(Consumer::Gradients, "gradients", Phase::Update, 9),
+        ];
+        assert_eq!(peak(&tensors, Memory::Ram), (14, Phase::Update));
+        assert_eq!(in_part(&tensors, Memory::Ram, Phase::Gradients), Some(12));
+        assert_eq!(in_part(&tensors, Memory::Ram, Phase::Fit), None);
         // What the buffers of batches leave: a checkpoint comes on top of them, the start does not.
         assert_eq!(room(&items, Memory::Ram, Phase::Reading, 200), 65);
         assert_eq!(room(&items, Memory::Ram, Phase::Checking, 200), 75);

@@ -8,7 +8,7 @@ mod shape;
 
 #[cfg(any(feature = "polars", feature = "charts"))]
 pub(crate) use item::at_peak;
-pub(crate) use item::{Consumer, Item, Memory, Phase, peak, room};
+pub(crate) use item::{Consumer, Item, Memory, Phase, in_part, peak, room};
 pub(crate) use limit::Limit;
 pub(crate) use placement::Placement;
 pub(crate) use shape::Shape;

@@ -6,13 +6,17 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "charts")]
 use crate::charts::{Chart, MemoryLine, MemoryPanel, anonymous, end, files, group, spans, vram};
-use crate::cost::Limit;
+use crate::cost::{Item, Limit};
 #[cfg(feature = "polars")]
 use crate::data::Table;
+#[cfg(feature = "charts")]
+use crate::step::StepPart;
 use crate::system::memory::Log;
 #[cfg(feature = "polars")]
 use crate::system::memory::label;
 use crate::text::{bytes, percent};
+
+use super::memory_phases::{PhaseRow, phase_rows};
 
 /// The memory record of a finished fit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,22 +25,37 @@ pub(crate) struct MemoryProfile {
     ram: Limit,
     /// The limit of the GPU, or of the GPU that a VRAM budget simulates.
     vram: Option<Limit>,
+    /// The peak of each phase beside the items of the plan; empty in files of earlier versions.
+    #[serde(default)]
+    phases: Vec<PhaseRow>,
 }
 
 /// Samples kept of a finished fit, as many as a chart can show.
 const MAX_SAMPLES: usize = 400;
 
 impl MemoryProfile {
-    pub(crate) fn new(mut log: Log, ram: Limit, vram: Option<Limit>) -> Self {
+    pub(crate) fn new(mut log: Log, ram: Limit, vram: Option<Limit>, items: &[Item]) -> Self {
+        let phases = phase_rows(items, &log);
         while log.samples.len() > MAX_SAMPLES {
             log.thin();
         }
-        Self { log, ram, vram }
+        Self {
+            log,
+            ram,
+            vram,
+            phases,
+        }
     }
 
     /// The highest anonymous memory of the process, in bytes.
     pub(crate) fn peak(&self) -> u64 {
         self.log.peak.anonymous
+    }
+
+    /// The peak of each phase beside the items of the plan.
+    #[cfg(any(feature = "polars", feature = "charts"))]
+    pub(crate) fn phases(&self) -> &[PhaseRow] {
+        &self.phases
     }
 
     /// Formats, for example, `412 MiB measured, 398 MiB predicted (3.4% off), budget 1 GiB`.
@@ -126,7 +145,11 @@ impl MemoryProfile {
             };
             panels.push(panel);
         }
-        Chart::memory(panels, spans(&self.log), end(&self.log))
+        let end = end(&self.log);
+        let mut spans = spans(&self.log);
+        // Those of a few steps at the start of a long fit would be slivers.
+        spans.retain(|(name, from, to)| !StepPart::is_name(name) || to - from > end / 100.0);
+        Chart::memory(panels, spans, end)
     }
 }
 

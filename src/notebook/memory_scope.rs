@@ -1,12 +1,14 @@
 //! Memory scopes, which measure the memory that a part of a notebook uses.
 
 use std::fmt;
+use std::path::Path;
 
 use polars::prelude::Column;
 
-use crate::charts::{Chart, anonymous, end, files, group, spans, vram};
+use crate::charts::{Chart, anonymous, end, files, group, save, spans, vram};
 use crate::data::Table;
-use crate::system::memory::{Log, Monitor, Sample};
+use crate::error::Result;
+use crate::system::memory::{Log, Monitor, Sample, kind_of_phase};
 use crate::text::{Card, bytes, count, seconds};
 
 /// Starts a scope that samples the memory of the process until it is finished or dropped. The name is the title of its
@@ -68,9 +70,10 @@ struct Part {
 }
 
 impl Part {
-    /// The part of a log after `from` seconds.
-    fn new(label: String, log: &Log, from: f64) -> Self {
-        let mut samples = log.samples.iter().filter(|sample| sample.seconds >= from);
+    /// The part of a log between two times, in seconds.
+    fn new(label: String, log: &Log, (from, to): (f64, f64)) -> Self {
+        let inside = |sample: &&Sample| (from..=to).contains(&sample.seconds);
+        let mut samples = log.samples.iter().filter(inside);
         let first = samples.clone().next().copied().unwrap_or_default();
         let peak_of = |of: fn(&Sample) -> u64| samples.clone().map(of).max().unwrap_or(0);
         let peak = peak_of(|sample| sample.process.anonymous);
@@ -124,7 +127,7 @@ impl MemoryScope {
     #[doc(alias = "snapshot")]
     pub fn mark(&mut self, label: impl Into<String>) {
         if let State::Open(monitor) = &self.state {
-            let part = Part::new(label.into(), &monitor.log(), self.marked());
+            let part = Part::new(label.into(), &monitor.log(), (self.marked(), f64::INFINITY));
             self.parts.push(part);
         }
     }
@@ -149,7 +152,11 @@ impl MemoryScope {
     pub fn table(&self) -> Table {
         let mut parts = self.parts.clone();
         if parts.is_empty() {
-            parts.push(Part::new(self.name.clone(), &self.log(), 0.0));
+            parts.push(Part::new(
+                self.name.clone(),
+                &self.log(),
+                (0.0, f64::INFINITY),
+            ));
         }
         let mib = |bytes: f64| bytes / f64::from(1 << 20);
         let column = |name: &str, of: fn(&Part) -> f64| {
@@ -216,6 +223,47 @@ impl MemoryScope {
         Chart::memory(panels, spans(&log), end(&log)).title(format!("Memory: {}", self.name))
     }
 
+    /// Writes memory over time as an HTML page: the chart of [`plot`](Self::plot), the parts that marks have ended, and the
+    /// peak of each kind of work of this crate. The page is light or dark as the reader's system, and needs no network. The
+    /// write is atomic.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let mut scope = topicbook::memory_scope("load");
+    /// let counts = vec![1u8; 32 << 20];
+    /// scope.mark("counts made");
+    /// scope.save_html("memory.html")?;
+    /// assert!(std::fs::read_to_string("memory.html").unwrap().contains("counts made"));
+    /// # drop(counts);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    #[doc(alias = "snapshot")]
+    pub fn save_html(&self, path: impl AsRef<Path>) -> Result<()> {
+        let log = self.log();
+        let mut tables = self.card().html();
+        let line = |part: &Part| {
+            vec![
+                part.label.clone(),
+                seconds(part.seconds),
+                bytes(part.start),
+                bytes(part.end),
+                bytes(part.peak),
+            ]
+        };
+        for (title, parts) in [("Marks", self.parts.clone()), ("Work", work(&log))] {
+            if !parts.is_empty() {
+                let headings = ["part", "time", "start", "end", "peak"];
+                let card = Card::new(title).grid(&headings, parts.iter().map(line).collect());
+                tables.push_str(&card.html());
+            }
+        }
+        save(path.as_ref(), self.plot().html_page(&tables)?.as_bytes())
+    }
+
     /// Shows peak and change below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
@@ -275,6 +323,30 @@ impl MemoryScope {
              Pages of files are not included; the system reclaims them when memory is short.",
         )
     }
+}
+
+/// The work of this crate in a log, by kind: the start of the first time, the end of the last, and the peak and the seconds
+/// of all.
+fn work(log: &Log) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut spans: Vec<_> = log.spans.iter().collect();
+    spans.sort_by(|a, b| a.from.total_cmp(&b.from));
+    for span in spans {
+        let kind = kind_of_phase(&span.name);
+        let part = Part::new(kind.into(), log, (span.from, span.to));
+        match parts.iter_mut().find(|known| known.label == kind) {
+            Some(known) => {
+                known.end = part.end;
+                known.peak = known.peak.max(part.peak);
+                known.seconds += span.to - span.from;
+            }
+            None => parts.push(Part {
+                seconds: span.to - span.from,
+                ..part
+            }),
+        }
+    }
+    parts
 }
 
 /// The card of the scope as text.

@@ -106,6 +106,7 @@ impl Plan {
             monitor: prepared.monitor,
             ram: self.ram,
             vram: self.vram.map(|vram| vram.limit),
+            items: self.items.clone(),
         };
         let fit = train(
             &self.recipe,

@@ -285,7 +285,7 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
             all(&rows),
         ));
     }
-    let mut sizes = Vec::new();
+    let mut sizes_of_each = Vec::new();
     for (block, _) in &blocks {
         let documents = block.micro_batch;
         if !resident {
@@ -296,11 +296,12 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
                 bytes_of_batch(shape, documents),
             ));
         }
-        sizes.extend(buffers(block));
+        let mut sizes = buffers(block);
         // Rows of L, as uploaded and as tensors, and the multipliers.
         sizes.push(2 * rows(documents) + 8 * documents * shape.topics);
+        sizes_of_each.push(sizes);
     }
-    items.push(sums_workspace(sizes));
+    items.push(sums_workspace(&sizes_of_each));
     items
 }
 

@@ -1,7 +1,7 @@
 //! VRAM and host memory of a gradient step on the GPU.
 
 use crate::backend::cube;
-use crate::backend::cube::{PINNED, sums_workspace, table_bytes};
+use crate::backend::cube::{PINNED, mask_bytes, sums_workspace, table_bytes};
 use crate::config::GradientStep;
 use crate::cost::{Consumer, Item, Memory, Phase, Shape};
 use crate::step::cpu::l_memory;
@@ -54,6 +54,29 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
             rows(shape.micro_batch) + 2 * rows(shape.batch),
         ));
     }
+    items.extend(match shape.step.has_rates() {
+        true => of_rates(shape, resident, padded),
+        false => of_kernels(shape, resident, padded),
+    });
+    // AdamW needs a table besides the gradient; gradient accumulation needs another one, for the sum.
+    let adamw = match shape.batch > shape.micro_batch {
+        true => 2 * f,
+        false => f,
+    };
+    items.push(Item::vram(
+        Consumer::OptimizerStates,
+        "workspace: AdamW",
+        Phase::Steps,
+        l + adamw,
+    ));
+    items.retain(|item| item.bytes > 0);
+    items
+}
+
+/// Counts and workspace of the kernels of a fused step.
+fn of_kernels(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
+    let rows = |documents: u64| 4 * documents * shape.topics;
+    let mut items = Vec::new();
     if resident {
         let counts = cube::bytes_of_counts(shape, shape.documents);
         items.push(Item::vram(
@@ -77,7 +100,7 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
             micro_batch,
             ..*shape
         };
-        let table = table(micro_batch, shape.topics);
+        let table = table_bytes(micro_batch, shape.topics, padded);
         let tables = match (shape.l_on_host, micro_batch == shape.micro_batch) {
             (false, _) => BATCH_TABLES * table,
             (true, true) => table,
@@ -87,27 +110,70 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
         buffers.push(tables);
         buffers
     };
-    items.push(sums_workspace(sizes.iter().flat_map(workspace).collect()));
-    // AdamW needs a table besides the gradient; gradient accumulation needs another one, for the sum.
-    let adamw = match shape.batch > shape.micro_batch {
-        true => 2 * f,
-        false => f,
-    };
-    items.push(Item::vram(
-        Consumer::OptimizerStates,
-        "workspace: AdamW",
-        Phase::Steps,
-        l + adamw,
-    ));
-    items.retain(|item| item.bytes > 0);
+    let buffers: Vec<Vec<u64>> = sizes.iter().map(workspace).collect();
+    items.push(sums_workspace(&buffers));
     items
 }
+
+/// Counts and activations of automatic differentiation, as Burn's graph allocates them on CUDA: the numbers of tables are
+/// those that `tests/gpu/memory.rs` counts.
+fn of_rates(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
+    let (n, m, k) = (shape.documents, shape.terms, shape.topics);
+    let table = |rows: u64, columns: u64| table_bytes(rows, columns, padded);
+    let sizes = micro_batch_sizes(shape);
+    let mut items = Vec::new();
+    if resident {
+        // They are uploaded in parts, of which the last can have a size of its own.
+        let rest = n % shape.micro_batch;
+        let rest = if sizes.contains(&rest) { 0 } else { rest };
+        let counts = table(n, m) + table(rest, m);
+        items.push(Item::vram(
+            Consumer::Counts,
+            "X, in f32",
+            Phase::Fit,
+            counts,
+        ));
+    }
+    // Besides the counts of the batch: the rates, and of what follows them as much as exists at once. Rates that are computed
+    // again exist twice for a moment.
+    let rates = match shape.step {
+        GradientStep::Checkpointing => 4,
+        _ => 3,
+    };
+    for documents in sizes {
+        items.push(Item::vram(
+            Consumer::Counts,
+            format!("X of {documents} documents, in f32"),
+            Phase::Steps,
+            table(documents, m),
+        ));
+        // The mask says which rates are too small for a logarithm.
+        let tables = rates * table(documents, m) + mask_bytes(documents, m, padded);
+        items.push(Item::vram(
+            Consumer::Activations,
+            format!("activations of {documents} documents"),
+            Phase::Steps,
+            tables + ROW_TABLES * table(documents, k),
+        ));
+    }
+    let softmax = 2 * table(k, m);
+    items.push(Item::vram(
+        Consumer::Activations,
+        "softmax of F",
+        Phase::Steps,
+        softmax,
+    ));
+    items
+}
+
+/// Tables of batch x topics in automatic differentiation: rows of L, their softmax, and gradients.
+const ROW_TABLES: u64 = 4;
 
 /// Buffers of Burn's matrix product on the CPU.
 const PRODUCT_BYTES: u64 = 5 << 20;
 
 /// RAM of a step on Burn's tensors on the CPU. The activations of a step are freed before the update allocates its own
-/// tables, so that the larger of both counts. The factors are those that were measured (`tests/plan/tensors.rs`).
+/// tables. The factors are those that were measured (`tests/plan/tensors.rs`).
 pub(crate) fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
     use Consumer::{Activations, Counts, Gradients, OptimizerStates, Parameters};
     let (n, m, k) = (shape.documents, shape.terms, shape.topics);
@@ -150,16 +216,17 @@ pub(crate) fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
             accumulated,
         ),
     ];
-    items.extend(match batch + activations > l + f + update {
-        true => [
-            Item::ram(Counts, "X of a micro-batch, in f32", Phase::Pass, batch),
-            Item::ram(Activations, "activations", Phase::Pass, activations),
-        ],
-        false => [
-            Item::ram(Gradients, "gradients of L and F", Phase::Pass, l + f),
-            Item::ram(OptimizerStates, "workspace: AdamW", Phase::Pass, update),
-        ],
-    });
+    items.extend([
+        Item::ram(
+            Counts,
+            "X of a micro-batch, in f32",
+            Phase::Gradients,
+            batch,
+        ),
+        Item::ram(Activations, "activations", Phase::Gradients, activations),
+        Item::ram(Gradients, "gradients of L and F", Phase::Update, l + f),
+        Item::ram(OptimizerStates, "workspace: AdamW", Phase::Update, update),
+    ]);
     if !resumed {
         items.push(Item::ram(
             Parameters,
@@ -214,7 +281,20 @@ pub(crate) fn in_host_memory(shape: &Shape, resident: bool, resumed: bool) -> Ve
         Phase::Fit,
         cube::bytes_pinned(shape, resident, rows),
     ));
-    if resident && shape.bytes_of_count.is_none() {
+    if shape.step.has_rates() {
+        // An upload reads its table while the next one is made.
+        let phase = if resident {
+            Phase::Starting
+        } else {
+            Phase::Gradients
+        };
+        items.push(Item::ram(
+            Consumer::Counts,
+            "X of two micro-batches, in f32, until they are uploaded",
+            phase,
+            8 * shape.micro_batch * m,
+        ));
+    } else if resident && shape.bytes_of_count.is_none() {
         items.push(Item::ram(
             Consumer::Counts,
             "row pointers of X",
@@ -249,6 +329,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use burn::backend::Autodiff;
+    use burn::backend::autodiff::checkpoint::strategy::BalancedCheckpointing;
+    use burn::tensor::backend::AutodiffBackend;
     use cubecl::prelude::Runtime;
     use cubecl::stream_id::StreamId;
 
@@ -260,22 +342,55 @@ mod tests {
     use crate::cost::peak;
     use crate::counts::Counts;
     use crate::data::Matrix;
-    use crate::step::Fused;
-    use crate::step::{State, Step, TensorStep};
+    use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused};
 
-    /// Documents, terms, topics, batch, micro-batch; whether counts are sparse; the precision with uploaded batches.
-    const CASES: [([usize; 5], bool, Precision); 6] = [
-        // The largest table is the batch, F, L; then batches in micro-batches.
-        ([300, 20_000, 4, 150, 150], false, Precision::F32),
-        ([40, 50_000, 30, 16, 16], false, Precision::Bf16),
-        ([60_000, 100, 20, 64, 64], false, Precision::F32),
-        ([300, 20_000, 4, 200, 50], false, Precision::F32),
-        ([10_000, 10_000, 30, 300, 100], true, Precision::Bf16),
-        ([300, 60_000, 10, 16, 16], true, Precision::F32),
-    ];
+    /// The step; documents, terms, topics, batch, micro-batch; whether counts are sparse; the precision with uploaded batches.
+    const CASES: [(GradientStep, [usize; 5], bool, Precision); 10] = {
+        use GradientStep::{Autodiff, Checkpointing, Fused};
+        [
+            // The largest table is the batch, F, L; then batches in micro-batches.
+            (Fused, [300, 20_000, 4, 150, 150], false, Precision::F32),
+            (Fused, [40, 50_000, 30, 16, 16], false, Precision::Bf16),
+            (Fused, [60_000, 100, 20, 64, 64], false, Precision::F32),
+            (Fused, [300, 20_000, 4, 200, 50], false, Precision::F32),
+            (Fused, [10_000, 10_000, 30, 300, 100], true, Precision::Bf16),
+            (Fused, [300, 60_000, 10, 16, 16], true, Precision::F32),
+            (Autodiff, [300, 20_000, 4, 150, 150], false, Precision::F32),
+            (
+                Checkpointing,
+                [300, 20_000, 4, 150, 50],
+                true,
+                Precision::F32,
+            ),
+            (Autodiff, [40, 50_000, 30, 16, 16], true, Precision::F32),
+            (
+                Checkpointing,
+                [20_000, 100, 20, 64, 64],
+                false,
+                Precision::F32,
+            ),
+        ]
+    };
 
     /// Bytes in use on lavapipe: the largest sample during three steps, and the value after them.
     fn measured(
+        step: GradientStep,
+        sizes: [usize; 5],
+        counts: &Counts,
+        counts_of: (bool, Precision),
+    ) -> [u64; 2] {
+        type Kept = Autodiff<SoftwareBackend>;
+        type Checkpointed = Autodiff<SoftwareBackend, BalancedCheckpointing>;
+        match step {
+            GradientStep::Autodiff => measured_of::<Kept, Unfused<_>>(sizes, counts, counts_of),
+            GradientStep::Checkpointing => {
+                measured_of::<Checkpointed, Unfused<_>>(sizes, counts, counts_of)
+            }
+            _ => measured_of::<Kept, Fused<_>>(sizes, counts, counts_of),
+        }
+    }
+
+    fn measured_of<B: AutodiffBackend<Device = Processor>, L: Loss<B>>(
         [n, m, k, batch, micro_batch]: [usize; 5],
         counts: &Counts,
         (resident, precision): (bool, Precision),
@@ -305,9 +420,7 @@ mod tests {
                 }
                 largest
             });
-            let mut step = TensorStep::<_, Fused<Autodiff<SoftwareBackend>>>::new(
-                &settings, placement, state, Processor,
-            );
+            let mut step = TensorStep::<B, L>::new(&settings, placement, state, Processor);
             if resident {
                 step.make_resident(counts).unwrap();
             }
@@ -332,7 +445,7 @@ mod tests {
             return;
         }
         let mut wrong = Vec::new();
-        for (sizes, sparse, precision) in CASES {
+        for (step, sizes, sparse, precision) in CASES {
             let [n, m, k, batch, micro_batch] = sizes;
             let counts = if sparse {
                 let each = 40;
@@ -354,7 +467,7 @@ mod tests {
                     bytes_of_count: (!sparse).then_some(1),
                     largest_page: 0,
                     precision,
-                    step: GradientStep::Fused,
+                    step,
                     l_precision: Precision::F32,
                     l_in_file: false,
                     l_on_host: false,
@@ -367,11 +480,11 @@ mod tests {
                 // a moment. A wrong prediction is wrong every time.
                 let lines: Vec<String> = (0..3)
                     .map_while(|_| {
-                        let [peak, after] = measured(sizes, &counts, (resident, precision))
+                        let [peak, after] = measured(step, sizes, &counts, (resident, precision))
                             .map(|bytes| bytes as f64);
                         // Samples from another thread rarely catch the peak itself.
                         (peak > 1.01 * predicted || (after / lasting - 1.0).abs() > 0.01).then(|| format!(
-                            "{sizes:?} {sparse} {resident} {precision}: peak {predicted} predicted, {peak} measured; afterwards {lasting} predicted, {after} measured"
+                            "{step:?} {sizes:?} {sparse} {resident} {precision}: peak {predicted} predicted, {peak} measured; afterwards {lasting} predicted, {after} measured"
                         ))
                     })
                     .collect();

@@ -35,6 +35,39 @@ use crate::config::{Solver, TableStorage};
 use crate::data::Matrix;
 use crate::error::Result;
 
+/// A part of a step on tensors. What it allocates is freed when it ends, or in the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepPart {
+    /// The loss of a micro-batch, with the activations that its backward pass needs.
+    Forward,
+    /// The gradients of a micro-batch.
+    Backward,
+    /// The optimizer.
+    Update,
+}
+
+impl StepPart {
+    /// The name of the part in a log of memory.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Update => "update",
+        }
+    }
+
+    /// Whether this is the name of a part.
+    #[cfg(feature = "charts")]
+    pub(crate) fn is_name(name: &str) -> bool {
+        [Self::Forward, Self::Backward, Self::Update]
+            .iter()
+            .any(|part| part.name() == name)
+    }
+}
+
+/// Told which part of a step begins, and by `None` that the step has ended.
+pub(crate) type Watch = Box<dyn FnMut(Option<StepPart>) + Send>;
+
 /// Loss, gradient and optimizer update of a batch, as the training loop needs them.
 pub(crate) trait Step: Send {
     /// Updates L and F with the gradient of one batch.
@@ -55,6 +88,9 @@ pub(crate) trait Step: Send {
     /// Whether [`state`](Self::state) is exact: no row of L is stale, and a step made from the state continues with the
     /// same bits. True at the end of an epoch, after [`take_losses`](Self::take_losses), and sometimes within one.
     fn is_flushed(&self) -> bool;
+
+    /// Calls `watch` where the parts of each later step begin and end, if it has parts whose memory differs.
+    fn watch(&mut self, _watch: Watch) {}
 
     /// A copy of everything that later steps depend on, besides their batches and learning rates. Call it only if [`is_flushed`](Self::is_flushed).
     fn state(&self) -> Result<State>;

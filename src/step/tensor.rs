@@ -24,7 +24,7 @@ use crate::error::Result;
 
 use super::loss::Loss;
 use super::network::NeuralPoissonNmf;
-use super::{State, Step};
+use super::{State, Step, StepPart, Watch};
 
 /// A step on any backend of Burn. With [`Unfused`](crate::step::Unfused) as its loss it is the reference for all other
 /// steps.
@@ -39,6 +39,7 @@ pub(crate) struct TensorStep<B: AutodiffBackend, L> {
     device: B::Device,
     micro_batch: usize,
     loss: L,
+    watch: Option<Watch>,
 }
 
 impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
@@ -70,6 +71,7 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
             device,
             micro_batch: placement.micro_batch.max(1),
             loss: L::new(settings),
+            watch: None,
         }
     }
 
@@ -77,6 +79,13 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
     pub(crate) fn make_resident(&mut self, counts: &Counts) -> Result<()> {
         self.loss
             .make_resident(counts, self.micro_batch, &self.device)
+    }
+
+    /// Tells the watch which part of a step begins.
+    fn begin(&mut self, part: Option<StepPart>) {
+        if let Some(watch) = &mut self.watch {
+            watch(part);
+        }
     }
 
     fn model(&self) -> Result<&NeuralPoissonNmf<B>> {
@@ -140,7 +149,9 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
         let mut total: Option<Tensor<B::InnerBackend, 1>> = None;
         // Gradient accumulation: the loss is a sum over documents, and so are its gradients.
         for part in batch.parts(self.micro_batch) {
+            self.begin(Some(StepPart::Forward));
             let loss = self.loss(&part)?;
+            self.begin(Some(StepPart::Backward));
             let model = self.model()?;
             sum.accumulate(model, GradientsParams::from_grads(loss.backward(), model));
             let loss = loss.inner();
@@ -152,13 +163,19 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
         if let Some(total) = total {
             self.losses.push(total);
         }
+        self.begin(Some(StepPart::Update));
         let mut gradients = sum.grads();
         if self.clip_grad_norm.is_finite() {
             self.clip(&mut gradients)?;
         }
         let model = self.model.take().ok_or_else(earlier_step_failed)?;
         self.model = Some(self.optimizer.step(learning_rate, model, gradients));
+        self.begin(None);
         Ok(())
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
     }
 
     fn take_grad_norms(&mut self) -> Result<Vec<f64>> {

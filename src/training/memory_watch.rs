@@ -4,24 +4,28 @@ use std::ops::ControlFlow;
 
 use crate::backend::{VramSampler, allocator_usage, device_errors};
 use crate::config::Resolved;
-use crate::cost::Limit;
+use crate::cost::{Item, Limit};
 use crate::data::Epoch;
+use crate::step::Watch;
 use crate::system::memory::{Handle, Monitor, PhaseGuard, process_memory};
 use crate::text::bytes;
 
 use super::observer::{FitStart, Observer, StepContext};
 
-/// A fit's memory monitor with the limits of its plan.
+/// A fit's memory monitor with the limits and items of its plan.
 pub(crate) struct FitMonitor {
     pub(crate) monitor: Monitor,
     pub(crate) ram: Limit,
     pub(crate) vram: Option<Limit>,
+    pub(crate) items: Vec<Item>,
 }
 
 /// Most phases that a chart shows; more epochs are grouped.
 const MAX_PHASES: usize = 100;
 /// Steps during which VRAM is sampled. The first step compiles kernels; later ones overlap.
 const SAMPLED_STEPS: usize = 4;
+/// Parts of steps that are recorded: those of a few steps, or of a few micro-batches.
+const RECORDED_PARTS: usize = 24;
 /// Free memory below this is short, however little the plan still needs.
 const LOW_MEMORY: u64 = 64 << 20;
 
@@ -47,10 +51,7 @@ impl MemoryObserver {
             phase: Some(handle.phase("start")),
             handle,
             ram: fit_monitor.ram,
-            gpu: match device {
-                Resolved::Cuda(gpu) => Some(gpu),
-                Resolved::Cpu => None,
-            },
+            gpu: gpu_of(device),
             epochs: 0,
             warned: false,
             sampler: None,
@@ -80,11 +81,7 @@ impl MemoryObserver {
     }
 
     fn record_vram(&mut self) {
-        if let Some(gpu) = self.gpu
-            && let Some((in_use, reserved)) = allocator_usage(gpu)
-        {
-            self.handle.set_vram(in_use, reserved);
-        }
+        record_vram(&self.handle, self.gpu);
     }
 
     fn stop_sampler(&mut self) {
@@ -93,6 +90,36 @@ impl MemoryObserver {
             self.handle.set_vram(in_use, reserved);
         }
     }
+}
+
+fn gpu_of(device: Resolved) -> Option<usize> {
+    match device {
+        Resolved::Cuda(gpu) => Some(gpu),
+        Resolved::Cpu => None,
+    }
+}
+
+/// Takes a sample with the VRAM of now, if there is a GPU.
+fn record_vram(handle: &Handle, gpu: Option<usize>) {
+    if let Some((in_use, reserved)) = gpu.and_then(allocator_usage) {
+        handle.set_vram(in_use, reserved);
+    }
+}
+
+/// Records the parts of the first steps as phases, with samples where they begin and end.
+pub(crate) fn watch_steps(handle: Handle, device: Resolved) -> Watch {
+    let gpu = gpu_of(device);
+    let (mut current, mut recorded): (Option<PhaseGuard>, usize) = (None, 0);
+    Box::new(move |next| {
+        if current.is_none() && recorded >= RECORDED_PARTS {
+            return;
+        }
+        record_vram(&handle, gpu);
+        // Ends the part before, which takes a sample.
+        current = None;
+        current = next.map(|part| handle.phase(part.name()));
+        recorded += usize::from(next.is_some());
+    })
 }
 
 impl Observer for MemoryObserver {

@@ -3,16 +3,29 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use crate::config::Resolved;
 use crate::data::Epoch;
+use crate::system::memory::Handle;
 use crate::system::{Board, Lines, Throughput, print_lines};
-use crate::text::{count, fixed};
+use crate::text::{bytes, count, fixed};
 
 use super::observer::{FitStart, Observer, StepContext};
 
 /// An observer that prints aligned lines to stdout: one for each epoch or group of epochs, and within long epochs.
-#[derive(Default)]
 pub(crate) struct Progress {
     task: Option<Task>,
+    /// The fit's memory, where a GPU is used.
+    vram: Option<Handle>,
+}
+
+impl Progress {
+    /// `memory`: the fit's memory monitor, whose VRAM an observer before this one records.
+    pub(crate) fn new(memory: Handle, device: Resolved) -> Self {
+        Self {
+            task: None,
+            vram: (device != Resolved::Cpu).then_some(memory),
+        }
+    }
 }
 
 struct Task {
@@ -23,13 +36,22 @@ struct Task {
     last: [String; 2],
     /// What the solver tries, where it tries several things.
     stage: Option<String>,
+    vram: Option<Handle>,
 }
 
 impl Task {
+    /// The cells of the columns between the work done and the throughput.
+    fn cells(&self) -> Vec<String> {
+        let vram = self.vram.as_ref();
+        let vram = vram.map(|memory| bytes(memory.vram_reserved()));
+        let cells = self.last.iter().chain(&self.stage).chain(&vram);
+        cells.cloned().collect()
+    }
+
     fn report(&mut self, done: f64) {
         let elapsed = self.began.elapsed().as_secs_f64();
-        let cells = self.last.iter().chain(&self.stage);
-        let cells: Vec<&str> = cells.map(String::as_str).collect();
+        let cells = self.cells();
+        let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
         match self.lines.line(done, &cells, elapsed) {
             Some(line) => self.board.print(&line),
             None => self.board.state(|| self.lines.state(done, &cells, elapsed)),
@@ -48,15 +70,17 @@ impl Observer for Progress {
             count(start.documents as u64),
             start.device
         );
+        let mut columns = match start.has_stages {
+            true => vec![("best loss", 10), ("per token", 9), ("tries next", 15)],
+            false => vec![("loss", 10), ("per token", 9)],
+        };
+        columns.extend(self.vram.is_some().then_some(("VRAM", 9)));
         let mut lines = Lines::new(
             title,
             ("epoch", start.epochs as f64),
             Throughput::Documents(start.documents as f64),
         )
-        .columns(match start.has_stages {
-            true => &[("best loss", 10), ("per token", 9), ("tries next", 15)],
-            false => &[("loss", 10), ("per token", 9)],
-        })
+        .columns(&columns)
         .starting_at(start.done);
         let mut board = Board::new();
         if let Some(head) = lines.head() {
@@ -68,6 +92,7 @@ impl Observer for Progress {
             began: Instant::now(),
             last: Default::default(),
             stage: start.has_stages.then(String::new),
+            vram: self.vram.clone(),
         });
     }
 
@@ -113,4 +138,29 @@ pub(crate) fn loss(value: f64) -> String {
 /// Formats a number of epochs as `57`, `57.3` or `20,000`.
 pub(crate) fn epochs_done(done: f64) -> String {
     fixed(done, 1).trim_end_matches(".0").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::memory::Monitor;
+
+    #[test]
+    fn lines_have_the_vram_of_a_gpu() {
+        let monitor = Monitor::start();
+        monitor.handle().set_vram(1 << 20, 3 << 20);
+        for (device, last) in [(Resolved::Cpu, ""), (Resolved::Cuda(0), "3 MiB")] {
+            let mut progress = Progress::new(monitor.handle(), device);
+            progress.started(&FitStart {
+                epochs: 2,
+                documents: 10,
+                l_values: 20,
+                device: device.to_string(),
+                done: 0.0,
+                has_stages: false,
+            });
+            let cells = progress.task.unwrap().cells();
+            assert_eq!(cells.last().map(String::as_str), Some(last));
+        }
+    }
 }

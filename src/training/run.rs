@@ -13,7 +13,7 @@ use super::callback::Callback;
 use super::checkpoint::CheckpointWriter;
 use super::checkpoint_files::CheckpointFiles;
 use super::init::ResumeState;
-use super::memory_watch::{FitMonitor, MemoryObserver};
+use super::memory_watch::{FitMonitor, MemoryObserver, watch_steps};
 use super::observer::Observer;
 use super::position::Position;
 use super::progress::Progress;
@@ -54,7 +54,7 @@ pub(crate) fn train(
     let mut recorder = Recorder {
         epochs: start.history,
     };
-    let mut progress = Progress::default();
+    let mut progress = Progress::new(fit_monitor.monitor.handle(), device);
     let mut callback = recipe.on_epoch.clone().map(Callback::new);
     let mut memory = MemoryObserver::new(&fit_monitor, device);
     let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder, &mut memory];
@@ -87,7 +87,9 @@ pub(crate) fn train(
         false => run_minibatches(settings, counts, start, &mut observers, &monitor)?,
     };
     drop(memory);
-    let profile = MemoryProfile::new(fit_monitor.monitor.log(), fit_monitor.ram, fit_monitor.vram);
+    let log = fit_monitor.monitor.log();
+    let (ram, vram) = (fit_monitor.ram, fit_monitor.vram);
+    let profile = MemoryProfile::new(log, ram, vram, &fit_monitor.items);
     Ok(Fit::new(
         settings.clone(),
         l,
@@ -140,6 +142,7 @@ fn run_minibatches(
     };
     let mut source = source(settings, counts)?;
     let train = |step: &mut dyn Step| {
+        step.watch(watch_steps(monitor.clone(), device));
         let device = device.to_string();
         let batches = &mut *source;
         minibatch::train(settings, counts, device, step, position, batches, observers)?;

@@ -1,7 +1,9 @@
 //! Planned and measured VRAM and pinned memory of fits.
 
 use fake_cuda::report;
-use topicbook::{Budget, Counts, Device, Fit, Optimizer, Precision, Solver, TopicModel};
+use topicbook::{
+    Budget, Counts, Device, Fit, GradientStep, Optimizer, Precision, Solver, TopicModel,
+};
 
 use crate::fits::{dense, model, rising, sparse};
 use crate::machine::Machine;
@@ -27,6 +29,9 @@ fn cases() -> Vec<(MakeCounts, TopicModel)> {
     let rowwise = |topics, batch| adamw(topics, batch).optimizer(Optimizer::RowwiseAdamW);
     let bf16 = |topics, batch| adamw(topics, batch).precision(Precision::Bf16);
     let em = |topics| TopicModel::new(topics).solver(Solver::em());
+    let kept = |topics, batch| adamw(topics, batch).step(GradientStep::Autodiff);
+    let again = |topics, batch| adamw(topics, batch).step(GradientStep::Checkpointing);
+    let own = |topics, batch| adamw(topics, batch).step(GradientStep::CustomBackward);
     let cases = vec![
         // Counts resident, uploaded in batches, and in micro-batches.
         (u8_counts(2_000, 10_000), adamw(20, 768), None),
@@ -57,6 +62,18 @@ fn cases() -> Vec<(MakeCounts, TopicModel)> {
         (rising(20_000, 10_000, 100), adamw(20, 1_024), None),
         (rising(20_000, 10_000, 100), em(20), None),
         (rising(20_000, 10_000, 100), em(20), Some("24 MiB")),
+        // Activations: counts resident, uploaded, with a last batch of its own size, and in micro-batches.
+        (sparse(512, 8_192, 20), kept(4, 128), None),
+        (sparse(512, 8_000, 20), again(5, 128), None),
+        (sparse(512, 8_192, 20), kept(4, 128), Some("24 MiB")),
+        (u8_counts(500, 8_192), again(4, 128), Some("44 MiB")),
+        (u8_counts(500, 8_192), kept(4, 128), Some("16 MiB")),
+        (sparse(700, 8_000, 20), kept(20, 200).micro_batch(64), None),
+        // L and F are the largest.
+        (sparse(60_000, 128, 20), kept(32, 512), None),
+        (sparse(64, 65_536, 20), again(64, 16), None),
+        (sparse(64, 65_536, 20), own(64, 16), None),
+        (sparse(512, 8_192, 20), own(32, 128).micro_batch(32), None),
     ];
     let model = |(counts, model, budget): (MakeCounts, TopicModel, Option<&str>)| {
         let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size).unwrap());
@@ -84,12 +101,12 @@ fn planned_vram_is_within_a_tenth_of_reserved_vram() {
             // The driver's peak over this fit and all earlier ones.
             let driver_peak = after.memory_peak as f64;
             let settings = model.settings();
-            let (optimizer, precision, batch_size) = match &settings.solver {
-                Solver::MiniBatch(own) => (own.optimizer, own.precision, own.batch_size),
+            let (optimizer, precision, batch_size, step) = match &settings.solver {
+                Solver::MiniBatch(own) => (own.optimizer, own.precision, own.batch_size, own.step),
                 _ => Default::default(),
             };
             let line = format!(
-                "{counts}, k = {}, {}, {}, {}, batch {} in micro-batches of {}: {:.2} MiB predicted, {:.2} reserved, {:.2} in use, {:.2} driver's peak",
+                "{counts}, k = {}, {}, {}, {}, {step}, batch {} in micro-batches of {}: {:.2} MiB predicted, {:.2} reserved, {:.2} in use, {:.2} driver's peak",
                 settings.topics, settings.solver, optimizer, precision, batch_size,
                 plan.micro_batch(), mib(predicted), mib(reserved), mib(in_use), mib(driver_peak),
             );

@@ -9,7 +9,7 @@ mod plan;
 mod random;
 #[path = "../../benches/plans/row.rs"]
 mod row;
-#[path = "../../benches/plans/sampler.rs"]
+#[path = "../../benches/support/sampler.rs"]
 mod sampler;
 mod tensors;
 mod vram;

@@ -171,6 +171,7 @@ WALK = {
         "let top = fit.top_terms(5); let proportions = fit.doc_topics(); let history = fit.history();",
         "let curve = fit.plot_loss(); let bars = fit.plot_structure(); let words = fit.plot_top_terms(5);",
         "let memory = fit.memory(); let memory_chart = fit.plot_memory();",
+        'let phases = fit.memory_by_phase(); fit.save_memory_html("walk.html")?;',
         "let order = fit.sort_documents();",
         'let named = fit.name_topics(["ants", "bees", "cats"])?; let renamed = named.name_topics([(2, "dogs")])?;',
         "let second = renamed.topic_name(1); let all_names = renamed.topic_names();",
@@ -209,6 +210,7 @@ WALK = {
         "let holding = live();",
         'let scope = memory_scope("walk"); let mut scope = scope; scope.mark("nothing"); let marks = scope.table();',
         "let highest = scope.peak(); let change = scope.change(); let over_time = scope.plot();",
+        'scope.save_html("walk_scope.html")?;',
         "let mut scope = scope; scope.finish();",
     ],
     "Table": [

@@ -122,6 +122,20 @@ pub fn plans(places: &Places) -> Result<()> {
     done
 }
 
+/// Measures what each memory technique of training saves and costs, on the CPU and on a GPU where there is one, in a folder
+/// of the cache that is removed afterwards.
+pub fn techniques(places: &Places) -> Result<()> {
+    let folder = places.cache.join("bench-techniques");
+    let mut bench = ours(places, "techniques");
+    bench.args(["--", "record"]);
+    bench.arg(places.root.join("benches/records")).arg(&folder);
+    let done = run(&mut bench);
+    if folder.is_dir() {
+        fs::remove_dir_all(&folder).at(&folder)?;
+    }
+    done
+}
+
 /// Compares what the automatic solver reaches with many random starts, for seconds and numbers of seeds that are given.
 pub fn search(places: &Places, seconds: &str, seeds: &str) -> Result<()> {
     let mut bench = ours(places, "search");

@@ -54,6 +54,8 @@ cargo xtask <command>
                    times passes of every solver over small counts within a minute, beside a record: all rows, or those
                    with this part in their name; record writes it
   bench plans      compares predicted with measured memory on 220 random fits; writes benches/records/plans.json and .md
+  bench techniques measures what each memory technique of training saves and costs (ten minutes); writes
+                   benches/records/techniques.json and .md
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
   bench optimizers measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
@@ -112,6 +114,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "article"] => bench::article(&Places::of_xtask()?, &["100000", "500000"])?,
         ["bench", "article", sizes @ ..] => bench::article(&Places::of_xtask()?, sizes)?,
         ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
+        ["bench", "techniques"] => bench::techniques(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,

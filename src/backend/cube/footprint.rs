@@ -115,25 +115,43 @@ pub(crate) fn bytes_pinned(shape: &Shape, resident: bool, rows: u64) -> u64 {
 pub(crate) const PINNED: &str =
     "pinned memory for uploads and downloads, in pages of the GPU runtime";
 
-/// The workspace of the kernels, from the sizes of all buffers. Buffers of the same size share an allocation.
-pub(crate) fn sums_workspace(mut sizes: Vec<u64>) -> Item {
+/// The workspace of the kernels, from the sizes of the buffers of each micro-batch. Buffers of one micro-batch exist at the
+/// same time; those of another reuse allocations of the same size.
+pub(crate) fn sums_workspace(of_each: &[Vec<u64>]) -> Item {
+    let mut sizes = of_each.concat();
     sizes.sort_unstable();
     sizes.dedup();
+    let most = |size: u64| {
+        let times = of_each
+            .iter()
+            .map(|buffers| buffers.iter().filter(|other| **other == size).count());
+        times.max().unwrap_or(0) as u64
+    };
     Item::vram(
         Consumer::Activations,
         "workspace: sums",
         Phase::Steps,
-        sizes.iter().sum(),
+        sizes.iter().map(|size| size * most(*size)).sum(),
     )
 }
 
 /// Bytes of a table of f32. If `padded`, rows are aligned as by CubeCL's CUDA runtime: to the power of two that is not
 /// less than their length, from 16 to 512 bytes.
 pub(crate) fn table_bytes(rows: u64, columns: u64, padded: bool) -> u64 {
-    let row = 4 * columns;
+    rows.saturating_mul(row_bytes(columns, 4, padded))
+}
+
+/// Bytes of a table of truth values, which take a byte on CUDA (`padded`) and a word elsewhere.
+pub(crate) fn mask_bytes(rows: u64, columns: u64, padded: bool) -> u64 {
+    let value = if padded { 1 } else { 4 };
+    rows.saturating_mul(row_bytes(columns, value, padded))
+}
+
+fn row_bytes(columns: u64, value: u64, padded: bool) -> u64 {
+    let row = value * columns;
     let align = match (padded, columns) {
-        (false, _) | (_, 1) => 4,
+        (false, _) | (_, 1) => value,
         _ => row.next_power_of_two().clamp(16, 512),
     };
-    rows.saturating_mul(row.next_multiple_of(align))
+    row.next_multiple_of(align)
 }

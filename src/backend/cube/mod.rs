@@ -26,7 +26,8 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
 
 pub(crate) use footprint::{
-    PINNED, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned, sums_workspace, table_bytes,
+    PINNED, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned, mask_bytes, sums_workspace,
+    table_bytes,
 };
 #[cfg(test)]
 pub(crate) use lavapipe::{Processor, Software, SoftwareBackend, gpu, has_lavapipe};

@@ -10,7 +10,7 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use allocator::{MAPPED_BYTES, release_freed};
-pub(crate) use monitor::{Handle, Log, Monitor, PhaseGuard, Sample, phase};
+pub(crate) use monitor::{Handle, Log, Monitor, PhaseGuard, Sample, Span, kind_of_phase, phase};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::bytes;

@@ -53,6 +53,15 @@ pub(crate) struct Span {
     pub(crate) to: f64,
 }
 
+/// The kind of a phase: its name without numbers, and in the singular if it has numbers. `epochs 1–9` is an `epoch`.
+pub(crate) fn kind_of_phase(name: &str) -> &str {
+    let end = name.find(|character: char| character.is_ascii_digit());
+    let kind = name[..end.unwrap_or(name.len())].trim_end();
+    kind.strip_suffix('s')
+        .filter(|_| end.is_some())
+        .unwrap_or(kind)
+}
+
 /// Samples and phases of a monitor up to now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Log {
@@ -179,6 +188,11 @@ impl Handle {
             shared.vram_reserved.store(reserved, Ordering::Relaxed);
             shared.sample();
         }
+    }
+
+    /// The VRAM that the GPU's allocator had reserved when it was set last, in bytes.
+    pub(crate) fn vram_reserved(&self) -> u64 {
+        self.0.vram_reserved.load(Ordering::Relaxed)
     }
 
     /// Free memory of the machine or the cgroup at the monitor's last reading; `u64::MAX` before the first.
@@ -359,6 +373,19 @@ mod tests {
         assert!(grown >= (ALLOCATED as u64) / 10 * 9, "{grown}");
         assert_eq!(log.spans[0].name, "allocating");
         assert!(log.spans[0].from <= log.spans[0].to);
+    }
+
+    #[test]
+    fn numbers_do_not_change_the_kind_of_a_phase() {
+        let kinds = [
+            ("epochs 1–9", "epoch"),
+            ("epoch 3", "epoch"),
+            ("checkpoint", "checkpoint"),
+            ("passes", "passes"),
+        ];
+        for (name, kind) in kinds {
+            assert_eq!(kind_of_phase(name), kind);
+        }
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! `cargo xtask bench techniques`: what each memory technique of training saves and costs, beside what its plan predicts and
+//! what a table of such techniques claims for neural networks.
+//!
+//! ```text
+//! techniques record RECORDS FOLDER   all runs, into techniques.json and techniques.md in RECORDS; counts in FOLDER
+//! techniques run NAME FOLDER         one run, in this process; prints one JSON line
+//! ```
+
+#[path = "../support/arguments.rs"]
+mod arguments;
+#[path = "../../tests/plan/measured.rs"]
+mod measured;
+mod page;
+#[path = "../support/record.rs"]
+mod record;
+mod runs;
+#[path = "../support/sampler.rs"]
+mod sampler;
+mod techniques;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, exit};
+
+use serde_json::{Map, Value, json};
+use topicbook::{Device, Result, memory, release};
+
+use measured::value;
+use record::result_of;
+use runs::{MAIN, MANY, Run};
+use sampler::Sampler;
+
+/// Times that each run is repeated: one of each, then the next of each, so that a slow minute does not fall on one of them.
+const ROUNDS: usize = 3;
+
+fn main() -> Result<()> {
+    let arguments = arguments::arguments();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["record", records, folder] => record_all(Path::new(records), Path::new(folder)),
+        ["run", name, folder] => {
+            println!("{}", run(name, Path::new(folder))?);
+            Ok(())
+        }
+        // `cargo test` runs benchmarks without arguments.
+        _ => Ok(()),
+    }
+}
+
+/// Fits once; the peaks that were planned and measured, in bytes, and the seconds of an epoch.
+///
+/// # Panics
+/// When there is no run of that name.
+fn run(name: &str, folder: &Path) -> Result<Value> {
+    let run = runs::all().into_iter().find(|run| run.name == name);
+    let Run { counts, model, .. } = run.unwrap_or_else(|| panic!("no run {name}"));
+    let before = memory().anonymous;
+    let counts = counts(folder)?;
+    // What drawing the counts has freed is no part of the fit.
+    release();
+    let sampler = Sampler::start();
+    let plan = model(folder).plan(&counts)?;
+    let fit = plan.fit()?;
+    let measured = sampler.finish();
+    let mut seconds: Vec<f64> = fit
+        .epochs()
+        .iter()
+        .skip(1)
+        .map(|epoch| epoch.duration.as_secs_f64())
+        .collect();
+    seconds.sort_by(f64::total_cmp);
+    let vram = |column: &str| match plan.peak_vram() {
+        Some(_) => {
+            json!((value(&fit.memory(), "VRAM reserved", column) * f64::from(1 << 20)).round())
+        }
+        None => Value::Null,
+    };
+    Ok(json!({
+        "before": before,
+        "counts": counts.to_string(),
+        "predicted": plan.peak_ram(),
+        "measured": measured,
+        "vram_predicted": vram("predicted peak, MiB"),
+        "vram_measured": vram("measured peak, MiB"),
+        "seconds": seconds[seconds.len() / 2],
+        "loss": fit.loss(),
+    }))
+}
+
+/// Runs everything that this machine can, and writes the record. Exits with an error if a run failed or a measured peak is
+/// further than a tenth from the plan's.
+fn record_all(records: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).unwrap();
+    let gpu = Device::Auto.describe();
+    let has_gpu = gpu.starts_with("CUDA");
+    if !has_gpu {
+        eprintln!("SKIPPED: the runs on a GPU: {gpu}");
+    }
+    let described = runs::prepare(folder)?;
+    let mut results: Map<String, Value> = Map::new();
+    for round in 0..ROUNDS {
+        for run in runs::all().iter().filter(|run| has_gpu || !run.on_gpu) {
+            eprintln!("round {}: {}", round + 1, run.name);
+            let mut program = Command::new(std::env::current_exe().unwrap());
+            let output = program.args(["run", run.name]).arg(folder).output();
+            let result = result_of(&output.unwrap());
+            let rounds = results.entry(run.name).or_insert(json!([]));
+            if let Some(rounds) = rounds.as_array_mut() {
+                rounds.push(result);
+            }
+        }
+    }
+    let record = json!({
+        "machine": record::machine(),
+        "uptime": fs::read_to_string("/proc/uptime").unwrap_or_default().trim(),
+        "burn": version_of("burn"),
+        "gpu": gpu,
+        "sizes": [MAIN.describe(), MANY.describe()],
+        "density": described,
+        "cache": "warm: the files were written by this command",
+        "runs": results,
+    });
+    let (page, wrong) = page::markdown(&record);
+    record::write(records, "techniques", &record, &page);
+    if !wrong.is_empty() {
+        eprintln!("{}", wrong.join("\n"));
+        exit(1);
+    }
+    Ok(())
+}
+
+/// The version of a crate in our lock file.
+fn version_of(name: &str) -> String {
+    let lock = include_str!("../../Cargo.lock");
+    let entry = format!("name = \"{name}\"\nversion = \"");
+    let version = lock
+        .split_once(&entry)
+        .and_then(|(_, rest)| rest.split('"').next());
+    version.unwrap_or_default().into()
+}
