@@ -376,6 +376,7 @@ impl Chart {
     }
 }
 
+/// Writes a file as a whole: on an error, an existing one stays unchanged.
 pub(crate) fn save(path: &Path, content: &[u8]) -> Result<()> {
     write_atomic(path, |file| {
         file.write_all(content)
