@@ -1,7 +1,7 @@
 //! Counts the words of text files: `cargo run --example count_words -- <output folder> <folder>...`
 //!
 //! Every English page (`.html`) and text (`.txt`, `.md`) below the folders is a document. Writes `corpus.npz` and
-//! `corpus_terms.txt`, which `notebooks/05_real_text.ipynb` opens.
+//! `corpus_terms.txt`, which `notebooks/02_real_text.ipynb` opens.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
