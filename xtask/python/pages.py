@@ -6,6 +6,7 @@ output in the fold. JupyterLab shows the fold alone.
 """
 
 import base64
+import itertools
 import re
 
 import jinja2
@@ -15,6 +16,9 @@ import nbformat
 FOLDED = "folded"
 FENCE = re.compile(r"^```rust\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
+# Forges leave styles out.
+STYLE = re.compile(r' style="[^"]*"')
+PREFORMATTED = re.compile(r"<pre.*?</pre>", re.DOTALL)
 DATA_PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
 
 
@@ -87,21 +91,26 @@ class Markdown:
 
     def outputs(self, cell):
         """What stands below a code cell, between two comments by which `cargo xtask test` knows it."""
-        shown = "\n\n".join(self.output(output, cell.id) for output in cell.outputs)
+        # Lines that were printed one after the other are one text.
+        together = itertools.groupby(cell.outputs, lambda output: output.get("name") or id(output))
+        shown = "\n\n".join(self.output(list(outputs), cell.id) for _, outputs in together)
         return f"\n\n<!-- output -->\n\n{shown}\n\n<!-- end of output -->" if shown else ""
 
-    def output(self, output, cell):
+    def output(self, outputs, cell):
+        output = outputs[0]
         if output.output_type == "stream":
-            return plain(output.text)
+            return plain("".join(output.text for output in outputs))
         if output.output_type == "error":
             return plain(output.evalue)
         data = output.data
         if "image/png" in data:
-            text = " ".join(data.get("text/plain", "").split()).replace("]", "")
+            text = re.sub(r"[\[\]\s]+", " ", data.get("text/plain", "")).strip()
             return f"![{text}]({self.picture(data['image/png'], cell)})"
         if "text/html" in data:
-            html = DATA_PICTURE.sub(lambda picture: f'src="{self.picture(picture[1], cell)}"', data["text/html"])
-            # A blank line would end the HTML.
+            html = STYLE.sub("", data["text/html"])
+            html = DATA_PICTURE.sub(lambda picture: f'src="{self.picture(picture[1], cell)}"', html)
+            # A blank line would end the HTML, so that lines of preformatted text are separated by entities.
+            html = PREFORMATTED.sub(lambda text: text[0].replace("\n", "&#10;"), html)
             return "<div>" + re.sub(r"\s*\n\s*", " ", html.strip()) + "</div>"
         return plain(data.get("text/plain", ""))
 
