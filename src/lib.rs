@@ -69,8 +69,10 @@
 //!
 //! # Notebooks
 //!
-//! `notebooks/` in the repository: `01_quick_start`, `02_larger_than_vram`, `03_streamed_from_disk`, `04_larger_than_ram`,
-//! `05_real_text`, `06_working_with_a_fit` and `07_what_each_technique_saves`. `cargo xtask lab` opens JupyterLab with a kernel in which the first cell answers at once.
+//! `notebooks/` in the repository is a course, in this order: `00_rust_in_ten_lines` (for people who know Python),
+//! `01_quick_start`, `02_real_text`, `03_larger_than_vram`, `04_streamed_from_disk`, `05_larger_than_ram`,
+//! `06_working_with_a_fit` and `07_what_each_technique_saves`. `cargo xtask lab` opens JupyterLab with a kernel in which the
+//! first cell answers at once; `notebooks/executed` has the notebooks as they ran.
 //!
 //! # Files
 //!

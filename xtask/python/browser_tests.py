@@ -233,6 +233,16 @@ def charts_have_descriptions(page):
     assert len(texts) >= 4 and all(len(text) > 20 for text in texts), texts
 
 
+def answers_are_folded_and_links_are_links(page):
+    folds = page.browser.ask(
+        """[...document.querySelectorAll('.jp-RenderedMarkdown details')]
+        .map(fold => [fold.open, fold.querySelector('pre')?.textContent ?? ''])"""
+    )
+    assert len(folds) >= 2 and all(not opened and "fit" in code for opened, code in folds), folds
+    links = page.browser.ask("[...document.querySelectorAll('.jp-RenderedMarkdown a')].map(link => link.textContent)")
+    assert "02 Real text" in links, links
+
+
 def nothing_is_too_wide(browser):
     too_wide = browser.ask(
         """[document.documentElement, document.body,
@@ -358,6 +368,7 @@ TESTS = [
     light_theme_shows_everything,
     dark_theme_shows_everything,
     charts_have_descriptions,
+    answers_are_folded_and_links_are_links,
     kernel_answers_under_load,
     run_all_stops_at_an_error,
     stop_button_keeps_variables_and_the_fit,

@@ -14,11 +14,13 @@ import sys
 import tempfile
 import time
 
+import nbformat
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 import api_walk
 import polars_walk
+import run_notebook
 import tasks
 from harness import run_tests
 
@@ -594,6 +596,19 @@ def kernel_without_its_repository_says_so_below_the_first_cell(_):
         assert "/nowhere" in texts["error"] and "kernel install" in texts["error"], texts
 
 
+def code_in_a_fold_runs_and_its_output_stands_there(_):
+    cell = "Two [notebooks](b.ipynb).\n\n<details><summary>Answer</summary>\n\n```rust\n20 + 22\n```\n\nEven.\n\n</details>"
+    with tempfile.TemporaryDirectory() as folder:
+        path, page = (pathlib.Path(folder, name) for name in ("a.ipynb", "build/a.md"))
+        for code, status, output in [("20 + 22", 0, "42"), ("no_such_name", 1, "no_such_name")]:
+            cells = [nbformat.v4.new_markdown_cell(cell.replace("20 + 22", code))]
+            nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+            assert run_notebook.main(path, page.parent, folder) == status
+            text = page.read_text()
+            fold = text[text.index("<details>") : text.index("</details>")]
+            assert "(b.md)" in text and output in fold.split("<!-- output -->")[1].split("Even.")[0], text
+
+
 TESTS = [
     first_cell_needs_no_dep,
     standard_types_infer,
@@ -630,6 +645,7 @@ TESTS = [
     dep_of_a_crate_of_the_library_says_so,
     a_cell_that_repeats_something_is_optimised,
     kernel_without_its_repository_says_so_below_the_first_cell,
+    code_in_a_fold_runs_and_its_output_stands_there,
     interrupt_ends_the_cell_and_the_kernel_goes_on,
 ]
 

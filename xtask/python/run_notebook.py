@@ -1,4 +1,4 @@
-"""Runs a notebook from top to bottom and writes it, with its outputs, as .ipynb and .html.
+"""Runs a notebook from top to bottom, the code in its folds included, and writes it with its outputs as .ipynb, .html and .md.
 
 usage: run_notebook.py NOTEBOOK OUTPUT_FOLDER CELL_FOLDER
 
@@ -6,12 +6,12 @@ Cells run in CELL_FOLDER. Prints the progress, cell by cell; stops and exits wit
 """
 
 import pathlib
+import shutil
 import sys
 import time
 
-import jinja2
-import nbconvert
 import nbformat
+import pages
 from nbclient import NotebookClient
 
 CELL_SECONDS = 3600
@@ -44,30 +44,26 @@ def complaint(cell):
     return text.rstrip()
 
 
-# nbconvert's page, with the description of each chart, which is its text output, as the picture's text.
-DESCRIBED = """{% extends 'lab/index.html.j2' %}
-{% block data_png scoped %}
-<div class="jp-RenderedImage jp-OutputArea-output {{ extra_class }}">
-<img src="data:image/png;base64,{{ output.data['image/png'] | escape_html }}"
- alt="{{ output.data.get('text/plain', '') | escape_html }}">
-</div>
-{% endblock data_png %}
-"""
-
-
-def page(notebook, title):
-    """The notebook as a page of HTML."""
-    exporter = nbconvert.HTMLExporter(
-        extra_loaders=[jinja2.DictLoader({"described.html.j2": DESCRIBED})], template_file="described.html.j2"
-    )
-    html, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
-    return html
+def write(notebook, folder, name):
+    """Writes the notebook and its two pages; returns the files that are no pictures."""
+    files = [folder / f"{name}.{kind}" for kind in ("ipynb", "html", "md")]
+    nbformat.write(notebook, files[0])
+    files[1].write_text(pages.html(notebook, name), encoding="utf-8")
+    markdown = pages.Markdown(notebook, name)
+    files[2].write_text(markdown.text, encoding="utf-8")
+    pictures = folder / f"{name}_files"
+    shutil.rmtree(pictures, ignore_errors=True)
+    for path, png in markdown.pictures.items():
+        pictures.mkdir(exist_ok=True)
+        (folder / path).write_bytes(png)
+    return files
 
 
 def main(source, folder, cells):
     source, folder = pathlib.Path(source), pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     notebook = nbformat.read(source, as_version=4)
+    pages.with_folded_code(notebook)
     client = Runner(
         notebook,
         # Whatever kernel its metadata name: a notebook from another machine may know ours as evcxr's.
@@ -95,12 +91,9 @@ def main(source, folder, cells):
                     say(f"    ! {line}")
                 break
     client.set_widgets_metadata()
-    written = folder / source.name
-    nbformat.write(notebook, written)
-    html = written.with_suffix(".html")
-    html.write_text(page(notebook, source.stem), encoding="utf-8")
+    files = write(notebook, folder, source.stem)
     say(f"  in all {time.monotonic() - start:.1f} s")
-    for file in (written, html):
+    for file in files:
         say(f"  wrote {file} ({file.stat().st_size / 1024:,.0f} KiB)")
     return 1 if failed else 0
 

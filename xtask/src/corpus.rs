@@ -1,4 +1,4 @@
-//! The counts of notebooks 05 and 06: `corpus.npz` and `corpus_terms.txt` in the build folder.
+//! The counts of notebooks 02 and 06: `corpus.npz` and `corpus_terms.txt` in the build folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub fn prepare(places: &Places) -> Result<()> {
         return Ok(());
     }
     count_documentation(places, &build)?.ok_or_else(|| {
-        Fail::new("notebook 05 needs some text: install Rust's documentation with `rustup component add rust-docs`")
+        Fail::new("notebook 02 needs some text: install Rust's documentation with `rustup component add rust-docs`")
     })
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use crate::places::Places;
 use crate::task::{At, Result, command, run};
 
-/// Runs every example but `count_words`, which reads the files that it is given and runs for notebook 05.
+/// Runs every example but `count_words`, which reads the files that it is given and runs for notebook 02.
 pub fn run_all(places: &Places) -> Result<()> {
     let examples = places.root.join("examples");
     let mut names = Vec::new();

@@ -7,8 +7,10 @@ mod fuzz;
 mod gpu;
 mod kernel_spec;
 mod layers;
+mod links;
 mod lint;
 mod notebook;
+mod pages;
 mod places;
 mod setup;
 mod sizes;
@@ -24,7 +26,7 @@ mod warm;
 
 use std::env;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use places::Places;
@@ -33,14 +35,18 @@ use task::{Result, command, run};
 const HELP: &str = "\
 cargo xtask <command>
 
-  run <notebook>   runs a notebook; the executed .ipynb and an .html go to build/, here or beside a notebook of your own
+  run <notebook>   runs a notebook; the executed .ipynb, an .html and an .md go to build/, here or beside a notebook of
+                   your own
+  notebooks [notebook ...]
+                   runs the notebooks of the repository, or some of them, and writes their pages in notebooks/executed
   lab [path] [options]
                    opens JupyterLab with the kernel \"Rust (topicbook)\" on notebooks/, or on a folder or notebook of your
                    own; the options are JupyterLab's
   kernel install [--user | --prefix <folder>] [--remove]
                    makes the kernel known to every Jupyter and VS Code of yours, or to those of an environment
-  check            checks format, layers and lints, and runs the unit tests of the library: run it after every change
-  test             runs everything: format, layers, lints, documentation, tests, the library without its default
+  check            checks format, layers, links and lints, and runs the unit tests of the library: run it after every
+                   change
+  test             runs everything: format, layers, links, lints, documentation, tests, the library without its default
                    features, then the kernel, the notebooks and a browser
   setup            installs what the other commands need: Python environment, evcxr, library, kernel
   bench cells      compares the times of cells with those of a bare evcxr; writes benches/records/cells.json
@@ -72,7 +78,7 @@ cargo xtask <command>
                    gives 100,000 mutants to all targets, in processes limited to 2 GiB, and compares the values of accepted
                    counts with those of NumPy, SciPy, safetensors and Polars; the report goes to build/fuzz
   doctor           reports processor, memory, driver and GPUs, and fits a small model on each device
-  corpus           writes the counts of notebook 05 into build/
+  corpus           writes the counts of notebooks 02 and 06 into build/
 
 Executed notebooks go to build/, compiled crates to CARGO_TARGET_DIR or target/, as for Cargo. The rest (Python
 environment, evcxr, kernel) goes to a cache folder: TOPICBOOK_CACHE, else $XDG_CACHE_HOME/topicbook, else
@@ -101,6 +107,14 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
             kernel_spec::install(&Places::of_xtask()?, &arguments[2..])?;
         }
         ["run", notebook] => notebook::execute(&Places::of_xtask()?, Path::new(notebook))?,
+        ["notebooks"] => {
+            let places = Places::of_xtask()?;
+            pages::write(&places, &notebook::all(&places)?)?;
+        }
+        ["notebooks", ..] => {
+            let some: Vec<PathBuf> = arguments[1..].iter().map(PathBuf::from).collect();
+            pages::write(&Places::of_xtask()?, &some)?;
+        }
         ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
         ["check"] => return test::check(&Places::of_xtask()?),
         ["test"] => return test::all(&Places::of_xtask()?),

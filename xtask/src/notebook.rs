@@ -12,7 +12,7 @@ use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, run, step};
 
-/// Runs one notebook and writes the executed notebook and its HTML page. A notebook of the repository runs in the build
+/// Runs one notebook and writes the executed notebook and its pages. A notebook of the repository runs in the build
 /// folder, where its results and the files that its cells write go. Any other one runs in its own folder, as in Jupyter,
 /// and its results go to a folder `build` beside it.
 pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
@@ -86,7 +86,7 @@ fn ours(places: &Places, folder: &Path) -> bool {
     notebooks.canonicalize().is_ok_and(|path| path == folder)
 }
 
-/// Puts the files of notebook 05 beside the notebooks, as links into the build folder.
+/// Puts the files of notebook 02 beside the notebooks, as links into the build folder.
 fn link_corpus(places: &Places) -> Result<()> {
     corpus::prepare(places)?;
     for file in corpus::FILES {

@@ -7,8 +7,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::examples;
 use crate::layers;
+use crate::links;
 use crate::lint;
 use crate::notebook;
+use crate::pages;
 use crate::places::Places;
 use crate::setup;
 use crate::sizes;
@@ -32,11 +34,12 @@ impl AddAssign for Tally {
     }
 }
 
-/// The checks for every change: format, layers, lints, unit tests of the library.
+/// The checks for every change: format, layers, sizes, links, lints, unit tests of the library.
 pub fn check(places: &Places) -> Result<ExitCode> {
     let mut tally = single("format", || format(places));
     tally += single("layers", || layers::check(places));
     tally += single("sizes", || sizes::check(places));
+    tally += single("links", || links::check(places));
     tally += single("lints", || lint::clippy(places));
     tally += counted("unit tests of the library", || {
         // Those on lavapipe compile shaders for ten seconds.
@@ -57,6 +60,7 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     let mut tally = single("format", || format(places));
     tally += single("layers", || layers::check(places));
     tally += single("sizes", || sizes::check(places));
+    tally += single("links", || links::check(places));
     setup::python(places)?;
     setup::nvrtc(places);
     tally += single("compiling everything", || {
@@ -98,6 +102,7 @@ pub fn all(places: &Places) -> Result<ExitCode> {
                 let name = format!("notebook {}", path.display());
                 tally += single(&name, || notebook::execute(places, &path));
             }
+            tally += single("pages of the notebooks", || pages::in_step(places));
             tally += counted("notebook 01 in a browser", || {
                 count(
                     setup::jupyter(places, "python")
