@@ -106,7 +106,8 @@ class Markdown:
         if "image/png" in data:
             text = re.sub(r"[\[\]\s]+", " ", data.get("text/plain", "")).strip()
             return f"![{text}]({self.picture(data['image/png'], cell)})"
-        if "text/html" in data:
+        # A page inside the page is too long for a forge, which would not run it either.
+        if "<iframe" not in data.get("text/html", "<iframe"):
             html = STYLE.sub("", data["text/html"])
             html = DATA_PICTURE.sub(lambda picture: f'src="{self.picture(picture[1], cell)}"', html)
             # A blank line would end the HTML, so that lines of preformatted text are separated by entities.

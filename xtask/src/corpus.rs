@@ -1,4 +1,5 @@
-//! The counts of notebooks 02 and 06: `corpus.npz` and `corpus_terms.txt` in the build folder.
+//! The counts of the notebooks on real text, in the build folder: `corpus.npz` and `corpus_terms.txt`, and those of Rust's
+//! documentation in `documentation`, with a table of its pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,10 @@ use crate::task::{At, Fail, Result, command, run, step};
 
 /// The counts and their terms.
 pub const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
+
+/// The folder with the counts of Rust's documentation, and its table of pages, which is written last.
+pub const DOCUMENTATION: &str = "documentation";
+const PAGES: &str = "corpus_documents.csv";
 
 /// Parts of Rust's documentation that are mostly prose.
 const BOOKS: [&str; 12] = [
@@ -25,6 +30,17 @@ const BOOKS: [&str; 12] = [
     "rustdoc",
     "unstable-book",
 ];
+
+/// Writes what a notebook with this text opens.
+pub fn prepare_for(places: &Places, notebook: &str) -> Result<()> {
+    if notebook.contains(&format!("{DOCUMENTATION}/{}", FILES[0])) {
+        return of_documentation(places)?.map(drop).ok_or_else(no_documentation);
+    }
+    match FILES.iter().any(|file| notebook.contains(file)) {
+        true => prepare(places),
+        false => Ok(()),
+    }
+}
 
 /// Writes the counts unless they exist: those of the NIPS papers if `../shared/data` has them, and otherwise those of
 /// the documentation that came with this installation of Rust, so that every machine has real text.
@@ -43,16 +59,20 @@ pub fn prepare(places: &Places) -> Result<()> {
         }
         return Ok(());
     }
-    count_documentation(places, &build)?.ok_or_else(|| {
-        Fail::new("notebook 02 needs some text: install Rust's documentation with `rustup component add rust-docs`")
-    })
+    count_documentation(places, &build)?.ok_or_else(no_documentation)
+}
+
+fn no_documentation() -> Fail {
+    Fail::new(
+        "this notebook needs some text: install Rust's documentation with `rustup component add rust-docs`",
+    )
 }
 
 /// The counts of Rust's documentation, if it is installed.
 pub fn of_documentation(places: &Places) -> Result<Option<PathBuf>> {
-    let folder = places.build().join("documentation");
+    let folder = places.build().join(DOCUMENTATION);
     let counts = folder.join(FILES[0]);
-    if !counts.is_file() {
+    if !folder.join(PAGES).is_file() {
         fs::create_dir_all(&folder).at(&folder)?;
         if count_documentation(places, &folder)?.is_none() {
             return Ok(None);

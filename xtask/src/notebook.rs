@@ -30,8 +30,8 @@ pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
         false => (folder.join("build"), folder.to_path_buf()),
     };
     let text = fs::read_to_string(notebook).at(notebook)?;
-    if ours(places, folder) && corpus::FILES.iter().any(|file| text.contains(file)) {
-        corpus::prepare(places)?;
+    if ours(places, folder) {
+        corpus::prepare_for(places, &text)?;
     }
     crates::build(places, &cells)?;
     step(&format!("running {}", notebook.display()), || {
@@ -86,10 +86,11 @@ fn ours(places: &Places, folder: &Path) -> bool {
     notebooks.canonicalize().is_ok_and(|path| path == folder)
 }
 
-/// Puts the files of notebook 02 beside the notebooks, as links into the build folder.
+/// Puts the files of the notebooks on real text beside them, as links into the build folder.
 fn link_corpus(places: &Places) -> Result<()> {
     corpus::prepare(places)?;
-    for file in corpus::FILES {
+    corpus::of_documentation(places)?;
+    for file in corpus::FILES.into_iter().chain([corpus::DOCUMENTATION]) {
         let link = places.root.join("notebooks").join(file);
         if !link.exists() {
             std::os::unix::fs::symlink(Path::new("../build").join(file), &link).at(&link)?;
