@@ -25,7 +25,7 @@ const percent = (share) =>
   share.toLocaleString("en-US", { style: "percent", maximumFractionDigits: share < 0.1 ? 1 : 0 });
 // Tokens, or tokens in a thousand.
 const frequency = (value) =>
-  value.toLocaleString("en-US", value < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
+  value.toLocaleString("en-US", value < 10 ? { minimumSignificantDigits: 2, maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
 const tokens = data.counted ? data.total : 1000;
 const ofWhat = data.counted ? "of all tokens" : "of a document on average";
 const colour = (topic) => `var(--topic-${topic})`;
