@@ -22,7 +22,7 @@ const text = (content) => element("bdi", {}, content);
 const shortened = (content, longest) => (content.length > longest ? `${content.slice(0, longest - 1)}…` : content);
 const counted = (number, noun) => `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
 const percent = (share) =>
-  share.toLocaleString("en-US", { style: "percent", maximumFractionDigits: share < 0.1 ? 1 : 0 });
+  share.toLocaleString("en-US", { style: "percent", minimumFractionDigits: share < 0.1 ? 1 : 0, maximumFractionDigits: share < 0.1 ? 1 : 0 });
 // Tokens, or tokens in a thousand.
 const frequency = (value) =>
   value.toLocaleString("en-US", value < 10 ? { minimumSignificantDigits: 2, maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
@@ -213,7 +213,7 @@ function showTermTopics() {
   const box = byId("term-topics");
   if (state.term === null) return box.replaceChildren();
   const parts = topicsOf(state.term).slice(0, 8)
-    .flatMap(([topic, share], at) => [at > 0 ? " · " : "", text(topicName(topic)), ` ${percent(share)}`]);
+    .flatMap(([topic, share], at) => [at > 0 ? " · " : "", text(topicName(topic)), `\u00a0${percent(share)}`]);
   const close = element("button", { type: "button" }, "Show all tokens");
   close.addEventListener("click", () => select(null));
   box.replaceChildren(element("p", {}, "Topics of ", element("b", {}, text(data.terms[state.term])), ": ", ...parts), close);
@@ -238,7 +238,7 @@ function showDocuments() {
   }));
 }
 
-// ---- What the reader does ----
+// ---- Events ----
 
 function choose(topic) {
   state.topic = (topic + data.topics.length) % data.topics.length;
