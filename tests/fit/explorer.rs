@@ -99,9 +99,9 @@ fn the_page_has_the_numbers_of_the_fit() {
         assert_eq!(documents.len(), 10);
         let best = documents[0] as usize;
         assert!((0..40).all(|row| fit.l().row(row)[topic] <= fit.l().row(best)[topic]));
-        let place = [found["x"].as_f64().unwrap(), found["y"].as_f64().unwrap()];
-        for axis in 0..2 {
-            assert!((place[axis] - f64::from(fit.topic_map().row(topic)[axis])).abs() < 1e-5);
+        for (axis, at) in ["x", "y"].into_iter().enumerate() {
+            let expected = f64::from(fit.topic_map().row(topic)[axis]);
+            assert!((found[at].as_f64().unwrap() - expected).abs() < 1e-5);
         }
     }
     assert!((shares - 1.0).abs() < 1e-9);

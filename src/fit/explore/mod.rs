@@ -40,7 +40,7 @@ const TERMS_SHOWN: usize = 30;
 /// some position of the slider, so that its order is that of all terms.
 ///
 /// Topics keep their numbers, from 0, and their colours. The page can be used with a keyboard and with a screen reader, and it
-/// follows the light or dark theme of JupyterLab or of the browser. Texts are shown as they are, whatever they contain.
+/// follows the light or dark theme of JupyterLab or of the browser. HTML in terms, names, labels and texts is shown as text.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -69,13 +69,13 @@ pub struct Explorer {
     counted: Option<Arc<Counted>>,
 }
 
-/// What the counts say about terms and documents.
+/// Totals of the counts.
 struct Counted {
     term_totals: Vec<f64>,
     summary: Summary,
 }
 
-/// How much topics and terms weigh in the page.
+/// Weights of topics and terms in the page.
 struct Weights {
     /// Shares of the topics, which sum to one.
     topics: Vec<f64>,
@@ -376,7 +376,7 @@ impl Explorer {
         Ok(())
     }
 
-    /// How much topics and terms weigh: by tokens with counts, by documents without.
+    /// Weights by tokens with counts, by documents without.
     fn weights(&self) -> Weights {
         let (k, documents) = (self.fit.topics(), self.fit.documents());
         let mut topics = vec![0.0; k];

@@ -1,4 +1,4 @@
-//! The page: what it shows as JSON, inside its template.
+//! The page: its data as JSON, inside its template.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// Shares of a term below one half percent are left out: the list of a term's topics would be long, and the page large.
 const LEAST_SHARE: f64 = 0.005;
 
-/// What the script reads.
+/// The data of the page's script.
 #[derive(Serialize)]
 struct Data<'a> {
     /// Whether frequencies are tokens; otherwise their sum is one.
@@ -82,7 +82,7 @@ pub(super) fn html(explorer: &Explorer) -> Result<String> {
     Ok(fill(TEMPLATE, &parts))
 }
 
-/// The template with each `/*NAME*/` replaced. What is filled in is not looked at again.
+/// The template with each `/*NAME*/` replaced. Markers inside a value are not replaced.
 fn fill(template: &str, parts: &[(&str, &str)]) -> String {
     let mut page = String::new();
     let mut rest = template;

@@ -52,7 +52,7 @@ impl Explorer {
     /// NaN or infinite values; when the file cannot be written.
     ///
     /// # Cost
-    /// About 12 bytes in the file for each value of L and F, written as they are converted.
+    /// About 14 bytes in the file for each value of L and F, written as they are converted.
     #[doc(alias = "prepare")]
     pub fn write_pyldavis_json(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();

@@ -22,10 +22,10 @@ const text = (content) => element("bdi", {}, content);
 const shortened = (content, longest) => (content.length > longest ? `${content.slice(0, longest - 1)}…` : content);
 const counted = (number, noun) => `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
 const percent = (share) =>
-  share.toLocaleString("en-US", { style: "percent", maximumFractionDigits: share < 0.1 ? 1 : 0 });
+  share.toLocaleString("en-US", { style: "percent", minimumFractionDigits: share < 0.1 ? 1 : 0, maximumFractionDigits: share < 0.1 ? 1 : 0 });
 // Tokens, or tokens in a thousand.
 const frequency = (value) =>
-  value.toLocaleString("en-US", value < 10 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
+  value.toLocaleString("en-US", value < 10 ? { minimumSignificantDigits: 2, maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 });
 const tokens = data.counted ? data.total : 1000;
 const ofWhat = data.counted ? "of all tokens" : "of a document on average";
 const colour = (topic) => `var(--topic-${topic})`;
@@ -53,6 +53,22 @@ const firstTerms = data.topics.map((_, topic) =>
 // ---- Map ----
 
 const WIDTH = 380, HEIGHT = 330;
+const SCALE_HEIGHT = 22; // of the bar below the circles
+
+// Moves labels that lie on each other up and down, each by at most its height.
+function moveApart(places) {
+  const height = data.topics.length > 20 ? 9 : 11;
+  const start = places.map(({ y }) => y);
+  for (let round = 0; round < 20; round++) {
+    places.forEach((a, first) => places.slice(0, first).forEach((b, second) => {
+      const overlap = height - Math.abs(a.y - b.y);
+      if (overlap <= 0 || Math.abs(a.x - b.x) >= a.half + b.half) return;
+      const shift = (a.y < b.y ? -1 : 1) * overlap / 4;
+      a.y = Math.min(Math.max(a.y + shift, start[first] - height), start[first] + height);
+      b.y = Math.min(Math.max(b.y - shift, start[second] - height), start[second] + height);
+    }));
+  }
+}
 
 const map = (() => {
   // All circles together have a fifth of the picture.
@@ -63,14 +79,14 @@ const map = (() => {
   const [low, high] = range(data.topics.map((topic) => topic.y));
   // The same scale in both directions: distances have a meaning.
   const scale = Math.min(
-    (WIDTH - 2 * margin) / (right - left || 1e-9), (HEIGHT - 2 * margin) / (high - low || 1e-9), 1e4);
+    (WIDTH - 2 * margin) / (right - left || 1e-9), (HEIGHT - SCALE_HEIGHT - 2 * margin) / (high - low || 1e-9), 1e4);
   const picture = svg("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "radiogroup", "aria-label": "Map of topics: choose a topic with the arrow keys",
   });
   const groups = data.topics.map((topic, number) => {
     const at = {
       cx: WIDTH / 2 + scale * (topic.x - (left + right) / 2),
-      cy: HEIGHT / 2 - scale * (topic.y - (low + high) / 2),
+      cy: (HEIGHT - SCALE_HEIGHT) / 2 - scale * (topic.y - (low + high) / 2),
     };
     const group = svg("g", {
       role: "radio",
@@ -78,17 +94,22 @@ const map = (() => {
     });
     const circle = svg("circle", { ...at, fill: colour(number), stroke: colour(number) });
     const ring = svg("circle", { ...at, class: "ring" });
-    const label = svg("text", { y: at.cy });
+    const label = svg("text");
     label.textContent = topic.name !== null && data.topics.length <= 20 ? `${number} ${shortened(topic.name, 18)}` : number;
-    // Long names stay inside the picture.
+    // Half of its width, about; long names stay inside the picture.
     const half = 3.7 * label.textContent.length;
-    label.setAttribute("x", Math.min(Math.max(at.cx, half), WIDTH - half));
+    const place = { x: Math.min(Math.max(at.cx, half), WIDTH - half), y: at.cy, half };
     const tip = svg("title");
     tip.textContent = `${topicName(number)}\n${percent(topic.share)} ${ofWhat}\n${firstTerms[number]}`;
     group.append(circle, ring, tip);
     group.addEventListener("click", () => choose(number));
-    return { group, circle, ring, label };
+    return { group, circle, ring, label, place };
   });
+  moveApart(groups.map(({ place }) => place));
+  for (const { label, place } of groups) {
+    label.setAttribute("x", place.x);
+    label.setAttribute("y", place.y);
+  }
   // Small circles lie on top of large ones, and labels on top of circles.
   const order = data.topics.map((_, number) => number).sort((a, b) => data.topics[b].share - data.topics[a].share);
   const labels = svg("g", { "aria-hidden": "true", class: data.topics.length > 20 ? "labels many" : "labels" });
@@ -192,7 +213,7 @@ function showTermTopics() {
   const box = byId("term-topics");
   if (state.term === null) return box.replaceChildren();
   const parts = topicsOf(state.term).slice(0, 8)
-    .flatMap(([topic, share], at) => [at > 0 ? " · " : "", text(topicName(topic)), ` ${percent(share)}`]);
+    .flatMap(([topic, share], at) => [at > 0 ? " · " : "", text(topicName(topic)), `\u00a0${percent(share)}`]);
   const close = element("button", { type: "button" }, "Show all tokens");
   close.addEventListener("click", () => select(null));
   box.replaceChildren(element("p", {}, "Topics of ", element("b", {}, text(data.terms[state.term])), ": ", ...parts), close);
@@ -217,7 +238,7 @@ function showDocuments() {
   }));
 }
 
-// ---- What the reader does ----
+// ---- Events ----
 
 function choose(topic) {
   state.topic = (topic + data.topics.length) % data.topics.length;
