@@ -1,6 +1,7 @@
 //! The memory limits of a fit.
 
 use crate::config::{Budget, Resolved};
+use crate::system::memory::free_memory;
 
 use super::gpu;
 
@@ -11,6 +12,8 @@ pub(super) struct Limits {
     pub(super) ram: u64,
     /// Whether the user's budget gives `ram`; otherwise it is computed from free memory.
     pub(super) ram_given: bool,
+    /// Memory that is free. An estimate with a budget of RAM is for a machine that has it free.
+    pub(super) free_ram: u64,
     /// Limit of VRAM; `None` without a GPU and without a VRAM budget, or if NVML does not report free memory.
     pub(super) vram: Option<u64>,
     /// Whether `vram` is the user's budget; otherwise it is computed from free VRAM.
@@ -35,6 +38,10 @@ impl Limits {
         Self {
             ram: budget.ram_bytes(baseline),
             ram_given: budget.gives_ram(),
+            free_ram: match estimate && budget.gives_ram() {
+                true => budget.ram_bytes(baseline),
+                false => free_memory(),
+            },
             vram,
             vram_given: requested.is_some() && requested == vram,
             on_gpu: matches!(device, Resolved::Cuda(_)),

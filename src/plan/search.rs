@@ -13,7 +13,6 @@ use crate::counts::{Counts, Layout, pass_bytes, read_bytes};
 use crate::error::Result;
 use crate::solvers;
 use crate::system::hold;
-use crate::system::memory::free_memory;
 
 use super::candidate::{Before, Candidate, Stream};
 use super::limits::Limits;
@@ -160,7 +159,7 @@ impl Search<'_> {
             true => self.limits.ram,
             false => u64::MAX,
         };
-        self.counts.has_row_file() && self.counts.bytes_stored() > limit.min(free_memory() / 2)
+        self.counts.has_row_file() && self.counts.bytes_stored() > limit.min(self.limits.free_ram / 2)
     }
 
     /// Whether the first choice depends on the number of nonzero counts.

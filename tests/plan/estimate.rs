@@ -79,6 +79,9 @@ fn the_sizes_of_the_article_are_planned_on_its_machine() {
         assert!(ram < 64_000_000_000 && vram < 24_000_000_000, "{plan}");
         // 10 GB of counts fit into the GPU's memory, 50 GB do not.
         assert_eq!(vram > 10_000_000_000, resident, "{plan}");
+        // Whatever memory this machine has: 10 GB are less than half of the described one's.
+        let streamed = plan.to_string().contains("streamed once per epoch");
+        assert_eq!(streamed, !resident, "{plan}");
         let error = plan.fit().unwrap_err();
         assert!(
             error.to_string().contains("an estimate has no counts"),
