@@ -47,7 +47,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// Fits once; the peaks that were planned and measured, in bytes, and the seconds of an epoch.
+/// Fits once; the peaks that were planned and measured, in bytes, and the seconds of an epoch, of the clock and of the CPU.
 ///
 /// # Panics
 /// When there is no run of that name.
@@ -60,7 +60,10 @@ fn run(name: &str, folder: &Path) -> Result<Value> {
     release();
     let sampler = Sampler::start();
     let plan = model(folder).plan(&counts)?;
+    let cpu_seconds = || record::cpu_seconds().iter().sum::<f64>();
+    let cpu_before = cpu_seconds();
     let fit = plan.fit()?;
+    let cpu = (cpu_seconds() - cpu_before) / fit.epochs().len() as f64;
     let measured = sampler.finish();
     let mut seconds: Vec<f64> = fit
         .epochs()
@@ -83,6 +86,7 @@ fn run(name: &str, folder: &Path) -> Result<Value> {
         "vram_predicted": vram("predicted peak, MiB"),
         "vram_measured": vram("measured peak, MiB"),
         "seconds": seconds[seconds.len() / 2],
+        "cpu_seconds": cpu,
         "loss": fit.loss(),
     }))
 }

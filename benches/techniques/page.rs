@@ -7,11 +7,12 @@ use crate::techniques::TECHNIQUES;
 /// The share of the planned peak by which a measured one may differ from it.
 const TOLERANCE: f64 = 0.1;
 
-/// Medians over the rounds of a run; bytes above the process before the counts existed, and seconds an epoch.
+/// Medians over the rounds of a run: bytes above the process before the counts existed, and seconds an epoch.
 struct Result {
     planned: f64,
     measured: f64,
     seconds: f64,
+    cpu_seconds: f64,
 }
 
 /// The median of a number over the rounds of a run; NaN where a round has none.
@@ -46,9 +47,10 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
          states and offloading, where L is. Counts are sparse (CSR, f32) and in memory where nothing else is said. Page \
          cache {}. Three epochs a run, {} runs each in a process of its own, in turn; the table has their medians.\n\n\
          Memory is the peak of the process's anonymous memory (on a GPU: of reserved VRAM), sampled every millisecond, above what the \
-         process had before the counts existed, so that counts in memory count. *Claimed* is what the table of techniques in \
+         process had before the counts existed, so that counts in memory count. *More time* is that of an epoch by the clock, *more \
+         CPU time* that of the process, which other programs on the machine do not change. *Claimed* is what the table of techniques in \
          seed document 002 says of neural networks.\n\n\
-         | Technique | Saved, % | by the plan, % | More time, % | Claimed |\n|---|---:|---:|---:|---|\n",
+         | Technique | Saved, % | By the plan, % | More time, % | More CPU time, % | Claimed |\n|---|---:|---:|---:|---:|---|\n",
         sizes(&record["sizes"][0]),
         density(0),
         sizes(&record["sizes"][1]),
@@ -69,6 +71,7 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
             planned: peak("predicted"),
             measured: peak("measured"),
             seconds: median(rounds, |row| number(row, "seconds")),
+            cpu_seconds: median(rounds, |row| number(row, "cpu_seconds")),
         })
     };
     for technique in &TECHNIQUES {
@@ -77,11 +80,12 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
             continue;
         };
         page += &format!(
-            "| {} | {:.0} | {:.0} | {:.0} | {} |\n",
+            "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {} |\n",
             technique.what,
             100.0 * (1.0 - with.measured / without.measured),
             100.0 * (1.0 - with.planned / without.planned),
             100.0 * (with.seconds / without.seconds - 1.0),
+            100.0 * (with.cpu_seconds / without.cpu_seconds - 1.0),
             technique.claimed,
         );
     }
@@ -90,8 +94,8 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
         page += &format!("\nThe techniques on a GPU were skipped: {gpu}.\n");
     }
     page += "\nThe runs, with the peak of the whole process (on a GPU: of VRAM) beside its plan's:\n\n\
-             | Run | Above the process before, MiB | Planned peak, MiB | Measured peak, MiB | Measured / planned | Epoch, s | Loss |\n\
-             |---|---:|---:|---:|---:|---:|---:|\n";
+             | Run | Above the process before, MiB | Planned peak, MiB | Measured peak, MiB | Measured / planned | Epoch, s | CPU, s | Loss |\n\
+             |---|---:|---:|---:|---:|---:|---:|---:|\n";
     let mut wrong = Vec::new();
     for (name, rounds) in record["runs"].as_object().into_iter().flatten() {
         let Some(rounds) = rounds.as_array() else {
@@ -111,11 +115,12 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
         }
         let mib = |bytes: f64| bytes / f64::from(1 << 20);
         page += &format!(
-            "| {name} | {:.1} | {:.1} | {:.1} | {ratio:.3} | {:.3} | {:.6e} |\n",
+            "| {name} | {:.1} | {:.1} | {:.1} | {ratio:.3} | {:.3} | {:.3} | {:.6e} |\n",
             mib(result(name).map_or(f64::NAN, |result| result.measured)),
             mib(planned),
             mib(measured),
             median(rounds, |row| number(row, "seconds")),
+            median(rounds, |row| number(row, "cpu_seconds")),
             median(rounds, |row| number(row, "loss")),
         );
     }

@@ -299,6 +299,9 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
         let mut sizes = buffers(block);
         // Rows of L, as uploaded and as tensors, and the multipliers.
         sizes.push(2 * rows(documents) + 8 * documents * shape.topics);
+        // Sums by terms and by documents are made one after the other, and so share buffers of the same size.
+        sizes.sort_unstable();
+        sizes.dedup();
         sizes_of_each.push(sizes);
     }
     items.push(sums_workspace(&sizes_of_each));

@@ -1,4 +1,7 @@
-//! VRAM and host memory of a gradient step on the GPU.
+//! VRAM and host memory of a gradient step on the GPU, and RAM of one on tensors.
+
+#[cfg(test)]
+mod tests;
 
 use crate::backend::cube;
 use crate::backend::cube::{PINNED, mask_bytes, sums_workspace, table_bytes};
@@ -11,6 +14,9 @@ use crate::system::LANES;
 /// Tables of batch x topics that are allocated at the same time while gradients are computed. With L offloaded it is
 /// one, besides the uploaded rows and their gradients, which are not padded.
 const BATCH_TABLES: u64 = 5;
+
+/// The same in automatic differentiation: rows of L, their softmax, and gradients.
+const ROW_TABLES: u64 = 4;
 
 /// VRAM. `padded`: rows are aligned as CubeCL's CUDA runtime does.
 ///
@@ -115,8 +121,8 @@ fn of_kernels(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     items
 }
 
-/// Counts and activations of automatic differentiation, as Burn's graph allocates them on CUDA: the numbers of tables are
-/// those that `tests/gpu/memory.rs` counts.
+/// Counts and activations of automatic differentiation, as Burn's graph allocates them on CUDA. The numbers of tables are
+/// those that the allocator took from a driver without a GPU (`tests/gpu/memory.rs`).
 fn of_rates(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     let (n, m, k) = (shape.documents, shape.terms, shape.topics);
     let table = |rows: u64, columns: u64| table_bytes(rows, columns, padded);
@@ -165,9 +171,6 @@ fn of_rates(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     ));
     items
 }
-
-/// Tables of batch x topics in automatic differentiation: rows of L, their softmax, and gradients.
-const ROW_TABLES: u64 = 4;
 
 /// Buffers of Burn's matrix product on the CPU.
 const PRODUCT_BYTES: u64 = 5 << 20;
@@ -323,6 +326,7 @@ pub(crate) fn in_host_memory(shape: &Shape, resident: bool, resumed: bool) -> Ve
     }
     items
 }
+<<<<<<< HEAD:src/step/footprint.rs
 
 #[cfg(test)]
 mod tests {
@@ -517,3 +521,5 @@ mod tests {
         }
     }
 }
+=======
+>>>>>>> memory:src/step/footprint/mod.rs
