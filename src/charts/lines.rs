@@ -211,11 +211,11 @@ fn draw_bands(canvas: &dyn Canvas, bands: &[Band]) -> Result<()> {
     for band in bands {
         let outline = band.upper.iter().chain(band.lower.iter().rev());
         let outline = outline.copied().collect();
-        canvas.polygon(outline, theme.pale(band.colour, 0.2).into())?;
+        canvas.polygon(outline, theme.pale(band.colour, 0.25).into())?;
     }
     for band in bands {
         for edge in [&band.lower, &band.upper] {
-            canvas.line(thinned(edge), theme.pale(band.colour, 0.5), 2)?;
+            canvas.line(thinned(edge), theme.pale(band.colour, 0.6), 2)?;
         }
     }
     Ok(())

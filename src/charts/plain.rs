@@ -272,7 +272,14 @@ impl Frame<'_> {
             let shown = names.iter().enumerate().step_by(every);
             return shown.map(|(at, name)| (at as f64, name.clone())).unzip();
         }
-        let given: Vec<String> = self.x_ticks.iter().map(|&at| brief(at)).collect();
+        // Positions of four digits, such as years, have no separator.
+        let four_digits = |at: &f64| at.fract() == 0.0 && (1_000.0..10_000.0).contains(at);
+        let are_years = !self.x_ticks.is_empty() && self.x_ticks.iter().all(four_digits);
+        let plain = |text: String| match are_years {
+            true => text.replace(',', ""),
+            false => text,
+        };
+        let given: Vec<String> = self.x_ticks.iter().map(|&at| plain(brief(at))).collect();
         let room = self
             .x_ticks
             .windows(2)
@@ -287,7 +294,7 @@ impl Frame<'_> {
         let most = (width / 90).clamp(2, 12) as usize;
         let mut fitting = (2..=most).rev().map(|max| {
             let ticks = x.ticks(max);
-            let labels = x.labels(&ticks);
+            let labels = x.labels(&ticks).into_iter().map(plain).collect();
             (ticks, labels)
         });
         let fits = |(_, labels): &(Vec<f64>, Vec<String>)| {

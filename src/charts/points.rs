@@ -103,7 +103,7 @@ impl Chart {
                 group(None, "other terms".into()),
                 group(
                     colours(of).get(topic).copied(),
-                    "more probable than in every other topic (95%)".into(),
+                    "more probable than in the next topic (95%)".into(),
                 ),
             ],
             names: Names {
@@ -338,7 +338,17 @@ impl Points {
             ];
             let inside = |place: &&Area| place.left >= plot.left && place.right <= plot.right + 20;
             let free = |place: &&Area| placed.iter().all(|other| !overlap(**place, *other));
-            let place = places.iter().filter(inside).find(free);
+            // Of several places, the one that hides the fewest dots.
+            let hidden = |place: &&Area| {
+                let covers = |dot: usize| {
+                    let radius = self.radii.as_ref().map_or(3, |radii| radii[dot]);
+                    overlap(**place, around(pixels[dot], radius))
+                };
+                (0..pixels.len())
+                    .filter(|&dot| dot != *at && covers(dot))
+                    .count()
+            };
+            let place = places.iter().filter(inside).filter(free).min_by_key(hidden);
             let place = match (place, self.names.all) {
                 (None, true) => places.iter().find(inside).or(places.first()),
                 (place, _) => place,
@@ -351,6 +361,16 @@ impl Points {
             }
         }
         Ok(())
+    }
+}
+
+/// The square around a dot.
+fn around((x, y): Point, radius: i32) -> Area {
+    Area {
+        left: x - radius,
+        right: x + radius,
+        top: y - radius,
+        bottom: y + radius,
     }
 }
 

@@ -5,13 +5,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
 
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
-use super::lines::apart;
 use super::structure::LEADER;
 
 /// Space between groups, least width of a group, and of a name that is worth reading.
 const GAP: i32 = 10;
 const LEAST: i32 = 4;
 const LEAST_NAME: i32 = 64;
+/// Space between names.
+const SPACE: i32 = 14;
 
 /// A group of documents and where it is drawn.
 pub(crate) struct Group {
@@ -86,42 +87,67 @@ pub(crate) fn name_groups(canvas: &dyn Canvas, plot: Area, groups: &[Group]) -> 
         let (left, right) = (group.area.left, group.area.right);
         canvas.line(vec![(left, axis), (right, axis)], theme.soft_ink, 2)?;
     }
-    let wide = |group: &Group| text_width(&group.name, SMALL) * 9 / 8 + 8;
-    let fit = groups
-        .iter()
-        .all(|group| wide(group) <= group.area.width() + GAP);
-    let every = match fit {
-        true => 1,
-        false => {
-            let most = (plot.width() / LEAST_NAME).max(1) as usize;
-            groups.len().div_ceil(most)
-        }
-    };
+    let most = (plot.width() / LEAST_NAME).max(1) as usize;
+    let every = groups.len().div_ceil(most).max(1);
     let named: Vec<&Group> = groups.iter().step_by(every).collect();
+    let wide = |group: &&Group| text_width(&group.name, SMALL) * 9 / 8;
+    let natural: Vec<i32> = named.iter().map(wide).collect();
+    let widths = shortened(&natural, plot.width());
     let middles: Vec<i32> = named
         .iter()
         .map(|group| (group.area.left + group.area.right) / 2)
         .collect();
-    let widest = named.iter().map(|group| wide(group)).max().unwrap_or(0);
-    let slot = widest.min(plot.width() / named.len().max(1) as i32);
-    let places = match fit {
-        true => middles.clone(),
-        false => apart(
-            &middles,
-            slot,
-            (plot.left + slot / 2 - 20, plot.right - slot / 2 + 8),
-        ),
-    };
-    for ((group, &middle), at) in named.iter().zip(&middles).zip(places) {
+    let places = apart(&middles, &widths, (plot.left - 20, plot.right + 8));
+    for (((group, &middle), at), width) in named.iter().zip(&middles).zip(places).zip(widths) {
         let moved = (at - middle).abs() > 8;
         if moved {
             let leader = vec![(middle, axis + 3), (at, axis + 9 + LEADER)];
             canvas.line(leader, theme.soft_ink, 2)?;
         }
-        let room = if fit { widest } else { slot - 8 };
-        let name = fit_text(&group.name, SMALL, room);
+        let name = fit_text(&group.name, SMALL, width);
         let place = (at, plot.bottom + 24 + LEADER);
         canvas.text(&name, place, Anchor::Centre, SMALL, theme.ink)?;
     }
     Ok(())
+}
+
+/// The widths, of which the largest are cut so that all have room beside each other.
+fn shortened(widths: &[i32], room: i32) -> Vec<i32> {
+    let gaps = SPACE * widths.len() as i32;
+    let cut = |most: i32| widths.iter().map(move |&width| width.min(most));
+    let fits = |most: &i32| cut(*most).sum::<i32>() + gaps <= room;
+    let most = (1..=room.max(1)).rev().find(fits).unwrap_or(1);
+    cut(most).collect()
+}
+
+/// Sorted middles of texts of these widths, moved to the right and then to the left where they would overlap or leave the room.
+fn apart(middles: &[i32], widths: &[i32], (left, right): (i32, i32)) -> Vec<i32> {
+    let mut places = middles.to_vec();
+    let mut limit = left;
+    for (at, width) in places.iter_mut().zip(widths) {
+        *at = (*at).max(limit + width / 2);
+        limit = *at + width / 2 + SPACE;
+    }
+    let mut limit = right;
+    for (at, width) in places.iter_mut().zip(widths).rev() {
+        *at = (*at).min(limit - width / 2);
+        limit = *at - width / 2 - SPACE;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_and_moved_only_where_they_have_no_room() {
+        assert_eq!(shortened(&[100, 40], 400), [100, 40]);
+        let cut = shortened(&[100, 40, 300], 300);
+        assert_eq!(cut[1], 40);
+        assert!(cut[0] == cut[2].min(100) && cut.iter().sum::<i32>() + 3 * SPACE <= 300);
+        assert_eq!(apart(&[50, 200], &[80, 80], (0, 300)), [50, 200]);
+        assert_eq!(apart(&[50, 60], &[40, 40], (0, 300)), [50, 90 + SPACE]);
+        assert_eq!(apart(&[250, 290], &[40, 40], (0, 300)), [240 - SPACE, 280]);
+    }
 }

@@ -335,22 +335,15 @@ mod tests {
                 let mut expected = vec![pseudocount; k];
                 for (row, &count) in case.l.chunks(k).zip(&case.counts) {
                     let mean: f64 = (0..k).map(|j| f64::from(row[j]) * rates[j]).sum();
-                    for j in 0..k {
-                        expected[j] += f64::from(count) * f64::from(row[j]) * rates[j] / mean;
+                    for ((sum, &l), rate) in expected.iter_mut().zip(row).zip(&rates) {
+                        *sum += f64::from(count) * f64::from(l) * rate / mean;
                     }
                 }
-                for j in 0..k {
-                    rates[j] = expected[j] / tokens[j];
-                }
+                rates = expected.iter().zip(&tokens).map(|(e, p)| e / p).collect();
             }
-            for j in 0..k {
-                let error = (found.rates[j] / rates[j] - 1.0).abs();
-                assert!(
-                    error < 1e-7,
-                    "k {k}, topic {j}: {} {}",
-                    found.rates[j],
-                    rates[j]
-                );
+            for (rate, expected) in found.rates.iter().zip(&rates) {
+                let error = (rate / expected - 1.0).abs();
+                assert!(error < 1e-7, "k {k}: {rate} {expected}");
             }
             let at: Vec<f64> = found.rates.iter().map(|rate| rate.ln()).collect();
             let shifted = |moves: &[(usize, f64)]| {

@@ -114,11 +114,7 @@ fn labels_that_make_no_groups_are_refused_when_the_chart_is_drawn() {
     ];
     for (chart, expected) in cases {
         let error = chart.to_png().unwrap_err();
-        assert_eq!(
-            error.to_string().contains(expected),
-            true,
-            "{expected}: {error}"
-        );
+        assert!(error.to_string().contains(expected), "{expected}: {error}");
         assert!(error.remedy().is_some(), "{error}");
         assert!(matches!(
             error.kind(),

@@ -93,21 +93,22 @@ fn terms_are_ranked_by_scores_as_they_are_defined() {
 /// Rates of a term by expectation-maximisation over all documents, and the covariance of their logarithms.
 fn slow_regression(fit: &Fit, lengths: &[f64], counts: &[f32]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let l = fit.l();
-    let row =
-        |document: usize| -> Vec<f64> { l.row(document).iter().map(|&p| f64::from(p)).collect() };
+    let rows: Vec<Vec<f64>> = (0..l.rows())
+        .map(|document| l.row(document).iter().map(|&p| f64::from(p)).collect())
+        .collect();
     let mut tokens = vec![1.0; TOPICS];
     for (document, length) in lengths.iter().enumerate() {
-        for (sum, p) in tokens.iter_mut().zip(row(document)) {
+        for (sum, p) in tokens.iter_mut().zip(&rows[document]) {
             *sum += length * p;
         }
     }
     let mut rates = vec![1.0 / TERMS as f64; TOPICS];
     let mut hessian = vec![vec![0.0; TOPICS]; TOPICS];
-    for _ in 0..3_000 {
-        let mut expected = vec![1.0; TOPICS];
+    for _ in 0..1_500 {
+        let mut expected = [1.0; TOPICS];
         hessian = vec![vec![0.0; TOPICS]; TOPICS];
         for (document, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0.0) {
-            let shares: Vec<f64> = row(document)
+            let shares: Vec<f64> = rows[document]
                 .iter()
                 .zip(&rates)
                 .map(|(p, f)| p * f)

@@ -61,8 +61,8 @@ impl Fit {
     ///
     /// For each term, the rates f of its occurrences per token of each topic are fitted again, with L as it is, to the Poisson
     /// model: a document of s tokens has the term s (l · f) times on average. The log fold change of topic a is log₂ (f_a /
-    /// f_b), where b is the other topic whose rate is nearest (the "least extreme" change): above 0 in the one topic that has
-    /// most of the term, and far above 0 only where no other topic comes close. The standard error is that of Laplace's
+    /// f_b), where b is the other topic whose rate is nearest (the "least extreme" change). Far above 0, the topic has more of
+    /// the term than the next one below it, and no topic has about as much. The standard error is that of Laplace's
     /// approximation, from the curvature of the likelihood in log f. One count of the term is added to a token of each topic,
     /// so that topics without it have finite changes.
     ///
@@ -87,7 +87,7 @@ impl Fit {
     /// count, or memory is too small.
     ///
     /// # Cost
-    /// O(nonzeros x k²) operations for each of about six steps of Newton's method, on all cores; 16 bytes x k x terms of memory,
+    /// O(nonzeros x k²) operations for each of about six steps of Newton's method, on all cores; 24 bytes x k x terms of memory,
     /// and 8 bytes for each nonzero count, or a quarter of the free memory where that is less: then the counts are passed over
     /// more than once.
     #[doc(alias = "de_analysis")]
@@ -108,7 +108,7 @@ impl Fit {
             return Err(self.shape_error(counts, "compare topics by"));
         }
         check_free(
-            16 * k as u64 * terms as u64,
+            24 * k as u64 * terms as u64,
             "the log fold changes of all terms",
         )?;
         let l = match self.is_fitted_to(counts)? {
