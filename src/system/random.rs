@@ -14,6 +14,7 @@ pub(crate) enum Purpose {
     Resample = 16,
     Split = 17,
     Candidate = 20,
+    Halves = 21,
 }
 
 /// The random stream for a seed, a purpose and an index (a document, a topic, an epoch).
