@@ -1,9 +1,13 @@
 //! A fitted model: L and F, with their tables, charts, scores and transformations.
 
 mod align;
+mod coherence;
 mod correlation;
+mod distinctness;
 #[cfg(feature = "polars")]
 mod documents;
+mod evaluate;
+mod evaluation;
 mod file;
 mod history;
 mod memory;
@@ -14,16 +18,21 @@ mod plots;
 mod score;
 #[cfg(feature = "polars")]
 mod tables;
+mod topic_coherence;
 #[cfg(feature = "polars")]
 mod topics;
 mod transform;
 
 use std::sync::Arc;
 
+pub(crate) use align::mean_cosine;
+pub(crate) use evaluate::{evaluation_bytes, result_bytes};
+pub use evaluation::{Evaluation, ScoreDifference};
 #[cfg(feature = "charts")]
 pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
 pub use names::TopicName;
+pub use topic_coherence::{Coherence, TopicCoherence};
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
@@ -43,7 +52,7 @@ use crate::text::count;
 /// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`plot_memory`](Self::plot_memory) |
-/// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
+/// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | compare fits | [`align_to`](Self::align_to) |
 /// | use it | [`transform`](Self::transform), [`save`](Self::save), [`load`](Self::load) |
 ///
@@ -271,7 +280,6 @@ impl Fit {
     }
 
     /// The name of a term, or its number if the model has no names.
-    #[cfg(feature = "polars")]
     fn term_name(&self, term: usize) -> String {
         match self.terms.as_ref().and_then(|terms| terms.get(term)) {
             Some(name) => name.to_string(),
