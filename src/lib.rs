@@ -27,8 +27,8 @@
 //! | counts | [`Counts`] (opened, or from your own arrays), [`Synthetic`] and its [`Corpus`], [`Terms`], [`Summary`], [`Resample`] |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
-//! | fitting | [`TopicModel::fit`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
-//! | results | a [`Fit`]: its [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure) |
+//! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
+//! | results | a [`Fit`]: its [`Evaluation`] on held-out documents, its [`Coherence`], [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure) |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
 //!
 //! # File formats
@@ -133,8 +133,8 @@ pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, Table
 pub use data::{Epoch, Indices, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
-pub use fit::{Fit, TopicName};
-pub use model::{Checkpoint, Estimate, TopicModel};
+pub use fit::{Coherence, Evaluation, Fit, ScoreDifference, TopicCoherence, TopicName};
+pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel};
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;
@@ -166,10 +166,10 @@ pub mod prelude {
     #[cfg(feature = "polars")]
     pub use crate::Table;
     pub use crate::{
-        Budget, ByteSize, Checkpoint, Corpus, CountValue, Counts, Device, Doctor, Dtype, Epoch,
-        Error, ErrorKind, Estimate, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan,
-        Precision, Reading, Resample, Settings, Solver, Summary, Synthetic, TableStorage, Terms,
-        TopicModel, Training, doctor, show_progress,
+        Budget, ByteSize, Checkpoint, Coherence, Corpus, CountValue, Counts, Device, Doctor, Dtype,
+        Epoch, Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep, Layout, Location, Matrix,
+        Optimizer, Plan, Precision, Reading, Resample, Settings, Solver, Summary, Sweep, SweepFits,
+        SweepPlan, Synthetic, TableStorage, Terms, TopicModel, Training, doctor, show_progress,
     };
     #[cfg(feature = "charts")]
     pub use crate::{Chart, palette, side_by_side, stack};

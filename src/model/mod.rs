@@ -3,18 +3,20 @@
 mod estimate;
 mod resume;
 mod run;
+mod sweep;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub use estimate::Estimate;
 pub use resume::Checkpoint;
+pub use sweep::{Sweep, SweepFits, SweepPlan, SweepRun};
 
 use crate::batches::Reading;
 use crate::config::{
     Budget, Device, GradientStep, Optimizer, Precision, Recipe, Settings, Solver, TableStorage,
 };
-use crate::data::{Epoch, OrRef, Terms};
+use crate::data::{Epoch, OrRef, Terms, or_ref};
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
 ///
@@ -47,6 +49,8 @@ use crate::data::{Epoch, OrRef, Terms};
 pub struct TopicModel {
     recipe: Recipe,
 }
+
+or_ref!(TopicModel);
 
 impl TopicModel {
     /// A model of `k` topics, from 1 to the number of documents and of terms, with the defaults of [`Settings`].

@@ -3,9 +3,11 @@
 mod counts;
 mod evcxr;
 mod fits;
+mod judging;
 mod memory_now;
 mod memory_scope;
 mod settings;
+mod sweeps;
 mod training;
 mod values;
 

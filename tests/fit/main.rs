@@ -10,6 +10,7 @@ mod fit;
 mod golden;
 #[cfg(all(feature = "cuda", feature = "polars"))]
 mod gradient_steps;
+mod judging;
 mod many;
 mod nips;
 #[cfg(all(feature = "charts", feature = "polars"))]
@@ -20,3 +21,4 @@ mod resume;
 mod solvers;
 #[cfg(feature = "cuda")]
 mod steps;
+mod sweep;
