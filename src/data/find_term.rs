@@ -73,8 +73,11 @@ impl Terms {
 
     /// The column of each term; the first, of a term that comes twice.
     pub(crate) fn columns(&self) -> HashMap<&str, usize> {
-        let columns = self.iter().enumerate().rev();
-        columns.map(|(column, term)| (term, column)).collect()
+        let mut columns = HashMap::with_capacity(self.len());
+        for (column, term) in self.iter().enumerate() {
+            columns.entry(term).or_insert(column);
+        }
+        columns
     }
 
     /// Up to three terms that differ from `term` in case, or in few letters; the nearest first.

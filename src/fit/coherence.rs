@@ -323,18 +323,14 @@ mod tests {
     fn pairs_in_every_document_are_as_coherent_as_can_be() {
         let counts = Counts::dense(4, TERMS, vec![1u8; 4 * TERMS]).unwrap();
         let fit = with_top_terms(&[vec![0, 1, 2]], None);
-        let topic = &fit.coherence(&counts, 3).unwrap().topics()[0];
+        let topic = fit.coherence(&counts, 3).unwrap().topics()[0].clone();
         assert_eq!(topic.npmi, Some(1.0));
         assert!(topic.u_mass.unwrap().abs() < 1e-11);
-        let apart = vec![
-            [1u8; 1].to_vec(),
-            vec![0; TERMS],
-            vec![1],
-            vec![0; TERMS - 2],
-        ]
-        .concat();
+        // A term in each of two documents.
+        let mut apart = vec![0u8; 2 * TERMS];
+        (apart[0], apart[TERMS + 1]) = (1, 1);
         let counts = Counts::dense(2, TERMS, apart).unwrap();
-        let topic = &fit.coherence(&counts, 2).unwrap().topics()[0];
+        let topic = fit.coherence(&counts, 2).unwrap().topics()[0].clone();
         assert!(topic.npmi.unwrap() < -0.9, "{topic:?}");
     }
 

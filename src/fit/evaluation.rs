@@ -345,6 +345,7 @@ impl Evaluation {
     }
 
     /// Whether these are the documents that the model was fitted to.
+    #[cfg(feature = "notebook")]
     pub(crate) fn is_of_training(&self) -> bool {
         self.seen
     }

@@ -205,7 +205,7 @@ fn what_cannot_be_evaluated_is_refused_by_name() {
         .evaluate(Counts::dense(2, 90, values).unwrap())
         .unwrap_err();
     assert_eq!(error.place(), Some("row 1, column 10 (counted from 0)"));
-    let evaluation = fit.evaluate(&counts()).unwrap();
+    let evaluation = fit.evaluate(counts()).unwrap();
     let (_, some) = counts().split(0.5, 1).unwrap();
     let error = evaluation
         .difference(fit.evaluate(&some).unwrap())

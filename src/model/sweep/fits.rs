@@ -71,19 +71,13 @@ pub(super) struct Group {
 #[derive(Clone)]
 pub struct SweepFits {
     groups: Vec<Group>,
-    /// Held-out documents.
-    held_out: usize,
     /// Fits that were asked for.
     asked: usize,
 }
 
 impl SweepFits {
-    pub(super) fn new(groups: Vec<Group>, held_out: usize, asked: usize) -> Self {
-        Self {
-            groups,
-            held_out,
-            asked,
-        }
+    pub(super) fn new(groups: Vec<Group>, asked: usize) -> Self {
+        Self { groups, asked }
     }
 
     /// The numbers of topics that were fitted, in increasing order.
@@ -164,7 +158,7 @@ impl SweepFits {
     pub fn recommendation(&self) -> String {
         let candidates: Vec<Candidate> = self.groups.iter().filter_map(Candidate::of).collect();
         let mut text = advise(&candidates);
-        let done: usize = self.groups.iter().map(|group| group.runs.len()).sum();
+        let done = self.done();
         if done < self.asked {
             text += &format!(
                 " The sweep was stopped after {done} of {} fits.",
@@ -257,15 +251,22 @@ impl SweepFits {
     }
 
     /// One row for each number of topics.
+    #[cfg(feature = "polars")]
     pub(crate) fn rows(&self) -> Vec<Row> {
         self.groups.iter().filter_map(Row::of).collect()
     }
 
-    /// Held-out documents, fits that were done, and fits that were asked for.
+    /// Held-out documents that were scored, fits that were done, and fits that were asked for.
     #[cfg(feature = "notebook")]
     pub(crate) fn sizes(&self) -> [usize; 3] {
-        let done = self.groups.iter().map(|group| group.runs.len()).sum();
-        [self.held_out, done, self.asked]
+        let mut runs = self.groups.iter().flat_map(|group| &group.runs);
+        let scored = runs.next().map_or(0, |run| run.evaluation.documents());
+        [scored, self.done(), self.asked]
+    }
+
+    /// Fits that were done.
+    fn done(&self) -> usize {
+        self.groups.iter().map(|group| group.runs.len()).sum()
     }
 }
 
@@ -279,6 +280,7 @@ impl fmt::Debug for SweepFits {
 }
 
 /// A row of the table: means over the seeds of a number of topics.
+#[cfg(feature = "polars")]
 pub(crate) struct Row {
     pub(crate) topics: usize,
     pub(crate) score: f64,
@@ -290,6 +292,7 @@ pub(crate) struct Row {
     pub(crate) peak_memory: Option<u64>,
 }
 
+#[cfg(feature = "polars")]
 impl Row {
     fn of(group: &Group) -> Option<Self> {
         let runs = &group.runs;

@@ -55,7 +55,7 @@ impl SweepPlan {
             );
         }
         let all = self.sweep.topics.len() * self.sweep.seeds;
-        Ok(SweepFits::new(groups, self.held_out.documents(), all))
+        Ok(SweepFits::new(groups, all))
     }
 }
 
