@@ -312,8 +312,8 @@ mod tests {
     #[test]
     fn batches_do_not_depend_on_the_place_of_the_counts() {
         let folder = tempfile::tempdir().unwrap();
-        // Dense documents, of which a few fill a batch.
-        let (documents, terms) = (40, 100_000);
+        // Dense documents; a half of these has two and a half million nonzero counts.
+        let (documents, terms) = (60, 100_000);
         let values: Vec<u8> = (0..documents * terms).map(|at| (at % 3) as u8).collect();
         let memory = Counts::dense(documents, terms, values).unwrap();
         let sources = [
