@@ -27,8 +27,8 @@
 //! | counts | [`Counts`] (opened, or from your own arrays), [`Synthetic`] and its [`Corpus`], [`Terms`], [`Summary`], [`Resample`] |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
-//! | fitting | [`TopicModel::fit`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
-//! | results | a [`Fit`]: its [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
+//! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
+//! | results | a [`Fit`]: its [`Evaluation`] on held-out documents, its [`Coherence`], [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
 //!
 //! # File formats
@@ -139,8 +139,10 @@ pub use error::{Error, ErrorKind, Result};
 pub use fit::ByLabel;
 #[cfg(feature = "charts")]
 pub use fit::Explorer;
-pub use fit::{Distinctive, Fit, TermScore, TopicName};
-pub use model::{Checkpoint, Estimate, TopicModel, Update};
+pub use fit::{
+    Coherence, Distinctive, Evaluation, Fit, ScoreDifference, TermScore, TopicCoherence, TopicName,
+};
+pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update};
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;
@@ -170,10 +172,11 @@ pub mod polars {
 /// ```
 pub mod prelude {
     pub use crate::{
-        Budget, ByteSize, Checkpoint, Corpus, CountValue, Counts, Device, Distinctive, Doctor,
-        Dtype, Epoch, Error, ErrorKind, Estimate, Fit, GradientStep, Layout, Location, Matrix,
-        Optimizer, Plan, Precision, Reading, Resample, Settings, Solver, Summary, Synthetic,
-        TableStorage, TermScore, Terms, TopicModel, Training, Update, doctor, show_progress,
+        Budget, ByteSize, Checkpoint, Coherence, Corpus, CountValue, Counts, Device, Distinctive,
+        Doctor, Dtype, Epoch, Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep, Layout,
+        Location, Matrix, Optimizer, Plan, Precision, Reading, Resample, Settings, Solver, Summary,
+        Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms, TopicModel,
+        Training, Update, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, Table};

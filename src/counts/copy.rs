@@ -98,6 +98,15 @@ impl Copy {
         }
     }
 
+    /// Appends a row of counts by increasing column; the others are zero. The dtype represents all of them.
+    pub(super) fn append_counts(&mut self, columns: &[u32], counts: &[f64]) {
+        self.documents += 1;
+        match &mut self.rows {
+            Rows::Dense(store) => store.append_counts(self.columns_from, columns, counts),
+            Rows::Csr(copy) => copy.push_row(columns.iter().copied().zip(counts.iter().copied())),
+        }
+    }
+
     pub(super) fn finish(self, columns: &Columns) -> Result<Counts> {
         let store = match self.rows {
             Rows::Dense(store) => Store::Dense(store),

@@ -84,6 +84,15 @@ impl Csr {
         }
     }
 
+    /// Appends a row of counts by increasing column. Zeros are not stored.
+    pub(super) fn push_row(&mut self, row: impl Iterator<Item = (u32, f64)>) {
+        for (column, count) in row.filter(|entry| entry.1 != 0.0) {
+            self.indices.push(column);
+            self.values.push(count as f32);
+        }
+        self.indptr.push(self.indices.len() as u64);
+    }
+
     /// Removes all rows and keeps the allocations.
     pub(super) fn clear(&mut self) {
         self.indptr.truncate(1);

@@ -183,6 +183,29 @@ impl DenseStore {
         append!(U8, U16, U32, I32, I64, F32, F64);
     }
 
+    /// Appends a row of `terms` values: these counts in these columns, and zeros. This store is in memory, and its dtype
+    /// represents the counts.
+    pub(super) fn append_counts(&mut self, terms: usize, columns: &[u32], counts: &[f64]) {
+        fn append<T: Element>(
+            storage: &mut ValueStorage<T>,
+            terms: usize,
+            columns: &[u32],
+            counts: &[f64],
+        ) {
+            let ValueStorage::Memory(values) = storage else {
+                return debug_assert!(false, "values in a file");
+            };
+            let start = values.len();
+            values.resize(start + terms, T::default());
+            for (&column, &count) in columns.iter().zip(counts) {
+                let exact = T::from_f64(count);
+                debug_assert!(exact.is_some(), "{count}");
+                values[start + column as usize] = exact.unwrap_or_default();
+            }
+        }
+        with_values!(DenseStore, self, storage => append(storage, terms, columns, counts));
+    }
+
     /// Fails if a mapped file has changed since it was opened, or lost pages.
     pub(super) fn check_unchanged(&self) -> Result<()> {
         fn check<T>(storage: &ValueStorage<T>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
 mod by_term;
+mod co_occurrence;
 mod copy;
 pub(crate) mod csr;
 pub(crate) mod dense;
@@ -8,6 +9,7 @@ pub(crate) mod dtype;
 mod expected;
 mod fingerprint;
 pub(crate) mod formats;
+mod halves;
 mod layout;
 mod open;
 mod pass;
@@ -23,11 +25,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use co_occurrence::CoOccurrence;
 pub(crate) use csr::Csr;
 pub(crate) use dense::{DenseRows, as_bytes};
 pub use dtype::{CountValue, Dtype};
 pub(crate) use dtype::{Element, with_values};
 pub(crate) use fingerprint::Fingerprint;
+pub(crate) use halves::HalvedBatch;
 pub use layout::{Layout, Location};
 pub(crate) use pass::{READ_BYTES, pass_bytes, read_bytes};
 pub use resample::Resample;

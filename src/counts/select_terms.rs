@@ -222,7 +222,7 @@ impl Counts {
 
     /// # Errors
     /// When there is not one term for each column.
-    pub(super) fn check_terms(&self, terms: &Terms) -> Result<()> {
+    pub(crate) fn check_terms(&self, terms: &Terms) -> Result<()> {
         match terms.len() == self.terms() {
             true => Ok(()),
             false => Err(Error::new(

@@ -1,5 +1,7 @@
 //! Looks up terms, and names the nearest ones where a term is missing.
 
+use std::collections::HashMap;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::count;
 
@@ -67,6 +69,15 @@ impl Terms {
             })
         });
         Self::new(picked.collect::<Result<Vec<&str>>>()?)
+    }
+
+    /// The column of each term; the first, of a term that comes twice.
+    pub(crate) fn columns(&self) -> HashMap<&str, usize> {
+        let mut columns = HashMap::with_capacity(self.len());
+        for (column, term) in self.iter().enumerate() {
+            columns.entry(term).or_insert(column);
+        }
+        columns
     }
 
     /// Up to three terms that differ from `term` in case, or in few letters; the nearest first.

@@ -11,8 +11,8 @@ pub(crate) mod sealed {
 /// call returns.
 ///
 /// Implemented for [`Counts`](crate::Counts), [`Terms`](crate::Terms), [`Matrix`](crate::Matrix),
-/// [`Budget`](crate::Budget), [`Settings`](crate::Settings), [`Solver`](crate::Solver),
-/// [`TableStorage`](crate::TableStorage) and references to them. No other crate can implement it.
+/// [`TopicModel`](crate::TopicModel), [`Budget`](crate::Budget), [`Settings`](crate::Settings), [`Solver`](crate::Solver),
+/// [`TableStorage`](crate::TableStorage), [`Evaluation`](crate::Evaluation) and references to them. No other crate can implement it.
 ///
 /// ```
 /// use topicbook::{Counts, OrRef};

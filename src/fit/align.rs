@@ -65,6 +65,15 @@ impl Fit {
     }
 }
 
+/// The mean cosine similarity of the rows of two F of the same shape, paired by linear assignment: 1 where they are the same
+/// topics in any order.
+pub(crate) fn mean_cosine(target: &Matrix, candidate: &Matrix) -> Result<f64> {
+    let order = best_match(target, candidate)?;
+    let cosines = order.iter().enumerate();
+    let cosines = cosines.map(|(row, &other)| cosine(target.row(row), candidate.row(other)));
+    Ok(cosines.sum::<f64>() / order.len() as f64)
+}
+
 /// For every row of `target`, the index of its paired row of `candidate`.
 fn best_match(target: &Matrix, candidate: &Matrix) -> Result<Vec<usize>> {
     let k = target.rows();

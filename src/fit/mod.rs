@@ -3,12 +3,16 @@
 mod align;
 #[cfg(feature = "polars")]
 mod by_label;
+mod coherence;
 mod correlation;
 mod distinctive;
+mod distinctness;
 mod document_map;
 #[cfg(feature = "polars")]
 mod documents;
 mod eigen;
+mod evaluate;
+mod evaluation;
 #[cfg(feature = "charts")]
 mod explore;
 mod file;
@@ -25,6 +29,7 @@ mod score;
 #[cfg(feature = "polars")]
 mod tables;
 mod term_scores;
+mod topic_coherence;
 mod topic_map;
 mod topic_tree;
 #[cfg(feature = "polars")]
@@ -35,9 +40,12 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+pub(crate) use align::mean_cosine;
 #[cfg(feature = "polars")]
 pub use by_label::ByLabel;
 pub use distinctive::Distinctive;
+pub(crate) use evaluate::{evaluation_bytes, result_bytes};
+pub use evaluation::{Evaluation, ScoreDifference};
 #[cfg(feature = "charts")]
 pub use explore::Explorer;
 #[cfg(feature = "charts")]
@@ -46,6 +54,7 @@ pub(crate) use memory_profile::MemoryProfile;
 pub(crate) use movement::Movement;
 pub use names::TopicName;
 pub use term_scores::TermScore;
+pub use topic_coherence::{Coherence, TopicCoherence};
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
@@ -69,7 +78,7 @@ use crate::text::count;
 /// | see what depends on labels | [`by`](Self::by), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
-/// | judge the fit | [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
+/// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
 /// | use it | [`transform`](Self::transform), [`update`](Self::update), [`save`](Self::save), [`load`](Self::load) |
 ///

@@ -44,7 +44,7 @@ impl Fit {
             return Err(self.shape_error(counts, "transform"));
         }
         let needed =
-            fold_in_bytes(counts, self.f.rows()).saturating_add(counts.in_memory().to_read);
+            fold_in_bytes(counts.shape(), self.f.rows()).saturating_add(counts.in_memory().to_read);
         check_free(needed, "the topics of these documents")?;
         counts.summary()?;
         fold_in(counts, &self.f)

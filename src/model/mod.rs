@@ -4,14 +4,16 @@ mod estimate;
 mod resume;
 mod run;
 mod setters;
+mod sweep;
 mod update;
 
 pub use estimate::Estimate;
 pub use resume::Checkpoint;
+pub use sweep::{Sweep, SweepFits, SweepPlan, SweepRun};
 pub use update::Update;
 
 use crate::config::{Recipe, Settings};
-use crate::data::OrRef;
+use crate::data::{OrRef, or_ref};
 
 /// A topic model of `k` topics, to be fitted to counts: tinytopics' neural Poisson NMF.
 ///
@@ -44,6 +46,8 @@ use crate::data::OrRef;
 pub struct TopicModel {
     recipe: Recipe,
 }
+
+or_ref!(TopicModel);
 
 impl TopicModel {
     /// A model of `k` topics, from 1 to the number of documents and of terms, with the defaults of [`Settings`].

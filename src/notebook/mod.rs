@@ -4,9 +4,11 @@ mod counts;
 mod evcxr;
 mod explorer;
 mod fits;
+mod judging;
 mod memory_now;
 mod memory_scope;
 mod settings;
+mod sweeps;
 mod training;
 mod values;
 

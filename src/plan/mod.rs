@@ -101,6 +101,16 @@ impl Plan {
         self.ram.predicted
     }
 
+    /// Budget and predicted peak of RAM.
+    pub(crate) fn ram(&self) -> Limit {
+        self.ram
+    }
+
+    /// Anonymous memory of the process before the fit, in bytes.
+    pub(crate) fn baseline(&self) -> u64 {
+        self.baseline
+    }
+
     /// The predicted peak of VRAM, in bytes; `None` without a GPU and without a VRAM budget.
     ///
     /// ```

@@ -159,7 +159,8 @@ impl Search<'_> {
             true => self.limits.ram,
             false => u64::MAX,
         };
-        self.counts.has_row_file() && self.counts.bytes_stored() > limit.min(self.limits.free_ram / 2)
+        self.counts.has_row_file()
+            && self.counts.bytes_stored() > limit.min(self.limits.free_ram / 2)
     }
 
     /// Whether the first choice depends on the number of nonzero counts.

@@ -28,9 +28,8 @@ thread_local! {
     static SCRATCH: RefCell<(Scratch, NonzeroBuffer)> = RefCell::default();
 }
 
-/// Bytes that [`fold_in`] allocates besides the counts: L in tokens and in proportions, and F transposed.
-pub(crate) fn fold_in_bytes(counts: &Counts, topics: usize) -> u64 {
-    let (documents, terms) = counts.shape();
+/// Bytes that [`fold_in`] allocates besides the counts of this shape: L in tokens and in proportions, and F transposed.
+pub(crate) fn fold_in_bytes((documents, terms): (usize, usize), topics: usize) -> u64 {
     let (terms, topics) = (terms as u64, topics as u64);
     let rows = 2 * documents as u64 + terms;
     let newton = Parts::newton_bytes(topics) * rayon::current_num_threads() as u64;

@@ -79,13 +79,32 @@ impl Board {
         }
     }
 
+    /// Shows a line below the lines, in the place of the last such line or state; prints it where outputs cannot be updated.
+    pub(crate) fn replace(&mut self, line: &str) {
+        match &self.output {
+            Some(output) => {
+                output.show(&[("text/plain", &self.with(line))]);
+                self.shown = Some(Instant::now());
+            }
+            None => print_lines(line),
+        }
+    }
+
+    /// The lines and one below them.
+    fn with(&self, line: &str) -> String {
+        match self.lines.as_str() {
+            "" => line.into(),
+            lines => format!("{lines}\n{line}"),
+        }
+    }
+
     /// Shows the state of the moment below the lines, in the place of the last such state. Does nothing where outputs
     /// cannot be updated, before the first line, and within half a second of the last change.
     pub(crate) fn state(&mut self, line: impl FnOnce() -> String) {
         if let (Some(output), Some(shown)) = (&self.output, self.shown)
             && shown.elapsed().as_secs_f64() >= UPDATE_SECONDS
         {
-            output.show(&[("text/plain", &format!("{}\n{}", self.lines, line()))]);
+            output.show(&[("text/plain", &self.with(&line()))]);
             self.shown = Some(Instant::now());
         }
     }

@@ -15,6 +15,7 @@ pub(crate) enum Purpose {
     Split = 17,
     Bootstrap = 18,
     Candidate = 20,
+    Halves = 21,
 }
 
 /// The random stream for a seed, a purpose and an index (a document, a topic, an epoch).

@@ -240,3 +240,61 @@ fn what_cannot_be_done_says_why() {
         assert!(error.remedy().is_some(), "{error}");
     }
 }
+
+#[test]
+fn halves_sum_to_the_counts_and_are_the_same_in_every_layout() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = rows(&source());
+    let halves = |counts: &Counts, seed| {
+        let (first, second) = counts.split_tokens(seed).unwrap();
+        for half in [&first, &second] {
+            assert_eq!(half.shape(), counts.shape());
+            assert_eq!(half.dtype(), counts.dtype());
+            assert_eq!(half.layout(), counts.layout());
+        }
+        (rows(&first), rows(&second))
+    };
+    let expected = halves(&source(), 3);
+    for (name, counts) in sources(folder.path()) {
+        let (first, second) = halves(&counts, 3);
+        assert_eq!((&first, &second), (&expected.0, &expected.1), "{name}");
+        for ((&first, &second), &count) in first.iter().zip(&second).zip(&all) {
+            assert_eq!(first + second, count, "{name}");
+            assert!(first >= 0.0 && second >= 0.0, "{name}");
+        }
+    }
+    assert_ne!(halves(&source(), 4), expected);
+    // About half: the tokens of the first half are binomial.
+    let (tokens, total) = (expected.0.iter().sum::<f32>(), all.iter().sum::<f32>());
+    let deviations = (tokens - total / 2.0) / (total / 4.0).sqrt();
+    assert!(deviations.abs() < 4.0, "{tokens} of {total}");
+}
+
+#[test]
+fn a_document_is_halved_alike_among_any_others() {
+    // The halves of a document depend on its number and counts, not on those of others.
+    let all = source();
+    let (first, _) = all.split_tokens(9).unwrap();
+    let (of_some, _) = all.select(0..20).unwrap().split_tokens(9).unwrap();
+    assert_eq!(rows(&first)[..20 * TERMS], rows(&of_some)[..]);
+}
+
+#[test]
+fn what_cannot_be_halved_is_named() {
+    for (value, message) in [
+        (-1.0, "-1 is negative"),
+        (0.5, "not a whole number"),
+        (f64::NAN, "NaN is not a count"),
+        (1e12, "at most 16777216"),
+    ] {
+        let counts = Counts::dense(2, 2, vec![1.0, 0.0, 0.0, value]).unwrap();
+        let error = counts.split_tokens(0).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Value);
+        assert!(error.to_string().contains(message), "{error}");
+        assert_eq!(error.place(), Some("row 1, column 1 (counted from 0)"));
+        assert!(error.remedy().is_some());
+    }
+    let largest = Counts::dense(1, 1, vec![16_777_216.0f32]).unwrap();
+    let (first, second) = largest.split_tokens(0).unwrap();
+    assert_eq!(rows(&first)[0] + rows(&second)[0], 16_777_216.0);
+}

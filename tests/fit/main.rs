@@ -14,6 +14,7 @@ mod fit;
 mod golden;
 #[cfg(all(feature = "cuda", feature = "polars"))]
 mod gradient_steps;
+mod judging;
 mod many;
 mod narrow_tables;
 mod nips;
@@ -25,3 +26,4 @@ mod resume;
 mod solvers;
 #[cfg(feature = "cuda")]
 mod steps;
+mod sweep;

@@ -34,7 +34,9 @@ const BOOKS: [&str; 12] = [
 /// Writes what a notebook with this text opens.
 pub fn prepare_for(places: &Places, notebook: &str) -> Result<()> {
     if notebook.contains(&format!("{DOCUMENTATION}/{}", FILES[0])) {
-        return of_documentation(places)?.map(drop).ok_or_else(no_documentation);
+        return of_documentation(places)?
+            .map(drop)
+            .ok_or_else(no_documentation);
     }
     match FILES.iter().any(|file| notebook.contains(file)) {
         true => prepare(places),

@@ -1,0 +1,129 @@
+//! How well a fit predicts held-out documents: document completion.
+
+use rayon::prelude::*;
+
+use crate::config::SMALLEST_RATE;
+use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
+use crate::counts::{Counts, HalvedBatch};
+use crate::data::{Matrix, OrRef};
+use crate::error::{Error, ErrorKind, Result};
+use crate::solvers::{fold_in, fold_in_bytes};
+use crate::system::memory::check_free;
+
+use super::Fit;
+use super::evaluation::{Evaluation, Scored};
+
+/// The seed of the halves. It is fixed, so that all fits are judged on the same ones.
+const SEED: u64 = 0;
+
+/// Bytes that the evaluation of a fit on these counts takes.
+pub(crate) fn evaluation_bytes(counts: &Counts, topics: usize) -> u64 {
+    let (documents, halves) = counts.halved_batch();
+    let f_bytes = 4 * (topics as u64).saturating_mul(counts.terms() as u64);
+    fold_in_bytes((documents, counts.terms()), topics)
+        .saturating_add(f_bytes)
+        .saturating_add(halves)
+        .saturating_add(result_bytes(counts))
+        .saturating_add(counts.in_memory().to_read)
+}
+
+/// Bytes of an [`Evaluation`] on these counts.
+pub(crate) fn result_bytes(counts: &Counts) -> u64 {
+    (counts.documents() as u64).saturating_mul(size_of::<Scored>() as u64)
+}
+
+impl Fit {
+    /// Judges the fit on documents that it has not seen, by document completion: every document is split at random into two
+    /// halves of its tokens ([`Counts::split_tokens`](crate::Counts::split_tokens) with seed 0), its topics are estimated from
+    /// the first half with F fixed, and the second half is scored. No token is both fitted and scored, so that, unlike
+    /// [`score`](Self::score), more topics are not favoured.
+    ///
+    /// The [`Evaluation`] holds the score in nats a token, the perplexity, the standard error over the documents, and what was
+    /// left out; its card says the formula. All fits are judged on the same halves. The halves and the result do not depend
+    /// on where the counts are. Document completion is method (b) of Wallach, Murray, Salakhutdinov and Mimno (2009,
+    /// *Evaluation methods for topic models*); that halves of Poisson counts are independent makes it fair.
+    ///
+    /// ```
+    /// use topicbook::{Synthetic, TopicModel};
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(100).seed(1).generate()?.counts();
+    /// let (train, held_out) = counts.split(0.8, 1)?;
+    /// let fit = TopicModel::new(4).seed(1).quiet().fit(&train)?;
+    /// let one_topic = TopicModel::new(1).quiet().fit(&train)?;
+    /// let (evaluation, baseline) = (fit.evaluate(&held_out)?, one_topic.evaluate(&held_out)?);
+    /// assert!(evaluation.score_per_token() > baseline.score_per_token());
+    /// assert!(evaluation.perplexity() < 60.0); // a model that knows nothing has the number of terms
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the counts have another number of terms, cannot be read, or hold something that is not a count or is above 2^24;
+    /// when no document has tokens in both halves; when memory is too small. The memory is checked before anything is
+    /// allocated.
+    ///
+    /// # Cost
+    /// One pass over the counts, and what [`transform`](Self::transform) takes for half of the tokens. Documents are
+    /// halved in batches of up to two million nonzero counts: up to 96 MiB of memory for those, F twice, and 32 bytes for each
+    /// document, however many there are.
+    #[doc(alias = "held_out")]
+    #[doc(alias = "document_completion")]
+    #[doc(alias = "log_perplexity")]
+    #[doc(alias = "eval_heldout")]
+    pub fn evaluate(&self, held_out: impl OrRef<Counts>) -> Result<Evaluation> {
+        let counts = held_out.value();
+        if counts.terms() != self.terms() {
+            return Err(self.shape_error(counts, "evaluate"));
+        }
+        let needed = evaluation_bytes(counts, self.topics());
+        check_free(needed, "the evaluation of these documents")?;
+        // The topics of a term are adjacent in memory.
+        let terms_first = self.f.transposed();
+        let mut scored = Vec::with_capacity(counts.documents());
+        counts.for_each_halved(SEED, &mut |batch| {
+            self.score_batch(batch, &terms_first, &mut scored)
+        })?;
+        if !scored.iter().any(Scored::counts) {
+            return Err(Error::new(
+                ErrorKind::Value,
+                "nothing to evaluate: no document has tokens in both of its halves",
+            )
+            .fix("pass documents with more tokens, or more documents"));
+        }
+        // Of counts with another number of documents it is known without a look at them.
+        let seen = counts.documents() == self.documents() && self.is_fitted_to(counts)?;
+        Ok(Evaluation::new(scored, self.topics(), self.terms(), seen))
+    }
+
+    /// Appends the scores of a batch of documents.
+    fn score_batch(
+        &self,
+        batch: HalvedBatch,
+        terms_first: &Matrix,
+        scored: &mut Vec<Scored>,
+    ) -> Result<()> {
+        let [observed, completed] = &batch.halves;
+        let l = fold_in(observed, &self.f)?;
+        let (observed, completed) = (observed.view()?, completed.view()?);
+        debug_assert_eq!(scored.len(), batch.first);
+        let documents = (0..l.rows()).into_par_iter();
+        scored.par_extend(documents.map_init(NonzeroBuffer::default, |buffer, row| {
+            let (_, counts) = nonzeros_of_row(&observed, self.terms(), row, buffer);
+            let mut document = Scored {
+                observed: counts.iter().map(|&count| f64::from(count)).sum(),
+                ..Scored::default()
+            };
+            let (columns, counts) = nonzeros_of_row(&completed, self.terms(), row, buffer);
+            for (&column, &count) in columns.iter().zip(counts) {
+                let products = l.row(row).iter().zip(terms_first.row(column as usize));
+                let rate: f64 = products.map(|(&l, &f)| f64::from(l) * f64::from(f)).sum();
+                let count = f64::from(count);
+                document.tokens += count;
+                document.score += count * rate.max(SMALLEST_RATE).ln();
+                if rate < SMALLEST_RATE {
+                    document.impossible += count;
+                }
+            }
+            document
+        }));
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! Notebook display of what judges fits: evaluations and coherence.
+
+use crate::fit::{Coherence, Evaluation, ScoreDifference, TopicCoherence};
+use crate::text::{Card, count, counted, fixed, listed, shorten};
+
+use super::evcxr::show_card;
+
+impl Evaluation {
+    /// Shows the score, what it means, and what was left out, below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(&self.card(), None);
+    }
+
+    fn card(&self) -> Card {
+        let (topics, terms) = self.of_fit();
+        let mut card = Card::new(format!("Evaluation: {self}, k = {topics}"))
+            .row("score", format!("{self}: higher is better"))
+            .row(
+                "perplexity",
+                format!("{}: lower is better", fixed(self.perplexity(), 1)),
+            )
+            .row(
+                "tokens",
+                format!(
+                    "{} scored, given {} others of the same documents",
+                    count(self.tokens() as u64),
+                    count(self.observed_tokens() as u64)
+                ),
+            )
+            .row("documents", count(self.documents() as u64));
+        let left_out = [
+            ("left out, no tokens", self.empty_documents()),
+            (
+                "left out, first half empty",
+                self.documents_without_first_half(),
+            ),
+            (
+                "left out, second half empty",
+                self.documents_without_second_half(),
+            ),
+        ];
+        for (label, rows) in left_out {
+            if !rows.is_empty() {
+                card = card.row(label, listed(&rows));
+            }
+        }
+        if self.impossible_tokens() > 0.0 {
+            card = card.row(
+                "probability below 1e-10",
+                format!(
+                    "{}, scored as 1e-10 (-23.03 nats)",
+                    counted(self.impossible_tokens() as usize, "token")
+                ),
+            );
+        }
+        if self.is_of_training() {
+            card = card.note(
+                "The fit has seen these documents: the score says little about new ones. Hold documents out with Counts::split.",
+            );
+        }
+        card.note(
+            "Document completion. Score = Σ x ln max(p, 1e-10) / Σ x over a random half of each document's tokens (x: count, p = L F, \
+             ln: natural logarithm), with L estimated from the other half and F fixed. Perplexity = exp(-score). ±: standard error \
+             over documents.",
+        )
+        .note(format!(
+            "A model that knows nothing scores {:.5}, perplexity {}.",
+            -(terms as f64).ln(),
+            count(terms as u64)
+        ))
+    }
+}
+
+impl ScoreDifference {
+    /// Shows the difference and its standard error below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new(format!("Difference of scores: {self}")).note(
+            "Above zero, the first fit predicts better. ±: standard error over documents, paired.",
+        );
+        show_card(&card, None);
+    }
+}
+
+/// Topics that a card shows.
+const TOPICS_SHOWN: usize = 20;
+/// Letters of the terms of a topic that a card shows.
+const TERMS_SHOWN: usize = 60;
+
+impl Coherence {
+    /// Shows the coherence of the topics, the best first, below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(&self.card(), None);
+    }
+
+    fn card(&self) -> Card {
+        let mut topics: Vec<&TopicCoherence> = self.topics().iter().collect();
+        let rank = |topic: &TopicCoherence| topic.npmi.unwrap_or(f64::NEG_INFINITY);
+        topics.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+        let rows = topics.iter().take(TOPICS_SHOWN).map(|topic| {
+            vec![
+                topic.topic.to_string(),
+                shorten(&topic.terms.join(", "), TERMS_SHOWN),
+                shown(topic.u_mass),
+                shown(topic.npmi),
+            ]
+        });
+        let mut card = Card::new(format!(
+            "Coherence of the {} most probable terms of {}",
+            self.terms(),
+            counted(self.topics().len(), "topic")
+        ))
+        .row(
+            "NPMI",
+            format!("{}: from -1 to 1, higher is better", shown(self.npmi())),
+        )
+        .row(
+            "u_mass",
+            format!("{}: at most 0, higher is better", shown(self.u_mass())),
+        )
+        .row("documents", count(self.documents() as u64))
+        .grid(&["topic", "terms", "u_mass", "NPMI"], rows.collect());
+        if topics.len() > TOPICS_SHOWN {
+            let more = counted(topics.len() - TOPICS_SHOWN, "topic");
+            card = card.note(format!("and {more} more: table()"));
+        }
+        let absent = self.absent();
+        if !absent.is_empty() {
+            card = card.note(format!(
+                "In no document, and left out: {}.",
+                shorten(&absent.join(", "), 2 * TERMS_SHOWN)
+            ));
+        }
+        card.note(
+            "Means over pairs of terms a, b, with P the share of documents that contain a term or both, and e = 1e-12. \
+             NPMI: ln((P(a, b) + e) / (P(a) P(b))) / -ln(P(a, b) + e). u_mass: ln((P(a, b) + e) / P(a)), a the more probable term.",
+        )
+    }
+}
+
+impl TopicCoherence {
+    /// Shows the coherence of the topic below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let mut card = Card::new(format!("Coherence of topic {}", self.topic))
+            .row("NPMI", shown(self.npmi))
+            .row("u_mass", shown(self.u_mass))
+            .row("terms", self.terms.join(", "));
+        if !self.absent.is_empty() {
+            card = card.row("in no document", self.absent.join(", "));
+        }
+        show_card(&card, None);
+    }
+}
+
+fn shown(value: Option<f64>) -> String {
+    value.map_or("none".into(), |value| format!("{value:.4}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Counts, Synthetic, TopicModel};
+
+    #[test]
+    fn the_card_of_an_evaluation_names_everything() {
+        let counts = Synthetic::new(40, 20, 2)
+            .seed(1)
+            .generate()
+            .unwrap()
+            .counts();
+        let fit = TopicModel::new(2).epochs(3).quiet().fit(&counts).unwrap();
+        let mut values = vec![0u8; 60 * 20];
+        values[20..]
+            .iter_mut()
+            .step_by(20)
+            .for_each(|value| *value = 1);
+        values[20..40].fill(3);
+        let held_out = Counts::dense(60, 20, values).unwrap();
+        let evaluation = fit.evaluate(&held_out).unwrap();
+        let text = evaluation.card().text();
+        for part in [
+            "natural logarithm",
+            "higher is better",
+            "lower is better",
+            "nats a token",
+            "exp(-score)",
+            "1 (0)",
+            "first half empty",
+            "second half empty",
+            "perplexity 20",
+            "k = 2",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("has seen"), "{text}");
+        let text = fit.evaluate(&counts).unwrap().card().text();
+        assert!(text.contains("has seen"), "{text}");
+        assert!(!text.contains("left out"), "{text}");
+    }
+
+    #[test]
+    fn the_card_of_coherence_has_the_best_topic_first() {
+        let counts = Synthetic::new(90, 40, 3)
+            .avg_doc_length(30)
+            .seed(1)
+            .generate()
+            .unwrap();
+        let fit = TopicModel::new(3)
+            .epochs(30)
+            .quiet()
+            .fit(counts.counts())
+            .unwrap();
+        let coherence = fit.coherence(counts.counts(), 8).unwrap();
+        let text = coherence.card().text();
+        let best = coherence
+            .topics()
+            .iter()
+            .max_by(|a, b| a.npmi.unwrap().total_cmp(&b.npmi.unwrap()));
+        let heading = text
+            .lines()
+            .position(|line| line.trim().starts_with("topic"))
+            .unwrap();
+        let first = text.lines().nth(heading + 1).unwrap().trim();
+        assert!(
+            first.starts_with(&format!("{} ", best.unwrap().topic)),
+            "{text}"
+        );
+        assert!(text.contains("higher is better"), "{text}");
+        assert!(!text.contains("left out"), "{text}");
+    }
+}
