@@ -44,8 +44,7 @@ pub(crate) use write::write_npy_file;
 use crate::counts::formats::LazyCsr;
 use crate::data::{Indices, or_ref};
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::Claim;
-use crate::system::memory::phase;
+use crate::system::{Claim, memory::phase};
 use crate::text::{bytes, count, counted, shown_path};
 
 use dense::DenseStore;
