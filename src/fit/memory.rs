@@ -82,6 +82,9 @@ impl Fit {
     /// | `added by this phase` | the peak above the start of the phase, or of the step it belongs to; of VRAM what is in use |
     /// | an item of the plan | the same, where it is the only one that the phase adds; else empty, and `not separable` |
     ///
+    /// A rise can be less than predicted, because what Burn keeps from one step to the next is below it; the peaks of
+    /// `everything` can be compared.
+    ///
     /// Steps on tensors ([`GradientStep`](crate::GradientStep)) have two phases: gradients are computed, and tables updated. RAM is
     /// sampled every 10 ms, and both RAM and VRAM are where forward pass, backward pass and update of the first steps begin and
     /// end. The fused step has one phase: it allocates its buffers before the first batch.

@@ -1,6 +1,6 @@
 //! Memory at a moment, marks in a scope, and the list of values that exist.
 
-use topicbook::{Counts, TopicModel, live, memory, memory_scope, release};
+use topicbook::{Counts, GradientStep, TopicModel, live, memory, memory_scope, release};
 
 #[test]
 fn memory_now_is_that_of_the_system() {
@@ -44,6 +44,59 @@ fn a_scope_has_a_row_for_each_mark() {
     assert!(peak[0] - start[0] > 30.0, "{start:?} {peak:?}");
     assert!(change[0] > 30.0 && change[1] < -30.0, "{change:?}");
     assert!(column("seconds").iter().all(|seconds| *seconds >= 0.0));
+}
+
+#[test]
+fn memory_over_time_is_a_page_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let mut scope = memory_scope("<script>alert('scope')</script>");
+    let values = (0..1_200).map(|at| (at % 5) as u8).collect();
+    let counts = Counts::dense(40, 30, values).unwrap();
+    counts.summary().unwrap();
+    scope.mark("<b>marked</b>");
+    let model = TopicModel::new(3).epochs(3).quiet();
+    let fit = model.step(GradientStep::Autodiff).fit(&counts).unwrap();
+    scope.save_html(folder.path().join("scope.html")).unwrap();
+    fit.save_memory_html(folder.path().join("fit.html"))
+        .unwrap();
+    let (of_scope, of_fit) = (read("scope.html"), read("fit.html"));
+    for (page, texts) in [
+        (
+            &of_scope,
+            [
+                "&lt;b&gt;marked&lt;/b&gt;",
+                "Marks",
+                "Work",
+                ">check<",
+                ">fit<",
+            ],
+        ),
+        (
+            &of_fit,
+            [
+                "while gradients are computed",
+                "while the tables are updated",
+                "everything",
+                "not separable",
+                "predicted",
+            ],
+        ),
+    ] {
+        for text in texts {
+            assert!(page.contains(text), "{text} is not in\n{page}");
+        }
+        assert_eq!(page.matches("<svg ").count(), 2);
+        assert!(!page.contains("<script") && !page.contains("<b>"));
+    }
+    // A saved fit keeps the record.
+    let file = folder.path().join("fit.safetensors");
+    fit.save(&file).unwrap();
+    let loaded = topicbook::Fit::load(&file).unwrap();
+    let [before, after] = [&fit, &loaded].map(|fit| fit.memory_by_phase().to_string());
+    assert_eq!(before, after);
+    let absent = folder.path().join("absent/scope.html");
+    assert!(scope.save_html(absent).is_err());
 }
 
 #[test]

@@ -189,7 +189,8 @@ pub(crate) fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
     let activations = match shape.step {
         // The rates, what follows them, and F's softmax with its gradient.
         GradientStep::Autodiff => 4 * rates + 3 * f + PRODUCT_BYTES,
-        GradientStep::Checkpointing => 4 * rates + PRODUCT_BYTES,
+        // F's softmax is computed again where the rates are gone.
+        GradientStep::Checkpointing => (4 * rates).max(3 * f) + PRODUCT_BYTES,
         // Copies of F, and rows of its gradient for the terms of the batch.
         GradientStep::CustomBackward | GradientStep::Fused => {
             let width = k.next_multiple_of(LANES as u64);
