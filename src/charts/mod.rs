@@ -14,6 +14,7 @@ mod lines;
 mod loss;
 mod memory;
 mod memory_panels;
+mod no_such_topic;
 mod numbers;
 mod options;
 mod palette;
