@@ -15,6 +15,7 @@ mod lines;
 mod loss;
 mod memory;
 mod memory_panels;
+mod no_such_topic;
 mod numbers;
 mod options;
 mod page_colours;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::text::counted;
 
 use super::axis::{above, below};
@@ -208,11 +208,6 @@ impl Chart {
             is_map: true,
         })
     }
-
-    /// A chart of a topic that there is not: an error when it is drawn.
-    pub(crate) fn no_such_topic(topic: usize, topics: usize) -> Self {
-        Self::panel(NoSuchTopic { topic, topics })
-    }
 }
 
 impl Points {
@@ -234,7 +229,7 @@ impl Points {
         let theme = canvas.theme();
         match self.groups.get(group).and_then(|group| group.colour) {
             Some(colour) => theme.line(colour),
-            None => mix(theme.background, theme.soft_ink, 0.4),
+            None => theme.line(mix(theme.background, theme.soft_ink, 0.4)),
         }
     }
 
@@ -466,44 +461,5 @@ impl Panel for Points {
             }
         }
         self.names(canvas, plot.area, &pixels)
-    }
-}
-
-/// A topic that there is not.
-struct NoSuchTopic {
-    topic: usize,
-    topics: usize,
-}
-
-impl Panel for NoSuchTopic {
-    fn kind(&self) -> &'static str {
-        "a chart of one topic"
-    }
-
-    fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label"]
-    }
-
-    fn title(&self) -> &str {
-        ""
-    }
-
-    fn describe(&self, _options: &Options) -> String {
-        format!(
-            "topic {} of a fit with {}",
-            self.topic,
-            counted(self.topics, "topic")
-        )
-    }
-
-    fn heights(&self, _width: i64, _options: &Options) -> Heights {
-        Heights {
-            fixed: 0,
-            plots: PLOT_HEIGHT,
-        }
-    }
-
-    fn draw(&self, _canvas: &dyn Canvas, _area: Area, options: &Options) -> Result<()> {
-        Err(Error::new(ErrorKind::Drawing, self.describe(options)).fix("topics are counted from 0"))
     }
 }

@@ -220,11 +220,11 @@ impl Panel for Structure {
             false => bars,
         };
         let documents = counted(shown.l.rows(), "document");
-        let mut title = format!("{documents}, by dominant topic");
-        match by(options)? {
+        let title = match by(options)? {
             None => {
                 draw(canvas, plot, &shown.l, &shown.order, &fills)?;
                 groups(canvas, plot, &shown)?;
+                format!("{documents}, by dominant topic")
             }
             #[cfg(feature = "polars")]
             Some(labels) => {
@@ -233,11 +233,11 @@ impl Panel for Structure {
                     draw(canvas, group.area, &shown.l, &group.order, &fills)?;
                 }
                 structure_groups::name_groups(canvas, plot, &groups)?;
-                title = documents + &in_groups(options);
+                documents + &in_groups(options)
             }
             #[cfg(not(feature = "polars"))]
             Some(never) => match *never {},
-        }
+        };
         let below = plot.inset(0, 0, 0, -LEADER);
         title_below(canvas, below, options.x_label(&title))?;
         legend.draw(canvas, area.left, legend_top, &fills)
@@ -261,11 +261,16 @@ fn by(_: &Options) -> Result<Option<&std::convert::Infallible>> {
 }
 
 /// ` in 12 groups` of labels.
+#[cfg(feature = "polars")]
 fn in_groups(options: &Options) -> String {
-    #[cfg(feature = "polars")]
-    if let Ok(Some(labels)) = by(options) {
-        return format!(" in {}", counted(labels.names.len(), "group"));
+    match by(options) {
+        Ok(Some(labels)) => format!(" in {}", counted(labels.names.len(), "group")),
+        _ => String::new(),
     }
+}
+
+#[cfg(not(feature = "polars"))]
+fn in_groups(_: &Options) -> String {
     String::new()
 }
 

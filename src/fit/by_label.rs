@@ -180,7 +180,7 @@ impl ByLabel {
     /// let table = fit.by(&halves)?.table();
     /// let (lower, mean) = (table.numbers("lower")?, table.numbers("mean")?);
     /// assert!(lower.iter().zip(&mean).all(|(lower, mean)| lower <= mean));
-    /// assert_eq!(table.pivot("topic", "label", "mean")?.shape(), (2, 4));
+    /// assert_eq!(table.pivot("label", "topic", "mean")?.shape(), (2, 4));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn table(&self) -> Table {
