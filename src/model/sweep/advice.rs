@@ -81,6 +81,13 @@ impl Gap {
             false => format!("{:.4} nats a token (error unknown)", self.nats),
         }
     }
+
+    fn text_of_uncertain(self) -> String {
+        match self.error.is_finite() {
+            true => format!("only by {}, within one standard error", self.text()),
+            false => format!("by {}, since one document was scored", self.text()),
+        }
+    }
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -123,16 +130,18 @@ pub(super) fn advise(candidates: &[Candidate]) -> String {
             best.score()
         ),
         false => format!(
-            "{k}: the held-out score is highest with {} ({:.4} nats a token), but only by {}, within one standard error, and \
-             fewer topics are easier to read",
+            "{k}: the held-out score is highest with {} ({:.4} nats a token), but {}, and fewer topics are easier to read",
             best.topics,
             best.score(),
-            best.above(chosen).text()
+            best.above(chosen).text_of_uncertain()
         ),
     };
     if let Some(fewer) = fewer {
         let gap = best.above(fewer);
-        text += &format!("; with {} it is {} lower", fewer.topics, gap.text());
+        text += &format!("; with {} it is lower by {}", fewer.topics, gap.text());
+        if best.topics != chosen.topics {
+            text += &format!(" than with {}", best.topics);
+        }
     }
     text += &format!(
         ". The error is over {}, paired{}.",
@@ -171,15 +180,17 @@ fn besides(candidates: &[Candidate], chosen: &Candidate) -> String {
         }),
     ) {
         text += &match most.topics == chosen.topics {
-            true => format!(" NPMI is highest there too ({own:.3})."),
+            true => format!(" NPMI is highest with {} too ({own:.3}).", chosen.topics),
             false => format!(
-                " NPMI is {own:.3} there and highest with {} ({npmi:.3}).",
-                most.topics
+                " NPMI is {own:.3} with {}, and highest with {} ({npmi:.3}).",
+                chosen.topics, most.topics
             ),
         };
     }
     if let Some(stability) = chosen.stability {
-        text += &format!(" Topics of two seeds have a mean cosine of {stability:.2}.");
+        text += &format!(
+            " Its topics from two seeds have a mean cosine of {stability:.2}, where 1 is the same topics."
+        );
     }
     text
 }
