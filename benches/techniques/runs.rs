@@ -131,6 +131,7 @@ pub fn all() -> Vec<Run> {
         blocks: 16,
     };
     let spilled = rowwise.clone();
+    let narrow = rowwise.table_precision(Precision::Bf16);
     let small = Budget::new().vram(40u64 << 20).unwrap_or_default();
     let gpu_many = MANY.model(Device::Cuda(0)).optimizer(Optimizer::AdamW);
     vec![
@@ -145,6 +146,7 @@ pub fn all() -> Vec<Run> {
         run("counts in place", in_file, cpu.reading(Reading::InPlace)),
         run("counts streamed", in_file, cpu.reading(stream)),
         run("two states", many_csr, rowwise),
+        run("two states in bf16", many_csr, narrow),
         run("one state", many_csr, sgd),
         Run {
             name: "L in a file",

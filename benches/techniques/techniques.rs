@@ -29,7 +29,7 @@ const FLASH: &str = "50% of attention, costs nothing (Flash Attention)";
 const OFFLOADING: &str = "50 to 70%, costs 20 to 50% (CPU offloading)";
 const MIXED: &str = "50%, costs nothing (mixed precision)";
 
-pub const TECHNIQUES: [Technique; 15] = [
+pub const TECHNIQUES: [Technique; 16] = [
     technique(
         "gradient checkpointing instead of activations kept",
         "checkpointing",
@@ -83,6 +83,12 @@ pub const TECHNIQUES: [Technique; 15] = [
         "counts streamed",
         "counts in u8",
         "-",
+    ),
+    technique(
+        "L and its optimizer states in bf16 instead of f32",
+        "two states in bf16",
+        "two states",
+        MIXED,
     ),
     technique(
         "one optimizer state instead of two (SGD with momentum, row-wise)",
