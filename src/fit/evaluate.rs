@@ -45,7 +45,7 @@ impl Fit {
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(100).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let (train, held_out) = counts.split(0.8, 1)?;
     /// let fit = TopicModel::new(4).seed(1).quiet().fit(&train)?;
     /// let one_topic = TopicModel::new(1).quiet().fit(&train)?;

@@ -6,7 +6,8 @@ use polars::prelude::Column;
 #[cfg(feature = "polars")]
 use crate::data::Table;
 
-/// The coherence of the topics of a fit, made by [`Fit::coherence`] and [`Fit::coherence_in`].
+/// The coherence of the topics of a fit, made by [`Fit::coherence`](crate::Fit::coherence) and
+/// [`Fit::coherence_in`](crate::Fit::coherence_in).
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};

@@ -6,7 +6,7 @@ use topicbook::{Budget, Counts, ErrorKind, Fit, Solver, Sweep, SweepFits, Synthe
 
 fn counts() -> Counts {
     Synthetic::new(240, 70, 4)
-        .avg_doc_length(90)
+        .avg_doc_length(300)
         .seed(5)
         .generate()
         .unwrap()

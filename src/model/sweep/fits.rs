@@ -19,7 +19,7 @@ use super::advice::{Candidate, advise};
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
-/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
 /// let sweep = TopicModel::sweep([2, 4]).seeds(2).quiet().fit(&counts)?;
 /// let run = &sweep.runs()[3];
 /// assert_eq!((run.topics, run.seed), (4, 1));
@@ -61,7 +61,7 @@ pub(super) struct Group {
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
-/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
 /// let sweep = TopicModel::sweep([2, 4, 8]).seeds(2).quiet().fit(&counts)?;
 /// assert_eq!(sweep.table().height(), 3);
 /// assert!(sweep.recommendation().starts_with("4 topics"));
@@ -84,7 +84,7 @@ impl SweepFits {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([4, 2, 4]).quiet().fit(&counts)?;
     /// assert_eq!(sweep.topics(), [2, 4]);
     /// # Ok::<(), topicbook::Error>(())
@@ -97,7 +97,7 @@ impl SweepFits {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).seeds(2).quiet().fit(&counts)?;
     /// let seconds: f64 = sweep.runs().iter().map(|run| run.duration.as_secs_f64()).sum();
     /// assert!(seconds > 0.0);
@@ -113,7 +113,7 @@ impl SweepFits {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).seeds(2).quiet().fit(&counts)?;
     /// assert_eq!(sweep.fit(4)?.topics(), 4);
     /// assert!(sweep.fit(3).unwrap_err().to_string().contains("2, 4"));
@@ -148,7 +148,7 @@ impl SweepFits {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4, 8]).seeds(2).quiet().fit(&counts)?;
     /// let sentence = sweep.recommendation();
     /// assert!(sentence.starts_with("4 topics") && sentence.contains("± "), "{sentence}");
@@ -175,7 +175,7 @@ impl SweepFits {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).seeds(2).quiet().fit(&counts)?;
     /// let scores = sweep.table().numbers("score_per_token")?;
     /// assert!(scores[1] > scores[0]);
@@ -204,7 +204,7 @@ impl SweepFits {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).seeds(2).quiet().fit(&counts)?;
     /// assert!(sweep.plot().to_svg()?.contains("NPMI"));
     /// # Ok::<(), topicbook::Error>(())

@@ -31,7 +31,7 @@ use super::TopicModel;
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
-/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
 /// let sweep = TopicModel::sweep([2, 4, 8]).seeds(2).quiet().fit(&counts)?;
 /// println!("{}", sweep.recommendation());
 /// assert_eq!(sweep.runs().len(), 6);
@@ -72,7 +72,7 @@ impl TopicModel {
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).quiet().fit(&counts)?;
     /// assert!(sweep.recommendation().starts_with("4 topics"));
     /// # Ok::<(), topicbook::Error>(())
@@ -100,7 +100,7 @@ impl Sweep {
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).seeds(3).quiet().fit(&counts)?;
     /// let seeds: Vec<u64> = sweep.runs().iter().map(|run| run.seed).collect();
     /// assert_eq!(seeds, [0, 1, 2, 0, 1, 2]);
@@ -118,7 +118,7 @@ impl Sweep {
     ///
     /// ```
     /// use topicbook::{Solver, Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let model = TopicModel::new(1).solver(Solver::em()).epochs(30).seed(7).quiet();
     /// let sweep = TopicModel::sweep([2, 4]).model(&model).fit(&counts)?;
     /// assert_eq!(sweep.fit(4)?.settings().solver, Solver::em());
@@ -137,7 +137,7 @@ impl Sweep {
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let (train, held_out) = counts.split(0.9, 3)?;
     /// let sweep = TopicModel::sweep([2, 4]).held_out(&held_out).quiet().fit(&train)?;
     /// assert_eq!(sweep.fit(4)?.documents(), 270);
@@ -158,7 +158,7 @@ impl Sweep {
     /// use topicbook::{Fit, Synthetic, TopicModel};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # std::env::set_current_dir(&folder).unwrap();
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).checkpoint("sweep").quiet();
     /// sweep.fit(&counts)?;
     /// assert_eq!(Fit::load("sweep/k4_seed0.safetensors")?.topics(), 4);
@@ -178,7 +178,7 @@ impl Sweep {
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).quiet().fit(&counts)?;
     /// assert_eq!(sweep.runs().len(), 2);
     /// # Ok::<(), topicbook::Error>(())
@@ -196,7 +196,7 @@ impl Sweep {
     /// ```
     /// use std::ops::ControlFlow;
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4, 8]).quiet().on_fit(|run| match run.topics {
     ///     4 => ControlFlow::Break(()),
     ///     _ => ControlFlow::Continue(()),
@@ -219,7 +219,7 @@ impl Sweep {
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let plan = TopicModel::sweep([2, 4]).seeds(2).quiet().plan(&counts)?;
     /// assert!(plan.peak_ram() > 0);
     /// assert_eq!(plan.fit()?.runs().len(), 4);
@@ -247,7 +247,7 @@ impl Sweep {
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4, 8]).seeds(2).quiet().fit(&counts)?;
     /// assert!(sweep.recommendation().contains("± "));
     /// let fit = TopicModel::new(4).quiet().fit(&counts)?;

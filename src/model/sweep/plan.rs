@@ -23,7 +23,7 @@ const TRAINED: f64 = 0.8;
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
-/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+/// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
 /// let plan = TopicModel::sweep([2, 4]).seeds(2).quiet().plan(&counts)?;
 /// assert_eq!(plan.fit()?.runs().len(), 4);
 /// # Ok::<(), topicbook::Error>(())
@@ -137,7 +137,7 @@ impl SweepPlan {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let peak = |seeds| TopicModel::sweep([2, 40]).seeds(seeds).plan(&counts).map(|plan| plan.peak_ram());
     /// assert!(peak(3)? > 0);
     /// # Ok::<(), topicbook::Error>(())
@@ -150,7 +150,7 @@ impl SweepPlan {
     ///
     /// ```
     /// # use topicbook::{Device, Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// assert_eq!(TopicModel::sweep([2, 4]).plan(&counts)?.peak_vram(), None); // coordinate descent runs on the CPU
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -163,7 +163,7 @@ impl SweepPlan {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let table = TopicModel::sweep([2, 4]).plan(&counts)?.table();
     /// assert_eq!(table.shape(), (2, 4));
     /// # Ok::<(), topicbook::Error>(())

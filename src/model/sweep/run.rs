@@ -20,7 +20,7 @@ impl SweepPlan {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(80).seed(1).generate()?.counts();
+    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).quiet().plan(&counts)?.fit()?;
     /// assert_eq!(sweep.topics(), [2, 4]);
     /// # Ok::<(), topicbook::Error>(())
