@@ -279,8 +279,8 @@ impl Evaluation {
 
     /// This score minus that of another fit on the same documents, document by document: positive where this one is better.
     ///
-    /// Documents differ much more than fits do. The standard error of the paired difference leaves that out, and says whether
-    /// one fit is better than the other on documents of this kind.
+    /// Documents mostly differ more than fits do. The standard error of the paired difference leaves that out, and says whether
+    /// one fit is better than the other on documents of this kind. It is large where one of the fits fails on some documents.
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
