@@ -26,6 +26,24 @@ fn number(row: &Value, name: &str) -> f64 {
     row[name].as_f64().unwrap_or(f64::NAN)
 }
 
+/// The medians of a run, if the record has it.
+fn result_of(record: &Value, name: &str) -> Option<Result> {
+    let rounds = record["runs"][name].as_array()?;
+    let is_gpu = name.starts_with("GPU");
+    let peak = |which: &str| {
+        median(rounds, |row| match is_gpu {
+            true => number(row, &format!("vram_{which}")),
+            false => number(row, which) - number(row, "before"),
+        })
+    };
+    Some(Result {
+        planned: peak("predicted"),
+        measured: peak("measured"),
+        seconds: median(rounds, |row| number(row, "seconds")),
+        cpu_seconds: median(rounds, |row| number(row, "cpu_seconds")),
+    })
+}
+
 /// The page, and a line for each run that failed or whose peak is further from the plan's than [`TOLERANCE`].
 pub fn markdown(record: &Value) -> (String, Vec<String>) {
     let machine = &record["machine"];
@@ -58,22 +76,7 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
         text(&record["cache"]),
         record["runs"]["kept"].as_array().map_or(0, Vec::len),
     );
-    let result = |name: &str| -> Option<Result> {
-        let rounds = record["runs"][name].as_array()?;
-        let is_gpu = name.starts_with("GPU");
-        let peak = |which: &str| {
-            median(rounds, |row| match is_gpu {
-                true => number(row, &format!("vram_{which}")),
-                false => number(row, which) - number(row, "before"),
-            })
-        };
-        Some(Result {
-            planned: peak("predicted"),
-            measured: peak("measured"),
-            seconds: median(rounds, |row| number(row, "seconds")),
-            cpu_seconds: median(rounds, |row| number(row, "cpu_seconds")),
-        })
-    };
+    let result = |name: &str| result_of(record, name);
     for technique in &TECHNIQUES {
         let (Some(with), Some(without)) = (result(technique.with), result(technique.without))
         else {
