@@ -1,5 +1,6 @@
 //! What explains the topics, against slow references: scores of terms, distinctive terms, merged topics, labels, updates.
 
+use crate::cosine;
 use topicbook::{
     Counts, ErrorKind, Fit, Matrix, Solver, Synthetic, Table, TermScore, Terms, TopicModel,
 };
@@ -370,15 +371,6 @@ fn an_update_starts_from_the_topics_and_says_how_far_they_moved() {
     assert_eq!(updated.documents(), 100);
     assert!(updated.score(&new).unwrap() > fit.score(&new).unwrap());
     let table = update.table();
-    let cosine = |a: &[f32], b: &[f32]| -> f64 {
-        let dot = |a: &[f32], b: &[f32]| -> f64 {
-            a.iter()
-                .zip(b)
-                .map(|(a, b)| f64::from(*a) * f64::from(*b))
-                .sum()
-        };
-        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
-    };
     for topic in 0..TOPICS {
         let (f, g) = (fit.f(), updated.f());
         let (p, q) = (f.row(topic), g.row(topic));

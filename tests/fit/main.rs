@@ -27,3 +27,25 @@ mod solvers;
 #[cfg(feature = "cuda")]
 mod steps;
 mod sweep;
+
+/// Every optimizer, with a learning rate at which it learns small counts.
+pub const OPTIMIZERS: [(topicbook::Optimizer, f64); 6] = {
+    use topicbook::Optimizer::*;
+    [
+        (AdamW, 0.05),
+        (RowwiseAdamW, 0.05),
+        (RowwiseAdam, 0.05),
+        (RowwiseRmsProp, 0.01),
+        (RowwiseAdagrad, 0.5),
+        (RowwiseSgd, 1e-4),
+    ]
+};
+
+/// The cosine of the angle between two vectors.
+pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        products.sum()
+    };
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}

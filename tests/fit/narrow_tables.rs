@@ -27,14 +27,7 @@ fn assert_same(a: &Fit, b: &Fit) {
 #[test]
 fn a_fit_in_16_bits_is_nearly_as_good_for_every_optimizer() {
     let counts = counts();
-    for (optimizer, rate) in [
-        (Optimizer::AdamW, 0.05),
-        (Optimizer::RowwiseAdamW, 0.05),
-        (Optimizer::RowwiseAdam, 0.05),
-        (Optimizer::RowwiseRmsProp, 0.01),
-        (Optimizer::RowwiseAdagrad, 0.5),
-        (Optimizer::RowwiseSgd, 1e-4),
-    ] {
+    for (optimizer, rate) in crate::OPTIMIZERS {
         let with = |model: TopicModel| {
             let model = model.optimizer(optimizer).max_lr(rate).base_lr(rate / 5.0);
             model.fit(&counts).unwrap()

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use testkit::{Random, reference};
 use topicbook::bench_hooks::{self, Path, Replayed};
-use topicbook::{Counts, Matrix, Optimizer, TableStorage, TopicModel};
+use topicbook::{Counts, Matrix, TableStorage, TopicModel};
 
 /// A matrix of logits, uniform in [0, 0.4).
 fn random_logits(random: &mut Random, rows: usize, columns: usize) -> Matrix {
@@ -188,14 +188,7 @@ fn every_optimizer_learns_and_gives_the_same_bits_with_l_in_a_file() {
         .generate()
         .unwrap();
     let folder = tempfile::tempdir().unwrap();
-    for (optimizer, learning_rate) in [
-        (Optimizer::AdamW, 0.05),
-        (Optimizer::RowwiseAdamW, 0.05),
-        (Optimizer::RowwiseAdam, 0.05),
-        (Optimizer::RowwiseRmsProp, 0.01),
-        (Optimizer::RowwiseAdagrad, 0.5),
-        (Optimizer::RowwiseSgd, 1e-4),
-    ] {
+    for (optimizer, learning_rate) in crate::OPTIMIZERS {
         let model = TopicModel::new(4)
             .optimizer(optimizer)
             .device(topicbook::Device::Cpu)

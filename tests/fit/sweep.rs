@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::cosine;
 use topicbook::{Budget, Counts, ErrorKind, Fit, Solver, Sweep, SweepFits, Synthetic, TopicModel};
 
 fn counts() -> Counts {
@@ -102,15 +103,6 @@ fn the_table_has_means_over_seeds_and_the_cosine_of_paired_topics() {
             .unwrap()
             .f()
     });
-    let cosine = |a: &[f32], b: &[f32]| -> f64 {
-        let dot = |a: &[f32], b: &[f32]| -> f64 {
-            a.iter()
-                .zip(b)
-                .map(|(a, b)| f64::from(*a) * f64::from(*b))
-                .sum()
-        };
-        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
-    };
     let mut largest: f64 = 0.0;
     for order in 0..256 {
         let order: Vec<usize> = (0..4).map(|at| order >> (2 * at) & 3).collect();

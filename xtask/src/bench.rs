@@ -81,11 +81,7 @@ pub fn memory(places: &Places) -> Result<()> {
     if peers.is_file() {
         bench.arg(peers_python(places, &shared)?).arg(&peers);
     }
-    let done = run(&mut bench);
-    if folder.is_dir() {
-        fs::remove_dir_all(&folder).at(&folder)?;
-    }
-    done
+    run_and_remove(&mut bench, &folder)
 }
 
 /// Fits counts of the article's sizes and density, in a folder of the cache that is removed afterwards.
@@ -93,9 +89,14 @@ pub fn article(places: &Places, sizes: &[&str]) -> Result<()> {
     let folder = places.cache.join("bench-article");
     let mut bench = ours(places, "memory");
     bench.args(["--", "article"]).arg(&folder).args(sizes);
-    let done = run(&mut bench);
+    run_and_remove(&mut bench, &folder)
+}
+
+/// Runs a benchmark and removes the folder of its files, also when it has failed.
+fn run_and_remove(bench: &mut Command, folder: &Path) -> Result<()> {
+    let done = run(bench);
     if folder.is_dir() {
-        fs::remove_dir_all(&folder).at(&folder)?;
+        fs::remove_dir_all(folder).at(folder)?;
     }
     done
 }
@@ -111,29 +112,22 @@ pub fn kernels(places: &Places, task: &str, part: &[&str]) -> Result<()> {
 /// Compares predicted with measured memory on random fits, half of them in control groups, in a folder of the cache that
 /// is removed afterwards.
 pub fn plans(places: &Places) -> Result<()> {
-    let folder = places.cache.join("bench-plans");
-    let mut bench = ours(places, "plans");
-    bench.args(["--", "record"]);
-    bench.arg(places.root.join("benches/records")).arg(&folder);
-    let done = run(&mut bench);
-    if folder.is_dir() {
-        fs::remove_dir_all(&folder).at(&folder)?;
-    }
-    done
+    record(places, "plans")
 }
 
 /// Measures what each memory technique of training saves and costs, on the CPU and on a GPU where there is one, in a folder
 /// of the cache that is removed afterwards.
 pub fn techniques(places: &Places) -> Result<()> {
-    let folder = places.cache.join("bench-techniques");
-    let mut bench = ours(places, "techniques");
+    record(places, "techniques")
+}
+
+/// Has a benchmark write its record, with a folder of the cache for its files.
+fn record(places: &Places, name: &str) -> Result<()> {
+    let folder = places.cache.join(format!("bench-{name}"));
+    let mut bench = ours(places, name);
     bench.args(["--", "record"]);
     bench.arg(places.root.join("benches/records")).arg(&folder);
-    let done = run(&mut bench);
-    if folder.is_dir() {
-        fs::remove_dir_all(&folder).at(&folder)?;
-    }
-    done
+    run_and_remove(&mut bench, &folder)
 }
 
 /// Compares what the automatic solver reaches with many random starts, for seconds and numbers of seeds that are given.
