@@ -408,11 +408,11 @@ impl TopicModel {
         self.with(|recipe| recipe.set_on_epoch(observe))
     }
 
-    /// Writes checkpoints to this file during the fit, for [`Checkpoint::open`] after an interrupt or a crash; none by
+    /// Writes checkpoints to this file during the fit, for [`Checkpoint::open`](crate::Checkpoint::open) after an interrupt or a crash; none by
     /// default.
     ///
     /// The last two checkpoints are kept, the one before the newest as `path` with `.previous` after it; a new fit
-    /// replaces those of an older one. [`Checkpoint::open`] says how large they are; gradient steps take as much memory
+    /// replaces those of an older one. [`Checkpoint::open`](crate::Checkpoint::open) says how large they are; gradient steps take as much memory
     /// while they write one. The next is written after 49 times as long as the last one took (and at least a second), so
     /// that they cost at most 2% of a long fit's time, and one more when the fit ends or is stopped.
     ///

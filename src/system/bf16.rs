@@ -109,7 +109,7 @@ mod tests {
         let roundings = 20_000;
         let mut sums = vec![0.0; values.len()];
         for key in 0..roundings {
-            let key = Some(key * 0x9E37_79B9_7F4A_7C15);
+            let key = Some(u64::wrapping_mul(key, 0x9E37_79B9_7F4A_7C15));
             for (sum, value) in sums.iter_mut().zip(rounded(&values, key)) {
                 *sum += f64::from(value);
             }
