@@ -217,7 +217,7 @@ WALK = {
     ],
     "TopicCoherence": ["let first_topic = per_topic[0].clone(); let its_npmi = first_topic.npmi;"],
     "Sweep": [
-        "let sweep = sweep.seeds(2); let sweep = sweep.model(&passes); let sweep = sweep.quiet();",
+        "let sweep = sweep.seeds(2); let sweep = sweep.model(TopicModel::new(1).solver(Solver::em())); let sweep = sweep.quiet();",
         "let held = sweep.held_out(corpus.counts());",
         "let sweep = sweep.on_fit(|_| std::ops::ControlFlow::Continue(()));",
         'let sweep = sweep.checkpoint("walk_sweep");',
