@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+#[cfg(feature = "polars")]
 use crate::cosine;
 use topicbook::{Budget, Counts, ErrorKind, Fit, Solver, Sweep, SweepFits, Synthetic, TopicModel};
 

@@ -97,7 +97,7 @@ fn changes_in_the_nips_papers_are_those_of_an_independent_implementation() {
         largest[0], largest[1]
     );
     // "policy" belongs to reinforcement learning, and nowhere else.
-    let policy = fit.find_term("policy").unwrap();
+    let policy = fit.term_names().unwrap().find("policy").unwrap();
     let best = (0..10).max_by(|&a, &b| fit.f.row(a)[policy].total_cmp(&fit.f.row(b)[policy]));
     assert!(
         found
