@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::data::Matrix;
 
 use super::Fit;
-use super::eigen::eigen;
+use super::eigen::{eigen, shown};
 
 /// Points of documents in a plane.
 pub(crate) struct DocumentMap {
@@ -63,13 +63,9 @@ impl Fit {
                 [coordinate(0), coordinate(1)]
             })
             .collect();
-        let largest: f64 = axes.iter().map(|(value, _)| value).sum();
         DocumentMap {
             points,
-            shown: match all > 0.0 {
-                true => (largest / all).min(1.0),
-                false => 1.0,
-            },
+            shown: shown(&axes, all),
         }
     }
 }

@@ -81,6 +81,15 @@ fn with_fixed_sign(mut vector: Vec<f64>) -> Vec<f64> {
     vector
 }
 
+/// The part of the sum of all eigenvalues, `all`, that these axes show: 1 where there is nothing to show.
+pub(super) fn shown(axes: &[(f64, Vec<f64>)], all: f64) -> f64 {
+    let largest: f64 = axes.iter().map(|(value, _)| value).sum();
+    match all > 0.0 {
+        true => (largest / all).min(1.0),
+        false => 1.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

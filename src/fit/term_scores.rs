@@ -90,12 +90,7 @@ impl<'a> TermScores<'a> {
             TermScore::Frex => vec![1.0; fit.topics()],
             TermScore::Lift | TermScore::Relevance(_) => fit.topic_shares(),
         };
-        let mut all = vec![0.0; fit.terms()];
-        for (topic, weight) in weights.into_iter().enumerate() {
-            for (sum, &probability) in all.iter_mut().zip(fit.f.row(topic)) {
-                *sum += weight * f64::from(probability);
-            }
-        }
+        let all = fit.weighted_terms(&weights);
         Ok(Self { fit, score, all })
     }
 
@@ -124,6 +119,19 @@ impl<'a> TermScores<'a> {
                     .collect()
             }
         }
+    }
+}
+
+impl Fit {
+    /// The sums of the rows of F, each times the weight of its topic: a value for every term.
+    pub(super) fn weighted_terms(&self, weights: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.terms()];
+        for (topic, weight) in weights.iter().enumerate() {
+            for (sum, &probability) in sums.iter_mut().zip(self.f.row(topic)) {
+                *sum += weight * f64::from(probability);
+            }
+        }
+        sums
     }
 }
 

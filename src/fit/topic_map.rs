@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::data::Matrix;
 
 use super::Fit;
-use super::eigen::eigen;
+use super::eigen::{eigen, shown};
 
 /// Points of topics in a plane.
 pub(crate) struct TopicMap {
@@ -71,15 +71,11 @@ pub(crate) fn topic_map(f: &Matrix) -> TopicMap {
         Some((value, vector)) => value.sqrt() * vector[topic],
         None => 0.0,
     };
-    let largest: f64 = axes.iter().map(|(value, _)| value).sum();
     TopicMap {
         points: (0..k)
             .map(|topic| [coordinate(topic, 0), coordinate(topic, 1)])
             .collect(),
-        shown: match all > 0.0 {
-            true => (largest / all).min(1.0),
-            false => 1.0,
-        },
+        shown: shown(&axes, all),
     }
 }
 

@@ -61,10 +61,10 @@ impl Fit {
     /// The joins of the topics by their mean distances, and the order of the leaves.
     pub(super) fn topic_tree(&self) -> (Vec<Join>, Vec<usize>) {
         let k = self.topics();
-        let distances = jensen_shannon(&self.f).into_iter().map(f64::sqrt).collect();
-        let joins = average_linkage(distances, k);
-        let distances = self.topic_distances();
-        let order = leaves(&joins, k, &|a, b| distances.row(a)[b]);
+        let squared = jensen_shannon(&self.f).into_iter();
+        let distances: Vec<f64> = squared.map(f64::sqrt).collect();
+        let joins = average_linkage(distances.clone(), k);
+        let order = leaves(&joins, k, &|a, b| distances[a * k + b] as f32);
         (joins, order)
     }
 }

@@ -408,12 +408,7 @@ impl Explorer {
     /// The probabilities of the terms in all topics, weighed by the topics' shares. They are rounded to single precision, so that
     /// they are short in the page; the page and the choice of terms use the same numbers.
     fn mean_probabilities(&self, shares: &[f64]) -> Vec<f64> {
-        let mut means = vec![0.0; self.fit.terms()];
-        for (topic, &share) in shares.iter().enumerate() {
-            for (mean, &probability) in means.iter_mut().zip(self.fit.f.row(topic)) {
-                *mean += share * f64::from(probability);
-            }
-        }
+        let means = self.fit.weighted_terms(shares);
         let rounded = |mean: f64| (mean as f32).to_string().parse().unwrap_or(mean);
         means.into_iter().map(rounded).collect()
     }
