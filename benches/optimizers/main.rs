@@ -9,7 +9,10 @@
 mod arguments;
 #[path = "../support/few_terms.rs"]
 mod few_terms;
-mod narrow;
+#[path = "../support/fitted_corpora.rs"]
+mod fitted_corpora;
+#[path = "../support/numbers.rs"]
+mod numbers;
 mod quality;
 #[path = "../support/record.rs"]
 mod record;

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use topicbook::{Counts, Device, Matrix, Optimizer, Result, Synthetic, TopicModel};
+use topicbook::{Device, Optimizer, Result, TopicModel};
 
-use crate::narrow;
+use crate::fitted_corpora::{FittedCorpus, TOPICS, fitted_corpora};
+use crate::numbers::{median, numbers};
 use crate::seeds::{SEEDS, fit_all_seeds};
-
-pub const TOPICS: usize = 10;
 
 /// Optimizers, with the factors of the default learning rates (0.05 falling to 0.01) that are tried.
 const SEARCH: [(Optimizer, &[f64]); 6] = [
@@ -22,25 +21,16 @@ const SEARCH: [(Optimizer, &[f64]); 6] = [
 
 /// Fits to the NIPS papers, where their counts are given, and to drawn counts.
 pub fn quality(nips: Option<&Path>) -> Result<Vec<Value>> {
-    let mut corpora = Vec::new();
-    if let Some(path) = nips {
-        corpora.push(search("NIPS papers", &Counts::open(path)?, None, 200)?);
-    }
-    let drawn = Synthetic::new(5_000, 1_000, TOPICS)
-        .avg_doc_length(500)
-        .seed(42)
-        .generate()?;
-    let true_f = drawn.true_f();
-    corpora.push(search(
-        "synthetic, 500 tokens a document",
-        &drawn.counts(),
-        Some(&true_f),
-        40,
-    )?);
-    Ok(corpora)
+    fitted_corpora(nips)?.iter().map(search).collect()
 }
 
-fn search(name: &str, counts: &Counts, true_f: Option<&Matrix>, epochs: usize) -> Result<Value> {
+fn search(corpus: &FittedCorpus) -> Result<Value> {
+    let FittedCorpus {
+        name,
+        counts,
+        true_f,
+        epochs,
+    } = corpus;
     let mut rows = Vec::new();
     for (optimizer, factors) in SEARCH {
         for factor in factors {
@@ -49,8 +39,8 @@ fn search(name: &str, counts: &Counts, true_f: Option<&Matrix>, epochs: usize) -
                 .optimizer(optimizer)
                 .max_lr(0.05 * factor)
                 .base_lr(0.01 * factor)
-                .epochs(epochs);
-            let outcome = fit_all_seeds(&model, counts, true_f, &SEEDS)?;
+                .epochs(*epochs);
+            let outcome = fit_all_seeds(&model, counts, true_f.as_ref(), &SEEDS)?;
             let row = json!({
                 "optimizer": optimizer.to_string(),
                 "factor": factor,
@@ -68,7 +58,6 @@ fn search(name: &str, counts: &Counts, true_f: Option<&Matrix>, epochs: usize) -
         "terms": counts.terms(),
         "epochs": epochs,
         "rows": rows,
-        "narrow": narrow::rows(counts, epochs)?,
     }))
 }
 
@@ -95,7 +84,6 @@ pub fn markdown(corpora: &[Value]) -> String {
             let name = optimizer.to_string();
             page += &line(&name, rows, reference);
         }
-        page += &narrow::markdown(&corpus["narrow"]);
     }
     page
 }
@@ -122,16 +110,4 @@ fn line(name: &str, rows: &[Value], reference: f64) -> String {
         score(best),
         best["cpu_seconds"].as_f64().unwrap_or(f64::NAN),
     )
-}
-
-pub fn numbers(values: &Value) -> Vec<f64> {
-    let values = values.as_array().map_or(&[][..], Vec::as_slice);
-    values.iter().filter_map(Value::as_f64).collect()
-}
-
-/// The middle one of an odd number of values.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -4,6 +4,7 @@ use topicbook::{Counts, Fit, Matrix, Result, TopicModel};
 
 use super::record;
 
+#[allow(dead_code)] // a benchmark may have more
 /// Seeds of the fits.
 pub const SEEDS: [u64; 3] = [42, 1, 2];
 
@@ -11,6 +12,7 @@ pub const SEEDS: [u64; 3] = [42, 1, 2];
 pub struct Outcome {
     /// The log-likelihood of each fit.
     pub scores: Vec<f64>,
+    #[allow(dead_code)] // not every benchmark compares topics
     /// With true topics: the distance of the learned ones, as [`error_of_f`] computes it.
     pub errors_of_f: Vec<f64>,
     /// CPU seconds a fit.

@@ -19,10 +19,31 @@ use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::fit::Fit;
+use crate::model::TopicModel;
 use crate::step::cpu::FusedStep;
 use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused};
 use crate::system::{Purpose, stream};
 use crate::training::{Position, Recorder, initial_tables, minibatch, orders};
+
+/// A fit with the topics of another program (topics x terms), to judge them as our own. Its L has one document.
+///
+/// # Errors
+/// As [`Matrix::new`].
+pub fn fit_of(f: Matrix) -> Result<Fit> {
+    let topics = f.rows();
+    let settings = TopicModel::new(topics).settings();
+    let l = Matrix::new(1, topics, vec![1.0 / topics as f32; topics])?;
+    Ok(Fit::new(
+        settings,
+        l,
+        f,
+        None,
+        Vec::new(),
+        String::new(),
+        None,
+    ))
+}
 
 /// Losses and results of a replayed run.
 #[derive(Debug, Clone)]

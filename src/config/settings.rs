@@ -39,6 +39,9 @@ pub struct Settings {
     pub reading: Reading,
     /// How the model is fitted; gradient steps over minibatches.
     pub solver: Solver,
+    /// Tokens of every term that are added to each topic when the fit ends; 0, finite and not negative.
+    #[serde(with = "crate::system::serde_f64", default)]
+    pub smoothing: f64,
 }
 
 or_ref!(Settings);
@@ -53,6 +56,7 @@ impl Settings {
             device: Device::Auto,
             reading: Reading::Auto,
             solver: Solver::default(),
+            smoothing: 0.0,
         }
     }
 
@@ -94,6 +98,10 @@ impl Settings {
                 return Err(Error::setting(format!("{name} is 0")).fix("it must be at least 1"));
             }
         }
+        if !(self.smoothing >= 0.0 && self.smoothing.is_finite()) {
+            return Err(Error::setting(format!("smoothing is {}", self.smoothing))
+                .fix("it must be 0 or more"));
+        }
         self.solver.check()?;
         if !self.solver.runs_on_gpu() && matches!(self.device, Device::Cuda(_)) {
             return Err(
@@ -119,8 +127,10 @@ mod tests {
     #[test]
     fn every_rule_refuses() {
         type Change = fn(&mut Settings);
-        let cases: [(Change, &str); 13] = [
+        let cases: [(Change, &str); 15] = [
             (|s| s.topics = 0, "number of topics, is 0"),
+            (|s| s.smoothing = -0.1, "smoothing is -0.1"),
+            (|s| s.smoothing = f64::NAN, "smoothing is NaN"),
             (|s| s.epochs = 0, "epochs is 0"),
             (
                 |s| s.solver = mini_batch(|p| p.batch_size = 0),

@@ -151,16 +151,10 @@ impl Fit {
     #[doc(alias = "get_topic_freq")]
     #[doc(alias = "topic_prevalence")]
     pub fn topic_sizes(&self) -> Table {
-        let mut sums = vec![0.0f64; self.topics()];
         let mut largest_in = vec![0u64; self.topics()];
         for document in 0..self.documents() {
-            let row = self.l.row(document);
-            for (sum, &proportion) in sums.iter_mut().zip(row) {
-                *sum += f64::from(proportion);
-            }
-            largest_in[top_n(row, 1)[0]] += 1;
+            largest_in[top_n(self.l.row(document), 1)[0]] += 1;
         }
-        let documents = self.documents() as f64;
         let top_terms: Vec<String> = (0..self.topics())
             .map(|topic| {
                 let terms = top_n(self.f.row(topic), NAMING_TERMS);
@@ -173,10 +167,7 @@ impl Fit {
                 "topic".into(),
                 (0..self.topics() as u32).collect::<Vec<_>>(),
             ),
-            Column::new(
-                "share".into(),
-                sums.iter().map(|sum| sum / documents).collect::<Vec<_>>(),
-            ),
+            Column::new("share".into(), self.topic_shares()),
             Column::new("documents".into(), largest_in),
             Column::new("top_terms".into(), top_terms),
         ])

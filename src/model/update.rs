@@ -86,6 +86,7 @@ impl Fit {
         }
         let mut model = TopicModel::new(self.topics()).solver(Solver::coordinate_descent());
         model.recipe.terms = self.term_names();
+        model.recipe.settings.smoothing = self.settings.smoothing;
         let plan = Plan::new(&model.recipe, counts, false)?;
         let prepared = plan.prepare(ExistingFile::None)?;
         let start = ResumeState::from_topics(self.transform(counts)?, spread(&self.f()));

@@ -144,7 +144,14 @@ pub(super) fn settings_card(title: &str, settings: &Settings) -> Card {
             with_full_pass(card, parameters)
         }
     };
-    card.row("seed", settings.seed.to_string())
+    let card = card.row("seed", settings.seed.to_string());
+    match settings.smoothing > 0.0 {
+        true => card.row(
+            "smoothing",
+            format!("{} tokens of every term in each topic", settings.smoothing),
+        ),
+        false => card,
+    }
 }
 
 /// Adds the parameters of gradient steps to a card.

@@ -16,6 +16,7 @@ mod progress;
 mod recorder;
 mod run;
 mod schedule;
+mod smoothing;
 mod source;
 mod state;
 mod stop;

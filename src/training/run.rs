@@ -18,6 +18,7 @@ use super::observer::Observer;
 use super::position::Position;
 use super::progress::Progress;
 use super::recorder::Recorder;
+use super::smoothing::smoothed;
 use super::source::source;
 use super::state::StartState;
 use super::stop::StopObserver;
@@ -86,6 +87,7 @@ pub(crate) fn train(
         true => run_full_passes(settings, counts, start, &mut observers, &monitor)?,
         false => run_minibatches(settings, counts, start, &mut observers, &monitor)?,
     };
+    let f = smoothed(f, &l, counts, settings.smoothing)?;
     drop(memory);
     let log = fit_monitor.monitor.log();
     let (ram, vram) = (fit_monitor.ram, fit_monitor.vram);

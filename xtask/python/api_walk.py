@@ -126,7 +126,7 @@ WALK = {
         "let model = model.optimizer(Optimizer::AdamW); let model = model.table_storage(TableStorage::Memory);",
         "let model = model.precision(Precision::Bf16); let model = model.table_precision(Precision::F32);",
         "let model = model.step(step); let model = model.micro_batch(4);",
-        "let model = model.clip_grad_norm(1e6);",
+        "let model = model.clip_grad_norm(1e6); let model = model.smoothing(0.0);",
         "let estimate = model.estimate(60, 30); let sweep = TopicModel::sweep([2, 3]);",
         "let model = model.quiet();",
         "let model = model.on_epoch(|_| std::ops::ControlFlow::Continue(()));",

@@ -135,14 +135,38 @@ pub fn search(places: &Places, seconds: &str, seeds: &str) -> Result<()> {
     let mut bench = ours(places, "search");
     bench.arg("--").arg(places.root.join("benches/records"));
     bench.args([seconds, seeds]);
-    let nips = places.root.join("../shared/data/nips.npz");
-    if nips.is_file() {
-        bench.arg(format!("NIPS papers={}", nips.display()));
-    }
-    if let Some(counts) = corpus::of_documentation(places)? {
-        bench.arg(format!("Rust's documentation={}", counts.display()));
-    }
+    bench.args(texts(places)?);
     run(&mut bench)
+}
+
+/// Compares how well topics predict held-out documents with the peers, on the corpora of text that exist.
+pub fn held_out(places: &Places, seeds: &str) -> Result<()> {
+    let peers = places.cache.join("held-out-peers");
+    setup::environment(
+        "installing gensim, scikit-learn and tomotopy into the cache (300 MB)",
+        &peers,
+        &places.root.join("xtask/python/held_out_peers.txt"),
+        &[],
+    )?;
+    let folder = places.cache.join("bench-held-out");
+    let mut bench = ours(places, "held_out");
+    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.args([&folder, &peers.join("bin/python")]);
+    bench.arg(places.root.join("xtask/python/held_out_peers.py"));
+    bench.arg(seeds).args(texts(places)?);
+    run_and_remove(&mut bench, &folder)
+}
+
+/// The corpora of text that exist on this machine, as `name=file`.
+fn texts(places: &Places) -> Result<Vec<String>> {
+    let nips = places.root.join("../shared/data/nips.npz");
+    let nips = nips.is_file().then_some(("NIPS papers", nips));
+    let documentation = corpus::of_documentation(places)?;
+    let documentation = documentation.map(|counts| ("Rust's documentation", counts));
+    let texts = nips.into_iter().chain(documentation);
+    Ok(texts
+        .map(|(name, counts)| format!("{name}={}", counts.display()))
+        .collect())
 }
 
 /// Measures what optimizers reach, on synthetic counts and, if they exist, the NIPS papers; and their speed by the
@@ -179,6 +203,11 @@ fn measuring_test(places: &Places, test: &[&str], variable: &str, record: &str) 
 pub fn batches(places: &Places) -> Result<()> {
     // One fit per thread is faster than one fit with all threads.
     run(with_nips(places, "batches").env("RAYON_NUM_THREADS", "1"))
+}
+
+/// Measures what the tables of L lose in `bf16`.
+pub fn narrow_tables(places: &Places) -> Result<()> {
+    run(&mut with_nips(places, "narrow_tables"))
 }
 
 /// A benchmark that takes the folder of the records and, if they exist next to the repository, the counts of the NIPS

@@ -65,9 +65,15 @@ cargo xtask <command>
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
   bench optimizers measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
+  bench narrow_tables
+                   compares fits with L's tables in bf16 and f32 on the CPU, five seeds (a quarter of an hour); writes
+                   benches/records/narrow_tables.json and .md
   bench search [seconds seeds]
                    compares the automatic solver with many random starts on six corpora (60 s, 5 seeds: three hours);
                    writes benches/records/search.json and .md
+  bench held_out [seeds]
+                   compares how well topics predict held-out documents with gensim, scikit-learn and tomotopy (5 seeds: an
+                   hour); writes benches/records/held_out.json and .md
   bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
   bench bus        measures epochs on a simulated bus; writes benches/records/bus.json
   bench batches    finds learning rates for batch sizes (a quarter of an hour); writes benches/records/batches.json, .md
@@ -130,6 +136,9 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
         ["bench", "techniques"] => bench::techniques(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
+        ["bench", "narrow_tables"] => bench::narrow_tables(&Places::of_xtask()?)?,
+        ["bench", "held_out"] => bench::held_out(&Places::of_xtask()?, "5")?,
+        ["bench", "held_out", seeds] => bench::held_out(&Places::of_xtask()?, seeds)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,

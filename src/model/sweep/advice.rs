@@ -7,14 +7,14 @@ use super::fits::Group;
 
 /// A number of topics and how it was judged.
 pub(super) struct Candidate {
-    topics: usize,
+    pub(super) topics: usize,
     /// The mean over its seeds, document by document.
     pub(super) mean: Evaluation,
     /// The score of each seed, in nats a token.
     scores: Vec<f64>,
     /// The mean over its seeds.
     pub(super) npmi: Option<f64>,
-    stability: Option<f64>,
+    pub(super) stability: Option<f64>,
 }
 
 impl Candidate {
@@ -34,7 +34,7 @@ impl Candidate {
         })
     }
 
-    fn score(&self) -> f64 {
+    pub(super) fn score(&self) -> f64 {
         self.mean.score_per_token()
     }
 
@@ -50,7 +50,7 @@ impl Candidate {
     }
 
     /// How much higher its score is than that of another, and the standard error of that over documents and seeds.
-    fn above(&self, other: &Self) -> Gap {
+    pub(super) fn above(&self, other: &Self) -> Gap {
         let paired = self.mean.difference(&other.mean).ok();
         let over_documents = paired.and_then(|difference| difference.standard_error);
         let over_seeds = self.variance_of_mean() + other.variance_of_mean();
@@ -65,9 +65,9 @@ impl Candidate {
 
 /// The difference of two scores, and its standard error.
 #[derive(Clone, Copy)]
-struct Gap {
+pub(super) struct Gap {
     nats: f64,
-    error: f64,
+    pub(super) error: f64,
 }
 
 impl Gap {

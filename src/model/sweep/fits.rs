@@ -6,8 +6,6 @@ use std::time::Duration;
 #[cfg(feature = "polars")]
 use polars::prelude::Column;
 
-#[cfg(feature = "charts")]
-use crate::charts::{Chart, stack};
 #[cfg(feature = "polars")]
 use crate::data::Table;
 use crate::error::{Error, ErrorKind, Result};
@@ -70,7 +68,7 @@ pub(super) struct Group {
 /// ```
 #[derive(Clone)]
 pub struct SweepFits {
-    groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     /// Fits that were asked for.
     asked: usize,
 }
@@ -156,8 +154,7 @@ impl SweepFits {
     /// ```
     #[doc(alias = "best_k")]
     pub fn recommendation(&self) -> String {
-        let candidates: Vec<Candidate> = self.groups.iter().filter_map(Candidate::of).collect();
-        let mut text = advise(&candidates);
+        let mut text = advise(&self.candidates());
         let done = self.done();
         if done < self.asked {
             text += &format!(
@@ -199,57 +196,6 @@ impl SweepFits {
         ])
     }
 
-    /// Charts over the number of topics: the held-out score and NPMI of each seed, and the stability between seeds where there
-    /// are two or more.
-    ///
-    /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
-    /// let sweep = TopicModel::sweep([2, 4]).seeds(2).quiet().fit(&counts)?;
-    /// assert!(sweep.plot().to_svg()?.contains("NPMI"));
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[cfg(feature = "charts")]
-    pub fn plot(&self) -> Chart {
-        let topics = self.topics();
-        let seeds = self.groups.iter().map(|group| group.runs.len()).max();
-        let lines = |label: &str, series: Vec<(String, Vec<f64>)>| {
-            let chart = Chart::lines(series).x(topics.clone());
-            chart.x_label("topics").y_label(label)
-        };
-        let by_seed = |value: fn(&SweepRun) -> Option<f64>| {
-            let of_seed = |at: usize| {
-                let values = self.groups.iter().map(move |group| {
-                    let run = group.runs.get(at);
-                    run.and_then(value).unwrap_or(f64::NAN)
-                });
-                let mut runs = self.groups.iter().filter_map(|group| group.runs.get(at));
-                let seed = runs.next().map_or(at as u64, |run| run.seed);
-                (format!("seed {seed}"), values.collect::<Vec<f64>>())
-            };
-            (0..seeds.unwrap_or(0)).map(of_seed).collect::<Vec<_>>()
-        };
-        let mut charts = vec![
-            lines(
-                "held-out score, nats a token",
-                by_seed(|run| Some(run.evaluation.score_per_token())),
-            ),
-            lines("NPMI", by_seed(|run| run.npmi)),
-        ];
-        let stability: Vec<f64> = self
-            .groups
-            .iter()
-            .map(|group| group.stability.unwrap_or(f64::NAN))
-            .collect();
-        if stability.iter().any(|value| !value.is_nan()) {
-            charts.push(lines(
-                "stability between seeds, mean cosine",
-                vec![(String::new(), stability)],
-            ));
-        }
-        stack(charts)
-    }
-
     /// One row for each number of topics.
     #[cfg(feature = "polars")]
     pub(crate) fn rows(&self) -> Vec<Row> {
@@ -262,6 +208,11 @@ impl SweepFits {
         let mut runs = self.groups.iter().flat_map(|group| &group.runs);
         let scored = runs.next().map_or(0, |run| run.evaluation.documents());
         [scored, self.done(), self.asked]
+    }
+
+    /// The numbers of topics with fits, and how they were judged.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        self.groups.iter().filter_map(Candidate::of).collect()
     }
 
     /// Fits that were done.

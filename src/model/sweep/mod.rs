@@ -4,6 +4,8 @@ mod advice;
 mod files;
 mod fits;
 mod plan;
+#[cfg(feature = "charts")]
+mod plot;
 mod run;
 
 use std::fmt;
