@@ -1,5 +1,5 @@
 //! The counts of the notebooks on real text, in the build folder: `corpus.npz` and `corpus_terms.txt`, and those of Rust's
-//! documentation in `documentation`, with a table of its pages.
+//! documentation in `documentation`, with a table of its pages. And the drawn counts of the notebook on cells, in `cells`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,10 @@ pub const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
 /// The folder with the counts of Rust's documentation, and its table of pages, which is written last.
 pub const DOCUMENTATION: &str = "documentation";
 const PAGES: &str = "corpus_documents.csv";
+
+/// The folder with the counts of cells, and its table of cells, which is written last.
+pub const CELLS: &str = "cells";
+const CELLS_TABLE: &str = "cells.csv";
 
 /// Parts of Rust's documentation that are mostly prose.
 const BOOKS: [&str; 12] = [
@@ -37,6 +41,9 @@ pub fn prepare_for(places: &Places, notebook: &str) -> Result<()> {
         return of_documentation(places)?
             .map(drop)
             .ok_or_else(no_documentation);
+    }
+    if notebook.contains(&format!("{CELLS}/{CELLS_TABLE}")) {
+        return draw_cells(places);
     }
     match FILES.iter().any(|file| notebook.contains(file)) {
         true => prepare(places),
@@ -102,6 +109,22 @@ fn count_documentation(places: &Places, folder: &Path) -> Result<Option<()>> {
             .env("CARGO_TARGET_DIR", &places.target))
     })?;
     Ok(Some(()))
+}
+
+/// Draws the counts of the notebook on cells, unless they exist.
+pub fn draw_cells(places: &Places) -> Result<()> {
+    let folder = places.build().join(CELLS);
+    if folder.join(CELLS_TABLE).is_file() {
+        return Ok(());
+    }
+    fs::create_dir_all(&folder).at(&folder)?;
+    step("drawing the counts of cells", || {
+        run(command("cargo")
+            .args(["run", "--quiet", "--example", "draw_cells", "--"])
+            .arg(&folder)
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", &places.target))
+    })
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {

@@ -90,7 +90,9 @@ fn ours(places: &Places, folder: &Path) -> bool {
 fn link_corpus(places: &Places) -> Result<()> {
     corpus::prepare(places)?;
     corpus::of_documentation(places)?;
-    for file in corpus::FILES.into_iter().chain([corpus::DOCUMENTATION]) {
+    corpus::draw_cells(places)?;
+    let folders = [corpus::DOCUMENTATION, corpus::CELLS];
+    for file in corpus::FILES.into_iter().chain(folders) {
         let link = places.root.join("notebooks").join(file);
         if !link.exists() {
             std::os::unix::fs::symlink(Path::new("../build").join(file), &link).at(&link)?;
