@@ -42,8 +42,8 @@ pub fn markdown(record: &Value) -> String {
         the seeds are.\n\n\
         - `evaluate`: proportions of maximum likelihood, as `Fit::evaluate` infers them, for the topics of every method.\n\
         - own: the proportions that the method itself infers from the first halves; ours are those of `evaluate`.\n\
-        - bound: scikit-learn's variational bound on whole held-out documents with its priors, whichever method the topics are \
-        from; another measure than the others, and favourable to what was fitted by it.\n\n\
+        - bound: scikit-learn's own measure, its variational bound on whole held-out documents. It includes how probable the topics \
+        are under scikit-learn's priors, whichever method they are from, and so says another thing than the others.\n\n\
         Each peer trains for ten times the CPU time of our coordinate descent, or until more iterations have no use (2,000, 100 \
         and 200). tomotopy learns alpha, gensim both priors; scikit-learn has 1/k for both, in batch. Terms without a training \
         document are left out.\n",

@@ -22,6 +22,7 @@ mod page_colours;
 mod palette;
 mod pixels;
 mod plain;
+mod point_groups;
 mod points;
 mod scatter;
 mod structure;

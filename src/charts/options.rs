@@ -37,6 +37,22 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The labels that are set.
+    #[cfg(feature = "polars")]
+    pub(crate) fn labels(&self) -> Result<Option<&Labels>> {
+        match &self.by {
+            None => Ok(None),
+            Some(Ok(labels)) => Ok(Some(labels)),
+            Some(Err(error)) => Err(error.clone()),
+        }
+    }
+
+    /// Labels come with the tables of Polars.
+    #[cfg(not(feature = "polars"))]
+    pub(crate) fn labels(&self) -> Result<Option<&std::convert::Infallible>> {
+        Ok(None)
+    }
+
     /// Fails if a setting is set that the kind of chart (`what`) does not take.
     pub(crate) fn check(&self, what: &str, takes: &[&str]) -> Result<()> {
         let set = [
@@ -306,8 +322,9 @@ impl Chart {
         self
     }
 
-    /// Groups the documents of a structure plot by labels: the groups stand side by side with gaps between them and their names
-    /// below, each as wide as its number of documents, and documents are sorted within their group.
+    /// Groups documents by labels. In a structure plot the groups stand side by side with gaps between them and their names
+    /// below, each as wide as its number of documents, and documents are sorted within their group. On a map of documents each
+    /// group has a colour, and documents without a label are grey.
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table, with one label
     /// per document. Texts are in the order in which they first occur, numbers and dates in rising order. Documents without a

@@ -12,6 +12,7 @@ use super::legend::Legend;
 use super::options::Options;
 use super::palette::{Rgb, colours};
 use super::plain::{Frame, Plot, Range, brief};
+use super::point_groups::{Group, Grouping};
 use super::theme::mix;
 use super::topics::{TopicNames, Topics};
 use super::{Chart, Panel, nothing};
@@ -31,16 +32,6 @@ const NAME: (i32, i32) = (30, 8);
 struct Dot {
     x: f64,
     y: f64,
-    /// Index of the group.
-    group: usize,
-}
-
-/// Points of one colour.
-struct Group {
-    /// `None` for grey.
-    colour: Option<Rgb>,
-    /// The entry in the legend; empty for none.
-    name: String,
 }
 
 /// Which points have names.
@@ -57,6 +48,8 @@ pub(crate) struct Points {
     description: String,
     labels: [&'static str; 2],
     dots: Vec<Dot>,
+    /// The index of the group of each dot.
+    group_of: Vec<usize>,
     /// The radius of each dot, where they differ.
     radii: Option<Vec<i32>>,
     groups: Vec<Group>,
@@ -82,12 +75,7 @@ impl Chart {
             certain,
             listed.join(", ")
         );
-        let dots = points.into_iter().zip(above_zero);
-        let dots = dots.map(|((x, y), above)| Dot {
-            x,
-            y,
-            group: usize::from(above),
-        });
+        let dots = points.into_iter().map(|(x, y)| Dot { x, y });
         let group = |colour, name: String| Group { colour, name };
         let chart = Self::panel(Points {
             kind: "a volcano plot",
@@ -98,6 +86,7 @@ impl Chart {
                 "standard errors from zero",
             ],
             dots: dots.collect(),
+            group_of: above_zero.into_iter().map(usize::from).collect(),
             radii: None,
             groups: vec![
                 group(None, "other terms".into()),
@@ -149,13 +138,12 @@ impl Chart {
             labels: ["first principal coordinate", "second principal coordinate"],
             dots: order
                 .iter()
-                .enumerate()
-                .map(|(group, &topic)| Dot {
+                .map(|&topic| Dot {
                     x: points[topic][0],
                     y: points[topic][1],
-                    group,
                 })
                 .collect(),
+            group_of: (0..order.len()).collect(),
             radii: Some(order.iter().map(|&topic| radius(shares[topic])).collect()),
             groups: order.iter().map(group).collect(),
             names: Names {
@@ -169,7 +157,7 @@ impl Chart {
     /// A map of documents at `points`, in the colours of their dominant topics.
     pub(crate) fn document_map_of(
         points: &[[f64; 2]],
-        dominant: &[usize],
+        dominant: Vec<usize>,
         topics: (usize, TopicNames),
         part_shown: f64,
     ) -> Self {
@@ -187,13 +175,12 @@ impl Chart {
             labels: ["first principal component", "second principal component"],
             dots: points
                 .iter()
-                .zip(dominant)
-                .map(|(point, &group)| Dot {
+                .map(|point| Dot {
                     x: point[0],
                     y: point[1],
-                    group,
                 })
                 .collect(),
+            group_of: dominant,
             radii: None,
             groups: groups
                 .map(|(topic, colour)| Group {
@@ -211,26 +198,14 @@ impl Chart {
 }
 
 impl Points {
-    /// The entries of the legend, with their colours.
-    fn entries(&self) -> (Vec<String>, Vec<usize>) {
-        let named = self.groups.iter().enumerate();
-        let named = named.filter(|(_, group)| !group.name.is_empty());
-        named
-            .map(|(index, group)| (group.name.clone(), index))
-            .unzip()
+    /// The groups of the dots: by labels, where they are set.
+    fn grouping(&self, options: &Options) -> Result<Grouping<'_>> {
+        Grouping::new(&self.groups, &self.group_of, options)
     }
 
-    fn legend(&self, width: i64) -> Option<Legend> {
-        let entries = self.entries().0;
-        (!entries.is_empty()).then(|| Legend::new(entries, width as i32))
-    }
-
-    fn colour(&self, canvas: &dyn Canvas, group: usize) -> Rgb {
-        let theme = canvas.theme();
-        match self.groups.get(group).and_then(|group| group.colour) {
-            Some(colour) => theme.line(colour),
-            None => theme.line(mix(theme.background, theme.soft_ink, 0.4)),
-        }
+    /// Whether its points are documents, which can have labels.
+    fn is_of_documents(&self) -> bool {
+        self.is_map && self.radii.is_none()
     }
 
     /// The ranges of both axes; on a map of this size, with the same units per pixel.
@@ -264,7 +239,7 @@ impl Points {
 
     /// Draws dots of equal weight: one for all points of a pixel, or of a square of pixels where there are too many. A square
     /// has the colour of the group with most points in it, and a dot that grows with their number.
-    fn cloud(&self, canvas: &dyn Canvas, pixels: &[Point]) -> Result<()> {
+    fn cloud(&self, canvas: &dyn Canvas, pixels: &[Point], grouping: &Grouping<'_>) -> Result<()> {
         let radius = match pixels.len() {
             ..=300 => 7,
             301..=3_000 => 5,
@@ -272,13 +247,9 @@ impl Points {
         };
         for side in SIDES {
             let mut squares: BTreeMap<Point, BTreeMap<usize, u32>> = BTreeMap::new();
-            for (dot, &(x, y)) in self.dots.iter().zip(pixels) {
+            for (&group, &(x, y)) in grouping.of.iter().zip(pixels) {
                 let square = (x.div_euclid(side), y.div_euclid(side));
-                *squares
-                    .entry(square)
-                    .or_default()
-                    .entry(dot.group)
-                    .or_default() += 1;
+                *squares.entry(square).or_default().entry(group).or_default() += 1;
             }
             if squares.len() > MAX_DOTS && Some(&side) != SIDES.last() {
                 continue;
@@ -298,9 +269,9 @@ impl Points {
                 })
                 .collect();
             // Grey below colours.
-            dots.sort_by_key(|dot| self.groups[dot.0].colour.is_some());
+            dots.sort_by_key(|dot| grouping.groups[dot.0].colour.is_some());
             for (group, at, radius) in dots {
-                canvas.dot(at, radius, self.colour(canvas, group))?;
+                canvas.dot(at, radius, colour(canvas, &grouping.groups[group]))?;
             }
             break;
         }
@@ -359,6 +330,19 @@ impl Points {
     }
 }
 
+fn legend(grouping: &Grouping<'_>, width: i64) -> Option<Legend> {
+    let entries = grouping.entries().0;
+    (!entries.is_empty()).then(|| Legend::new(entries, width as i32))
+}
+
+fn colour(canvas: &dyn Canvas, group: &Group) -> Rgb {
+    let theme = canvas.theme();
+    match group.colour {
+        Some(colour) => theme.line(colour),
+        None => theme.line(mix(theme.background, theme.soft_ink, 0.4)),
+    }
+}
+
 /// The square around a dot.
 fn around((x, y): Point, radius: i32) -> Area {
     Area {
@@ -379,24 +363,30 @@ impl Panel for Points {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label"]
+        match self.is_of_documents() {
+            true => &["x_label", "y_label", "by"],
+            false => &["x_label", "y_label"],
+        }
     }
 
     fn title(&self) -> &str {
         self.title
     }
 
-    fn describe(&self, _options: &Options) -> String {
+    fn describe(&self, options: &Options) -> String {
         let range = |value: fn(&Dot) -> f64| {
             let values = || self.dots.iter().map(value);
             let low = values().fold(f64::INFINITY, f64::min);
             let high = values().fold(f64::NEG_INFINITY, f64::max);
             format!("{} to {}", brief(low), brief(high))
         };
+        let grouped = self
+            .grouping(options)
+            .map_or(String::new(), |grouping| grouping.described);
         match self.dots.is_empty() {
             true => self.description.clone(),
             false => format!(
-                "{}; from left to right {}, upwards {}",
+                "{}{grouped}; from left to right {}, upwards {}",
                 self.description,
                 range(|dot| dot.x),
                 range(|dot| dot.y)
@@ -407,7 +397,9 @@ impl Panel for Points {
     fn heights(&self, width: i64, options: &Options) -> Heights {
         let [x, y] = self.labels;
         let mut heights = Frame::heights(PLOT_HEIGHT, options.x_label(x), options.y_label(y));
-        if let Some(legend) = self.legend(width) {
+        // What is wrong with labels is said when the chart is drawn.
+        let grouping = self.grouping(options);
+        if let Some(legend) = grouping.ok().and_then(|grouping| legend(&grouping, width)) {
             heights.fixed += SPACE + legend.height();
         }
         heights
@@ -418,10 +410,11 @@ impl Panel for Points {
             return Err(nothing("no points"));
         }
         let mut inner = area;
-        if let Some(legend) = self.legend(area.width().into()) {
-            let (_, groups) = self.entries();
-            let colour = |&group: &usize| self.colour(canvas, group).into();
-            let fills: Vec<_> = groups.iter().map(colour).collect();
+        let grouping = self.grouping(options)?;
+        if let Some(legend) = legend(&grouping, area.width().into()) {
+            let (_, groups) = grouping.entries();
+            let fill = |&group: &usize| colour(canvas, &grouping.groups[group]).into();
+            let fills: Vec<_> = groups.iter().map(fill).collect();
             let top = area.bottom - legend.height() as i32;
             legend.draw(canvas, area.left, top, &fills)?;
             inner.bottom = top - SPACE as i32;
@@ -452,11 +445,11 @@ impl Panel for Points {
         }
         let pixels = self.pixels(&plot);
         match &self.radii {
-            None => self.cloud(canvas, &pixels)?,
+            None => self.cloud(canvas, &pixels, &grouping)?,
             Some(radii) => {
-                for ((dot, &at), &radius) in self.dots.iter().zip(&pixels).zip(radii) {
+                for ((&group, &at), &radius) in grouping.of.iter().zip(&pixels).zip(radii) {
                     canvas.dot(at, radius + 2, canvas.theme().background)?;
-                    canvas.dot(at, radius, self.colour(canvas, dot.group))?;
+                    canvas.dot(at, radius, colour(canvas, &grouping.groups[group]))?;
                 }
             }
         }

@@ -1,7 +1,5 @@
 //! The structure plot: topic proportions of all documents as stacked bars.
 
-#[cfg(feature = "polars")]
-use crate::data::Labels;
 use crate::data::{Matrix, dominant, row_sum, sort_documents};
 use crate::error::Result;
 use crate::text::counted;
@@ -220,7 +218,7 @@ impl Panel for Structure {
             false => bars,
         };
         let documents = counted(shown.l.rows(), "document");
-        let title = match by(options)? {
+        let title = match options.labels()? {
             None => {
                 draw(canvas, plot, &shown.l, &shown.order, &fills)?;
                 groups(canvas, plot, &shown)?;
@@ -244,26 +242,10 @@ impl Panel for Structure {
     }
 }
 
-/// The labels that are set.
-#[cfg(feature = "polars")]
-fn by(options: &Options) -> Result<Option<&Labels>> {
-    match &options.by {
-        None => Ok(None),
-        Some(Ok(labels)) => Ok(Some(labels)),
-        Some(Err(error)) => Err(error.clone()),
-    }
-}
-
-/// Labels come with the tables of Polars.
-#[cfg(not(feature = "polars"))]
-fn by(_: &Options) -> Result<Option<&std::convert::Infallible>> {
-    Ok(None)
-}
-
 /// ` in 12 groups` of labels.
 #[cfg(feature = "polars")]
 fn in_groups(options: &Options) -> String {
-    match by(options) {
+    match options.labels() {
         Ok(Some(labels)) => format!(" in {}", counted(labels.names.len(), "group")),
         _ => String::new(),
     }

@@ -111,14 +111,17 @@ impl Fit {
         Chart::topic_map_of(&map.points, &shares, self.names.clone(), map.shown)
     }
 
-    /// Plots the [map of the documents](Self::document_map) in the colours of their dominant topics. Where there are more
-    /// documents than dots have room, a dot stands for several of them and grows with their number.
+    /// Plots the [map of the documents](Self::document_map) in the colours of their dominant topics, or of labels
+    /// ([`Chart::by`]). Where there are more documents than dots have room, a dot stands for several of them and grows with their
+    /// number.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
     /// assert!(fit.plot_document_map().to_png()?.starts_with(b"\x89PNG"));
+    /// let years: Vec<u32> = (0..60).map(|document| 1990 + document / 20).collect();
+    /// assert!(fit.plot_document_map().by(&years).to_svg()?.contains("1992"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -130,7 +133,7 @@ impl Fit {
         let documents = 0..self.documents();
         let dominant: Vec<usize> = documents.map(|row| dominant(self.l.row(row))).collect();
         let topics = (self.topics(), self.names.clone());
-        Chart::document_map_of(&map.points, &dominant, topics, map.shown)
+        Chart::document_map_of(&map.points, dominant, topics, map.shown)
     }
 
     /// Plots a tree of the topics (a dendrogram): the two topics, or groups of topics, with the smallest mean

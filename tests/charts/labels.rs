@@ -65,6 +65,39 @@ fn groups_stand_side_by_side_with_their_own_proportions() {
 }
 
 #[test]
+fn a_map_of_documents_has_the_colours_of_labels() {
+    let counts = Synthetic::new(60, 30, 3).seed(1).generate().unwrap();
+    let fit = TopicModel::new(3).epochs(2).quiet();
+    let fit = fit.fit(counts.counts()).unwrap();
+    let label = |document: usize| match document % 4 {
+        0 => None,
+        1 => Some("odd"),
+        _ => Some("<other>"),
+    };
+    let labels: Vec<Option<&str>> = (0..60).map(label).collect();
+    let svg = fit.plot_document_map().by(&labels).to_svg().unwrap();
+    assert_well_formed(&svg);
+    assert!(svg.contains("in the colours of 2 groups"));
+    for name in ["odd", "&lt;other&gt;", "no label"] {
+        assert!(svg.contains(name), "{name}");
+    }
+    // A dot and an entry of the legend for each; dots of topics would have three colours.
+    let colours = palette(2);
+    let dots = |colour: &str| svg.matches(colour).count();
+    assert!(dots(&colours[0]) > 10 && dots(&colours[1]) > dots(&colours[0]));
+    let of_topics = fit.plot_document_map().to_svg().unwrap();
+    assert!(!of_topics.contains("no label") && of_topics.contains("Topic 2"));
+    for (labels, what) in [
+        (vec!["a"; 60], "`a` is the label"),
+        (vec!["a", "b"], "2 labels"),
+    ] {
+        let error = fit.plot_document_map().by(&labels).to_png().unwrap_err();
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    assert!(fit.plot_topic_map().by(&labels).to_png().is_err());
+}
+
+#[test]
 fn many_groups_and_documents_stay_small() {
     for (documents, groups) in [(100_000, 3), (100_000, 40), (300, 60)] {
         let labels: Vec<usize> = (0..documents).map(|document| document % groups).collect();
