@@ -1,5 +1,6 @@
 //! Texts and their numbers: each distinct text once, numbered in the order in which they came.
 
+use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -12,6 +13,12 @@ pub(super) struct Interner {
     ends: Vec<usize>,
     table: HashTable<u32>,
     hashes: Hashes,
+}
+
+impl fmt::Debug for Interner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Interner of {} texts", self.len())
+    }
 }
 
 /// The hash function that interners share, so that a hash is computed once.

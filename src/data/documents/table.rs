@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polars::prelude::{Column, DataType, IdxCa, NewChunkedArray};
 
-use crate::data::{OrRef, Table};
+use crate::data::Table;
 use crate::error::{Error, ErrorKind, Result};
 
 use super::columns::{Dates, Values};
@@ -29,7 +29,7 @@ impl Documents {
     /// As [`Table::open`] and [`from_table`](Self::from_table).
     #[doc(alias = "read_csv")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        Self::of_table(&Table::open(path)?)
+        Self::from_table(&Table::open(path)?)
     }
 
     /// The documents in a table: one row per document, in the order of the rows of the counts. A column called `document` has
@@ -48,11 +48,7 @@ impl Documents {
     /// # Errors
     /// When the table has no rows, a name is blank, or a column has values of another type, such as lists.
     #[doc(alias = "from_pandas")]
-    pub fn from_table(table: impl OrRef<Table>) -> Result<Self> {
-        Self::of_table(table.value())
-    }
-
-    fn of_table(table: &Table) -> Result<Self> {
+    pub fn from_table(table: &Table) -> Result<Self> {
         let columns = table.columns().iter();
         let (names, columns): (Vec<&Column>, Vec<&Column>) =
             columns.partition(|column| column.name() == NAMES);

@@ -142,7 +142,7 @@ pub(super) fn documents(path: &Path, column: Option<&str>) -> Result<Documents> 
         .finish()
         .map_err(|source| unreadable(path, source))?;
     map.check_unchanged()?;
-    Documents::from_table(Table::from(frame))
+    Documents::from_table(&Table::from(frame))
 }
 
 fn unreadable(path: &Path, source: polars::prelude::PolarsError) -> Error {
