@@ -1,5 +1,6 @@
 //! The two passes of a vectorizer.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -247,7 +248,7 @@ fn write(
         let documents_path = beside(path, "_documents.csv");
         let counts = write_atomic_sized(&documents_path, 0, DISK_FULL_REMEDY, |out| {
             write_documents(documents, out)
-                .map_err(|source| Error::io("write", &documents_path, source.into()))?;
+                .map_err(|source| Error::io("write", &documents_path, source))?;
             write_rows(path, new, fill)
         })?;
         Ok(counts)
@@ -261,17 +262,31 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Writes names and columns as CSV.
-fn write_documents(documents: &Documents, out: &mut impl Write) -> csv::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
+fn write_documents(documents: &Documents, out: &mut impl Write) -> std::io::Result<()> {
     let columns = documents.text_columns();
-    let header = std::iter::once("document").chain(columns.iter().map(|column| column.0.as_str()));
-    writer.write_record(header)?;
+    let header = columns.iter().map(|(name, _)| quoted(name));
+    write_line(out, std::iter::once("document".into()).chain(header))?;
     for row in 0..documents.len() {
         let name = documents.name(row).unwrap_or_default();
-        let values = columns
-            .iter()
-            .map(|(_, texts)| texts[row].as_deref().unwrap_or_default());
-        writer.write_record(std::iter::once(name.as_str()).chain(values))?;
+        let values = columns.iter();
+        let values = values.map(|(_, texts)| quoted(texts[row].as_deref().unwrap_or_default()));
+        write_line(out, std::iter::once(quoted(&name)).chain(values))?;
     }
-    Ok(writer.flush()?)
+    Ok(())
+}
+
+fn write_line<'a>(
+    out: &mut impl Write,
+    values: impl Iterator<Item = Cow<'a, str>>,
+) -> std::io::Result<()> {
+    let values: Vec<Cow<'a, str>> = values.collect();
+    writeln!(out, "{}", values.join(","))
+}
+
+/// A value of CSV, in quotation marks where it needs them.
+fn quoted(value: &str) -> Cow<'_, str> {
+    match value.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", value.replace('"', "\"\"")).into(),
+        false => value.into(),
+    }
 }

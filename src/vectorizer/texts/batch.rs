@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
+use super::csv_rows::CsvRows;
 use super::labels::BatchLabels;
 use super::records::{RecordReader, Records, Split};
-use super::{BATCH_BYTES, Kind, Texts, csv_shape, files};
+use super::{BATCH_BYTES, Kind, Texts, files};
 
 /// A pass over texts.
 pub(crate) enum Reader {
@@ -183,37 +184,32 @@ impl Records {
         let Split::Csv(shape) = &self.split else {
             return Ok(());
         };
-        let mut reader = csv_shape::reader(shape.separator, self.text()?.as_bytes());
-        let mut row = csv::StringRecord::new();
+        let mut rows = CsvRows::new(shape.separator, self.text()?.as_bytes());
         let mut is_header = self.offset == 0;
-        let failed = |source: csv::Error| {
-            Error::format(&self.path, format!("cannot be read as CSV: {source}"))
-                .fix("write the table again, with texts in quotation marks")
-                .because(source)
-        };
-        while reader.read_record(&mut row).map_err(failed)? {
+        while let Some(row) = rows.next() {
             if std::mem::take(&mut is_header) {
                 continue;
             }
             if row.len() != shape.names.len() {
-                let line = row.position().map_or(1, csv::Position::line);
                 let what = format!(
                     "a row has {} values, and the header has {} names",
                     row.len(),
                     shape.names.len()
                 );
-                return Err(self.wrong_line(self.line + line - 1, what).fix(
+                return Err(self.wrong_line(self.line + row.line - 1, what).fix(
                     "give each row as many values as the header has names, and put values that contain the separator \
                      in quotation marks",
                 ));
             }
-            if let Some(labels) = &mut labels {
-                let values = shape.names.iter().zip(&row).enumerate();
-                for (_, (name, value)) in values.filter(|(column, _)| *column != shape.text) {
-                    labels.add(name, value);
+            let mut text = "";
+            for (column, (name, value)) in shape.names.iter().zip(row.iter()).enumerate() {
+                match &mut labels {
+                    _ if column == shape.text => text = value,
+                    Some(labels) => labels.add(name, value),
+                    None => {}
                 }
             }
-            visit(row.get(shape.text).unwrap_or_default(), &mut labels);
+            visit(text, &mut labels);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::system::OpenFile;
 use crate::text::{bytes, shown_path};
 
 use super::TEXT;
+use super::csv_rows::CsvRows;
 
 /// Longest header.
 const LONGEST: usize = 1 << 20;
@@ -36,23 +37,21 @@ pub(super) fn of(path: &Path, column: Option<&str>) -> Result<CsvShape> {
             .unwrap_or(b','),
         _ => b'\t',
     };
-    let mut reader = reader(separator, start);
-    let mut header = csv::ByteRecord::new();
-    let found = reader.read_byte_record(&mut header).unwrap_or(false);
-    let whole = reader.position().byte() < LONGEST as u64;
-    if !found || !whole {
-        let what = match found {
-            true => format!("its first {} have no header", bytes(LONGEST as u64)),
-            false => "has no header".into(),
+    let mut rows = CsvRows::new(separator, start);
+    let names: Vec<String> = rows
+        .next()
+        .map(|row| row.iter().map(|name| name.trim().to_owned()).collect())
+        .unwrap_or_default();
+    let whole = rows.position() < LONGEST;
+    if names.is_empty() || !whole {
+        let what = match whole {
+            false => format!("its first {} have no header", bytes(LONGEST as u64)),
+            true => "has no header".into(),
         };
         return Err(Error::format(path, what)
             .at("line 1")
             .fix("begin the file with a line of the names of its columns"));
     }
-    let names: Vec<String> = header
-        .iter()
-        .map(|name| String::from_utf8_lossy(name).trim().to_owned())
-        .collect();
     let wanted = column.unwrap_or(TEXT);
     let text = names.iter().position(|name| name == wanted);
     Ok(CsvShape {
@@ -60,15 +59,6 @@ pub(super) fn of(path: &Path, column: Option<&str>) -> Result<CsvShape> {
         separator,
         names,
     })
-}
-
-/// A reader of records without a header, of any number of values.
-pub(super) fn reader(separator: u8, bytes: &[u8]) -> csv::Reader<&[u8]> {
-    csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(separator)
-        .from_reader(bytes)
 }
 
 /// The error where no column has the text.

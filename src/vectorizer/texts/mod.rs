@@ -1,6 +1,7 @@
 //! Where texts come from: folders, files and memory, read in batches of bounded size.
 
 mod batch;
+mod csv_rows;
 mod csv_shape;
 mod files;
 mod html;
