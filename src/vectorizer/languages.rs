@@ -1,43 +1,32 @@
-//! Languages with lists of stop words (NLTK's, from the crate `stop-words`) and with Snowball's stemmers (`rust-stemmers`).
+//! Languages with lists of stop words (NLTK's, from the crate `stopwords`) and with Snowball's stemmers (`rust-stemmers`).
 
 use rust_stemmers::Algorithm;
+use stopwords::{Language, NLTK, Stopwords};
 
 use crate::error::{Error, Result};
 
-/// Languages with stop words, and their codes in the crate.
-const STOP_WORDS: &[(&str, &str)] = &[
-    ("albanian", "sq"),
-    ("arabic", "ar"),
-    ("azerbaijani", "az"),
-    ("basque", "eu"),
-    ("belarusian", "be"),
-    ("bengali", "bn"),
-    ("catalan", "ca"),
-    ("chinese", "zh"),
-    ("danish", "da"),
-    ("dutch", "nl"),
-    ("english", "en"),
-    ("finnish", "fi"),
-    ("french", "fr"),
-    ("german", "de"),
-    ("greek", "el"),
-    ("hebrew", "he"),
-    ("hungarian", "hu"),
-    ("indonesian", "id"),
-    ("italian", "it"),
-    ("kazakh", "kk"),
-    ("nepali", "ne"),
-    ("norwegian", "no"),
-    ("portuguese", "pt"),
-    ("romanian", "ro"),
-    ("russian", "ru"),
-    ("slovenian", "sl"),
-    ("spanish", "es"),
-    ("swedish", "sv"),
-    ("tajik", "tg"),
-    ("tamil", "ta"),
-    ("turkish", "tr"),
-    ("uzbek", "uz"),
+/// Languages with stop words.
+const STOP_WORDS: &[(&str, Language)] = &[
+    ("arabic", Language::Arabic),
+    ("azerbaijani", Language::Azerbaijani),
+    ("danish", Language::Danish),
+    ("dutch", Language::Dutch),
+    ("english", Language::English),
+    ("finnish", Language::Finnish),
+    ("french", Language::French),
+    ("german", Language::German),
+    ("greek", Language::Greek),
+    ("hungarian", Language::Hungarian),
+    ("italian", Language::Italian),
+    ("kazakh", Language::Kazakh),
+    ("nepali", Language::Nepali),
+    ("norwegian", Language::Norwegian),
+    ("portuguese", Language::Portuguese),
+    ("romanian", Language::Romanian),
+    ("russian", Language::Russian),
+    ("spanish", Language::Spanish),
+    ("swedish", Language::Swedish),
+    ("turkish", Language::Turkish),
 ];
 
 /// Languages with a stemmer.
@@ -64,7 +53,9 @@ const STEMMERS: &[(&str, Algorithm)] = &[
 
 /// The stop words of a language, in lower case.
 pub(super) fn stop_words(language: &str) -> Result<&'static [&'static str]> {
-    find(STOP_WORDS, language, "stop words").map(|code| stop_words::get(code))
+    let known = find(STOP_WORDS, language, "stop words")?;
+    // The list of languages is that of the crate.
+    Ok(NLTK::stopwords(known).unwrap_or_default())
 }
 
 /// The stemmer of a language.

@@ -129,7 +129,7 @@ impl Vectorizer {
     }
 
     /// Leaves out the stop words of a language, such as "the" and "of" in English; none by default. The lists are NLTK's, of
-    /// 32 languages; a message about another one names them. Called again, it adds those of another language.
+    /// 20 languages; a message about another one names them. Called again, it adds those of another language.
     ///
     /// ```
     /// let counted = topicbook::Vectorizer::new().stop_words("english").fit_transform(["The end of the line"])?;
