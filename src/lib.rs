@@ -24,7 +24,7 @@
 //!
 //! | Step | Types |
 //! |---|---|
-//! | counts | [`Counts`] (opened, or from your own arrays), [`Synthetic`] and its [`Corpus`], [`Terms`], [`Summary`], [`Resample`] |
+//! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`] |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
@@ -119,6 +119,7 @@ mod synthetic;
 mod system;
 mod text;
 mod training;
+mod vectorizer;
 
 pub use batches::Reading;
 #[cfg(feature = "charts")]
@@ -132,7 +133,7 @@ pub use counts::{
 };
 #[cfg(feature = "polars")]
 pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
-pub use data::{Epoch, Indices, Matrix, OrRef, Terms, sort_documents};
+pub use data::{Documents, Epoch, Indices, LabelValue, Matrix, OrRef, Terms, sort_documents};
 pub use doctor::{Doctor, doctor};
 pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "polars")]
@@ -149,6 +150,7 @@ pub use plan::Plan;
 pub use synthetic::{Corpus, Synthetic};
 pub use system::show_progress;
 pub use training::Training;
+pub use vectorizer::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
 
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 #[cfg(feature = "polars")]
@@ -173,10 +175,10 @@ pub mod polars {
 pub mod prelude {
     pub use crate::{
         Budget, ByteSize, Checkpoint, Coherence, Corpus, CountValue, Counts, Device, Distinctive,
-        Doctor, Dtype, Epoch, Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep, Layout,
-        Location, Matrix, Optimizer, Plan, Precision, Reading, Resample, Settings, Solver, Summary,
-        Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms, TopicModel,
-        Training, Update, doctor, show_progress,
+        Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep,
+        Layout, Location, Matrix, Optimizer, Plan, Precision, Reading, Resample, Settings, Solver,
+        Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms,
+        TextCounts, Texts, TopicModel, Training, Update, Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, Table};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::data::{Indices, OrRef, Terms};
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::count;
+use crate::text::{count, counted, percent};
 
 use super::Counts;
 use super::copy::{Columns, Copy, check_copy};
@@ -27,13 +27,13 @@ use super::pass::for_each_stored_block;
 )]
 pub trait DocumentFrequency: sealed::Bound {}
 
-mod sealed {
+pub(crate) mod sealed {
     pub trait Bound {
         fn bound(&self) -> crate::error::Result<Bounded>;
     }
 
     /// What a [`DocumentFrequency`](super::DocumentFrequency) stands for.
-    #[derive(Clone, Copy)]
+    #[derive(Debug, Clone, Copy)]
     pub enum Bounded {
         Documents(u64),
         Share(f64),
@@ -76,10 +76,19 @@ fn out_of_range(given: f64) -> Error {
 impl Bounded {
     /// How the number of documents with a term compares with the bound. A share is compared as a quotient, so that 3 of 30
     /// documents are exactly 0.1.
-    fn compare(self, with_term: u64, documents: usize) -> std::cmp::Ordering {
+    pub(crate) fn compare(self, with_term: u64, documents: usize) -> std::cmp::Ordering {
         match self {
             Bounded::Documents(bound) => with_term.cmp(&bound),
             Bounded::Share(share) => (with_term as f64 / documents as f64).total_cmp(&share),
+        }
+    }
+}
+
+impl std::fmt::Display for Bounded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Bounded::Documents(documents) => f.write_str(&counted(*documents as usize, "document")),
+            Bounded::Share(share) => write!(f, "{} of the documents", percent(*share)),
         }
     }
 }

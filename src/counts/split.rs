@@ -1,9 +1,7 @@
 //! Documents for training and documents held out.
 
-use rand::seq::SliceRandom;
-
-use crate::error::{Error, Result};
-use crate::system::{Purpose, stream};
+use crate::data::first_part;
+use crate::error::Result;
 
 use super::Counts;
 use super::copy::{Columns, Copy, check_copy};
@@ -35,26 +33,10 @@ impl Counts {
     /// blocks of bounded size.
     #[doc(alias = "train_test_split")]
     pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self)> {
-        let documents = self.documents();
-        let first = match (0.0..=1.0).contains(&share) {
-            true => (share * documents as f64).round() as usize,
-            false => 0,
-        };
-        if first == 0 || first == documents {
-            return Err(Error::setting(format!(
-                "{share} of {documents} documents leave one part without a document"
-            ))
-            .fix("pass a share between 0 and 1, such as 0.8"));
-        }
+        let in_first = first_part(self.documents(), share, seed)?;
         check_copy(self, &Columns::All, "a copy of both parts", || {
             Ok(self.summary()?.nonzeros())
         })?;
-        let mut order: Vec<usize> = (0..documents).collect();
-        order.shuffle(&mut stream(seed, Purpose::Split, 0));
-        let mut in_first = vec![false; documents];
-        for &document in &order[..first] {
-            in_first[document] = true;
-        }
         let (mut train, mut test) = (Copy::of(self), Copy::of(self));
         for_each_stored_block(self, false, &mut |block| {
             for (offset, row) in block.rows.enumerate() {

@@ -1,7 +1,8 @@
-//! Data types that the other folders share: matrices, tables, terms, and files of named matrices.
+//! Data types that the other folders share: matrices, tables, terms, documents, and files of named matrices.
 
 #[cfg(feature = "polars")]
 mod csv_header;
+mod documents;
 mod epoch;
 mod find_term;
 mod indices;
@@ -11,6 +12,7 @@ mod matrix;
 mod or_ref;
 #[cfg(feature = "polars")]
 pub(crate) mod parquet;
+mod row_draws;
 mod sort_documents;
 #[cfg(feature = "polars")]
 mod table;
@@ -20,6 +22,7 @@ mod top_n;
 
 #[cfg(feature = "polars")]
 pub(crate) use csv_header::csv_header;
+pub use documents::{Documents, LabelValue};
 pub use epoch::Epoch;
 pub use indices::Indices;
 #[cfg(feature = "polars")]
@@ -29,9 +32,12 @@ pub use matrix::Matrix;
 pub(crate) use matrix::Picked;
 pub use or_ref::OrRef;
 pub(crate) use or_ref::{or_ref, sealed};
+pub(crate) use row_draws::{drawn_rows, first_part};
 pub use sort_documents::sort_documents;
 #[cfg(feature = "charts")]
 pub(crate) use sort_documents::{dominant, row_sum};
+#[cfg(feature = "polars")]
+pub(crate) use table::check_types;
 #[cfg(feature = "polars")]
 pub use table::{
     ColumnValues, Columns, Condition, DataFrameJoinOps, GroupBy, JoinKeys, Table, TableValue,

@@ -9,6 +9,7 @@ mod memory_now;
 mod memory_scope;
 mod settings;
 mod sweeps;
+mod texts;
 mod training;
 mod values;
 

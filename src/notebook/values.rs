@@ -1,7 +1,7 @@
-//! Notebook display of matrices, tables, terms, charts, errors and the result of `doctor`.
+//! Notebook display of matrices, tables, terms, documents, charts, errors and the result of `doctor`.
 
 use crate::charts::Chart;
-use crate::data::{GroupBy, Matrix, Table, Terms};
+use crate::data::{Documents, GroupBy, Matrix, Table, Terms};
 use crate::doctor::Doctor;
 use crate::error::Error;
 use crate::text::{Card, count, counted, decimals_for, escape, fixed};
@@ -82,6 +82,23 @@ impl Terms {
                 count(duplicates.len() as u64),
                 duplicates[0]
             ));
+        }
+        show_card(&card, None);
+    }
+}
+
+impl Documents {
+    /// Shows the number of documents, the first names and what the columns hold below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        const SHOWN: usize = 3;
+        let mut card = Card::new("Documents").row("documents", count(self.len() as u64));
+        if let Some(names) = self.first_names(SHOWN) {
+            let more = if self.len() > SHOWN { ", …" } else { "" };
+            card = card.row("first", names.join(", ") + more);
+        }
+        for (name, what) in self.described() {
+            card = card.row(name, what);
         }
         show_card(&card, None);
     }

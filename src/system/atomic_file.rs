@@ -24,7 +24,7 @@ const BUFFER: usize = 1 << 20;
 pub(crate) const DISK_FULL_REMEDY: &str = "free some disk space, or write elsewhere";
 
 /// The remedy where L and its optimizer state have no room in their folder.
-const SPILL_FULL_REMEDY: &str = "free some disk space, or name a folder on another disk (TopicModel::table_storage, Budget::spill_dir)";
+pub(crate) const SPILL_FULL_REMEDY: &str = "free some disk space, or name a folder on another disk (TopicModel::table_storage, Budget::spill_dir)";
 
 /// Writes the file `path` atomically: `write` fills a temporary file, which is then renamed to `path`.
 ///
@@ -53,13 +53,13 @@ pub(crate) fn write_atomic(
 /// rather be too large than too small.
 ///
 /// Fails at once if the disk has less free space, and preallocates the file, so that writing cannot fail halfway
-/// because the disk is full. That error says `remedy`.
-pub(crate) fn write_atomic_sized(
+/// because the disk is full. That error says `remedy`. Returns what `write` returns.
+pub(crate) fn write_atomic_sized<T>(
     path: &Path,
     needed: u64,
     remedy: &str,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
-) -> Result<()> {
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T>,
+) -> Result<T> {
     match Target::of(path)? {
         Target::File {
             path: target,
@@ -74,14 +74,14 @@ pub(crate) fn write_atomic_sized(
 }
 
 /// Fills a temporary file beside `target`, the file at the end of the links of `path`, and renames it.
-fn replace(
+fn replace<T>(
     path: &Path,
     target: &Path,
     existing: Option<&Metadata>,
     needed: u64,
     remedy: &str,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
-) -> Result<()> {
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T>,
+) -> Result<T> {
     let failed = |source| Error::io("write", path, source);
     remove_stale(target);
     check_space(target, needed, remedy)?;
@@ -94,11 +94,12 @@ fn replace(
         _ => failed(source),
     })?;
     let mut out = BufWriter::with_capacity(BUFFER, file);
-    write(&mut out)?;
+    let written = write(&mut out)?;
     out.flush()
         .and_then(|()| truncate_to_written(out.get_mut(), needed))
         .and_then(|()| std::fs::rename(&temporary.0, target))
-        .map_err(failed)
+        .map_err(failed)?;
+    Ok(written)
 }
 
 /// Creates a file that takes the place of `existing`, with its permissions and owner; it never has wider permissions.
@@ -202,11 +203,11 @@ fn folder_of(path: &Path) -> &Path {
 
 /// Creates a file of `needed` zero bytes in `folder`, preallocated, already unlinked, and open to read and write.
 ///
-/// The system frees its disk space when the last handle or mapping is gone, also after a crash.
-pub(crate) fn unlinked_temp_file(folder: &Path, needed: u64) -> Result<File> {
+/// The system frees its disk space when the last handle or mapping is gone, also after a crash. `remedy` is for a full disk.
+pub(crate) fn unlinked_temp_file(folder: &Path, needed: u64, remedy: &str) -> Result<File> {
     let path = temporary_path(&folder.join("topicbook"));
     let failed = |source| Error::io("create a file in", folder, source);
-    check_space(&path.0, needed, SPILL_FULL_REMEDY)?;
+    check_space(&path.0, needed, remedy)?;
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -214,7 +215,7 @@ pub(crate) fn unlinked_temp_file(folder: &Path, needed: u64) -> Result<File> {
         .open(&path.0)
         .map_err(failed)?;
     preallocate(&file, needed).map_err(|source| match source.kind() {
-        std::io::ErrorKind::StorageFull => no_space(&path.0, needed, None, SPILL_FULL_REMEDY),
+        std::io::ErrorKind::StorageFull => no_space(&path.0, needed, None, remedy),
         _ => failed(source),
     })?;
     file.set_len(needed).map_err(failed)?;

@@ -7,7 +7,7 @@ use memmap2::MmapMut;
 
 use crate::error::{Error, ErrorKind, Result};
 
-use super::atomic_file::unlinked_temp_file;
+use super::atomic_file::{SPILL_FULL_REMEDY, unlinked_temp_file};
 use super::mapped_range::MappedRange;
 
 /// A type of which every bit pattern is a value, and all bits zero are the value 0.
@@ -24,7 +24,7 @@ unsafe impl Plain for u16 {}
 /// Zeros in a memory-mapped, unlinked temporary file in `folder`.
 pub(crate) fn mapped_zeros<T: Plain>(folder: &Path, length: usize) -> Result<Values<T>> {
     let bytes = length.saturating_mul(size_of::<T>());
-    let file = unlinked_temp_file(folder, bytes as u64)?;
+    let file = unlinked_temp_file(folder, bytes as u64, SPILL_FULL_REMEDY)?;
     // SAFETY: no other process opens and changes an unlinked file, its disk space is preallocated, and the range of the map is
     // registered for the case that the disk fails.
     let map =

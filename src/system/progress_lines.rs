@@ -297,17 +297,27 @@ impl Progress {
         passes: usize,
         throughput: Throughput,
     ) -> Self {
-        let lines = Lines::new(title, ("documents", documents as f64), throughput);
+        Self::in_units(title, ("documents", documents as u64), passes, throughput)
+    }
+
+    /// Progress of `passes` passes over so many of a unit.
+    pub(crate) fn in_units(
+        title: String,
+        (unit, units): (&'static str, u64),
+        passes: usize,
+        throughput: Throughput,
+    ) -> Self {
+        let lines = Lines::new(title, (unit, units as f64), throughput);
         Self {
             began: Instant::now(),
-            total: (documents * passes) as u64,
+            total: units * passes as u64,
             passes: passes as u64,
             done: AtomicU64::new(0),
             lines: Mutex::new((lines, Board::new())),
         }
     }
 
-    /// Counts `documents` more documents as done, and prints a line if one is due.
+    /// Counts so many more documents (or other units) as done, and prints a line if one is due.
     pub(crate) fn advance(&self, documents: usize) {
         let before = self.done.fetch_add(documents as u64, Ordering::Relaxed);
         // Skip if another thread is printing, except for the last line.

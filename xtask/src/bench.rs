@@ -130,6 +130,25 @@ fn record(places: &Places, name: &str) -> Result<()> {
     run_and_remove(&mut bench, &folder)
 }
 
+/// Compares the vectorizer with scikit-learn's, on texts of so many megabytes made from Rust's documentation, in a folder of
+/// the cache that is removed afterwards.
+pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
+    setup::python(places)?;
+    let Some(documentation) = setup::rust_docs(places)? else {
+        return Err(Fail::new(
+            "this benchmark repeats Rust's documentation: install it with `rustup component add rust-docs`",
+        ));
+    };
+    let folder = places.cache.join("bench-text");
+    fs::create_dir_all(&folder).at(&folder)?;
+    let mut bench = ours(places, "text");
+    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.args([&folder, &places.python().join("bin/python")]);
+    bench.arg(places.root.join("xtask/python/bench_text.py"));
+    bench.arg(documentation).args(megabytes);
+    run_and_remove(&mut bench, &folder)
+}
+
 /// Compares what the automatic solver reaches with many random starts, for seconds and numbers of seeds that are given.
 pub fn search(places: &Places, seconds: &str, seeds: &str) -> Result<()> {
     let mut bench = ours(places, "search");

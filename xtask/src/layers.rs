@@ -8,7 +8,7 @@ use crate::task::{At, Fail, Result};
 
 /// The folders (and single files) of `src`, from top to bottom: each may import those after it. ARCHITECTURE.md shows
 /// the same order.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "lib",
     "notebook",
     "bench_hooks",
@@ -21,6 +21,7 @@ const ORDER: [&str; 22] = [
     "step",
     "backend",
     "cost",
+    "vectorizer",
     "config",
     "synthetic",
     "batches",

@@ -1,13 +1,12 @@
 //! Passes over all rows, or over randomly drawn rows, in blocks of bounded memory.
 
-use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::counts::dense::{DenseStore, ValueStorage, as_bytes_mut};
 use crate::counts::dtype::{Element, map_values, with_values};
 use crate::counts::{Counts, Store, View};
+use crate::data::drawn_rows;
 use crate::error::Result;
-use crate::system::{Purpose, stream};
 
 /// Values in a block, of up to 8 bytes each.
 const BLOCK_VALUES: usize = 1 << 22;
@@ -81,23 +80,10 @@ impl Pick {
     /// The rows of `counts` for the picked rows `first..last`. They depend only on the seed and their position, not on
     /// the block size.
     fn rows(self, counts: &Counts, first: usize, last: usize) -> Vec<usize> {
-        /// Rows drawn from one random stream.
-        const GROUP: usize = 1024;
-        let Pick::Drawn { seed, .. } = self else {
-            return (first..last).collect();
-        };
-        let source = counts.documents() as u64;
-        let mut rows = Vec::with_capacity(last - first);
-        for group in first / GROUP..last.div_ceil(GROUP) {
-            let mut rng = stream(seed, Purpose::Resample, group as u64);
-            for position in group * GROUP..last.min((group + 1) * GROUP) {
-                let row = rng.random_range(0..source) as usize;
-                if position >= first {
-                    rows.push(row);
-                }
-            }
+        match self {
+            Pick::All => (first..last).collect(),
+            Pick::Drawn { seed, .. } => drawn_rows(counts.documents(), first..last, seed),
         }
-        rows
     }
 }
 

@@ -27,6 +27,7 @@ pub use frame_joins::DataFrameJoinOps;
 pub use group::GroupBy;
 pub use join::JoinKeys;
 pub use names::Columns;
+pub(crate) use open::check_types;
 pub use verbs::Condition;
 
 /// A table: named columns of one length, each of one type, with a Polars DataFrame inside.

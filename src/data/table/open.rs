@@ -87,16 +87,7 @@ fn read_parquet(map: &MappedFile) -> Result<Table> {
     };
     let metadata = attempt(|| reader.get_metadata().cloned()).map_err(unreadable)?;
     let schema = attempt(|| reader.schema()).map_err(unreadable)?;
-    // Polars panics on types that are not enabled in its build.
-    if let Some(field) = schema.iter_values().find(|field| !is_read(field)) {
-        let what = format!(
-            "column {:?} has type {:?}, which is not read",
-            field.name, field.dtype
-        );
-        return Err(Error::format(path, what).fix(
-            "write the column as integers or floats of 32 or 64 bits, or as text: in pandas, .astype(\"int64\")",
-        ));
-    }
+    check_types(path, schema.iter_values())?;
     let names: Vec<&str> = schema
         .iter_values()
         .map(|field| field.name.as_str())
@@ -117,6 +108,23 @@ fn read_parquet(map: &MappedFile) -> Result<Table> {
             Err(Error::format(path, what).fix(NOT_PARQUET))
         }
     }
+}
+
+/// Fails if a column has a type that is not enabled in this build of Polars, which panics on it.
+pub(crate) fn check_types<'a>(
+    path: &Path,
+    mut fields: impl Iterator<Item = &'a ArrowField>,
+) -> Result<()> {
+    let Some(field) = fields.find(|field| !is_read(field)) else {
+        return Ok(());
+    };
+    let what = format!(
+        "column {:?} has type {:?}, which is not read",
+        field.name, field.dtype
+    );
+    Err(Error::format(path, what).fix(
+        "write the column as integers or floats of 32 or 64 bits, or as text: in pandas, .astype(\"int64\")",
+    ))
 }
 
 /// Weighs the memory of a table: 8 bytes a value. Lists have more values than there are rows.

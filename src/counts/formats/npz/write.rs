@@ -18,7 +18,7 @@ use crate::system::{DISK_FULL_REMEDY, Progress, write_atomic_sized};
 use super::archive::MAX_SIZE;
 
 /// Upper bound of the bytes of an archive's headers and directory.
-const MAX_HEADER_BYTES: u64 = 1 << 12;
+pub(super) const MAX_HEADER_BYTES: u64 = 1 << 12;
 
 /// Writes the nonzero counts of the picked rows as CSR, in the format of SciPy's `save_npz`, and opens the file.
 ///
@@ -40,16 +40,12 @@ pub(crate) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> 
     let progress = writing_progress(path, documents, 3, row_bytes);
     let indptr = row_starts(counts, pick, &progress)?;
     let stored = indptr[documents];
-    let wide = stored > i32::MAX as u64 || counts.terms() > i32::MAX as usize;
-    let index_dtype = if wide { "<i8" } else { "<i4" };
-    let index_bytes = if wide { 8 } else { 4 };
+    let wide = is_wide(stored, counts.terms());
+    let (index_dtype, index_bytes) = index_dtype(wide);
     let arrays = stored * (index_bytes + dtype.bytes() as u64) + indptr.len() as u64 * index_bytes;
 
     write_atomic_sized(path, arrays + MAX_HEADER_BYTES, DISK_FULL_REMEDY, |out| {
-        let mut zip = Zip {
-            zip: ZipWriter::new(out),
-            path,
-        };
+        let mut zip = Zip::new(out, path);
         zip.start("indices", index_dtype, &[stored], stored * index_bytes)?;
         let mut bytes = Vec::new();
         let mut buffer = NonzeroBuffer::default();
@@ -65,21 +61,8 @@ pub(crate) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> 
             progress.advance(picked.rows.len());
             Ok(())
         })?;
-        let length = indptr.len() as u64;
-        zip.start("indptr", index_dtype, &[length], length * index_bytes)?;
-        for chunk in indptr.chunks(1 << 16) {
-            bytes.clear();
-            for &offset in chunk {
-                put_index(&mut bytes, offset, wide);
-            }
-            zip.put(&bytes)?;
-        }
-        zip.start("format", "|S3", &[], 3)?;
-        zip.put(b"csr")?;
-        zip.start("shape", "<i8", &[2], 16)?;
-        for size in [documents, counts.terms()] {
-            zip.put(&(size as i64).to_le_bytes())?;
-        }
+        zip.put_row_starts(&indptr, wide)?;
+        zip.put_shape(documents, counts.terms())?;
         zip.start(
             "data",
             dtype.npy(),
@@ -106,14 +89,27 @@ pub(crate) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> 
 }
 
 /// An archive being written.
-struct Zip<'a> {
+pub(super) struct Zip<'a> {
     zip: ZipWriter<&'a mut BufWriter<File>>,
     path: &'a Path,
 }
 
-impl Zip<'_> {
+impl<'a> Zip<'a> {
+    pub(super) fn new(out: &'a mut BufWriter<File>, path: &'a Path) -> Self {
+        Self {
+            zip: ZipWriter::new(out),
+            path,
+        }
+    }
+
     /// Starts the entry of an array whose values have `bytes` bytes.
-    fn start(&mut self, name: &str, dtype: &str, shape: &[u64], bytes: u64) -> Result<()> {
+    pub(super) fn start(
+        &mut self,
+        name: &str,
+        dtype: &str,
+        shape: &[u64],
+        bytes: u64,
+    ) -> Result<()> {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .large_file(bytes >= 1 << 31);
@@ -123,13 +119,13 @@ impl Zip<'_> {
         npy::write_header(&mut self.zip, dtype, shape).map_err(|error| self.failed(error))
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         self.zip
             .write_all(bytes)
             .map_err(|error| self.failed(error))
     }
 
-    fn finish(self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         let path = self.path;
         match self.zip.finish() {
             Ok(_) => Ok(()),
@@ -137,13 +133,53 @@ impl Zip<'_> {
         }
     }
 
+    /// Writes the entry `indptr`.
+    pub(super) fn put_row_starts(&mut self, indptr: &[u64], wide: bool) -> Result<()> {
+        let (dtype, bytes) = index_dtype(wide);
+        let length = indptr.len() as u64;
+        self.start("indptr", dtype, &[length], length * bytes)?;
+        let mut bytes = Vec::new();
+        for chunk in indptr.chunks(1 << 16) {
+            bytes.clear();
+            for &offset in chunk {
+                put_index(&mut bytes, offset, wide);
+            }
+            self.put(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the entries `format` and `shape`.
+    pub(super) fn put_shape(&mut self, documents: usize, terms: usize) -> Result<()> {
+        self.start("format", "|S3", &[], 3)?;
+        self.put(b"csr")?;
+        self.start("shape", "<i8", &[2], 16)?;
+        for size in [documents, terms] {
+            self.put(&(size as i64).to_le_bytes())?;
+        }
+        Ok(())
+    }
+
     fn failed(&self, error: std::io::Error) -> Error {
         Error::io("write", self.path, error)
     }
 }
 
+/// Whether indices need 64 bits: SciPy uses one dtype for columns and offsets.
+pub(super) fn is_wide(stored: u64, terms: usize) -> bool {
+    stored > i32::MAX as u64 || terms > i32::MAX as usize
+}
+
+/// The dtype of indices, and their bytes.
+pub(super) fn index_dtype(wide: bool) -> (&'static str, u64) {
+    match wide {
+        true => ("<i8", 8),
+        false => ("<i4", 4),
+    }
+}
+
 /// Appends an index as 32 or 64 bits, little-endian.
-fn put_index(bytes: &mut Vec<u8>, index: u64, wide: bool) {
+pub(super) fn put_index(bytes: &mut Vec<u8>, index: u64, wide: bool) {
     if wide {
         bytes.extend_from_slice(&(index as i64).to_le_bytes());
     } else {

@@ -1,0 +1,55 @@
+//! The page of the record.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+/// One size in a line of text.
+pub fn line(row: &Value) -> String {
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    format!(
+        "{:.0} MB: {:.2} s, scikit-learn {:.1} s, {:.1}x; same counts: {}",
+        number(&row["bytes"]) / 1e6,
+        fastest(row),
+        number(&row["peer"]["seconds"]),
+        number(&row["ratio"]),
+        row["peer"]["equal"]
+    )
+}
+
+fn fastest(row: &Value) -> f64 {
+    let runs = row["ours"].as_array().into_iter().flatten();
+    runs.filter_map(Value::as_f64).fold(f64::INFINITY, f64::min)
+}
+
+/// The page.
+pub fn markdown(record: &Value) -> String {
+    let machine = &record["machine"];
+    let mut page = format!(
+        "# Counting terms\n\n`cargo xtask bench text`: `Vectorizer::new().out(...)` beside scikit-learn's \
+         `CountVectorizer()`, on the same file of one document per line: pages of Rust's documentation, repeated with \
+         changed words. Ours is the fastest of two runs, with two passes and the writing of the file; scikit-learn's is one \
+         run, from reading the file to the sparse matrix in memory. Its script compares the counts cell by cell.\n\n\
+         {}, {} threads, load average {} at the end. Other work on the machine changes the times.\n\n\
+         | text | documents | terms | ours | scikit-learn | ratio | same counts |\n|---|---:|---:|---:|---:|---:|---|\n",
+        machine["processor"].as_str().unwrap_or_default(),
+        machine["threads"],
+        machine["load_average"].as_str().unwrap_or_default(),
+    );
+    for row in record["rows"].as_array().into_iter().flatten() {
+        let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+        // Writing to a text cannot fail.
+        let _ = writeln!(
+            page,
+            "| {:.0} MB | {} | {} | {:.2} s | {:.1} s | {:.1}x | {} |",
+            number(&row["bytes"]) / 1e6,
+            row["documents"],
+            row["terms"],
+            fastest(row),
+            number(&row["peer"]["seconds"]),
+            number(&row["ratio"]),
+            row["peer"]["equal"]
+        );
+    }
+    page
+}

@@ -1,0 +1,119 @@
+//! Texts and their numbers: each distinct text once, numbered in the order in which they came.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hasher};
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// Distinct texts in one buffer, and a table of their hashes.
+#[derive(Default)]
+pub(super) struct Interner {
+    text: String,
+    /// Where each text ends in `text`; it begins where the one before ends.
+    ends: Vec<usize>,
+    table: HashTable<u32>,
+    hashes: Hashes,
+}
+
+impl fmt::Debug for Interner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Interner of {} texts", self.len())
+    }
+}
+
+/// The hash function that interners share, so that a hash is computed once.
+#[derive(Clone, Default)]
+pub(super) struct Hashes(DefaultHashBuilder);
+
+impl Hashes {
+    pub(super) fn of(&self, text: &str) -> u64 {
+        let mut hasher = self.0.build_hasher();
+        hasher.write(text.as_bytes());
+        hasher.finish()
+    }
+}
+
+impl Interner {
+    pub(super) fn new(hashes: Hashes) -> Self {
+        Self {
+            hashes,
+            ..Self::default()
+        }
+    }
+
+    /// The number of a text, which is added if it is new. There are fewer than 2^32 texts: each takes memory.
+    pub(super) fn number(&mut self, hash: u64, text: &str) -> usize {
+        let (buffer, ends) = (&self.text, &self.ends);
+        let found = self
+            .table
+            .find(hash, |&id| at(buffer, ends, id as usize) == text);
+        if let Some(&id) = found {
+            return id as usize;
+        }
+        let id = self.ends.len();
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        let (buffer, ends, hashes) = (&self.text, &self.ends, &self.hashes);
+        self.table.insert_unique(hash, id as u32, |&id| {
+            hashes.of(at(buffer, ends, id as usize))
+        });
+        id
+    }
+
+    /// The number of a text, if it is known.
+    pub(super) fn find(&self, text: &str) -> Option<usize> {
+        let hash = self.hashes.of(text);
+        let same = |&id: &u32| self.get(id as usize) == text;
+        self.table.find(hash, same).map(|&id| id as usize)
+    }
+
+    pub(super) fn hashes(&self) -> &Hashes {
+        &self.hashes
+    }
+
+    pub(super) fn get(&self, id: usize) -> &str {
+        at(&self.text, &self.ends, id)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|id| self.get(id))
+    }
+
+    /// Bytes that the texts and the table keep.
+    pub(super) fn bytes(&self) -> u64 {
+        let table = self.table.allocation_size();
+        (self.text.capacity() + self.ends.capacity() * size_of::<usize>() + table) as u64
+    }
+}
+
+fn at<'a>(text: &'a str, ends: &[usize], id: usize) -> &'a str {
+    let start = match id {
+        0 => 0,
+        id => ends[id - 1],
+    };
+    &text[start..ends[id]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_has_one_number() {
+        let hashes = Hashes::default();
+        let mut interner = Interner::new(hashes.clone());
+        let texts: Vec<String> = (0..2_000).map(|n| format!("word{}", n % 1_000)).collect();
+        for (n, text) in texts.iter().enumerate() {
+            assert_eq!(interner.number(hashes.of(text), text), n % 1_000);
+        }
+        assert_eq!(interner.len(), 1_000);
+        assert_eq!(interner.find("word7"), Some(7));
+        assert_eq!(interner.find("none"), None);
+        assert_eq!(interner.get(999), "word999");
+        assert!(interner.bytes() > 1_000 * 4);
+    }
+}

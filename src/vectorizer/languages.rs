@@ -1,0 +1,95 @@
+//! Languages with lists of stop words (NLTK's, from the crate `stopwords`) and with Snowball's stemmers (`rust-stemmers`).
+
+use rust_stemmers::Algorithm;
+use stopwords::{Language, NLTK, Stopwords};
+
+use crate::error::{Error, Result};
+
+/// Languages with stop words.
+const STOP_WORDS: &[(&str, Language)] = &[
+    ("arabic", Language::Arabic),
+    ("azerbaijani", Language::Azerbaijani),
+    ("danish", Language::Danish),
+    ("dutch", Language::Dutch),
+    ("english", Language::English),
+    ("finnish", Language::Finnish),
+    ("french", Language::French),
+    ("german", Language::German),
+    ("greek", Language::Greek),
+    ("hungarian", Language::Hungarian),
+    ("italian", Language::Italian),
+    ("kazakh", Language::Kazakh),
+    ("nepali", Language::Nepali),
+    ("norwegian", Language::Norwegian),
+    ("portuguese", Language::Portuguese),
+    ("romanian", Language::Romanian),
+    ("russian", Language::Russian),
+    ("spanish", Language::Spanish),
+    ("swedish", Language::Swedish),
+    ("turkish", Language::Turkish),
+];
+
+/// Languages with a stemmer.
+const STEMMERS: &[(&str, Algorithm)] = &[
+    ("arabic", Algorithm::Arabic),
+    ("danish", Algorithm::Danish),
+    ("dutch", Algorithm::Dutch),
+    ("english", Algorithm::English),
+    ("finnish", Algorithm::Finnish),
+    ("french", Algorithm::French),
+    ("german", Algorithm::German),
+    ("greek", Algorithm::Greek),
+    ("hungarian", Algorithm::Hungarian),
+    ("italian", Algorithm::Italian),
+    ("norwegian", Algorithm::Norwegian),
+    ("portuguese", Algorithm::Portuguese),
+    ("romanian", Algorithm::Romanian),
+    ("russian", Algorithm::Russian),
+    ("spanish", Algorithm::Spanish),
+    ("swedish", Algorithm::Swedish),
+    ("tamil", Algorithm::Tamil),
+    ("turkish", Algorithm::Turkish),
+];
+
+/// The stop words of a language, in lower case.
+pub(super) fn stop_words(language: &str) -> Result<&'static [&'static str]> {
+    let known = find(STOP_WORDS, language, "stop words")?;
+    // The list of languages is that of the crate.
+    Ok(NLTK::stopwords(known).unwrap_or_default())
+}
+
+/// The stemmer of a language.
+pub(super) fn stemmer(language: &str) -> Result<Algorithm> {
+    find(STEMMERS, language, "a stemmer")
+}
+
+fn find<T: Copy>(known: &[(&str, T)], language: &str, what: &str) -> Result<T> {
+    let wanted = language.trim().to_lowercase();
+    let found = known.iter().find(|(name, _)| *name == wanted);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        Error::setting(format!("{language:?} is no language with {what}"))
+            .fix(format!("write one of {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_its_words() {
+        for (language, _) in STOP_WORDS {
+            let words = stop_words(language).unwrap();
+            assert!(words.len() > 20, "{language}: {}", words.len());
+        }
+        assert!(stop_words("English").unwrap().contains(&"the"));
+        let error = stop_words("klingon").unwrap_err();
+        assert!(
+            error
+                .remedy()
+                .is_some_and(|remedy| remedy.contains("english"))
+        );
+        assert!(stemmer("klingon").is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! Folders of files, each of which is a document.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::data::Documents;
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::check_regular;
+use crate::text::shown_path;
+
+use super::{Kind, html};
+
+/// The extensions of texts and pages.
+const EXTENSIONS: [&str; 4] = ["txt", "md", "html", "htm"];
+
+/// The texts below a folder, in alphabetical order of their paths.
+pub(super) fn in_folder(folder: &Path) -> Result<Kind> {
+    let mut files = Vec::new();
+    find(folder, &mut files)?;
+    files.sort();
+    match files.is_empty() {
+        false => Ok(Kind::Files {
+            root: folder.into(),
+            files,
+        }),
+        true => Err(Error::new(
+            ErrorKind::Io,
+            format!("{} contains no texts", shown_path(folder)),
+        )
+        .fix(format!(
+            "name a folder with files .{}",
+            EXTENSIONS.join(", .")
+        ))),
+    }
+}
+
+fn find(folder: &Path, files: &mut Vec<(PathBuf, u64)>) -> Result<()> {
+    let failed = |source| Error::io("read the folder", folder, source);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let metadata =
+            fs::symlink_metadata(&path).map_err(|source| Error::io("open", &path, source))?;
+        if metadata.is_dir() {
+            find(&path, files)?;
+        } else if is_text(&path) {
+            // A link is followed to a file, and never into a folder: those can form circles.
+            let length = check_regular(&path)?.len();
+            files.push((path, length));
+        }
+    }
+    Ok(())
+}
+
+fn is_text(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())
+}
+
+/// The files that a pattern such as `letters/*.txt` finds, in alphabetical order.
+pub(super) fn matching(path: &Path, pattern: &str) -> Result<Kind> {
+    let found = glob::glob(pattern).map_err(|source| {
+        Error::setting(format!("{pattern:?} is no pattern of paths: {source}"))
+            .fix("write it as letters/*.txt")
+            .because(source)
+    })?;
+    let mut files = Vec::new();
+    for entry in found {
+        let path = entry.map_err(|error| {
+            let path = error.path().to_path_buf();
+            Error::io("open", &path, error.into())
+        })?;
+        if !path.is_dir() {
+            let length = check_regular(&path)?.len();
+            files.push((path, length));
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let what = format!("no file has a path like {pattern:?}");
+        return Err(Error::new(ErrorKind::Io, what).fix("check the path"));
+    }
+    let is_pattern = |part: &str| part.contains(['*', '?', '[']);
+    let root = path
+        .ancestors()
+        .find(|folder| !is_pattern(&folder.to_string_lossy()));
+    Ok(Kind::Files {
+        root: root.unwrap_or(Path::new("")).into(),
+        files,
+    })
+}
+
+/// The text of a file.
+pub(super) fn read(path: &Path) -> Result<String> {
+    /// The bytes of the file become its text, and a page the text without its tags.
+    const COPIES: u64 = 2;
+    let bytes = crate::system::read_whole(path, COPIES)?;
+    let text = String::from_utf8(bytes).map_err(|source| {
+        let valid = source.utf8_error().valid_up_to();
+        not_utf8(path, valid as u64, line_at(source.as_bytes(), valid)).because(source)
+    })?;
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    Ok(match extension.to_ascii_lowercase().as_str() {
+        "html" | "htm" => html::text_of(&text),
+        _ => match text.strip_prefix('\u{feff}') {
+            Some(text) => text.to_owned(),
+            None => text,
+        },
+    })
+}
+
+/// The line of a byte, counted from 1.
+pub(super) fn line_at(bytes: &[u8], at: usize) -> u64 {
+    1 + bytes[..at].iter().filter(|&&byte| byte == b'\n').count() as u64
+}
+
+pub(super) fn not_utf8(path: &Path, byte: u64, line: u64) -> Error {
+    Error::format(path, "is not UTF-8 text")
+        .at(format!("byte {byte} (counted from 0), in line {line}"))
+        .fix("save it as UTF-8: iconv -f LATIN1 -t UTF-8 converts a file")
+}
+
+/// The documents of files: their paths below `root`, and the folders in which they lie.
+pub(super) fn documents(root: &Path, files: &[(PathBuf, u64)]) -> Result<Documents> {
+    let inside = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_path_buf();
+    let paths: Vec<PathBuf> = files.iter().map(|(path, _)| inside(path)).collect();
+    let folders: Vec<String> = paths
+        .iter()
+        .map(|path| {
+            path.parent()
+                .unwrap_or(Path::new(""))
+                .to_string_lossy()
+                .into()
+        })
+        .collect();
+    let documents = Documents::new(paths.iter().map(|path| path.to_string_lossy()))?;
+    match folders.iter().all(String::is_empty) {
+        true => Ok(documents),
+        false => documents.with_labels("folder", folders),
+    }
+}

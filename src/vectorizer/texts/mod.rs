@@ -1,0 +1,264 @@
+//! Where texts come from: folders, files and memory, read in batches of bounded size.
+
+mod batch;
+mod csv_rows;
+mod csv_shape;
+mod files;
+mod html;
+mod labels;
+#[cfg(feature = "polars")]
+mod parquet;
+mod records;
+mod source;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::data::{Documents, or_ref};
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::OpenFile;
+use crate::text::{bytes, counted, shown_path};
+
+pub(super) use batch::{Batch, Reader};
+pub(super) use labels::{BatchLabels, LabelColumns};
+pub use source::TextSource;
+
+use records::{RecordReader, Split};
+
+/// Bytes of text that are processed at once, by one thread.
+const BATCH_BYTES: u64 = 1 << 20;
+
+/// Texts, one per document: a folder or a file of them, or texts in memory. Cheap to clone.
+///
+/// [`Vectorizer::fit_transform`](crate::Vectorizer::fit_transform) takes the path of a folder or file, or the texts
+/// themselves; this type is for what needs more words, such as the column of a table.
+///
+/// ```
+/// use topicbook::{Texts, Vectorizer};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # std::env::set_current_dir(&folder).unwrap();
+/// std::fs::write("letters.csv", "author,letter\nAusten,Dear Cassandra\nByron,Dear Moore\n")?;
+/// let letters = Vectorizer::new().fit_transform(Texts::open("letters.csv")?.column("letter"))?;
+/// assert_eq!(letters.terms().as_slice(), ["cassandra", "dear", "moore"]);
+/// assert_eq!(letters.documents().labels("author")?[1].as_deref(), Some("Byron"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "raw_documents")]
+pub struct Texts {
+    kind: Arc<Kind>,
+    column: Option<String>,
+}
+
+enum Kind {
+    /// A file is a document.
+    Files {
+        root: PathBuf,
+        files: Vec<(PathBuf, u64)>,
+    },
+    /// A line is a document.
+    Lines(PathBuf),
+    /// A line is an object of JSON, with the text in a field.
+    JsonLines(PathBuf),
+    /// A row is a document.
+    Csv(PathBuf),
+    #[cfg(feature = "polars")]
+    Parquet(PathBuf),
+    Memory(Vec<String>),
+}
+
+or_ref!(Texts);
+
+impl Texts {
+    /// Texts in memory: an array, a vector or any iterator of texts.
+    ///
+    /// ```
+    /// let texts = topicbook::Texts::new(["to be", "or not to be"])?;
+    /// assert_eq!(texts.to_string(), "2 texts in memory");
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there are no texts.
+    ///
+    /// # Cost
+    /// Keeps the texts in memory. More than fit there are written to a file first, one per line, and opened.
+    pub fn new<I>(texts: I) -> Result<Self>
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        Self::in_memory(texts.into_iter().map(Into::into).collect())
+    }
+
+    pub(super) fn in_memory(texts: Vec<String>) -> Result<Self> {
+        match texts.is_empty() {
+            true => Err(Error::new(ErrorKind::Value, "there are no texts")
+                .fix("pass one text for each document")),
+            false => Ok(Kind::Memory(texts).into()),
+        }
+    }
+
+    /// Texts in a folder or a file.
+    ///
+    /// | Path | Documents |
+    /// |---|---|
+    /// | a folder | its files `.txt`, `.md`, `.html`, `.htm`, in all folders below it, in alphabetical order: their paths name the documents, and the label column `folder` says where each lies |
+    /// | `letters/*.txt` | the files that the pattern finds, likewise |
+    /// | a file `.txt` | its lines |
+    /// | a file `.jsonl`, `.ndjson` | its lines, each an object: the field `text`, and the other fields as label columns |
+    /// | a file `.csv`, `.tsv` | its rows: the column `text`, and the other columns as label columns |
+    /// | a file `.parquet` | likewise (feature `polars`) |
+    ///
+    /// [`column`](Self::column) names another field or column. All files are UTF-8. Of an HTML page the text of `<main>` is
+    /// taken, or of `<body>` where it has none, without scripts and styles. A column or field `document` names the documents.
+    ///
+    /// ```
+    /// use topicbook::Texts;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::create_dir("letters")?;
+    /// std::fs::write("letters/first.txt", "Dear Cassandra")?;
+    /// std::fs::write("letters/second.html", "<p>Dear <b>Moore</b></p>")?;
+    /// assert_eq!(Texts::open("letters")?.to_string(), "2 files in letters (38 B)");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such folder or file, the folder has no texts, or the extension is none of these.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let text = path.to_string_lossy();
+        if text.contains(['*', '?', '[']) && !path.exists() {
+            return files::matching(path, &text).map(Self::from);
+        }
+        if path.is_dir() {
+            return files::in_folder(path).map(Self::from);
+        }
+        let file = OpenFile::open(path)?;
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        let kind = match extension.to_ascii_lowercase().as_str() {
+            "txt" => Kind::Lines(path.into()),
+            "jsonl" | "ndjson" => Kind::JsonLines(path.into()),
+            "csv" | "tsv" | "tab" => Kind::Csv(path.into()),
+            #[cfg(feature = "polars")]
+            "parquet" | "pq" => Kind::Parquet(path.into()),
+            other => {
+                let what = format!("{other:?} is not an extension of a file of texts");
+                return Err(Error::format(path, what).fix(
+                    "name a folder, or a file .txt (one text per line), .jsonl, .csv or .parquet",
+                ));
+            }
+        };
+        match file.length {
+            0 => Err(Error::format(path, "is empty").fix("write the texts again")),
+            _ => Ok(kind.into()),
+        }
+    }
+
+    /// The same texts, from this column of a table or this field of JSON lines instead of `text`.
+    ///
+    /// ```
+    /// use topicbook::{Texts, Vectorizer};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("papers.jsonl", "{\"abstract\": \"Spikes of neurons\", \"year\": 1987}\n")?;
+    /// let papers = Vectorizer::new().fit_transform(Texts::open("papers.jsonl")?.column("abstract"))?;
+    /// assert_eq!(papers.documents().numbers("year")?, [1987.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[doc(alias = "field")]
+    pub fn column(&self, name: impl Into<String>) -> Self {
+        Self {
+            kind: self.kind.clone(),
+            column: Some(name.into()),
+        }
+    }
+
+    /// Bytes that a pass reads.
+    pub(super) fn bytes(&self) -> u64 {
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        match self.kind.as_ref() {
+            Kind::Files { files, .. } => files.iter().map(|file| file.1).sum(),
+            Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path) => length(path),
+            #[cfg(feature = "polars")]
+            Kind::Parquet(path) => length(path),
+            Kind::Memory(texts) => texts.iter().map(|text| text.len() as u64).sum(),
+        }
+    }
+
+    /// Starts a pass.
+    pub(super) fn reader(&self) -> Result<Reader> {
+        let column = self.column.as_deref();
+        Ok(match self.kind.as_ref() {
+            Kind::Files { .. } | Kind::Memory(_) => Reader::InMemory {
+                texts: self.clone(),
+                next: 0,
+            },
+            Kind::Lines(path) => Reader::Records(RecordReader::new(path, Split::Lines)?),
+            Kind::JsonLines(path) => {
+                let field = column.unwrap_or(TEXT).into();
+                Reader::Records(RecordReader::new(path, Split::Json(field))?)
+            }
+            Kind::Csv(path) => {
+                let shape = csv_shape::of(path, column)?;
+                Reader::Records(RecordReader::new(path, Split::Csv(shape.into()))?)
+            }
+            #[cfg(feature = "polars")]
+            Kind::Parquet(path) => Reader::Parquet(parquet::ParquetTexts::new(path, column)?),
+        })
+    }
+
+    /// The documents, given the labels that a pass has found.
+    pub(super) fn documents(&self, labels: LabelColumns) -> Result<Documents> {
+        match self.kind.as_ref() {
+            Kind::Files { root, files } => files::documents(root, files),
+            #[cfg(feature = "polars")]
+            Kind::Parquet(path) => parquet::documents(path, self.column.as_deref()),
+            _ => labels.into_documents(),
+        }
+    }
+}
+
+/// The field or column that has the text.
+const TEXT: &str = "text";
+
+impl From<Kind> for Texts {
+    fn from(kind: Kind) -> Self {
+        Self {
+            kind: Arc::new(kind),
+            column: None,
+        }
+    }
+}
+
+impl fmt::Display for Texts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = || bytes(self.bytes());
+        match self.kind.as_ref() {
+            Kind::Files { root, files } => write!(
+                f,
+                "{} in {} ({})",
+                counted(files.len(), "file"),
+                shown_path(root),
+                size()
+            ),
+            Kind::Memory(texts) => write!(f, "{} in memory", counted(texts.len(), "text")),
+            Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path) => {
+                write!(f, "{} ({})", shown_path(path), size())
+            }
+            #[cfg(feature = "polars")]
+            Kind::Parquet(path) => write!(f, "{} ({})", shown_path(path), size()),
+        }
+    }
+}
+
+impl fmt::Debug for Texts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Texts");
+        debug.field("from", &self.to_string());
+        debug.field("column", &self.column).finish()
+    }
+}

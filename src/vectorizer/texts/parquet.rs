@@ -1,0 +1,152 @@
+//! Texts in a column of a Parquet file, read by row groups.
+
+use std::collections::VecDeque;
+use std::io::Cursor;
+use std::path::Path;
+
+use polars::prelude::{ParquetReader, SerReader};
+
+use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages};
+use crate::data::{Documents, Table, check_types};
+use crate::error::{Error, Result};
+use crate::system::{MappedFile, OpenFile};
+
+use super::csv_shape::no_text;
+use super::{BATCH_BYTES, TEXT};
+
+/// Rows that are decoded at once, of larger row groups.
+const ROWS: usize = 1 << 14;
+
+/// A pass over the texts of a file.
+pub(crate) struct ParquetTexts {
+    map: MappedFile,
+    column: String,
+    rows: usize,
+    /// Rows that were decoded.
+    decoded: usize,
+    ready: VecDeque<String>,
+}
+
+impl ParquetTexts {
+    pub(super) fn new(path: &Path, column: Option<&str>) -> Result<Self> {
+        let map = MappedFile::new(OpenFile::open(path)?)?;
+        let column = column.unwrap_or(TEXT).to_owned();
+        check_footer(map.file())?;
+        let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
+        let metadata = reader
+            .get_metadata()
+            .map_err(|source| unreadable(path, source))?
+            .clone();
+        let schema = reader.schema().map_err(|source| unreadable(path, source))?;
+        if !schema.contains(&column) {
+            let names: Vec<String> = schema.iter_names().map(ToString::to_string).collect();
+            return Err(no_text(path, &column, &names));
+        }
+        let field = schema
+            .iter_values()
+            .filter(|field| field.name.as_str() == column);
+        check_types(path, field)?;
+        check_pages(map.file(), &metadata, &[&column])?;
+        Ok(Self {
+            rows: metadata.num_rows,
+            map,
+            column,
+            decoded: 0,
+            ready: VecDeque::new(),
+        })
+    }
+
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        self.map.check_unchanged()
+    }
+
+    /// The next texts, and their bytes; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<(Vec<String>, u64)>> {
+        if self.ready.is_empty() {
+            self.decode()?;
+        }
+        let (mut texts, mut bytes) = (Vec::new(), 0);
+        while bytes < BATCH_BYTES
+            && let Some(text) = self.ready.pop_front()
+        {
+            bytes += text.len() as u64;
+            texts.push(text);
+        }
+        Ok((!texts.is_empty()).then_some((texts, bytes)))
+    }
+
+    fn decode(&mut self) -> Result<()> {
+        let rows = ROWS.min(self.rows - self.decoded);
+        if rows == 0 {
+            return Ok(());
+        }
+        let path = self.map.path();
+        let frame = ParquetReader::new(Cursor::new(self.map.bytes()?))
+            .with_columns(Some(vec![self.column.clone()]))
+            .with_slice(Some((self.decoded, rows)))
+            .finish()
+            .map_err(|source| unreadable(path, source))?;
+        self.map.check_unchanged()?;
+        let column = frame
+            .column(&self.column)
+            .map_err(|source| unreadable(path, source))?;
+        let Ok(texts) = column.str() else {
+            let what = format!(
+                "column {:?} has type {}, not text",
+                self.column,
+                column.dtype()
+            );
+            return Err(Error::format(path, what).fix("name the column that has the text"));
+        };
+        if texts.len() != rows {
+            let what = format!("has {} of {rows} rows", texts.len());
+            return Err(Error::format(path, what).fix(NOT_PARQUET));
+        }
+        for (row, text) in texts.iter().enumerate() {
+            let text = text.ok_or_else(|| {
+                Error::format(path, "a text is missing")
+                    .at(format!("row {} (counted from 0)", self.decoded + row))
+                    .fix("leave such rows out, or write an empty text there")
+            })?;
+            self.ready.push_back(text.to_owned());
+        }
+        self.decoded += rows;
+        Ok(())
+    }
+}
+
+/// The documents of a file: its other columns.
+pub(super) fn documents(path: &Path, column: Option<&str>) -> Result<Documents> {
+    let map = MappedFile::new(OpenFile::open(path)?)?;
+    let column = column.unwrap_or(TEXT);
+    check_footer(map.file())?;
+    let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
+    let metadata = reader
+        .get_metadata()
+        .map_err(|source| unreadable(path, source))?
+        .clone();
+    let schema = reader.schema().map_err(|source| unreadable(path, source))?;
+    check_types(path, schema.iter_values())?;
+    let others: Vec<String> = schema
+        .iter_names()
+        .filter(|name| name.as_str() != column)
+        .map(ToString::to_string)
+        .collect();
+    if others.is_empty() {
+        return Documents::numbered(metadata.num_rows);
+    }
+    let names: Vec<&str> = others.iter().map(String::as_str).collect();
+    check_pages(map.file(), &metadata, &names)?;
+    let frame = reader
+        .with_columns(Some(others))
+        .finish()
+        .map_err(|source| unreadable(path, source))?;
+    map.check_unchanged()?;
+    Documents::from_table(&Table::from(frame))
+}
+
+fn unreadable(path: &Path, source: polars::prelude::PolarsError) -> Error {
+    Error::format(path, format!("cannot be read as Parquet: {source}"))
+        .fix(NOT_PARQUET)
+        .because(source)
+}

@@ -1,0 +1,249 @@
+//! The terms of a text: its words after lower case, accents, stop words and stemming, and the n-grams of them.
+
+use hashbrown::HashSet;
+use regex::Regex;
+use rust_stemmers::Stemmer;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::canonical_combining_class;
+
+use crate::error::{Error, Result};
+
+use super::languages;
+use super::settings::WordSettings;
+use super::words::for_each_word;
+
+/// The default pattern of scikit-learn.
+pub(super) const DEFAULT_PATTERN: &str = r"(?u)\b\w\w+\b";
+/// Longest n-grams.
+const LONGEST_NGRAM: usize = 10;
+
+/// Splits texts into terms. Shared by the threads.
+pub(super) struct Tokenizer {
+    lowercase: bool,
+    strip_accents: bool,
+    stop_words: HashSet<String>,
+    stemmer: Option<Stemmer>,
+    ngrams: (usize, usize),
+    pattern: Option<Regex>,
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// The text in lower case.
+    lower: String,
+    /// The text without accents.
+    plain: String,
+    /// The words of a text, separated by spaces, for n-grams.
+    joined: String,
+    /// Where each word begins and ends in `joined`.
+    spans: Vec<(usize, usize)>,
+}
+
+impl Tokenizer {
+    /// # Errors
+    /// When a setting is out of its range.
+    pub(super) fn new(settings: &WordSettings) -> Result<Self> {
+        let (shortest, longest) = settings.ngram_range;
+        if shortest == 0 || shortest > longest || longest > LONGEST_NGRAM {
+            return Err(Error::setting(format!(
+                "n-grams of {shortest} to {longest} words"
+            ))
+            .fix(format!(
+                "pass the shortest and the longest, as ngram_range(1, 2); at most {LONGEST_NGRAM} words"
+            )));
+        }
+        let stemmer = settings
+            .stem
+            .as_deref()
+            .map(languages::stemmer)
+            .transpose()?;
+        Ok(Self {
+            lowercase: settings.lowercase,
+            strip_accents: settings.strip_accents,
+            stop_words: settings.stop_words.iter().cloned().collect(),
+            stemmer: stemmer.map(Stemmer::create),
+            ngrams: settings.ngram_range,
+            pattern: settings
+                .token_pattern
+                .as_deref()
+                .map(compiled)
+                .transpose()?,
+        })
+    }
+
+    /// Calls `visit` with each term of a text, once for each time that it occurs.
+    pub(super) fn for_each_term(
+        &self,
+        text: &str,
+        scratch: &mut Scratch,
+        visit: &mut impl FnMut(&str),
+    ) {
+        let Scratch {
+            lower,
+            plain,
+            joined,
+            spans,
+        } = scratch;
+        let mut text = text;
+        if self.lowercase {
+            lowercase(text, lower);
+            text = lower;
+        }
+        if self.strip_accents && !text.is_ascii() {
+            plain.clear();
+            plain.extend(without_accents(text));
+            text = plain;
+        }
+        let (shortest, longest) = self.ngrams;
+        if longest == 1 {
+            self.for_each_token(text, visit);
+            return;
+        }
+        joined.clear();
+        spans.clear();
+        self.for_each_token(text, &mut |token| {
+            if !spans.is_empty() {
+                joined.push(' ');
+            }
+            let start = joined.len();
+            joined.push_str(token);
+            spans.push((start, joined.len()));
+        });
+        for n in shortest..=longest {
+            for words in spans.windows(n) {
+                visit(&joined[words[0].0..words[n - 1].1]);
+            }
+        }
+    }
+
+    /// Calls `visit` with each word that is no stop word, stemmed.
+    fn for_each_token(&self, text: &str, visit: &mut impl FnMut(&str)) {
+        let mut keep = |token: &str| {
+            if !self.stop_words.is_empty() && self.stop_words.contains(token) {
+                return;
+            }
+            match &self.stemmer {
+                Some(stemmer) => visit(&stemmer.stem(token)),
+                None => visit(token),
+            }
+        };
+        match &self.pattern {
+            None => for_each_word(text, &mut keep),
+            Some(pattern) if pattern.captures_len() == 1 => {
+                for found in pattern.find_iter(text) {
+                    keep_word(found.as_str(), &mut keep);
+                }
+            }
+            // As in Python's findall: the group is the token.
+            Some(pattern) => {
+                for found in pattern.captures_iter(text) {
+                    keep_word(found.get(1).map_or("", |group| group.as_str()), &mut keep);
+                }
+            }
+        }
+    }
+}
+
+/// A pattern can match nothing, or white space: neither is a word.
+fn keep_word(found: &str, keep: &mut impl FnMut(&str)) {
+    if !found.trim().is_empty() {
+        keep(found);
+    }
+}
+
+/// A text without accents: decomposed (NFKD), without combining characters, as scikit-learn's `strip_accents="unicode"`.
+pub(super) fn without_accents(text: &str) -> impl Iterator<Item = char> {
+    let decomposed = text.nfkd();
+    decomposed.filter(|&character| canonical_combining_class(character) == 0)
+}
+
+/// Writes the lower case of a text. It depends on the characters around: a sigma at the end of a word.
+fn lowercase(text: &str, lower: &mut String) {
+    lower.clear();
+    match text.is_ascii() {
+        true => {
+            lower.push_str(text);
+            lower.make_ascii_lowercase();
+        }
+        false => *lower = text.to_lowercase(),
+    }
+}
+
+fn compiled(pattern: &str) -> Result<Regex> {
+    let regex = Regex::new(pattern).map_err(|source| {
+        Error::setting(format!("{pattern:?} is no pattern of tokens"))
+            .at(source.to_string())
+            .fix("write it in the syntax of the crate regex, such as [a-z]{3,20}")
+            .because(source)
+    })?;
+    match regex.captures_len() {
+        1 | 2 => Ok(regex),
+        groups => Err(Error::setting(format!(
+            "the pattern {pattern:?} has {} groups in parentheses",
+            groups - 1
+        ))
+        .fix("write all but one as (?:...): the group is the token")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(settings: &WordSettings, text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        Tokenizer::new(settings).unwrap().for_each_term(
+            text,
+            &mut Scratch::default(),
+            &mut |term| {
+                terms.push(term.to_owned());
+            },
+        );
+        terms
+    }
+
+    #[test]
+    fn settings_change_the_terms() {
+        let settings = WordSettings::default;
+        let text = "The Cafés\u{301} of ΟΔΟΣ were running";
+        assert_eq!(
+            terms(&settings(), text),
+            ["the", "cafés", "of", "οδος", "were", "running"]
+        );
+        let mut stemmed = settings();
+        stemmed.strip_accents = true;
+        stemmed.stem = Some("english".into());
+        stemmed.add_stop_words(["the", "of"]);
+        assert_eq!(terms(&stemmed, text), ["cafe", "οδος", "were", "run"]);
+        let mut pairs = settings();
+        pairs.ngram_range = (1, 2);
+        pairs.lowercase = false;
+        assert_eq!(
+            terms(&pairs, "One two three"),
+            ["One", "two", "three", "One two", "two three"]
+        );
+        let mut pattern = settings();
+        pattern.token_pattern = Some("#([a-z]+)".into());
+        assert_eq!(terms(&pattern, "a #Tag and #more"), ["tag", "more"]);
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let with = |change: fn(&mut WordSettings)| {
+            let mut settings = WordSettings::default();
+            change(&mut settings);
+            Tokenizer::new(&settings).err().unwrap()
+        };
+        for error in [
+            with(|settings| settings.ngram_range = (0, 1)),
+            with(|settings| settings.ngram_range = (2, 1)),
+            with(|settings| settings.ngram_range = (1, 99)),
+            with(|settings| settings.token_pattern = Some("[a-".into())),
+            with(|settings| settings.token_pattern = Some("(a)(b)".into())),
+            with(|settings| settings.stem = Some("klingon".into())),
+        ] {
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The vectorizer: counts beside scikit-learn's, malformed texts, memory, and files.
+
+mod golden;
+mod malformed;
+mod memory;
+mod sources;

@@ -1,0 +1,171 @@
+//! The places where texts can come from, with the documents that they give.
+
+use std::fs;
+
+use topicbook::{TextCounts, Texts, Vectorizer};
+
+fn rows(counted: &TextCounts) -> Vec<Vec<f32>> {
+    let counts = counted.counts();
+    let (documents, terms) = counts.shape();
+    let mut rows = vec![0.0; documents * terms];
+    let all: Vec<usize> = (0..documents).collect();
+    counts.fill_rows(&all, &mut rows).unwrap();
+    rows.chunks(terms).map(<[f32]>::to_vec).collect()
+}
+
+const TEXTS: [&str; 3] = ["To be, or not\tto be", "\"be\" it so", "no"];
+
+fn expected() -> Vec<Vec<f32>> {
+    // be, it, no, not, or, so, to
+    vec![
+        vec![2.0, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0],
+        vec![1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+        vec![0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+    ]
+}
+
+#[test]
+fn files_of_every_format_give_the_same_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let json: Vec<String> = TEXTS
+        .iter()
+        .zip(["1987", "null", "1998"])
+        .map(|(text, year)| format!("{{\"text\": {text:?}, \"year\": {year}, \"tags\": [1]}}"))
+        .collect();
+    fs::write(
+        at("a.txt"),
+        format!("\u{feff}{}\r\n{}\n{}", TEXTS[0], TEXTS[1], TEXTS[2]),
+    )
+    .unwrap();
+    fs::write(at("a.jsonl"), json.join("\n")).unwrap();
+    let quoted = TEXTS.map(|text| text.replace('"', "\"\""));
+    let csv = format!(
+        "document,year,text\na,1987,\"{}\"\nb,,\"{}\"\nc,1998,\"{}\"\n",
+        quoted[0], quoted[1], quoted[2]
+    );
+    fs::write(at("a.csv"), &csv).unwrap();
+    fs::create_dir_all(at("folder/inner")).unwrap();
+    fs::write(at("folder/a.txt"), TEXTS[0]).unwrap();
+    fs::write(
+        at("folder/b.html"),
+        format!("<title>x</title><main>{}</main>", TEXTS[1]),
+    )
+    .unwrap();
+    fs::write(at("folder/inner/c.md"), TEXTS[2]).unwrap();
+    for source in ["a.txt", "a.jsonl", "a.csv", "folder"] {
+        let counted = Vectorizer::new().fit_transform(at(source)).unwrap();
+        assert_eq!(rows(&counted), expected(), "{source}");
+        let documents = counted.documents();
+        if source.ends_with("csv") || source.ends_with("jsonl") {
+            let years = documents.labels("year").unwrap();
+            assert_eq!(years, [Some("1987".to_string()), None, Some("1998".into())]);
+        }
+        if source == "a.csv" {
+            assert_eq!(documents.names(), ["a", "b", "c"]);
+        }
+        if source == "folder" {
+            assert_eq!(documents.names(), ["a.txt", "b.html", "inner/c.md"]);
+            let folders = documents.labels("folder").unwrap();
+            assert_eq!(folders[2].as_deref(), Some("inner"));
+        }
+    }
+    let pattern = at("folder/*.txt");
+    let texts = Texts::open(&pattern).unwrap();
+    assert!(texts.to_string().starts_with("1 file in"), "{texts}");
+    let counted = Vectorizer::new().fit_transform(texts).unwrap();
+    assert_eq!(counted.documents().names(), ["a.txt"]);
+}
+
+#[cfg(feature = "polars")]
+#[test]
+fn tables_give_the_same_counts() {
+    use topicbook::{Documents, Table};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let table = Table::new()
+        .with_column("letter", TEXTS)
+        .unwrap()
+        .with_column("year", vec![Some(1987), None, Some(1998)])
+        .unwrap();
+    let counted = Vectorizer::new()
+        .fit_transform(table.column("letter").unwrap())
+        .unwrap();
+    assert_eq!(rows(&counted), expected());
+    table.write_parquet(&path).unwrap();
+    let letters = Texts::open(&path).unwrap().column("letter");
+    let counted = Vectorizer::new()
+        .out(folder.path().join("out.npz"))
+        .fit_transform(&letters)
+        .unwrap();
+    assert_eq!(rows(&counted), expected());
+    let years = counted.documents().numbers("year").unwrap();
+    assert_eq!((years[0], years[2]), (1987.0, 1998.0));
+    let written = Documents::open(folder.path().join("out_documents.csv")).unwrap();
+    assert_eq!(
+        written.labels("year").unwrap(),
+        counted.documents().labels("year").unwrap()
+    );
+    let error = Vectorizer::new().fit_transform(&path).unwrap_err();
+    assert!(error.to_string().contains("no column \"text\""), "{error}");
+    let nulls = table
+        .with_column("letter", vec![Some("a b"), None, None])
+        .unwrap();
+    nulls.write_parquet(&path).unwrap();
+    let error = Vectorizer::new().fit_transform(&letters).unwrap_err();
+    assert_eq!(error.place(), Some("row 1 (counted from 0)"), "{error}");
+    let error = Vectorizer::new()
+        .fit_transform(table.column("year").unwrap())
+        .unwrap_err();
+    assert!(error.to_string().contains("not text"), "{error}");
+}
+
+#[test]
+fn records_longer_than_a_batch_and_quoted_line_breaks_are_read_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.csv");
+    let mut csv = String::from("text,n\n");
+    let rows = 40;
+    for row in 0..rows {
+        // The lengths go beyond a batch, and a batch ends within quotes.
+        let text = format!("word{row}\n, \"\"quoted\"\" ").repeat(3_000 * (row % 20));
+        csv += &format!("\"{text}end\",{row}\n");
+    }
+    fs::write(&path, &csv).unwrap();
+    assert!(csv.len() > 8 << 20);
+    let counted = Vectorizer::new().fit_transform(&path).unwrap();
+    assert_eq!(counted.counts().documents(), rows);
+    let column = counted.terms().find("quoted").unwrap();
+    let terms = counted.terms().len();
+    for (row, counts) in rows_of(&counted, terms).iter().enumerate() {
+        assert_eq!(counts[column], (3_000 * (row % 20)) as f32, "{row}");
+    }
+    let numbers = counted.documents().numbers("n").unwrap();
+    assert_eq!(numbers[39], 39.0);
+}
+
+fn rows_of(counted: &TextCounts, terms: usize) -> Vec<Vec<f32>> {
+    let found = rows(counted);
+    assert!(found.iter().all(|row| row.len() == terms));
+    found
+}
+
+#[test]
+fn a_saved_vectorizer_counts_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("words.json");
+    let fitted = Vectorizer::new()
+        .stop_words("english")
+        .stem("english")
+        .ngram_range(1, 2)
+        .fit_transform(["running dogs and cats", "cats run"])
+        .unwrap();
+    fitted.vectorizer().save(&path).unwrap();
+    let new = ["the running cats of dogs", "nothing known"];
+    let opened = Vectorizer::open(&path).unwrap().transform(new).unwrap();
+    let again = fitted.vectorizer().transform(new).unwrap();
+    assert_eq!(opened.terms(), again.terms());
+    assert_eq!(rows(&opened), rows(&again));
+    assert_eq!(rows(&opened)[0].iter().sum::<f32>(), 3.0);
+    assert_eq!(rows(&opened)[1].iter().sum::<f32>(), 0.0);
+}
