@@ -16,7 +16,7 @@ mod open;
 mod pass;
 mod resample;
 pub(crate) mod rows;
-mod select_terms;
+pub(crate) mod select_terms;
 mod split;
 mod summary;
 mod term_blocks;
@@ -37,7 +37,6 @@ pub use layout::{Layout, Location};
 pub(crate) use pass::{READ_BYTES, pass_bytes, read_bytes};
 pub use resample::Resample;
 pub use select_terms::DocumentFrequency;
-pub(crate) use select_terms::sealed::Bounded;
 pub use summary::Summary;
 pub(crate) use summary::scratch_bytes as summary_scratch_bytes;
 pub(crate) use term_blocks::for_each_term_block;
@@ -67,7 +66,6 @@ use expected::{Expected, no_counts};
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone)]
-#[doc(alias = "CountVectorizer")]
 #[doc(alias = "document_term_matrix")]
 pub struct Counts {
     inner: Arc<Inner>,

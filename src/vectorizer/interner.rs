@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -26,6 +27,7 @@ impl fmt::Debug for Interner {
 pub(super) struct Hashes(DefaultHashBuilder);
 
 impl Hashes {
+    #[inline]
     pub(super) fn of(&self, text: &str) -> u64 {
         let mut hasher = self.0.build_hasher();
         hasher.write(text.as_bytes());
@@ -42,14 +44,15 @@ impl Interner {
     }
 
     /// The number of a text, which is added if it is new. There are fewer than 2^32 texts: each takes memory.
+    #[inline]
     pub(super) fn number(&mut self, hash: u64, text: &str) -> usize {
-        let (buffer, ends) = (&self.text, &self.ends);
-        let found = self
-            .table
-            .find(hash, |&id| at(buffer, ends, id as usize) == text);
-        if let Some(&id) = found {
-            return id as usize;
+        if let Some(id) = self.find_hashed(hash, text) {
+            return id;
         }
+        self.add(hash, text)
+    }
+
+    fn add(&mut self, hash: u64, text: &str) -> usize {
         let id = self.ends.len();
         self.text.push_str(text);
         self.ends.push(self.text.len());
@@ -61,9 +64,16 @@ impl Interner {
     }
 
     /// The number of a text, if it is known.
+    #[inline]
     pub(super) fn find(&self, text: &str) -> Option<usize> {
-        let hash = self.hashes.of(text);
-        let same = |&id: &u32| self.get(id as usize) == text;
+        self.find_hashed(self.hashes.of(text), text)
+    }
+
+    #[inline]
+    fn find_hashed(&self, hash: u64, text: &str) -> Option<usize> {
+        // Bytes are compared: the ends of texts need no check that they are boundaries of characters.
+        let bytes = self.text.as_bytes();
+        let same = |&id: &u32| &bytes[range(&self.ends, id as usize)] == text.as_bytes();
         self.table.find(hash, same).map(|&id| id as usize)
     }
 
@@ -90,12 +100,18 @@ impl Interner {
     }
 }
 
+#[inline]
 fn at<'a>(text: &'a str, ends: &[usize], id: usize) -> &'a str {
+    &text[range(ends, id)]
+}
+
+#[inline]
+fn range(ends: &[usize], id: usize) -> Range<usize> {
     let start = match id {
         0 => 0,
         id => ends[id - 1],
     };
-    &text[start..ends[id]]
+    start..ends[id]
 }
 
 #[cfg(test)]

@@ -18,7 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::Budget;
-use crate::counts::{Bounded, DocumentFrequency};
+use crate::counts::DocumentFrequency;
+use crate::counts::select_terms::sealed::Bounded;
 use crate::data::{OrRef, Terms};
 use crate::error::{Error, Result};
 use crate::text::{count, shown_path};

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::counts::Bounded;
+use crate::counts::select_terms::sealed::Bounded;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::{bytes, count};
 

@@ -158,15 +158,27 @@ pub(super) fn without_accents(text: &str) -> impl Iterator<Item = char> {
     decomposed.filter(|&character| canonical_combining_class(character) == 0)
 }
 
-/// Writes the lower case of a text. It depends on the characters around: a sigma at the end of a word.
+/// Writes the lower case of a text. Runs of ASCII are converted at once; only the capital sigma depends on the characters
+/// around it, at the end of a word, and leaves the whole text to the standard library.
 fn lowercase(text: &str, lower: &mut String) {
     lower.clear();
-    match text.is_ascii() {
-        true => {
-            lower.push_str(text);
-            lower.make_ascii_lowercase();
-        }
-        false => *lower = text.to_lowercase(),
+    if text.contains('\u{3a3}') {
+        *lower = text.to_lowercase();
+        return;
+    }
+    let mut rest = text;
+    loop {
+        let ascii = rest.bytes().position(|byte| !byte.is_ascii());
+        let (run, others) = rest.split_at(ascii.unwrap_or(rest.len()));
+        let start = lower.len();
+        lower.push_str(run);
+        lower[start..].make_ascii_lowercase();
+        let mut characters = others.chars();
+        let Some(character) = characters.next() else {
+            return;
+        };
+        lower.extend(character.to_lowercase());
+        rest = characters.as_str();
     }
 }
 

@@ -38,6 +38,7 @@ impl WordCharacters {
         Self { ascii, bits }
     }
 
+    #[inline]
     fn contains(&self, character: char) -> bool {
         let code = character as usize;
         self.bits[code / 64] >> (code % 64) & 1 == 1

@@ -9,12 +9,11 @@ fn count(path: &Path, out: &Path) -> Result<TextCounts> {
     Vectorizer::new().out(out).fit_transform(path)
 }
 
-#[test]
-fn malformed_files_are_refused_with_the_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let long = format!("text,year\n\"{},1\n", "a\n".repeat(40 << 20));
-    // The name of the file, its bytes, a part of the message, and one of the place.
-    let mut cases: Vec<(&str, Vec<u8>, &str, &str)> = vec![
+/// The name of a file, its bytes, a part of the message, and one of the place.
+type Case = (&'static str, Vec<u8>, &'static str, &'static str);
+
+fn files_of_lines() -> Vec<Case> {
+    vec![
         (
             "utf8.txt",
             b"good\nb\xe4d\n".to_vec(),
@@ -24,6 +23,50 @@ fn malformed_files_are_refused_with_the_place() {
         ("cut.txt", b"good\n\xe2\x82".to_vec(), "not UTF-8", "byte 5"),
         ("empty.txt", vec![], "is empty", ""),
         ("words.txt", b". ! ?\n\n".to_vec(), "no term is left", ""),
+        (
+            "field.jsonl",
+            b"{\"text\": \"ab\"}\n{\"title\": \"cd\"}\n".to_vec(),
+            "no field \"text\"",
+            "line 2",
+        ),
+        (
+            "type.jsonl",
+            b"{\"text\": 1}\n".to_vec(),
+            "is no text",
+            "line 1",
+        ),
+        (
+            "cut.jsonl",
+            b"{\"text\": \"ab\"}\n\n{\"text\": \"c".to_vec(),
+            "no object of JSON",
+            "line 3",
+        ),
+        (
+            "array.jsonl",
+            b"[\"ab\"]\n".to_vec(),
+            "no object of JSON",
+            "line 1",
+        ),
+        (
+            "deep.jsonl",
+            [b"[".repeat(100_000), b"\n".to_vec()].concat(),
+            "no object of JSON",
+            "line 1",
+        ),
+        (
+            "utf8.jsonl",
+            b"{\"text\": \"\xff\"}\n".to_vec(),
+            "not UTF-8",
+            "byte 10",
+        ),
+        ("blank.jsonl", b"\n\n\n".to_vec(), "has no documents", ""),
+        ("texts.doc", b"ab".to_vec(), "not an extension", ""),
+    ]
+}
+
+fn tables() -> Vec<Case> {
+    let long = format!("text,year\n\"{},1\n", "a\n".repeat(40 << 20));
+    let mut cases = vec![
         (
             "quote.csv",
             b"text,year\n\"a b,1\nc d,2\n".to_vec(),
@@ -73,49 +116,18 @@ fn malformed_files_are_refused_with_the_place() {
             "not UTF-8",
             "in line 2",
         ),
-        (
-            "field.jsonl",
-            b"{\"text\": \"ab\"}\n{\"title\": \"cd\"}\n".to_vec(),
-            "no field \"text\"",
-            "line 2",
-        ),
-        (
-            "type.jsonl",
-            b"{\"text\": 1}\n".to_vec(),
-            "is no text",
-            "line 1",
-        ),
-        (
-            "cut.jsonl",
-            b"{\"text\": \"ab\"}\n\n{\"text\": \"c".to_vec(),
-            "no object of JSON",
-            "line 3",
-        ),
-        (
-            "array.jsonl",
-            b"[\"ab\"]\n".to_vec(),
-            "no object of JSON",
-            "line 1",
-        ),
-        (
-            "deep.jsonl",
-            [b"[".repeat(100_000), b"\n".to_vec()].concat(),
-            "no object of JSON",
-            "line 1",
-        ),
-        (
-            "utf8.jsonl",
-            b"{\"text\": \"\xff\"}\n".to_vec(),
-            "not UTF-8",
-            "byte 10",
-        ),
-        ("blank.jsonl", b"\n\n\n".to_vec(), "has no documents", ""),
-        ("texts.doc", b"ab".to_vec(), "not an extension", ""),
     ];
     if cfg!(feature = "polars") {
         let bytes = b"PAR1 and no more PAR1".to_vec();
         cases.push(("broken.parquet", bytes, "footer", ""));
     }
+    cases
+}
+
+#[test]
+fn malformed_files_are_refused_with_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = files_of_lines().into_iter().chain(tables());
     for (name, bytes, message, place) in cases {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();

@@ -149,9 +149,16 @@ impl RecordEnds {
 
     /// The end of the last whole record in the buffer; 0 where there is none.
     fn last(&mut self, bytes: &[u8]) -> usize {
-        for (at, &byte) in bytes.iter().enumerate().skip(self.scanned) {
+        let new = &bytes[self.scanned..];
+        if !self.quotes {
+            let last = new.iter().rposition(|&byte| byte == b'\n');
+            self.end = last.map_or(self.end, |at| self.scanned + at + 1);
+            self.scanned = bytes.len();
+            return self.end;
+        }
+        for (at, &byte) in (self.scanned..).zip(new) {
             match byte {
-                b'"' if self.quotes => {
+                b'"' => {
                     self.open_quote = match self.open_quote {
                         None => Some(at),
                         Some(_) => None,
