@@ -20,9 +20,11 @@ pub(crate) mod rows;
 mod select_terms;
 mod shards;
 mod split;
+mod spool;
 mod summary;
 mod term_blocks;
 pub(crate) mod write;
+mod writer;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -43,6 +45,7 @@ pub use summary::Summary;
 pub(crate) use summary::scratch_bytes as summary_scratch_bytes;
 pub(crate) use term_blocks::for_each_term_block;
 pub(crate) use write::write_npy_file;
+pub use writer::CountsWriter;
 
 use crate::counts::formats::LazyCsr;
 use crate::data::{Indices, or_ref};

@@ -95,7 +95,8 @@ pub(crate) fn open_paths(paths: Vec<PathBuf>) -> Result<Counts> {
         }
         files.push(file);
     }
-    Shards::counts(files, Location::Files(paths))
+    let terms = files.first().map_or(0, Counts::terms);
+    Shards::counts(files, terms, Location::Files(paths))
 }
 
 fn differ(first: &Path, other: &Path, what: &str) -> Error {
@@ -128,14 +129,13 @@ fn join_tables(paths: &[PathBuf]) -> Result<Counts> {
 
 impl Shards {
     /// One handle over files of the same terms, layout and dtype.
-    pub(super) fn counts(files: Vec<Counts>, location: Location) -> Result<Counts> {
+    pub(super) fn counts(files: Vec<Counts>, terms: usize, location: Location) -> Result<Counts> {
         let mut starts = vec![0];
         for file in &files {
             let before = starts.last().copied().unwrap_or_default();
             starts.push(before + file.documents());
         }
         let documents = starts.last().copied().unwrap_or_default();
-        let terms = files.first().map_or(0, Counts::terms);
         let shards = Self {
             files,
             starts,

@@ -26,7 +26,9 @@ mod torch_random;
 mod write_target;
 
 pub(crate) use aligned::{Aligned, aligned_zeros};
-pub(crate) use atomic_file::{DISK_FULL_REMEDY, remove_stale, write_atomic, write_atomic_sized};
+pub(crate) use atomic_file::{
+    DISK_FULL_REMEDY, remove_stale, temporary_in, write_atomic, write_atomic_sized,
+};
 pub(crate) use bf16::{from_bf16, to_bf16};
 pub(crate) use claim::Claim;
 #[cfg(feature = "notebook")]

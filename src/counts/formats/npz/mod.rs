@@ -6,6 +6,6 @@ mod read;
 mod rows;
 mod write;
 
-pub(crate) use read::{LazyCsr, open};
+pub(crate) use read::{LazyCsr, open, open_unlinked};
 pub(crate) use rows::{Checksums, CsrArrays};
-pub(crate) use write::write;
+pub(crate) use write::{write, write_file};
