@@ -129,7 +129,7 @@ pub use config::{
     Solver, TableStorage,
 };
 pub use counts::{
-    CountValue, Counts, DocumentFrequency, Dtype, Layout, Location, Resample, Summary,
+    CountValue, Counts, CountsWriter, DocumentFrequency, Dtype, Layout, Location, Resample, Summary,
 };
 #[cfg(feature = "polars")]
 pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
@@ -174,11 +174,11 @@ pub mod polars {
 /// ```
 pub mod prelude {
     pub use crate::{
-        Budget, ByteSize, Checkpoint, Coherence, Corpus, CountValue, Counts, Device, Distinctive,
-        Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep,
-        Layout, Location, Matrix, Optimizer, Plan, Precision, Reading, Resample, Settings, Solver,
-        Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms,
-        TextCounts, Texts, TopicModel, Training, Update, Vectorizer, doctor, show_progress,
+        Budget, ByteSize, Checkpoint, Coherence, Corpus, CountValue, Counts, CountsWriter, Device,
+        Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate, Evaluation, Fit,
+        GradientStep, Layout, Location, Matrix, Optimizer, Plan, Precision, Reading, Resample,
+        Settings, Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore,
+        Terms, TextCounts, Texts, TopicModel, Training, Update, Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, Table};

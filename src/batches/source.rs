@@ -1,7 +1,7 @@
 //! Sources of batches for the training loop.
 
 use crate::counts::Counts;
-use crate::counts::rows::{Access, Reader, RowBuffer, RowFile};
+use crate::counts::rows::{Access, Reader, RowBuffer, RowFiles};
 use crate::error::Result;
 
 use super::Batch;
@@ -91,7 +91,7 @@ struct Cursor {
 impl Streamed {
     /// Starts the reader's thread. Reads nothing yet.
     pub(crate) fn new(
-        row_file: RowFile,
+        row_file: RowFiles,
         shuffle: Shuffle,
         batch_size: usize,
         seed: u64,

@@ -176,7 +176,7 @@ impl Tally {
     /// When it met a value that is not a count.
     fn join(&mut self, other: Self, counts: &Counts) -> Result<()> {
         if let Some((document, column, value)) = other.bad {
-            let path = counts.path();
+            let (path, document) = counts.origin(document);
             return Err(invalid_value::not_a_count(value, document, column, path));
         }
         for (own, other) in self.lists.iter_mut().zip(other.lists) {

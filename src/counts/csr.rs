@@ -93,6 +93,15 @@ impl Csr {
         self.indptr.push(self.indices.len() as u64);
     }
 
+    /// Appends the rows of another matrix.
+    pub(super) fn append(&mut self, other: &Self) {
+        let before = self.indices.len() as u64;
+        self.indptr
+            .extend(other.indptr[1..].iter().map(|start| before + start));
+        self.indices.extend_from_slice(&other.indices);
+        self.values.extend_from_slice(&other.values);
+    }
+
     /// Removes all rows and keeps the allocations.
     pub(super) fn clear(&mut self) {
         self.indptr.truncate(1);

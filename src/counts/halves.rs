@@ -179,7 +179,7 @@ impl<'a> Halver<'a> {
     }
 
     fn refused(&self, count: f64, document: usize, column: usize) -> Error {
-        let path = self.counts.path();
+        let (path, document) = self.counts.origin(document);
         if !(count > LARGEST && count <= f64::from(f32::MAX)) {
             return invalid_value::not_a_count(count, document, column, path);
         }

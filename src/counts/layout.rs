@@ -44,6 +44,18 @@ pub enum Location {
     File(PathBuf),
     /// In memory, read from this file: `.csv` and `.parquet` on opening, `.npz` on first use.
     Loaded(PathBuf),
+    /// In these files, whose documents are numbered through. Fits stream them, or they are read into memory on first use;
+    /// tables are read on opening.
+    Files(Vec<PathBuf>),
+}
+
+/// The number of files, the first and the last.
+pub(super) fn shown_paths(paths: &[PathBuf]) -> String {
+    let [first, .., last] = paths else {
+        return "a file".into();
+    };
+    let (first, last) = (shown_path(first), shown_path(last));
+    format!("{} files, {first} to {last}", paths.len())
 }
 
 impl fmt::Display for Layout {
@@ -61,6 +73,7 @@ impl fmt::Display for Location {
             Location::Memory => f.write_str("memory"),
             Location::File(path) => write!(f, "file {}", shown_path(path)),
             Location::Loaded(path) => write!(f, "memory, read from {}", shown_path(path)),
+            Location::Files(paths) => write!(f, "memory, read from {}", shown_paths(paths)),
         }
     }
 }

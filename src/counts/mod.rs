@@ -1,5 +1,6 @@
 //! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
+mod access;
 mod by_term;
 mod co_occurrence;
 mod copy;
@@ -11,19 +12,22 @@ mod expected;
 mod fingerprint;
 pub(crate) mod formats;
 mod halves;
+mod known;
 mod layout;
 mod open;
 mod pass;
 mod resample;
 pub(crate) mod rows;
 pub(crate) mod select_terms;
+mod shards;
 mod split;
+mod spool;
 mod summary;
 mod term_blocks;
 pub(crate) mod write;
+mod writer;
 
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 pub(crate) use co_occurrence::CoOccurrence;
@@ -33,6 +37,7 @@ pub use dtype::{CountValue, Dtype};
 pub(crate) use dtype::{Element, with_values};
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use halves::HalvedBatch;
+pub(crate) use known::InMemory;
 pub use layout::{Layout, Location};
 pub(crate) use pass::{READ_BYTES, pass_bytes, read_bytes};
 pub use resample::Resample;
@@ -41,15 +46,17 @@ pub use summary::Summary;
 pub(crate) use summary::scratch_bytes as summary_scratch_bytes;
 pub(crate) use term_blocks::for_each_term_block;
 pub(crate) use write::write_npy_file;
+pub use writer::CountsWriter;
 
 use crate::counts::formats::LazyCsr;
 use crate::data::{Indices, or_ref};
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::{Claim, memory::phase};
-use crate::text::{bytes, count, counted, shown_path};
+use crate::system::memory::phase;
+use crate::text::{bytes, count};
 
 use dense::DenseStore;
-use expected::{Expected, no_counts};
+use expected::Expected;
+use shards::Shards;
 
 /// Document-term counts: one row per document, one column per term.
 ///
@@ -82,6 +89,8 @@ struct Inner {
 enum Store {
     Dense(DenseStore),
     Csr(LazyCsr),
+    /// Several files.
+    Shards(Box<Shards>),
     /// Only facts, for an estimate.
     Expected(Expected),
 }
@@ -102,17 +111,6 @@ impl View<'_> {
             View::Csr(csr) => csr.fill(terms, rows, out),
         }
     }
-}
-
-/// Anonymous memory that counts use, in bytes. Pages of a memory-mapped file do not belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct InMemory {
-    /// Memory in use now.
-    pub(crate) loaded: u64,
-    /// Additional memory from the first use of the counts on.
-    pub(crate) to_read: u64,
-    /// Additional memory while an `.npz` is read into memory.
-    pub(crate) while_reading: u64,
 }
 
 impl Counts {
@@ -165,6 +163,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.dtype(),
             Store::Csr(_) => Dtype::F32,
+            Store::Shards(shards) => shards.one().dtype(),
             Store::Expected(expected) => expected.dtype,
         }
     }
@@ -181,6 +180,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(_) => Layout::Dense,
             Store::Csr(_) => Layout::Csr,
+            Store::Shards(shards) => shards.one().layout(),
             Store::Expected(expected) => expected.layout,
         }
     }
@@ -299,6 +299,9 @@ impl Counts {
             .fix("pass rows.len() * terms values"));
         }
         self.check_rows(rows)?;
+        if let Some(shards) = self.dense_shards() {
+            return shards.fill(terms, rows, out);
+        }
         self.with_view(|view| {
             view.fill(terms, rows, out);
             Ok(())
@@ -324,6 +327,9 @@ impl Counts {
     pub fn select(&self, rows: impl Indices) -> Result<Self> {
         let rows = rows.to_indices();
         self.check_rows(&rows)?;
+        if let Some(shards) = self.dense_shards() {
+            return shards.select(&rows);
+        }
         let store = self.with_view(|view| {
             Ok(match view {
                 View::Dense(values) => Store::Dense(values.select(self.terms(), &rows)),
@@ -341,132 +347,6 @@ impl Counts {
                 format!("row {row} of counts with {} documents", self.documents()),
             )
             .fix("rows are counted from 0")),
-        }
-    }
-
-    /// Calls `read` with the counts in their layout and dtype, and returns what it computes of them if a mapped file is the
-    /// same before and after: pages that it loses meanwhile read as zeros.
-    pub(crate) fn with_view<T>(&self, read: impl FnOnce(View<'_>) -> Result<T>) -> Result<T> {
-        let result = read(self.view()?);
-        self.check_unchanged()?;
-        result
-    }
-
-    /// Fails if a mapped file has changed since it was opened, or lost pages. Costs one system call.
-    pub(crate) fn check_unchanged(&self) -> Result<()> {
-        match &self.inner.store {
-            Store::Dense(store) => store.check_unchanged(),
-            // Sparse rows were read into memory.
-            Store::Csr(_) | Store::Expected(_) => Ok(()),
-        }
-    }
-
-    /// Borrows the counts in their layout and dtype. Reads an `.npz` on the first call, and checks that a mapped file
-    /// has not changed. Call [`check_unchanged`](Self::check_unchanged) before a result of a view is used.
-    pub(crate) fn view(&self) -> Result<View<'_>> {
-        Ok(match &self.inner.store {
-            Store::Dense(store) => View::Dense(store.rows()?),
-            Store::Csr(csr) => View::Csr(csr.get()?),
-            Store::Expected(_) => return Err(no_counts()),
-        })
-    }
-
-    /// Whether the counts are sparse and have not been read from their file yet.
-    fn is_unread(&self) -> bool {
-        matches!(&self.inner.store, Store::Csr(csr) if csr.is_unread())
-    }
-
-    /// Path of the counts' file, for messages.
-    fn path(&self) -> Option<&Path> {
-        match &self.inner.location {
-            Location::Memory => None,
-            Location::File(path) | Location::Loaded(path) => Some(path),
-        }
-    }
-
-    /// The shape of the counts, as a claim.
-    pub(crate) fn claim(&self) -> Claim<'_> {
-        let shape = format!(
-            "{} × {}",
-            counted(self.documents(), "document"),
-            counted(self.terms(), "term")
-        );
-        let held = match self.stored_counts() {
-            Some(stored) => counted(stored as usize, "stored count"),
-            None => format!("{} of counts", bytes(self.bytes_stored())),
-        };
-        Claim::new(self.path(), shape, held)
-    }
-
-    /// Anonymous memory of the process for these counts.
-    pub(crate) fn in_memory(&self) -> InMemory {
-        match (&self.inner.store, &self.inner.location) {
-            (_, Location::File(_)) => InMemory::default(),
-            (Store::Csr(csr), _) if csr.is_unread() => InMemory {
-                loaded: 0,
-                to_read: self.bytes_stored(),
-                while_reading: csr.read_scratch_bytes(),
-            },
-            (Store::Expected(_), _) => InMemory {
-                to_read: self.bytes_stored(),
-                ..InMemory::default()
-            },
-            _ => InMemory {
-                loaded: self.bytes_stored(),
-                ..InMemory::default()
-            },
-        }
-    }
-
-    /// Mean number of nonzero counts in a document, rounded up, if it is known without reading the counts.
-    pub(crate) fn mean_nonzeros(&self) -> Option<usize> {
-        let nonzeros = self.known_nonzeros()?;
-        usize::try_from(nonzeros.div_ceil(self.documents() as u64)).ok()
-    }
-
-    /// Whether the summary is cached.
-    pub(crate) fn is_summarised(&self) -> bool {
-        self.inner.summary.get().is_some()
-    }
-
-    /// Number of stored counts, for sparse counts.
-    pub(crate) fn stored_counts(&self) -> Option<u64> {
-        match &self.inner.store {
-            Store::Csr(csr) => Some(csr.stored()),
-            Store::Expected(expected) if expected.layout == Layout::Csr => Some(expected.nonzeros),
-            Store::Dense(_) | Store::Expected(_) => None,
-        }
-    }
-
-    /// Number of nonzero counts; for sparse counts, of stored ones. Dense counts are read for it, unless they have been.
-    pub(crate) fn nonzeros(&self) -> Result<u64> {
-        match self.known_nonzeros() {
-            Some(nonzeros) => Ok(nonzeros),
-            None => Ok(self.summary()?.nonzeros()),
-        }
-    }
-
-    /// The same, if it is known without reading the counts.
-    fn known_nonzeros(&self) -> Option<u64> {
-        match &self.inner.store {
-            Store::Csr(csr) => Some(csr.stored()),
-            Store::Expected(expected) => Some(expected.nonzeros),
-            Store::Dense(_) => self.inner.summary.get().map(Summary::nonzeros),
-        }
-    }
-
-    /// The total of all counts, if the summary is cached.
-    pub(crate) fn known_total(&self) -> Option<f64> {
-        self.inner.summary.get().map(Summary::total)
-    }
-
-    /// The location, for messages. Says so if the counts are still to be read.
-    pub(crate) fn location_text(&self) -> String {
-        match (&self.inner.store, &self.inner.location) {
-            (Store::Csr(csr), Location::Loaded(path)) if csr.is_unread() => {
-                format!("file {}, read into memory on first use", shown_path(path))
-            }
-            (_, location) => location.to_string(),
         }
     }
 }

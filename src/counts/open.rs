@@ -12,14 +12,14 @@ use super::dtype::CountValue;
 #[cfg(feature = "polars")]
 use super::formats::triplets;
 use super::formats::{self, LazyCsr};
-use super::layout::Location;
-use super::{Counts, Csr, Inner, Store, csr};
+use super::layout::{Location, shown_paths};
+use super::{Counts, Csr, Inner, Store, csr, shards};
 
 /// Most terms of counts: the columns of nonzero counts are stored as 32-bit numbers.
 const MOST_TERMS: usize = u32::MAX as usize;
 
 impl Counts {
-    /// Opens a file of counts. The file's extension determines the format.
+    /// Opens a file of counts, or the files of a pattern. The extension determines the format.
     ///
     /// | Extension | Content | Opening reads |
     /// |---|---|---|
@@ -42,6 +42,9 @@ impl Counts {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
+    /// A path with `*`, `?` or `[..]` that names no file is a pattern: `shards/*.npz` opens all files that match as one handle,
+    /// as [`open_files`](Self::open_files) does, in the order of their paths as texts (`part-10` comes before `part-2`).
+    ///
     /// # Errors
     /// If the file cannot be read, is no regular file, has another extension, is truncated or damaged, or has a dtype or an
     /// order that is not supported; if it states sizes that it or the free memory does not hold; if it has no documents or
@@ -55,7 +58,46 @@ impl Counts {
     #[doc(alias = "read_csv")]
     #[doc(alias = "read_parquet")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        formats::open(path.as_ref())
+        let path = path.as_ref();
+        let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
+        match is_pattern && !path.exists() {
+            true => shards::open_pattern(path),
+            false => formats::open(path),
+        }
+    }
+
+    /// Opens several files as one handle. The documents are numbered through in the order given: those of the second file
+    /// follow the last of the first. Each file counts its own documents from 0.
+    ///
+    /// The files have one format, one dtype and the same terms. A table (`.parquet`, `.csv`) has the terms up to its largest
+    /// id, so that of several tables the largest id of all counts.
+    ///
+    /// Fits stream the files as they stream one; a fit that does not stream reads them into memory first. They give the same
+    /// results as the same counts in one file.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?.write_npy("part-0.npy")?;
+    /// Counts::dense(1, 3, vec![0u8, 0, 9])?.write_npy("part-1.npy")?;
+    /// let counts = Counts::open_files(["part-0.npy", "part-1.npy"])?;
+    /// assert_eq!(counts.shape(), (3, 3));
+    /// assert_eq!(Counts::open("part-*.npy")?.summary()?.document_lengths(), [3.0, 4.0, 9.0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); if no file is named; if two files differ in format, dtype or number of terms, which the error
+    /// names.
+    ///
+    /// # Cost
+    /// Reads a few kilobytes of each file, except for tables, which are read into memory.
+    #[doc(alias = "concat")]
+    #[doc(alias = "vstack")]
+    pub fn open_files(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self> {
+        let paths = paths.into_iter().map(|path| path.as_ref().to_path_buf());
+        shards::open_paths(paths.collect())
     }
 
     /// Opens a table (`.parquet` or `.csv`) with the columns `doc`, `term` and `count` as counts of a given shape.
@@ -162,6 +204,7 @@ impl Counts {
             let file = match &location {
                 Location::Memory => String::new(),
                 Location::File(path) | Location::Loaded(path) => format!("{}: ", shown_path(path)),
+                Location::Files(paths) => format!("{}: ", shown_paths(paths)),
             };
             return Err(Error::new(
                 ErrorKind::Shape,
@@ -174,6 +217,7 @@ impl Counts {
             let place = match &location {
                 Location::Memory => "the number of terms".into(),
                 Location::File(path) | Location::Loaded(path) => shown_path(path),
+                Location::Files(paths) => shown_paths(paths),
             };
             return Err(Error::new(ErrorKind::Shape, what)
                 .at(place)

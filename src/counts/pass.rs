@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::counts::rows::{Block, RowFile, STAGE_BYTES, for_each_file_block};
+use crate::counts::rows::{Block, RowFiles, STAGE_BYTES, for_each_file_block};
 use crate::error::Result;
 use crate::system::memory::free_memory;
 
@@ -70,7 +70,7 @@ pub(super) fn for_each_stored_block_within(
 }
 
 /// Opens the counts' file for the pass, if the pass streams it.
-fn file_to_stream(counts: &Counts, streamed: bool) -> Result<Option<RowFile>> {
+fn file_to_stream(counts: &Counts, streamed: bool) -> Result<Option<RowFiles>> {
     let fits = || !streamed && counts.bytes_stored() <= free_memory() / 4;
     match counts.layout() {
         Layout::Csr if !counts.is_unread() || fits() => Ok(None),

@@ -386,12 +386,8 @@ pub(super) fn summarise(counts: &Counts, streamed: bool, read_bytes: u64) -> Res
         result?;
     }
     if let Some((row, column, value)) = tally.bad {
-        return Err(invalid_value::not_a_count(
-            value,
-            row,
-            column,
-            counts.path(),
-        ));
+        let (path, row) = counts.origin(row);
+        return Err(invalid_value::not_a_count(value, row, column, path));
     }
     let no_tokens = lengths.iter().filter(|&&length| length == 0.0).count();
     let no_documents = terms - used.number();

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+#[cfg(feature = "polars")]
+use crate::counts::formats::triplets;
 use crate::counts::formats::{invalid_value, npy, npz, writing_progress};
 use crate::counts::rows::{Pick, PickedRows};
 use crate::error::{Error, ErrorKind, Result};
@@ -140,6 +142,35 @@ impl Counts {
     #[doc(alias = "save_npz")]
     pub fn write_npz(&self, path: impl AsRef<Path>) -> Result<Counts> {
         npz::write(self, Pick::All, path.as_ref())
+    }
+
+    /// Writes the nonzero counts as a Parquet file with the columns `doc`, `term` (numbers from 0) and `count`, one row a count,
+    /// by document and term, and opens it.
+    ///
+    /// The file is written atomically, a row group of a million counts at a time.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Counts::dense(3, 3, vec![1u8, 0, 2, 0, 4, 0, 0, 0, 0])?;
+    /// assert_eq!(counts.write_parquet("X.parquet")?.shape(), (3, 3));
+    /// // The table alone does not say that there is a third document.
+    /// assert_eq!(Counts::open("X.parquet")?.shape(), (2, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`write_npz`](Self::write_npz); if all counts are zero; if a count is above 2^24.
+    ///
+    /// # Cost
+    /// Two passes over the counts. Up to 100 MB of memory beside that of [`write_npy`](Self::write_npy).
+    #[cfg(feature = "polars")]
+    #[doc(alias = "to_parquet")]
+    pub fn write_parquet(&self, path: impl AsRef<Path>) -> Result<Counts> {
+        let path = path.as_ref();
+        triplets::write(self, path)?;
+        triplets::open(path, Some(self.shape()))
     }
 
     /// The narrowest dtype that represents every count exactly.

@@ -130,6 +130,7 @@ impl Plan {
                 "in a memory-mapped file, whose pages the system can reclaim".into()
             }
             Location::Loaded(_) => "in memory, read from a file".into(),
+            Location::Files(_) => "in memory, read from several files".into(),
         }
     }
 

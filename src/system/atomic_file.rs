@@ -230,6 +230,12 @@ fn temporary_path(path: &Path) -> Temporary {
     Temporary(folder_of(path).join(format!("{PREFIX}{number:016x}{SUFFIX}")))
 }
 
+/// The path of a temporary file in a folder, which nobody can predict.
+pub(crate) fn temporary_in(folder: &Path) -> PathBuf {
+    let path = temporary_path(&folder.join("topicbook"));
+    path.0.clone()
+}
+
 fn is_temporary(name: &str) -> bool {
     name.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_suffix(SUFFIX))

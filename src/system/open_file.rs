@@ -15,6 +15,8 @@ pub(crate) struct OpenFile {
     pub(crate) path: PathBuf,
     pub(crate) length: u64,
     modified: Option<SystemTime>,
+    /// Whether its name was removed when it was opened.
+    unlinked: bool,
 }
 
 /// Hint to the OS about a range of a file (`posix_fadvise`).
@@ -40,6 +42,18 @@ impl OpenFile {
             path: path.to_path_buf(),
             length: metadata.len(),
             modified: metadata.modified().ok(),
+            unlinked: false,
+        })
+    }
+
+    /// Opens a temporary file and removes its name: the system frees its space when the last handle is closed, also after a
+    /// crash.
+    pub(crate) fn open_unlinked(path: &Path) -> Result<Self> {
+        let file = Self::open(path)?;
+        std::fs::remove_file(path).map_err(|source| Error::io("remove", path, source))?;
+        Ok(Self {
+            unlinked: true,
+            ..file
         })
     }
 
@@ -73,6 +87,15 @@ impl OpenFile {
     /// Opens the same file a second time. Advice on the new descriptor does not affect other users of the file, such
     /// as its memory maps.
     pub(crate) fn reopen(&self) -> Result<Self> {
+        if self.unlinked {
+            // Reads are positioned, so that the position, which the copy shares, does not matter.
+            let handle = self.handle.try_clone();
+            return Ok(Self {
+                handle: handle.map_err(|source| Error::io("open", &self.path, source))?,
+                path: self.path.clone(),
+                ..*self
+            });
+        }
         let again = Self::open(&self.path)?;
         if !same_file(
             &metadata(&self.handle, &self.path)?,
@@ -86,6 +109,9 @@ impl OpenFile {
 
     /// Fails if the path now names another file.
     pub(crate) fn check_not_replaced(&self) -> Result<()> {
+        if self.unlinked {
+            return Ok(());
+        }
         match std::fs::metadata(&self.path) {
             Ok(now) if !same_file(&now, &metadata(&self.handle, &self.path)?) => {
                 Err(replaced(&self.path))

@@ -5,6 +5,7 @@ mod malformed;
 mod numpy;
 mod resample;
 mod rows;
+mod shards;
 mod subsets;
 mod synthetic;
 mod writes;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::rows::rows;
 use topicbook::{Counts, Dtype, Error, ErrorKind};
 
 use crate::malformed::check;
@@ -115,4 +116,124 @@ fn a_file_that_changed_after_it_was_opened_is_an_error() {
     std::fs::write(&path, "something else").unwrap();
     let error = counts.summary().unwrap_err();
     assert!(error.to_string().contains("open it again"), "{error}");
+}
+
+/// Documents in parts, from every layout, and one by one, give the file that the whole counts give.
+#[test]
+fn documents_are_appended_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let values: Vec<u16> = (0..60 * 7)
+        .map(|cell| if cell % 5 == 0 { cell } else { 0 })
+        .collect();
+    let all = Counts::dense(60, 7, values).unwrap();
+    let npz = all
+        .select(20..40)
+        .unwrap()
+        .write_npz(at("part.npz"))
+        .unwrap();
+    let npy = all
+        .select(40..50)
+        .unwrap()
+        .write_npy(at("part.npy"))
+        .unwrap();
+    for name in ["X.npz", "X.npy"] {
+        let mut writer = Counts::writer(at(name), 7).unwrap();
+        writer.append(all.select(0..20).unwrap()).unwrap();
+        writer.append(&npz).unwrap();
+        writer.append(&npy).unwrap();
+        for document in 50..60 {
+            let row = rows(&all.select([document]).unwrap());
+            // In falling order of the terms, with a zero.
+            let terms: Vec<u32> = (0..7).rev().collect();
+            let counts: Vec<f32> = row.into_iter().rev().collect();
+            writer.append_document(&terms, &counts).unwrap();
+        }
+        assert_eq!(writer.documents(), 60);
+        assert!(!at(name).exists(), "{name}");
+        let written = writer.finish().unwrap();
+        assert_eq!(rows(&written), rows(&all), "{name}");
+        assert_eq!(written.summary().unwrap(), all.summary().unwrap());
+    }
+    assert_eq!(Counts::open(at("X.npy")).unwrap().dtype(), Dtype::U16);
+}
+
+#[test]
+fn what_cannot_be_appended_is_refused_and_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("X.npz");
+    let dense = |values: Vec<f64>| Counts::dense(1, 3, values).unwrap();
+    let mut writer = Counts::writer(&path, 3).unwrap();
+    writer.append_document(&[0], &[1.0]).unwrap();
+    let errors = [
+        (
+            writer.append(Counts::dense(1, 2, vec![1u8, 2]).unwrap()),
+            "2 terms for a file of 3",
+        ),
+        (
+            writer.append(dense(vec![0.0, -1.0, 0.0])),
+            "row 0, column 1",
+        ),
+        (writer.append(dense(vec![0.0, 0.0, 0.5])), "row 0, column 2"),
+        (
+            writer.append(dense(vec![16_777_217.0, 0.0, 0.0])),
+            "does not fit the f32",
+        ),
+        (
+            writer.append_document(&[3], &[1.0]),
+            "term 3 of a file of 3 terms",
+        ),
+        (
+            writer.append_document(&[1, 1], &[1.0, 2.0]),
+            "term 1 comes twice",
+        ),
+        (writer.append_document(&[1], &[]), "1 terms and 0 counts"),
+        (
+            writer.append_document(&[1], &[f32::NAN]),
+            "NaN is not a count",
+        ),
+        (
+            Counts::writer(folder.path().join("X.csv"), 3).map(drop),
+            ".npz or .npy",
+        ),
+        (
+            Counts::writer(folder.path().join("none").join("X.npz"), 3).map(drop),
+            "none",
+        ),
+        (
+            Counts::writer(&path, 3).unwrap().finish().map(drop),
+            "no document was appended",
+        ),
+    ];
+    for (result, fragment) in errors {
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains(fragment), "{fragment}: {error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+    drop(writer);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+#[cfg(feature = "polars")]
+fn parquet_files_have_the_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let values: Vec<u16> = (0..60 * 7)
+        .map(|cell| if cell % 5 == 0 { cell } else { 0 })
+        .collect();
+    let dense = Counts::dense(60, 7, values).unwrap();
+    let npz = dense.write_npz(folder.path().join("X.npz")).unwrap();
+    for counts in [dense, npz] {
+        let written = counts
+            .write_parquet(folder.path().join("X.parquet"))
+            .unwrap();
+        assert_eq!(rows(&written), rows(&counts));
+        assert_eq!(written.summary().unwrap(), counts.summary().unwrap());
+    }
+    let large = Counts::dense(1, 1, vec![20_000_000.0f64]).unwrap();
+    let error = large
+        .write_parquet(folder.path().join("large.parquet"))
+        .unwrap_err();
+    assert!(error.to_string().contains("20000000"), "{error}");
+    assert!(!folder.path().join("large.parquet").exists());
 }

@@ -52,6 +52,13 @@ const FORMATS: &[Format] = &[
     },
 ];
 
+/// Whether the file is a table of triplets.
+#[cfg(feature = "polars")]
+pub(crate) fn is_table(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension.eq_ignore_ascii_case("parquet") || extension.eq_ignore_ascii_case("csv")
+}
+
 /// Opens a file in the format of its extension.
 pub(crate) fn open(path: &Path) -> Result<Counts> {
     let _phase = phase("open");

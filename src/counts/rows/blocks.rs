@@ -6,7 +6,8 @@ use crate::counts::{Counts, View};
 use crate::error::Result;
 
 use super::prefetch::Reader;
-use super::row_file::{Access, RowFile};
+use super::row_file::Access;
+use super::row_files::RowFiles;
 
 /// A block of consecutive documents: rows `rows` of `view`.
 #[derive(Clone)]
@@ -45,7 +46,7 @@ pub(crate) fn for_each_block(
 
 /// The streamed pass of [`for_each_block`] over an open file.
 pub(crate) fn for_each_file_block(
-    row_file: RowFile,
+    row_file: RowFiles,
     documents_per_block: usize,
     visit: Visit<'_>,
 ) -> Result<()> {

@@ -5,6 +5,7 @@ mod nonzeros;
 mod pick;
 mod prefetch;
 mod row_file;
+mod row_files;
 
 pub(crate) use blocks::{Block, for_each_block, for_each_file_block};
 pub(crate) use nonzeros::{
@@ -13,4 +14,5 @@ pub(crate) use nonzeros::{
 };
 pub(crate) use pick::{Pick, PickedRows};
 pub(crate) use prefetch::Reader;
-pub(crate) use row_file::{Access, NONZERO_BYTES, RowBuffer, RowFile, STAGE_BYTES};
+pub(crate) use row_file::{Access, NONZERO_BYTES, RowBuffer, RowFile, STAGE_BYTES, Stage};
+pub(crate) use row_files::RowFiles;

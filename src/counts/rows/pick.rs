@@ -8,6 +8,8 @@ use crate::counts::{Counts, Store, View};
 use crate::data::drawn_rows;
 use crate::error::Result;
 
+use super::row_file::Stage;
+
 /// Values in a block, of up to 8 bytes each.
 const BLOCK_VALUES: usize = 1 << 22;
 
@@ -51,18 +53,27 @@ impl Pick {
     ) -> Result<()> {
         let documents = self.documents(counts);
         let block = (BLOCK_VALUES / counts.terms()).max(1);
+        let mut files = match counts.reads_rows() {
+            true => counts.row_file(false)?.map(|files| (files, Stage::new())),
+            false => None,
+        };
         for first in (0..documents).step_by(block) {
             let picked = self.rows(counts, first, documents.min(first + block));
             let mut rows = picked.clone();
-            let read;
-            let view = match &counts.inner.store {
-                Store::Dense(store) if store.is_mapped() => {
-                    let mut distinct = picked.clone();
-                    distinct.sort_unstable();
-                    distinct.dedup();
-                    for row in &mut rows {
-                        *row = distinct.partition_point(|other| other < row);
+            let (read, buffered);
+            let view = match (&counts.inner.store, &mut files) {
+                (_, Some((files, stage))) => {
+                    let distinct = number_distinct(&mut rows);
+                    let mut buffer = files.buffer();
+                    for range in distinct.chunk_by(|one, next| one + 1 == *next) {
+                        files.append(range[0]..range[0] + range.len(), &mut buffer, stage)?;
                     }
+                    files.check_unchanged()?;
+                    buffered = buffer;
+                    buffered.view()?
+                }
+                (Store::Dense(store), None) if store.is_mapped() => {
+                    let distinct = number_distinct(&mut rows);
                     read = store.read_rows(counts.terms(), &distinct)?;
                     View::Dense(read.rows()?)
                 }
@@ -84,6 +95,24 @@ impl Pick {
             Pick::All => (first..last).collect(),
             Pick::Drawn { seed, .. } => drawn_rows(counts.documents(), first..last, seed),
         }
+    }
+}
+
+/// The rows in increasing order, each once. Replaces each row by its position in them.
+fn number_distinct(rows: &mut [usize]) -> Vec<usize> {
+    let mut distinct = rows.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    for row in rows {
+        *row = distinct.partition_point(|other| other < row);
+    }
+    distinct
+}
+
+impl Counts {
+    /// Whether picked rows are read one by one, so that the others need no memory.
+    fn reads_rows(&self) -> bool {
+        matches!(&self.inner.store, Store::Shards(shards) if shards.is_unread())
     }
 }
 

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::free_memory;
 
-use super::row_file::{Access, RowBuffer, RowFile, STAGE_BYTES, Stage};
+use super::row_file::{Access, RowBuffer, STAGE_BYTES, Stage};
+use super::row_files::RowFiles;
 
 /// Bytes to prefetch into the page cache (`POSIX_FADV_WILLNEED`) before they are read.
 const PREFETCH_BYTES: usize = 8 * STAGE_BYTES;
@@ -36,7 +37,7 @@ struct Job {
 
 impl Reader {
     /// Starts the thread.
-    pub(crate) fn start(row_file: RowFile, access: Access) -> Result<Self> {
+    pub(crate) fn start(row_file: RowFiles, access: Access) -> Result<Self> {
         let (jobs, job_receiver) = channel::<Job>();
         let (filled_sender, filled) = channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -104,7 +105,7 @@ impl Drop for Reader {
 
 /// State of the reader's thread.
 struct Worker {
-    row_file: RowFile,
+    row_file: RowFiles,
     access: Access,
     /// Whether rows are evicted from the page cache after they were read.
     evict: bool,

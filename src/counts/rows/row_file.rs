@@ -12,6 +12,7 @@ use crate::system::memory::MAPPED_BYTES;
 use crate::system::{Advice, OpenFile};
 
 use super::nonzeros::append_nonzeros;
+use super::row_files::RowFiles;
 
 /// Size of a [`Stage`], small enough to stay in the CPU cache.
 pub(crate) const STAGE_BYTES: usize = 1 << 20;
@@ -81,9 +82,19 @@ impl Stage {
 }
 
 impl Counts {
-    /// Opens the file of the counts for reading separate rows; `None` if the counts are not in a file that allows it.
+    /// Opens the files of the counts for reading separate rows; `None` if the counts are not in files that allow it.
     /// With `to_csr`, dense rows are converted to CSR.
-    pub(crate) fn row_file(&self, to_csr: bool) -> Result<Option<RowFile>> {
+    pub(crate) fn row_file(&self, to_csr: bool) -> Result<Option<RowFiles>> {
+        match &self.inner.store {
+            Store::Shards(shards) => shards.row_files(to_csr),
+            _ => Ok(self
+                .open_rows(to_csr)?
+                .map(|file| RowFiles::new(vec![file]))),
+        }
+    }
+
+    /// The same for counts in one file.
+    pub(in crate::counts) fn open_rows(&self, to_csr: bool) -> Result<Option<RowFile>> {
         let (file, layout, checksums) = match &self.inner.store {
             Store::Dense(store) => match store.in_file() {
                 Some((file, start)) => {
@@ -99,7 +110,7 @@ impl Counts {
                 }
                 None => return Ok(None),
             },
-            Store::Expected(_) => return Ok(None),
+            Store::Shards(_) | Store::Expected(_) => return Ok(None),
         };
         Ok(Some(RowFile {
             file: file.reopen()?,
@@ -117,6 +128,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.in_file().is_some(),
             Store::Csr(csr) => csr.arrays().is_some(),
+            Store::Shards(shards) => shards.have_rows(),
             Store::Expected(_) => true,
         }
     }
@@ -133,6 +145,11 @@ impl Counts {
 impl RowFile {
     pub(crate) fn documents(&self) -> usize {
         self.documents
+    }
+
+    /// Mean number of nonzero counts in a document, if known.
+    pub(super) fn mean_nonzeros(&self) -> Option<usize> {
+        self.mean_nonzeros
     }
 
     /// Length of the file in bytes.
@@ -371,7 +388,7 @@ mod tests {
         let memory = Counts::dense(40, 3, vec![1u8; 120]).unwrap();
         let counts = memory.write_npy(&path).unwrap();
         for to_csr in [false, true] {
-            let mut row_file = counts.row_file(to_csr).unwrap().unwrap();
+            let mut row_file = counts.open_rows(to_csr).unwrap().unwrap();
             // Reads from a write-only descriptor fail, as they do on a failing disk.
             row_file.file.handle = std::fs::File::options().append(true).open(&path).unwrap();
             let mut buffer = row_file.buffer();

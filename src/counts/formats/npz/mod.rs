@@ -8,6 +8,6 @@ mod rows;
 mod write;
 
 pub(crate) use append::{NewCounts, RowSink, write_rows};
-pub(crate) use read::{LazyCsr, open};
+pub(crate) use read::{LazyCsr, open, open_unlinked};
 pub(crate) use rows::{Checksums, CsrArrays};
-pub(crate) use write::write;
+pub(crate) use write::{write, write_file};

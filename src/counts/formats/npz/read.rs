@@ -113,7 +113,16 @@ pub(crate) struct NpzFile {
 
 /// Opens an archive: reads the format, the shape and the headers of the arrays.
 pub(crate) fn open(path: &Path) -> Result<Counts> {
-    let file = OpenFile::open(path)?;
+    open_file(OpenFile::open(path)?)
+}
+
+/// [`open`] of a temporary file, whose name is removed.
+pub(crate) fn open_unlinked(path: &Path) -> Result<Counts> {
+    open_file(OpenFile::open_unlinked(path)?)
+}
+
+fn open_file(file: OpenFile) -> Result<Counts> {
+    let path = &file.path.clone();
     let mut archive = open_archive(&file)?;
     let format = sparse_format(&file, &mut archive)?;
     let (documents, terms) = shape(&file, &mut archive)?;

@@ -26,6 +26,12 @@ pub(super) const MAX_HEADER_BYTES: u64 = 1 << 12;
 /// advance. Three passes over the counts (row lengths, columns, values) keep memory bounded.
 pub(crate) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> {
     npy::check_extension(path, "npz")?;
+    write_file(counts, pick, path)?;
+    Counts::open(path)
+}
+
+/// [`write`] to a path of any extension, which is not opened.
+pub(crate) fn write_file(counts: &Counts, pick: Pick, path: &Path) -> Result<()> {
     let documents = pick.documents(counts);
     if documents > MAX_SIZE as usize {
         return Err(Error::setting(format!(
@@ -84,8 +90,7 @@ pub(crate) fn write(counts: &Counts, pick: Pick, path: &Path) -> Result<Counts> 
             Ok(())
         })?;
         zip.finish()
-    })?;
-    Counts::open(path)
+    })
 }
 
 /// An archive being written.

@@ -2,6 +2,7 @@
 
 mod csv;
 mod parquet;
+mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -15,6 +16,8 @@ use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
 use crate::system::{Claim, MappedFile, OpenFile};
 use crate::text::counted;
+
+pub(crate) use write::write;
 
 use super::invalid_value;
 

@@ -1,0 +1,136 @@
+//! What is known of counts without reading them: where they are, and the memory that they use.
+
+use std::path::Path;
+
+use crate::error::Result;
+use crate::system::Claim;
+use crate::text::{bytes, counted, shown_path};
+
+use super::layout::shown_paths;
+use super::{Counts, Layout, Location, Store, Summary};
+
+/// Anonymous memory that counts use, in bytes. Pages of a memory-mapped file do not belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct InMemory {
+    /// Memory in use now.
+    pub(crate) loaded: u64,
+    /// Additional memory from the first use of the counts on.
+    pub(crate) to_read: u64,
+    /// Additional memory while an `.npz` is read into memory.
+    pub(crate) while_reading: u64,
+}
+
+impl Counts {
+    /// Whether the counts are to be read into memory and have not been yet.
+    pub(super) fn is_unread(&self) -> bool {
+        match &self.inner.store {
+            Store::Csr(csr) => csr.is_unread(),
+            Store::Shards(shards) => shards.is_unread(),
+            Store::Dense(_) | Store::Expected(_) => false,
+        }
+    }
+
+    /// Path of the counts' file, for messages.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.inner.location {
+            Location::Memory => None,
+            Location::File(path) | Location::Loaded(path) => Some(path),
+            Location::Files(paths) => paths.first().and_then(|path| path.parent()),
+        }
+    }
+
+    /// The shape of the counts, as a claim.
+    pub(crate) fn claim(&self) -> Claim<'_> {
+        let shape = format!(
+            "{} × {}",
+            counted(self.documents(), "document"),
+            counted(self.terms(), "term")
+        );
+        let held = match self.stored_counts() {
+            Some(stored) => counted(stored as usize, "stored count"),
+            None => format!("{} of counts", bytes(self.bytes_stored())),
+        };
+        Claim::new(self.path(), shape, held)
+    }
+
+    /// Anonymous memory of the process for these counts.
+    pub(crate) fn in_memory(&self) -> InMemory {
+        match (&self.inner.store, &self.inner.location) {
+            (_, Location::File(_)) => InMemory::default(),
+            (Store::Csr(csr), _) if csr.is_unread() => InMemory {
+                loaded: 0,
+                to_read: self.bytes_stored(),
+                while_reading: csr.read_scratch_bytes(),
+            },
+            (Store::Shards(shards), _) if shards.is_unread() => InMemory {
+                to_read: self.bytes_stored(),
+                ..InMemory::default()
+            },
+            (Store::Expected(_), _) => InMemory {
+                to_read: self.bytes_stored(),
+                ..InMemory::default()
+            },
+            _ => InMemory {
+                loaded: self.bytes_stored(),
+                ..InMemory::default()
+            },
+        }
+    }
+
+    /// Mean number of nonzero counts in a document, rounded up, if it is known without reading the counts.
+    pub(crate) fn mean_nonzeros(&self) -> Option<usize> {
+        let nonzeros = self.known_nonzeros()?;
+        usize::try_from(nonzeros.div_ceil(self.documents() as u64)).ok()
+    }
+
+    /// Whether the summary is cached.
+    pub(crate) fn is_summarised(&self) -> bool {
+        self.inner.summary.get().is_some()
+    }
+
+    /// Number of stored counts, for sparse counts.
+    pub(crate) fn stored_counts(&self) -> Option<u64> {
+        match &self.inner.store {
+            Store::Csr(csr) => Some(csr.stored()),
+            Store::Expected(expected) if expected.layout == Layout::Csr => Some(expected.nonzeros),
+            Store::Shards(shards) => shards.sum(Self::stored_counts),
+            Store::Dense(_) | Store::Expected(_) => None,
+        }
+    }
+
+    /// Number of nonzero counts; for sparse counts, of stored ones. Dense counts are read for it, unless they have been.
+    pub(crate) fn nonzeros(&self) -> Result<u64> {
+        match self.known_nonzeros() {
+            Some(nonzeros) => Ok(nonzeros),
+            None => Ok(self.summary()?.nonzeros()),
+        }
+    }
+
+    /// The same, if it is known without reading the counts.
+    pub(super) fn known_nonzeros(&self) -> Option<u64> {
+        match &self.inner.store {
+            Store::Csr(csr) => Some(csr.stored()),
+            Store::Expected(expected) => Some(expected.nonzeros),
+            Store::Shards(_) if self.layout() == Layout::Csr => self.stored_counts(),
+            Store::Dense(_) | Store::Shards(_) => self.inner.summary.get().map(Summary::nonzeros),
+        }
+    }
+
+    /// The total of all counts, if the summary is cached.
+    pub(crate) fn known_total(&self) -> Option<f64> {
+        self.inner.summary.get().map(Summary::total)
+    }
+
+    /// The location, for messages. Says so if the counts are still to be read.
+    pub(crate) fn location_text(&self) -> String {
+        match (&self.inner.store, &self.inner.location) {
+            (Store::Csr(csr), Location::Loaded(path)) if csr.is_unread() => {
+                format!("file {}, read into memory on first use", shown_path(path))
+            }
+            (Store::Shards(shards), Location::Files(paths)) if shards.is_unread() => {
+                format!("{}, read into memory on first use", shown_paths(paths))
+            }
+            (_, location) => location.to_string(),
+        }
+    }
+}
