@@ -1,6 +1,7 @@
 //! Document-term counts, in memory or in a file, behind one handle: [`Counts`].
 
 mod by_term;
+mod cells;
 mod co_occurrence;
 mod copy;
 pub(crate) mod csr;
@@ -25,6 +26,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+pub use cells::Cells;
 pub(crate) use co_occurrence::CoOccurrence;
 pub(crate) use csr::Csr;
 pub(crate) use dense::{DenseRows, as_bytes};

@@ -3,9 +3,10 @@
 mod archive;
 mod checksum;
 mod read;
-mod rows;
+mod stored;
 mod write;
 
-pub(crate) use read::{LazyCsr, open};
-pub(crate) use rows::{Checksums, CsrArrays};
+pub(crate) use checksum::EntryChecksum;
+pub(crate) use read::{NpzFile, open};
+pub(crate) use stored::FileArray;
 pub(crate) use write::write;
