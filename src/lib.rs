@@ -24,7 +24,7 @@
 //!
 //! | Step | Types |
 //! |---|---|
-//! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`] |
+//! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`]; files of single cells as [`Cells`]; written by a [`CountsWriter`] |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
@@ -33,7 +33,8 @@
 //!
 //! # File formats
 //!
-//! [`Counts::open`] reads `.npy` (in place), SciPy's `.npz` (row by row), `.safetensors`, and with the feature `polars`
+//! [`Counts::open`] reads `.npy` (in place), SciPy's `.npz` (row by row), `.safetensors`, `.h5ad` and 10x `.h5` (row by row),
+//! `.mtx(.gz)`, UCI's bags of words, and with the feature `polars`
 //! `.parquet` and `.csv` files of triplets. [`Counts::write_npy`], [`Counts::write_npz`] and the methods beside them write
 //! in bounded memory. A fit is saved by [`Fit::save`] and read by [`Fit::load`]; its file is in the safetensors format, so
 //! that Python reads L and F from it.
@@ -129,7 +130,8 @@ pub use config::{
     Solver, TableStorage,
 };
 pub use counts::{
-    CountValue, Counts, CountsWriter, DocumentFrequency, Dtype, Layout, Location, Resample, Summary,
+    Cells, CountValue, Counts, CountsWriter, DocumentFrequency, Dtype, Layout, Location, Resample,
+    Summary,
 };
 #[cfg(feature = "polars")]
 pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
@@ -174,11 +176,12 @@ pub mod polars {
 /// ```
 pub mod prelude {
     pub use crate::{
-        Budget, ByteSize, Checkpoint, Coherence, Corpus, CountValue, Counts, CountsWriter, Device,
-        Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate, Evaluation, Fit,
-        GradientStep, Layout, Location, Matrix, Optimizer, Plan, Precision, Reading, Resample,
-        Settings, Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore,
-        Terms, TextCounts, Texts, TopicModel, Training, Update, Vectorizer, doctor, show_progress,
+        Budget, ByteSize, Cells, Checkpoint, Coherence, Corpus, CountValue, Counts, CountsWriter,
+        Device, Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate,
+        Evaluation, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan, Precision,
+        Reading, Resample, Settings, Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic,
+        TableStorage, TermScore, Terms, TextCounts, Texts, TopicModel, Training, Update,
+        Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, Table};

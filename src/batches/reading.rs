@@ -10,7 +10,7 @@ use crate::text::count;
 
 /// How a fit reads its counts.
 ///
-/// Streaming needs a file whose rows can be read separately: `.npy`, `.safetensors`, or an uncompressed `.npz` (as
+/// Streaming needs a file whose rows can be read separately: `.npy`, `.safetensors`, a `.h5ad` or 10x `.h5` that is sparse by rows, or an uncompressed `.npz` (as
 /// [`Counts::write_npz`] and SciPy's `save_npz(compressed=False)` write it). It keeps two shuffle buffers in memory,
 /// one in use and one being read. Dense rows are converted to CSR in the buffers if that needs less memory.
 ///

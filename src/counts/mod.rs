@@ -2,6 +2,7 @@
 
 mod access;
 mod by_term;
+mod cells;
 mod co_occurrence;
 mod copy;
 pub(crate) mod csr;
@@ -30,6 +31,7 @@ mod writer;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+pub use cells::Cells;
 pub(crate) use co_occurrence::CoOccurrence;
 pub(crate) use csr::Csr;
 pub(crate) use dense::{DenseRows, as_bytes};

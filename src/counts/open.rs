@@ -26,6 +26,10 @@ impl Counts {
     /// | `.npy` | a 2-D NumPy array in C order, little-endian | the header; counts stay in the file |
     /// | `.npz` | a sparse matrix of SciPy's `save_npz` (CSR; CSC and COO are converted) | the headers; counts are read into memory on first use |
     /// | `.safetensors` | a 2-D tensor named `X`, or the only 2-D tensor | the header; counts stay in the file |
+    /// | `.h5ad` | the matrix `X` of anndata; [`Cells`](crate::Cells) has layers, raw and names | the headers, where it is sparse by rows: counts stay in the file; see [`Cells::counts`](crate::Cells::counts) |
+    /// | `.h5` | the matrix of 10x Genomics' Cell Ranger | the headers; counts stay in the file |
+    /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; [`Cells`](crate::Cells) reads genes x cells | everything, into memory |
+    /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
     /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
     ///
     /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`. The values themselves are
@@ -47,12 +51,14 @@ impl Counts {
     ///
     /// # Errors
     /// If the file cannot be read, is no regular file, has another extension, is truncated or damaged, or has a dtype or an
-    /// order that is not supported; if it states sizes that it or the free memory does not hold; if it has no documents or
+    /// order that is not supported; if `X` of a `.h5ad` holds no counts; if it states sizes that it or the free memory does not hold; if it has no documents or
     /// no terms. For `.parquet` and `.csv` also if a column is missing or has
     /// no numbers, an id is negative or fractional, or a pair of document and term occurs twice.
     ///
     /// # Cost
-    /// Reads a few kilobytes, except for tables (`.parquet`, `.csv`): see [`open_triplets`](Self::open_triplets).
+    /// Reads a few kilobytes, except for tables (`.parquet`, `.csv`): see [`open_triplets`](Self::open_triplets), and for
+    /// `.mtx` and `.txt`: 8 bytes of memory per count, and 20 more while it is read where lines are not in the order of
+    /// the documents.
     #[doc(alias = "NumpyDiskDataset")]
     #[doc(alias = "load_npz")]
     #[doc(alias = "read_csv")]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 #[cfg(feature = "polars")]
 use crate::counts::formats::triplets;
-use crate::counts::formats::{invalid_value, npy, npz, writing_progress};
+use crate::counts::formats::{invalid_value, npy, npz, text, writing_progress};
 use crate::counts::rows::{Pick, PickedRows};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::phase;
@@ -171,6 +171,31 @@ impl Counts {
         let path = path.as_ref();
         triplets::write(self, path)?;
         triplets::open(path, Some(self.shape()))
+    }
+
+    /// Writes the nonzero counts as a MatrixMarket file, one line each: `.mtx`, or gzipped as `.mtx.gz`. Rows are documents.
+    ///
+    /// The file is written atomically: to a temporary file, which then replaces a file of that name.
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// counts.write_mtx("X.mtx.gz")?;
+    /// assert_eq!(Counts::open("X.mtx.gz")?.summary()?.total(), 7.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the path ends neither in `.mtx` nor in `.mtx.gz`; on the first value that is not a count; if the disk is too small or
+    /// writing fails; if the source file cannot be read or changed since it was opened.
+    ///
+    /// # Cost
+    /// One pass over the counts, on one thread, in the memory of [`write_npy`](Self::write_npy).
+    #[doc(alias = "mmwrite")]
+    pub fn write_mtx(&self, path: impl AsRef<Path>) -> Result<()> {
+        text::write_mtx(self, path.as_ref())
     }
 
     /// The narrowest dtype that represents every count exactly.

@@ -1,5 +1,6 @@
 //! Counts: layouts, file formats, malformed input, resampling and synthetic counts.
 
+mod cells;
 mod layouts;
 mod malformed;
 mod numpy;

@@ -67,6 +67,13 @@ WALK = {
         "let with_term = opened.documents_with(1)?; let totals = csr.term_totals()?; let df = csr.document_frequencies()?;",
         "let by_term = dense.term_table(&four)?;",
     ],
+    "Cells": [
+        'std::fs::write("matrix.mtx", "%%MatrixMarket matrix coordinate integer general\\n3 2 2\\n1 1 5\\n3 2 7\\n")?;',
+        'std::fs::write("genes.tsv", "a\\tant\\nb\\tbee\\nc\\tcat\\n")?; std::fs::write("barcodes.tsv", "AAAC\\nAAAG\\n")?;',
+        'let cells = Cells::open("matrix.mtx")?; let cell_counts = cells.counts()?; cell_counts.write_mtx("cells.mtx.gz")?;',
+        "let genes = cells.terms()?; let barcodes = cells.names()?;",
+        'let layers = cells.layers()?; let layer = cells.layer("counts"); let raw = cells.raw();',
+    ],
     "Resample": [
         "let drawn = drawn.seed(1);",
         'let more = drawn.write_npy("more.npy")?; let more = drawn.write_npy_as("more.npy", Dtype::U32)?;',

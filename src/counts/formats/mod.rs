@@ -1,15 +1,20 @@
 //! File formats of counts, one module per format.
 
+mod csr_arrays;
+pub(crate) mod hdf5;
 pub(crate) mod invalid_value;
+mod lazy_csr;
 pub(crate) mod npy;
 pub(crate) mod npz;
 mod safetensors;
+pub(crate) mod text;
 #[cfg(feature = "polars")]
 pub(crate) mod triplets;
 
 use std::path::Path;
 
-pub(crate) use npz::{Checksums, CsrArrays, LazyCsr};
+pub(crate) use csr_arrays::{Checksums, CsrArrays};
+pub(crate) use lazy_csr::LazyCsr;
 
 use crate::error::{Error, Result};
 use crate::system::memory::phase;
@@ -40,6 +45,22 @@ const FORMATS: &[Format] = &[
         extension: "safetensors",
         open: safetensors::open,
     },
+    Format {
+        extension: "h5ad",
+        open: hdf5::open_h5ad,
+    },
+    Format {
+        extension: "h5",
+        open: hdf5::open_tenx,
+    },
+    Format {
+        extension: "mtx",
+        open: text::open_documents_by_terms,
+    },
+    Format {
+        extension: "txt",
+        open: text::open_docword,
+    },
     #[cfg(feature = "polars")]
     Format {
         extension: "parquet",
@@ -63,9 +84,7 @@ pub(crate) fn is_table(path: &Path) -> bool {
 pub(crate) fn open(path: &Path) -> Result<Counts> {
     let _phase = phase("open");
     check_regular(path)?;
-    let extension = path
-        .extension()
-        .map(|extension| extension.to_string_lossy().to_lowercase());
+    let extension = extension(path);
     let format = FORMATS
         .iter()
         .find(|format| Some(format.extension) == extension.as_deref());
@@ -87,6 +106,20 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
             path,
             "has no file extension, so its format is unknown".into(),
         )),
+    }
+}
+
+/// The extension of a path, in lower case: of `X.mtx.gz` that before `.gz`, where it is one of a format that is read gzipped.
+fn extension(path: &Path) -> Option<String> {
+    let lower = |path: &Path| {
+        path.extension()
+            .map(|extension| extension.to_string_lossy().to_lowercase())
+    };
+    let extension = lower(path)?;
+    let inner = path.file_stem().and_then(|stem| lower(Path::new(stem)));
+    match inner {
+        Some(inner) if extension == "gz" && (inner == "mtx" || inner == "txt") => Some(inner),
+        _ => Some(extension),
     }
 }
 

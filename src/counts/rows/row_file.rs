@@ -20,8 +20,8 @@ pub(crate) const STAGE_BYTES: usize = 1 << 20;
 /// Bytes of one nonzero count of a [`Csr`]: its column and its value.
 pub(crate) const NONZERO_BYTES: u64 = (size_of::<u32>() + size_of::<f32>()) as u64;
 
-/// A file of counts whose rows can be read separately: `.npy`, `.safetensors`, or a `.npz` whose entries are stored
-/// without compression.
+/// A file of counts whose rows can be read separately: `.npy`, `.safetensors`, a `.npz` whose entries are stored
+/// without compression, or CSR in HDF5.
 pub(crate) struct RowFile {
     file: OpenFile,
     documents: usize,

@@ -198,7 +198,9 @@ fn csv_cases() -> Vec<Case> {
 #[rustfmt::skip] // one case a line
 fn file_name_cases() -> Vec<Case> {
     vec![
-        ("unknown ending", "a.h5", b"whatever".to_vec(), Format, &[".h5", ".npy, .npz"]),
+        ("unknown ending", "a.hdf", b"whatever".to_vec(), Format, &[".hdf", ".npy, .npz"]),
+        ("HDF5 that is none", "a.h5", b"whatever".to_vec(), Format, &["cannot be read as HDF5", "superblock"]),
+        ("h5ad that is empty", "a.h5ad", vec![], Format, &["is empty", "write_h5ad"]),
         ("no file extension", "counts", b"whatever".to_vec(), Format, &["no file extension"]),
     ]
 }

@@ -10,6 +10,7 @@ mod cases;
 mod claims;
 #[cfg(feature = "polars")]
 mod files;
+mod texts;
 
 use topicbook::{Error, ErrorKind};
 

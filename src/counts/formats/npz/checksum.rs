@@ -7,7 +7,7 @@ use crate::error::Result;
 use super::archive::damaged;
 
 /// CRC-32 of one entry.
-pub(super) struct EntryChecksum {
+pub(crate) struct EntryChecksum {
     name: &'static str,
     /// Offset in the file of the first byte that has not been seen.
     next: u64,
@@ -19,7 +19,7 @@ pub(super) struct EntryChecksum {
 }
 
 impl EntryChecksum {
-    pub(super) fn new(name: &'static str, next: u64, end: u64, stated: u32) -> Self {
+    pub(crate) fn new(name: &'static str, next: u64, end: u64, stated: u32) -> Self {
         Self {
             name,
             next,
@@ -30,7 +30,7 @@ impl EntryChecksum {
     }
 
     /// Continues with bytes that were read at `offset`: with those after the last one seen. After a gap, none is seen any more.
-    pub(super) fn update(&mut self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, offset: u64, bytes: &[u8]) {
         let seen = self.next.checked_sub(offset).map(|seen| seen as usize);
         if let Some(new) = seen.and_then(|seen| bytes.get(seen..)) {
             self.computed.update(new);
@@ -39,7 +39,7 @@ impl EntryChecksum {
     }
 
     /// Whether all bytes were seen. Fails if their checksum is not the one in the directory.
-    pub(super) fn is_verified(&self, path: &Path) -> Result<bool> {
+    pub(crate) fn is_verified(&self, path: &Path) -> Result<bool> {
         let complete = self.next == self.end;
         if complete && self.computed.clone().finalize() != self.stated {
             let what = std::io::Error::other("Invalid checksum");

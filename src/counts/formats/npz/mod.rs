@@ -4,10 +4,11 @@ mod append;
 mod archive;
 mod checksum;
 mod read;
-mod rows;
+mod stored;
 mod write;
 
 pub(crate) use append::{NewCounts, RowSink, write_rows};
-pub(crate) use read::{LazyCsr, open, open_unlinked};
-pub(crate) use rows::{Checksums, CsrArrays};
+pub(crate) use checksum::EntryChecksum;
+pub(crate) use read::{NpzFile, open, open_unlinked};
+pub(crate) use stored::FileArray;
 pub(crate) use write::{write, write_file};

@@ -1,11 +1,12 @@
 //! Opens archives, and reads their counts into memory on first use.
 
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::counts::csr::{Csr, Problem};
 use crate::counts::dtype::Element;
+use crate::counts::formats::csr_arrays::{CsrArrays, Numbers};
 use crate::counts::formats::invalid_value;
+use crate::counts::formats::lazy_csr::{CsrFile, LazyCsr};
 use crate::counts::{Counts, Location, Store, View};
 use crate::error::{Error, Result};
 use crate::system::{Claim, OpenFile};
@@ -14,90 +15,7 @@ use crate::text::counted;
 use super::archive::{
     Archive, SparseFormat, entry, length, open_archive, read_numbers, reserve, shape, sparse_format,
 };
-use super::rows::{CsrArrays, locate_array};
-
-/// Sparse counts in memory, or in a file from which they are read on first use.
-pub(crate) enum LazyCsr {
-    Ready(Csr),
-    File {
-        source: Box<NpzFile>,
-        csr: OnceLock<Csr>,
-        /// Locked while reading, so that only one thread reads.
-        reading: Mutex<()>,
-    },
-}
-
-impl LazyCsr {
-    pub(crate) fn ready(csr: Csr) -> Self {
-        LazyCsr::Ready(csr)
-    }
-
-    /// Number of stored counts. Reads nothing.
-    pub(crate) fn stored(&self) -> u64 {
-        match self {
-            LazyCsr::Ready(csr) => csr.values.len() as u64,
-            LazyCsr::File { source, .. } => source.stored,
-        }
-    }
-
-    /// The file and its CSR arrays, if rows can be read from the file separately.
-    pub(crate) fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
-        match self {
-            LazyCsr::Ready(_) => None,
-            LazyCsr::File { source, .. } => {
-                let arrays = source.arrays.clone()?;
-                Some((&source.file, arrays))
-            }
-        }
-    }
-
-    /// Whether the counts have not been read from their file yet.
-    pub(crate) fn is_unread(&self) -> bool {
-        matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
-    }
-
-    /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
-    pub(crate) fn read_scratch_bytes(&self) -> u64 {
-        match self {
-            LazyCsr::Ready(_) => 0,
-            LazyCsr::File { source, .. } => match source.format {
-                SparseFormat::Csr => 0,
-                // The matrix by columns, before it is transposed, and the positions in the rows meanwhile.
-                SparseFormat::Csc => {
-                    8 * (source.stored + source.terms as u64 + source.documents as u64 + 1)
-                }
-                // Row (4 bytes), column (4), count (4) and sorted position (8) of every entry.
-                SparseFormat::Coo => 20 * source.stored,
-            },
-        }
-    }
-
-    /// The rows; reads the file on the first call.
-    pub(crate) fn get(&self) -> Result<&Csr> {
-        match self {
-            LazyCsr::Ready(csr) => Ok(csr),
-            LazyCsr::File {
-                source,
-                csr,
-                reading,
-            } => {
-                if let Some(csr) = csr.get() {
-                    return Ok(csr);
-                }
-                let _reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(csr) = csr.get() {
-                    return Ok(csr);
-                }
-                let rows = 8 * (source.stored + source.documents as u64 + 1);
-                source
-                    .claim()
-                    .check_memory(rows + self.read_scratch_bytes())?;
-                let read = source.read()?;
-                Ok(csr.get_or_init(|| read))
-            }
-        }
-    }
-}
+use super::stored::locate_array;
 
 /// An archive whose headers have been read.
 pub(crate) struct NpzFile {
@@ -153,26 +71,23 @@ fn open_file(file: OpenFile) -> Result<Counts> {
     let arrays = match format {
         SparseFormat::Csr => match (array("indptr")?, array("indices")?, array("data")?) {
             (Some(indptr), Some(indices), Some(data)) => {
-                Some(CsrArrays::new(documents, stored, [indptr, indices, data]))
+                let arrays = [indptr, indices, data].map(Numbers::Npz);
+                Some(CsrArrays::new(documents, stored, arrays))
             }
             _ => None,
         },
         _ => None,
     };
     drop(archive);
-    let source = Box::new(NpzFile {
+    let source = NpzFile {
         file,
         documents,
         terms,
         stored,
         format,
         arrays,
-    });
-    let store = Store::Csr(LazyCsr::File {
-        source,
-        csr: OnceLock::new(),
-        reading: Mutex::new(()),
-    });
+    };
+    let store = Store::Csr(LazyCsr::in_file(CsrFile::Npz(Box::new(source))));
     Counts::new(
         documents,
         terms,
@@ -182,7 +97,32 @@ fn open_file(file: OpenFile) -> Result<Counts> {
 }
 
 impl NpzFile {
-    fn claim(&self) -> Claim<'_> {
+    /// Number of stored counts.
+    pub(crate) fn stored(&self) -> u64 {
+        self.stored
+    }
+
+    pub(crate) fn documents(&self) -> usize {
+        self.documents
+    }
+
+    /// The file and its CSR arrays, if rows can be read from the file separately.
+    pub(crate) fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
+        Some((&self.file, self.arrays.clone()?))
+    }
+
+    /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
+    pub(crate) fn scratch_bytes(&self) -> u64 {
+        match self.format {
+            SparseFormat::Csr => 0,
+            // The matrix by columns, before it is transposed, and the positions in the rows meanwhile.
+            SparseFormat::Csc => 8 * (self.stored + self.terms as u64 + self.documents as u64 + 1),
+            // Row (4 bytes), column (4), count (4) and sorted position (8) of every entry.
+            SparseFormat::Coo => 20 * self.stored,
+        }
+    }
+
+    pub(crate) fn claim(&self) -> Claim<'_> {
         let shape = format!(
             "{} × {} with {}",
             counted(self.documents, "document"),
@@ -193,7 +133,7 @@ impl NpzFile {
     }
 
     /// Reads all counts into memory, as CSR.
-    fn read(&self) -> Result<Csr> {
+    pub(crate) fn read(&self) -> Result<Csr> {
         self.file.check_unchanged()?;
         let path = &self.file.path;
         let (documents, terms) = (self.documents, self.terms);

@@ -1,10 +1,8 @@
-//! Positioned reads of CSR rows from an archive whose entries are stored without compression.
+//! Rows of CSR arrays in a file, read by position: from the entries of an uncompressed `.npz`, or from HDF5.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use zip::CompressionMethod;
 
 use crate::counts::csr::{Csr, check_row};
 use crate::counts::dtype::Element;
@@ -14,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::system::OpenFile;
 use crate::text::counted;
 
-use super::archive::{Archive, Decode, check_numbers, find_entry, open_entry};
-use super::checksum::EntryChecksum;
+use super::hdf5::NumberArray;
+use super::npz::{EntryChecksum, FileArray};
 
 /// The three arrays of a CSR matrix in a file.
 #[derive(Clone)]
@@ -23,9 +21,11 @@ pub(crate) struct CsrArrays {
     documents: usize,
     /// Number of stored counts.
     stored: u64,
-    indptr: FileArray,
-    indices: FileArray,
-    data: FileArray,
+    indptr: Numbers,
+    indices: Numbers,
+    data: Numbers,
+    /// Whether the rows of the arrays are terms (CSC).
+    by_terms: bool,
     /// Whether a pass has verified the checksums of the arrays. Shared by all that read the file.
     verified: Arc<AtomicBool>,
 }
@@ -37,96 +37,55 @@ pub(crate) struct Checksums {
     data: EntryChecksum,
 }
 
-/// An uncompressed array in a file.
-#[derive(Clone, Copy)]
-pub(super) struct FileArray {
-    name: &'static str,
-    /// The bytes of the entry in the file, and their checksum.
-    entry: (u64, u64),
-    crc32: u32,
-    /// Byte offset of the first number.
-    start: u64,
-    /// Bytes of a number.
-    width: usize,
-    decode: Decode,
+/// An array of numbers in a file.
+#[derive(Clone)]
+pub(super) enum Numbers {
+    Npz(FileArray),
+    Hdf5(NumberArray),
 }
 
-/// Locates the numbers of an entry; `None` if it is compressed.
-pub(super) fn locate_array(
-    file: &OpenFile,
-    archive: &mut Archive<'_>,
-    name: &'static str,
-) -> Result<Option<FileArray>> {
-    let found = find_entry(file, archive, name)?;
-    let (start, crc32) = (found.data_start(), found.crc32());
-    let uncompressed = found.compression() == CompressionMethod::Stored;
-    drop(found);
-    let (header, size, _) = open_entry(file, archive, name)?;
-    let (_, (width, decode)) = check_numbers(&file.path, name, &header, size)?;
-    Ok(start.filter(|_| uncompressed).map(|start| FileArray {
-        name,
-        entry: (start, start + size),
-        crc32,
-        start: start + header.length as u64,
-        width,
-        decode,
-    }))
-}
-
-fn damaged<T>(file: &OpenFile, what: String, place: String) -> Result<T> {
-    Err(Error::format(&file.path, what)
-        .at(place)
-        .fix("write it again with scipy.sparse.save_npz"))
-}
-
-impl FileArray {
-    /// The bytes of the numbers `range`.
-    fn byte_range(&self, range: &Range<u64>) -> Range<u64> {
-        let width = self.width as u64;
-        self.start + range.start * width..self.start + range.end * width
+impl Numbers {
+    fn width(&self) -> u64 {
+        match self {
+            Numbers::Npz(array) => array.width() as u64,
+            Numbers::Hdf5(array) => array.width() as u64,
+        }
     }
 
-    /// Begins a checksum of the entry: with the header before the numbers.
-    fn checksum(&self, file: &OpenFile) -> Result<EntryChecksum> {
-        let (start, end) = self.entry;
-        let mut header = vec![0; (self.start - start) as usize];
-        file.read_exact_at(start, &mut header)?;
-        let mut checksum = EntryChecksum::new(self.name, start, end, self.crc32);
-        checksum.update(start, &header);
-        Ok(checksum)
-    }
-
-    /// Reads the numbers `range` through the buffer `stage` and calls `visit` with them, in order. Continues `checksum` with
-    /// their bytes.
+    /// Calls `visit` with the numbers `range`, in order. Those of an `.npz` are read through `stage`, and continue `checksum`.
     fn read(
         &self,
         file: &OpenFile,
         range: Range<u64>,
         stage: &mut [u8],
-        mut checksum: Option<&mut EntryChecksum>,
-        mut visit: impl FnMut(f64) -> Result<()>,
+        checksum: Option<&mut EntryChecksum>,
+        visit: impl FnMut(f64) -> Result<()>,
     ) -> Result<()> {
-        let in_file = self.byte_range(&range);
-        let chunk = stage.len() / self.width * self.width;
-        let mut offset = in_file.start;
-        while offset < in_file.end {
-            let length = (in_file.end - offset).min(chunk as u64);
-            let bytes = &mut stage[..length as usize];
-            file.read_exact_at(offset, bytes)?;
-            if let Some(checksum) = &mut checksum {
-                checksum.update(offset, bytes);
-            }
-            for number in bytes.chunks_exact(self.width) {
-                visit((self.decode)(number))?;
-            }
-            offset += length;
+        match self {
+            Numbers::Npz(array) => array.read(file, range, stage, checksum, visit),
+            Numbers::Hdf5(array) => array.read(range, visit),
         }
-        Ok(())
+    }
+
+    /// Begins the checksum of an array of an `.npz`.
+    fn checksum(&self, file: &OpenFile) -> Result<Option<EntryChecksum>> {
+        match self {
+            Numbers::Npz(array) => array.checksum(file).map(Some),
+            Numbers::Hdf5(_) => Ok(None),
+        }
+    }
+
+    /// The bytes of the numbers `range` in the file; nothing for HDF5, where they lie in chunks.
+    fn byte_range(&self, range: &Range<u64>) -> Range<u64> {
+        match self {
+            Numbers::Npz(array) => array.byte_range(range),
+            Numbers::Hdf5(_) => 0..0,
+        }
     }
 }
 
 impl CsrArrays {
-    pub(super) fn new(documents: usize, stored: u64, arrays: [FileArray; 3]) -> Self {
+    pub(super) fn new(documents: usize, stored: u64, arrays: [Numbers; 3]) -> Self {
         let [indptr, indices, data] = arrays;
         Self {
             documents,
@@ -134,22 +93,45 @@ impl CsrArrays {
             indptr,
             indices,
             data,
+            by_terms: false,
             verified: Arc::default(),
         }
     }
 
-    /// Checksums for a pass over the file; `None` if an earlier pass has verified them.
+    /// The same arrays, whose rows are terms and whose columns are documents.
+    pub(super) fn by_terms(self) -> Self {
+        Self {
+            by_terms: true,
+            ..self
+        }
+    }
+
+    fn damaged<T>(&self, file: &OpenFile, what: String, place: String) -> Result<T> {
+        Err(Error::format(&file.path, what)
+            .at(place)
+            .fix(match self.indptr {
+                Numbers::Npz(_) => "write it again with scipy.sparse.save_npz",
+                Numbers::Hdf5(_) => "copy it again, or write it again with anndata (write_h5ad)",
+            }))
+    }
+
+    /// Checksums for a pass over the file; `None` if an earlier pass has verified them, or the file has none.
     ///
     /// Positioned reads go past the reader of the archive, which verifies what it reads.
     pub(crate) fn checksums(&self, file: &OpenFile) -> Result<Option<Checksums>> {
         if self.verified.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        Ok(Some(Checksums {
-            indptr: self.indptr.checksum(file)?,
-            indices: self.indices.checksum(file)?,
-            data: self.data.checksum(file)?,
-        }))
+        let sums = [&self.indptr, &self.indices, &self.data].map(|array| array.checksum(file));
+        let [indptr, indices, data] = sums;
+        Ok(match (indptr?, indices?, data?) {
+            (Some(indptr), Some(indices), Some(data)) => Some(Checksums {
+                indptr,
+                indices,
+                data,
+            }),
+            _ => None,
+        })
     }
 
     /// Fails if an array that was read to its end has not the checksum that the archive states.
@@ -164,7 +146,7 @@ impl CsrArrays {
 
     /// Bytes of the columns and counts of all rows in the file.
     pub(crate) fn bytes(&self) -> u64 {
-        self.stored * (self.indices.width + self.data.width) as u64
+        self.stored * (self.indices.width() + self.data.width())
     }
 
     /// The bytes of the columns and of the counts of `rows` in the file.
@@ -208,7 +190,7 @@ impl CsrArrays {
         let checksum = checksums.as_mut().map(|sums| &mut sums.indices);
         let visit = |index: f64| {
             if !(index >= 0.0 && index < terms as f64) {
-                return damaged(
+                return self.damaged(
                     file,
                     format!("index {index} is out of range: from 0 to {}", terms - 1),
                     format!("indices[{position}]"),
@@ -227,6 +209,10 @@ impl CsrArrays {
                 let entry = csr.values.len();
                 let row = csr.indptr[first_row..].partition_point(|&start| start <= entry as u64);
                 let (row, column) = (rows.start + row - 1, csr.indices[entry] as usize);
+                let (row, column) = match self.by_terms {
+                    true => (column, row),
+                    false => (row, column),
+                };
                 return Err(match value.is_count() {
                     true => invalid_value::too_large_for_sparse(value, row, column, Some(path)),
                     false => invalid_value::not_a_count(value, row, column, Some(path)),
@@ -265,7 +251,7 @@ impl CsrArrays {
             if !(start >= last as f64 && start <= self.stored as f64) {
                 let stored = self.stored;
                 let what = format!("indptr has {start}, which is not between {last} and {stored}");
-                return damaged(file, what, format!("indptr[{row}]"));
+                return self.damaged(file, what, format!("indptr[{row}]"));
             }
             last = start as u64;
             row += 1;
@@ -278,12 +264,12 @@ impl CsrArrays {
         let entries = begin.unwrap_or_default()..last;
         if rows.start == 0 && entries.start != 0 {
             let what = format!("indptr starts with {}, not with 0", entries.start);
-            return damaged(file, what, "indptr[0]".into());
+            return self.damaged(file, what, "indptr[0]".into());
         }
         if rows.end == self.documents && last != self.stored {
             let stored = self.stored;
             let what = format!("indptr ends with {last} and there are {stored} values");
-            return damaged(file, what, format!("indptr[{}]", rows.end));
+            return self.damaged(file, what, format!("indptr[{}]", rows.end));
         }
         // Rows of a chunk have about the mean length; one of them may hold most of the file.
         let number = entries.end - entries.start;

@@ -1,0 +1,235 @@
+//! Opens HDF5 files, and turns errors and panics of their reader into errors with a place.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use hdf5_pure::{
+    AttrValue, ChunkCacheConfig, Dataset, DatasetAccessProperties, File, FormatError, Group,
+    Layout, Source, VlenStringReadOptions,
+};
+
+use crate::error::{Error, Result, panic_text};
+use crate::system::{OpenFile, memory::free_memory};
+use crate::text::{bytes, counted};
+
+const DAMAGED: &str = "the file was truncated or damaged, or is no HDF5 file: copy it again, or write it again with anndata (write_h5ad)";
+
+/// Most bytes that a byte of a compressed chunk stands for: the shortest code of deflate, of 2 bits, repeats 258 bytes.
+const MAX_INFLATION: u64 = 1032;
+/// Bytes of unpacked chunks that a dataset keeps, where its chunks are smaller.
+const CACHE: u64 = 1 << 20;
+/// Most chunks that a dataset keeps.
+const CACHED_CHUNKS: usize = 64;
+
+/// An open HDF5 file. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Hdf {
+    opened: Arc<OpenFile>,
+    file: Arc<File>,
+}
+
+/// The bytes of a file, for the reader. It reads from the handle that we opened, so that the file cannot be exchanged.
+struct Bytes(Arc<OpenFile>);
+
+impl Source for Bytes {
+    fn len(&self) -> u64 {
+        self.0.length
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> std::result::Result<(), FormatError> {
+        self.0
+            .read_exact_at(offset, bytes)
+            .map_err(|error| FormatError::Source(error.headline().to_string()))
+    }
+}
+
+impl Hdf {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let opened = Arc::new(OpenFile::open(path)?);
+        if opened.length == 0 {
+            return Err(Error::format(path, "is empty").fix(DAMAGED));
+        }
+        let source = Bytes(Arc::clone(&opened));
+        let file = guard(path, "the superblock", || File::from_source(source))?;
+        Ok(Self {
+            opened,
+            file: Arc::new(file),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.opened.path
+    }
+
+    pub(super) fn opened(&self) -> &OpenFile {
+        &self.opened
+    }
+
+    /// Calls the reader; its errors and panics become errors at `place`.
+    pub(super) fn guard<T>(
+        &self,
+        place: &str,
+        read: impl FnOnce() -> std::result::Result<T, hdf5_pure::Error>,
+    ) -> Result<T> {
+        guard(self.path(), place, read)
+    }
+
+    /// An error about an object of the file.
+    pub(super) fn wrong(&self, object: &str, what: impl std::fmt::Display) -> Error {
+        Error::format(self.path(), what).at(object).fix(DAMAGED)
+    }
+
+    /// A group of this path; `None` if there is none.
+    pub(super) fn group(&self, path: &str) -> Result<Option<Group>> {
+        guard(self.path(), path, || match self.file.group(path) {
+            Ok(group) => Ok(Some(group)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        })
+    }
+
+    /// Names of groups and datasets in a group.
+    pub(super) fn members(&self, path: &str) -> Result<(Vec<String>, Vec<String>)> {
+        guard(self.path(), path, || {
+            let group = match path {
+                "" => self.file.root(),
+                _ => self.file.group(path)?,
+            };
+            Ok((group.groups()?, group.datasets()?))
+        })
+    }
+
+    /// A dataset of this path; `None` if there is none. Its sizes have been weighed, and it keeps the last two chunks that it
+    /// unpacked.
+    pub(super) fn dataset(&self, path: &str) -> Result<Option<Dataset>> {
+        let found = guard(self.path(), path, || match self.file.dataset(path) {
+            Ok(dataset) => Ok(Some(dataset)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        })?;
+        let Some(dataset) = found else {
+            return Ok(None);
+        };
+        let (shape, width, layout) = guard(self.path(), path, || {
+            Ok((dataset.shape()?, dataset.element_size()?, dataset.layout()?))
+        })?;
+        let size = shape
+            .iter()
+            .fold(width, |size, &length| size.saturating_mul(length));
+        let claim = |what: String| self.opened.claim(what).at(path);
+        let chunk = match layout {
+            Layout::Chunked { chunk_shape, .. } => {
+                if chunk_shape.len() != shape.len() || chunk_shape.contains(&0) {
+                    return Err(self.wrong(
+                        path,
+                        format!("chunks of shape {chunk_shape:?} for {shape:?}"),
+                    ));
+                }
+                let chunk = chunk_shape
+                    .iter()
+                    .fold(width, |size, &length| size.saturating_mul(length));
+                claim(format!("chunks of {}", bytes(chunk)))
+                    .check_memory(chunk.saturating_mul(3))?;
+                chunk
+            }
+            _ => 0,
+        };
+        let most = self.opened.length.saturating_mul(MAX_INFLATION);
+        claim(format!("{shape:?} values of {}", bytes(width))).check_held(size, most)?;
+        let cache =
+            ChunkCacheConfig::from_h5p_cache(CACHED_CHUNKS, (2 * chunk).max(CACHE) as usize);
+        let properties = DatasetAccessProperties::new().with_chunk_cache(cache);
+        guard(self.path(), path, || {
+            self.file.dataset_with_options(path, properties)
+        })
+        .map(Some)
+    }
+
+    /// A text among the attributes of a group or dataset.
+    pub(super) fn text(&self, path: &str, name: &str) -> Result<Option<String>> {
+        let value = self.attribute(path, name)?;
+        Ok(value.and_then(|value| value.as_str().map(str::to_string)))
+    }
+
+    /// A list of whole numbers among the attributes of a group or dataset.
+    pub(super) fn sizes(&self, path: &str, name: &str) -> Result<Option<Vec<u64>>> {
+        let value = self.attribute(path, name)?;
+        Ok(value.and_then(|value| value.to_u64s()))
+    }
+
+    fn attribute(&self, path: &str, name: &str) -> Result<Option<AttrValue>> {
+        guard(self.path(), path, || {
+            let mut attributes = match self.file.group(path) {
+                Ok(group) => group.attrs()?,
+                Err(hdf5_pure::Error::NotAGroup(_)) => self.file.dataset(path)?.attrs()?,
+                Err(error) if is_missing(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            Ok(attributes.remove(name))
+        })
+    }
+
+    /// All texts of a dataset of one dimension.
+    pub(crate) fn texts(&self, path: &str) -> Result<Vec<String>> {
+        let dataset = self.expect(path)?;
+        let length = self.length(path, &dataset)?;
+        let width = guard(self.path(), path, || dataset.element_size())?;
+        let needed = length.saturating_mul(2 * width + size_of::<String>() as u64);
+        self.opened
+            .claim(counted(length as usize, "text"))
+            .at(path)
+            .check_memory(needed)?;
+        // The same text may be referred to any number of times.
+        let limits = VlenStringReadOptions::new()
+            .with_max_elements(length as usize)
+            .with_max_payload_bytes((free_memory() / 2) as usize);
+        guard(self.path(), path, || match dataset.dtype()? {
+            hdf5_pure::DType::VariableLengthString => dataset.read_vlen_strings(limits),
+            _ => dataset.read_string(),
+        })
+    }
+
+    /// A dataset that must be there.
+    pub(super) fn expect(&self, path: &str) -> Result<Dataset> {
+        self.dataset(path)?
+            .ok_or_else(|| self.wrong(path, format!("has no dataset {path}")))
+    }
+
+    /// The length of a dataset of one dimension.
+    pub(super) fn length(&self, path: &str, dataset: &Dataset) -> Result<u64> {
+        let shape = guard(self.path(), path, || dataset.shape())?;
+        match shape[..] {
+            [length] => Ok(length),
+            _ => Err(self.wrong(path, format!("has {} dimensions, not one", shape.len()))),
+        }
+    }
+}
+
+/// Whether an error says that there is no object of a path, or one of the other kind.
+fn is_missing(error: &hdf5_pure::Error) -> bool {
+    matches!(
+        error,
+        hdf5_pure::Error::NotADataset(_)
+            | hdf5_pure::Error::NotAGroup(_)
+            | hdf5_pure::Error::Format(FormatError::PathNotFound(_))
+    )
+}
+
+/// Calls the reader of HDF5. It checks what it reads, but a panic on a file that nobody thought of must not end a notebook.
+fn guard<T>(
+    path: &Path,
+    place: &str,
+    read: impl FnOnce() -> std::result::Result<T, hdf5_pure::Error>,
+) -> Result<T> {
+    let damaged = |what: String| {
+        Error::format(path, format!("cannot be read as HDF5: {what}"))
+            .at(place)
+            .fix(DAMAGED)
+    };
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(damaged(error.to_string()).because(error)),
+        Err(panic) => Err(damaged(panic_text(panic.as_ref()))),
+    }
+}

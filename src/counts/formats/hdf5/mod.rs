@@ -1,0 +1,28 @@
+//! Counts in HDF5: `.h5ad` of anndata and `.h5` of 10x Genomics' Cell Ranger.
+
+mod anndata;
+mod file;
+mod matrix;
+mod numbers;
+mod tenx;
+
+use std::path::Path;
+
+use crate::counts::Counts;
+use crate::error::Result;
+
+pub(crate) use anndata::{Place, h5ad_counts, h5ad_names, layers};
+pub(crate) use file::Hdf;
+pub(crate) use matrix::HdfFile;
+pub(crate) use numbers::NumberArray;
+pub(crate) use tenx::{tenx_barcodes, tenx_counts, tenx_features};
+
+/// Opens the matrix `X` of a `.h5ad` file.
+pub(crate) fn open_h5ad(path: &Path) -> Result<Counts> {
+    h5ad_counts(&Hdf::open(path)?, &Place::X)
+}
+
+/// Opens the matrix of a `.h5` file of 10x.
+pub(crate) fn open_tenx(path: &Path) -> Result<Counts> {
+    tenx_counts(&Hdf::open(path)?)
+}

@@ -1,0 +1,113 @@
+//! Sparse counts in memory, or in a file until they are needed.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::counts::csr::Csr;
+use crate::error::Result;
+use crate::system::{Claim, OpenFile};
+
+use super::csr_arrays::CsrArrays;
+use super::hdf5::HdfFile;
+use super::npz::NpzFile;
+
+/// Sparse counts in memory, or in a file from which they are read on first use.
+pub(crate) enum LazyCsr {
+    Ready(Csr),
+    File {
+        source: CsrFile,
+        csr: OnceLock<Csr>,
+        /// Locked while reading, so that only one thread reads.
+        reading: Mutex<()>,
+    },
+}
+
+/// A file whose headers have been read.
+pub(crate) enum CsrFile {
+    Npz(Box<NpzFile>),
+    Hdf5(Box<HdfFile>),
+}
+
+/// Calls a method that the files of both formats have.
+macro_rules! each {
+    ($file:expr, $method:ident) => {
+        match $file {
+            CsrFile::Npz(file) => file.$method(),
+            CsrFile::Hdf5(file) => file.$method(),
+        }
+    };
+}
+
+impl CsrFile {
+    fn claim(&self) -> Claim<'_> {
+        each!(self, claim)
+    }
+}
+
+impl LazyCsr {
+    pub(crate) fn ready(csr: Csr) -> Self {
+        LazyCsr::Ready(csr)
+    }
+
+    pub(crate) fn in_file(source: CsrFile) -> Self {
+        LazyCsr::File {
+            source,
+            csr: OnceLock::new(),
+            reading: Mutex::new(()),
+        }
+    }
+
+    /// Number of stored counts. Reads nothing.
+    pub(crate) fn stored(&self) -> u64 {
+        match self {
+            LazyCsr::Ready(csr) => csr.values.len() as u64,
+            LazyCsr::File { source, .. } => each!(source, stored),
+        }
+    }
+
+    /// The file and its CSR arrays, if rows can be read from the file separately.
+    pub(crate) fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
+        match self {
+            LazyCsr::Ready(_) => None,
+            LazyCsr::File { source, .. } => each!(source, arrays),
+        }
+    }
+
+    /// Whether the counts have not been read from their file yet.
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
+    }
+
+    /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
+    pub(crate) fn read_scratch_bytes(&self) -> u64 {
+        match self {
+            LazyCsr::Ready(_) => 0,
+            LazyCsr::File { source, .. } => each!(source, scratch_bytes),
+        }
+    }
+
+    /// The rows; reads the file on the first call.
+    pub(crate) fn get(&self) -> Result<&Csr> {
+        match self {
+            LazyCsr::Ready(csr) => Ok(csr),
+            LazyCsr::File {
+                source,
+                csr,
+                reading,
+            } => {
+                if let Some(csr) = csr.get() {
+                    return Ok(csr);
+                }
+                let _reading = reading.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(csr) = csr.get() {
+                    return Ok(csr);
+                }
+                let rows = 8 * (each!(source, stored) + each!(source, documents) as u64 + 1);
+                source
+                    .claim()
+                    .check_memory(rows + self.read_scratch_bytes())?;
+                let read = each!(source, read)?;
+                Ok(csr.get_or_init(|| read))
+            }
+        }
+    }
+}

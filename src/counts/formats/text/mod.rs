@@ -1,0 +1,14 @@
+//! Counts in text files of one line per nonzero count: MatrixMarket (`.mtx`) and UCI's bags of words (`docword.*.txt`), also
+//! gzipped.
+
+mod docword;
+mod entries;
+mod lines;
+mod mtx;
+mod names;
+mod write;
+
+pub(crate) use docword::open as open_docword;
+pub(crate) use mtx::{Orientation, open as open_mtx, open_documents_by_terms, shape as mtx_shape};
+pub(crate) use names::{beside, column};
+pub(crate) use write::write_mtx;

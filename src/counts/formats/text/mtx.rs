@@ -1,0 +1,106 @@
+//! MatrixMarket files in coordinates.
+
+use std::path::Path;
+
+use crate::counts::Counts;
+use crate::error::{Error, Result};
+use crate::system::OpenFile;
+use crate::text::shown_path;
+
+use super::entries::{Head, numbers, read, wrong_head};
+use super::lines::{Lines, shown};
+use super::names::beside;
+
+const FIX: &str = "write it again with scipy.io.mmwrite(path, scipy.sparse.csr_array(X)), or copy it again where it was truncated";
+
+/// What the rows of the file are.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Orientation {
+    /// Rows are documents.
+    DocumentsByTerms,
+    /// Rows are terms (genes), and columns are documents (cells).
+    TermsByDocuments,
+}
+
+/// Opens a file whose rows are documents; refuses one that has names of cells for its columns beside it.
+pub(crate) fn open_documents_by_terms(path: &Path) -> Result<Counts> {
+    let named = beside(path, &["barcodes.tsv"]);
+    if let Some(barcodes) = named {
+        return Err(Error::format(
+            path,
+            format!(
+                "has {} beside it, so its rows are genes and its columns cells",
+                shown_path(&barcodes)
+            ),
+        )
+        .fix("open it with Cells::open(path)?.counts(), which makes the cells the documents"));
+    }
+    open(path, Orientation::DocumentsByTerms)
+}
+
+/// Reads a file into memory.
+pub(crate) fn open(path: &Path, orientation: Orientation) -> Result<Counts> {
+    let file = OpenFile::open(path)?;
+    let mut lines = Lines::new(&file);
+    let head = head(&mut lines, orientation)?;
+    read(lines, &head)
+}
+
+/// Numbers of documents and terms that the head of a file states.
+pub(crate) fn shape(path: &Path, orientation: Orientation) -> Result<(usize, usize)> {
+    let file = OpenFile::open(path)?;
+    let head = head(&mut Lines::new(&file), orientation)?;
+    Ok((head.documents as usize, head.terms as usize))
+}
+
+/// Reads the banner, the comments and the line of sizes.
+fn head(lines: &mut Lines<'_>, orientation: Orientation) -> Result<Head> {
+    let banner = lines.next()?.unwrap_or_default();
+    let (text, banner) = (shown(banner), banner.to_ascii_lowercase());
+    let banner = String::from_utf8_lossy(&banner);
+    let words: Vec<&str> = banner.split_ascii_whitespace().collect();
+    let pattern = match words[..] {
+        ["%%matrixmarket", "matrix", "coordinate", field, "general"] => match field {
+            "pattern" => true,
+            "integer" | "unsigned-integer" | "real" | "double" => false,
+            _ => {
+                let what = format!(
+                    "has values of the kind {field:?}; counts are integer, real or pattern"
+                );
+                return Err(lines.wrong(what).fix(FIX));
+            }
+        },
+        ["%%matrixmarket", "matrix", "array", ..] => {
+            return Err(lines.wrong("is a dense array, which MatrixMarket stores by columns".into())
+                .fix("save it with np.save(\"X.npy\", X), or as a sparse matrix: scipy.io.mmwrite(path, scipy.sparse.csr_array(X))"));
+        }
+        ["%%matrixmarket", "matrix", "coordinate", _, symmetry] => {
+            let what = format!("is {symmetry}; counts of documents and terms are general");
+            return Err(lines.wrong(what).fix(FIX));
+        }
+        _ => {
+            let what = format!("does not start like a MatrixMarket file but with {text}");
+            return Err(lines.wrong(what).fix(FIX));
+        }
+    };
+    let line = lines.next_content(Some(b'%'))?;
+    let (sizes, line) = (line.and_then(numbers::<3>), line.map(shown));
+    let Some([rows, columns, entries]) = sizes else {
+        let what = "should state the numbers of rows, columns and entries";
+        return Err(wrong_head(lines, line.as_deref(), what, FIX));
+    };
+    let transposed = orientation == Orientation::TermsByDocuments;
+    let (documents, terms) = if transposed {
+        (columns, rows)
+    } else {
+        (rows, columns)
+    };
+    Ok(Head {
+        documents,
+        terms,
+        entries,
+        transposed,
+        pattern,
+        fix: FIX,
+    })
+}
