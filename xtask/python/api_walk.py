@@ -59,6 +59,7 @@ WALK = {
         "let dtype = dense.dtype(); let layout = dense.layout(); let location = opened.location();",
         "let stored = dense.bytes_stored(); let as_f32 = dense.bytes_dense_f32();",
         "let summary = dense.summary()?; let few = dense.select([2, 0])?;",
+        "dense.check_documents(Documents::numbered(3)?)?;",
         "let mut batch = vec![0.0f32; 8]; dense.fill_rows(&[2, 0], &mut batch)?;",
         'let four = Terms::new(["ant", "bee", "cat", "dog"])?; let (train, test) = dense.split(0.6, 1)?;',
         "let (first_half, second_half) = dense.split_tokens(1)?;",
@@ -105,7 +106,7 @@ WALK = {
         "let first_name = letters.name(0); let all_names = letters.names(); let label_columns = letters.column_names();",
         'let books = letters.labels("book")?; let letter_years = letters.numbers("year")?;',
         "let two_letters = letters.select([2, 0])?; let letter_parts = numbered.split(0.5, 1)?;",
-        "let many_letters = letters.resample(9, 1)?; dense.check_documents(&letters)?;",
+        "let many_letters = letters.resample(9, 1)?;",
     ],
     "Texts": [
         'std::fs::write("texts.csv", "book,letter\\nx,to be\\ny,or not to be\\n")?;',
