@@ -52,6 +52,16 @@ impl Hdf {
         }
         let source = Bytes(Arc::clone(&opened));
         let file = guard(path, "the superblock", || File::from_source(source))?;
+        // The reader does not compare them, and what is missing may be a part that is read only later.
+        let (stated, length) = (file.superblock().eof_address, opened.length);
+        if stated > length {
+            return Err(Error::format(
+                path,
+                format!("should have {stated} bytes, and has {length}"),
+            )
+            .at("the superblock")
+            .fix(DAMAGED));
+        }
         Ok(Self {
             opened,
             file: Arc::new(file),
