@@ -2,6 +2,7 @@
 
 mod csv;
 mod parquet;
+mod runs;
 mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,18 +15,26 @@ use crate::counts::dtype::Element;
 use crate::counts::{Counts, Location};
 use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
+use crate::system::memory::free_memory;
 use crate::system::{Claim, MappedFile, OpenFile};
 use crate::text::counted;
 
 pub(crate) use write::write;
 
 use super::invalid_value;
+use runs::Runs;
 
 /// Required columns: row and column in the matrix, both counted from 0, and the count.
 const COLUMNS: [&str; 3] = ["doc", "term", "count"];
 
 /// Most bytes of a row while the table is converted: three columns of 8, a column that is cast, two ids and a count of 4.
 const ROW_BYTES: u64 = 3 * 8 + 8 + 3 * 4;
+
+/// Share of the free memory that a Parquet file may take while it is read whole.
+const MEMORY_SHARE: u64 = 2;
+
+/// The remedy for a pair of document and term that comes twice.
+const DUPLICATE_REMEDY: &str = "add the counts up first: group_by([\"doc\", \"term\"]).sum()";
 
 /// Opens a table. The largest ids determine the shape.
 pub(crate) fn open_any_shape(path: &Path) -> Result<Counts> {
@@ -34,6 +43,11 @@ pub(crate) fn open_any_shape(path: &Path) -> Result<Counts> {
 
 /// Opens a table as counts of `shape` (documents, terms). Without one, the largest ids determine the shape.
 pub(crate) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts> {
+    open_within(path, shape, free_memory() / MEMORY_SHARE)
+}
+
+/// [`open`] with about `limit` bytes of memory: a larger Parquet file is read by row groups.
+fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
     let file = OpenFile::open(path)?;
     if file.length == 0 {
         return Err(Error::format(path, "is empty")
@@ -43,30 +57,71 @@ pub(crate) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts>
     let csv = path
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    let table = if csv {
-        csv::read(&map)
+    let result = if csv {
+        csv::read(&map).and_then(|table| from_table(path, table, shape))
     } else {
         // Polars panics on some damaged files.
-        catch_unwind(AssertUnwindSafe(|| parquet::read(&map))).unwrap_or_else(|_| {
+        catch_unwind(AssertUnwindSafe(|| from_parquet(&map, shape, limit))).unwrap_or_else(|_| {
             Err(Error::format(path, "is damaged: it cannot be read as Parquet").fix(NOT_PARQUET))
         })
     };
     map.check_unchanged()?;
-    let table = table?;
-    if table.height() == 0 {
-        return Err(Error::format(path, "has no rows").fix("write one row per nonzero count"));
+    result
+}
+
+/// Reads a Parquet file: whole, or by row groups where it is larger than `limit` in memory.
+fn from_parquet(map: &MappedFile, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
+    let path = map.path();
+    let parquet = parquet::Parquet::open(map)?;
+    if parquet.rows().saturating_mul(ROW_BYTES) <= limit || parquet.rows() == 0 {
+        return from_table(path, parquet.read(0..parquet.rows() as usize)?, shape);
     }
-    // Polars does not compare the lengths of the columns of a damaged file.
+    let mut runs = Runs::new(path, limit / 4);
+    for rows in parquet.row_groups() {
+        let table = parquet.read(rows.clone())?;
+        check_lengths(path, &table)?;
+        let documents = ids(
+            path,
+            &table,
+            COLUMNS[0],
+            shape.map(|shape| shape.0),
+            rows.start,
+        )?;
+        let terms = ids(
+            path,
+            &table,
+            COLUMNS[1],
+            shape.map(|shape| shape.1),
+            rows.start,
+        )?;
+        let counts = counts(path, &table, &documents, &terms, rows.start)?;
+        drop(table);
+        runs.add(&documents, &terms, &counts)?;
+    }
+    runs.finish(shape)
+}
+
+/// Fails if the columns differ in length: Polars does not compare those of a damaged file.
+fn check_lengths(path: &Path, table: &DataFrame) -> Result<()> {
     for name in COLUMNS {
-        let length = column(path, &table, name)?.len();
+        let length = column(path, table, name)?.len();
         if length != table.height() {
             let what = format!("column {name} has {length} of {} rows", table.height());
             return Err(Error::format(path, what).fix(NOT_PARQUET));
         }
     }
-    let documents = ids(path, &table, COLUMNS[0], shape.map(|shape| shape.0))?;
-    let terms = ids(path, &table, COLUMNS[1], shape.map(|shape| shape.1))?;
-    let counts = counts(path, &table, &documents, &terms)?;
+    Ok(())
+}
+
+/// Converts a table in memory.
+fn from_table(path: &Path, table: DataFrame, shape: Option<(usize, usize)>) -> Result<Counts> {
+    if table.height() == 0 {
+        return Err(Error::format(path, "has no rows").fix("write one row per nonzero count"));
+    }
+    check_lengths(path, &table)?;
+    let documents = ids(path, &table, COLUMNS[0], shape.map(|shape| shape.0), 0)?;
+    let terms = ids(path, &table, COLUMNS[1], shape.map(|shape| shape.1), 0)?;
+    let counts = counts(path, &table, &documents, &terms, 0)?;
     drop(table);
     let largest = |ids: &[u32]| {
         ids.iter()
@@ -145,8 +200,8 @@ fn convert(path: &Path, column: &Column, to: &DataType) -> Result<Column> {
     })
 }
 
-/// Fails if a column has nulls; the error names the first row with one.
-fn first_null(path: &Path, column: &Column, what: &str, fix: &str) -> Result<()> {
+/// Fails if a column has nulls; the error names the first row with one. The column begins with the data row `first`.
+fn first_null(path: &Path, column: &Column, first: usize, what: &str, fix: &str) -> Result<()> {
     if column.null_count() == 0 {
         return Ok(());
     }
@@ -157,13 +212,19 @@ fn first_null(path: &Path, column: &Column, what: &str, fix: &str) -> Result<()>
         .unwrap_or_default();
     Err(
         Error::format(path, format!("column {} is empty or {what}", column.name()))
-            .at(data_row(row))
+            .at(data_row(first + row))
             .fix(fix),
     )
 }
 
 /// Reads a column of ids, and checks that each is below `bound`.
-fn ids(path: &Path, table: &DataFrame, name: &str, bound: Option<usize>) -> Result<Vec<u32>> {
+fn ids(
+    path: &Path,
+    table: &DataFrame,
+    name: &str,
+    bound: Option<usize>,
+    first: usize,
+) -> Result<Vec<u32>> {
     const FIX: &str =
         "number documents and terms from 0, and keep their names in a separate list (Terms)";
     let column = column(path, table, name)?;
@@ -178,7 +239,7 @@ fn ids(path: &Path, table: &DataFrame, name: &str, bound: Option<usize>) -> Resu
         .fix(FIX));
     }
     let column = convert(path, column, &DataType::Int64)?;
-    first_null(path, &column, "not a whole number", FIX)?;
+    first_null(path, &column, first, "not a whole number", FIX)?;
     let wide = column
         .i64()
         .map_err(|source| Error::format(path, &source).because(source))?;
@@ -196,7 +257,7 @@ fn ids(path: &Path, table: &DataFrame, name: &str, bound: Option<usize>) -> Resu
                         bound.saturating_sub(1)
                     ),
                 )
-                .at(data_row(row))
+                .at(data_row(first + row))
                 .fix(FIX));
             }
         }
@@ -206,7 +267,13 @@ fn ids(path: &Path, table: &DataFrame, name: &str, bound: Option<usize>) -> Resu
 
 /// Reads the column `count`. Fails on the first value (by document, then term) that is not a count or not exact in
 /// `f32`.
-fn counts(path: &Path, table: &DataFrame, documents: &[u32], terms: &[u32]) -> Result<Vec<f32>> {
+fn counts(
+    path: &Path,
+    table: &DataFrame,
+    documents: &[u32],
+    terms: &[u32],
+    first: usize,
+) -> Result<Vec<f32>> {
     const FIX: &str = "remove the row, or write 0";
     let column = column(path, table, COLUMNS[2])?;
     if !column.dtype().is_primitive_numeric() {
@@ -217,7 +284,7 @@ fn counts(path: &Path, table: &DataFrame, documents: &[u32], terms: &[u32]) -> R
         .fix("write the counts as numbers"));
     }
     let column = convert(path, column, &DataType::Float64)?;
-    first_null(path, &column, "not a number", FIX)?;
+    first_null(path, &column, first, "not a number", FIX)?;
     let wide = column
         .f64()
         .map_err(|source| Error::format(path, &source).because(source))?;
@@ -226,7 +293,7 @@ fn counts(path: &Path, table: &DataFrame, documents: &[u32], terms: &[u32]) -> R
     for (row, count) in wide.iter().flatten().enumerate() {
         if !count.is_count() || f64::from(count as f32) != count {
             let position = (documents[row], terms[row]);
-            if bad.is_none_or(|(first, _, _)| position < first) {
+            if bad.is_none_or(|(earlier, _, _)| position < earlier) {
                 bad = Some((position, count, row));
             }
         }
@@ -242,7 +309,7 @@ fn counts(path: &Path, table: &DataFrame, documents: &[u32], terms: &[u32]) -> R
                 invalid_value::not_a_count(count, document, term, Some(path))
             };
             let place = invalid_value::place(document, term);
-            Err(error.at(format!("{place}; {}", data_row(row))))
+            Err(error.at(format!("{place}; {}", data_row(first + row))))
         }
     }
 }

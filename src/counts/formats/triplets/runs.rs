@@ -1,0 +1,338 @@
+//! Triplets of a table that does not fit memory, put into the order of the documents: an external merge sort.
+//!
+//! Triplets are sorted in memory, as many as have room, and their documents are appended to a *run*, which goes into temporary
+//! files where it is large. A table that is sorted by document gives one run. Others give one run for each part of the table
+//! that begins with an earlier document; at the end the runs are merged, some documents of all at a time.
+
+use std::path::Path;
+
+use crate::counts::formats::invalid_value;
+use crate::counts::rows::{RowBuffer, RowFiles, Stage};
+use crate::counts::spool::Spool;
+use crate::counts::{Counts, Csr, Location, View};
+use crate::error::{Error, Result};
+use crate::system::Claim;
+use crate::text::counted;
+
+use super::DUPLICATE_REMEDY;
+
+/// Documents of all runs that are merged at once.
+const DOCUMENTS_AT_ONCE: usize = 1 << 10;
+
+/// Bytes of a triplet in memory.
+const TRIPLET_BYTES: u64 = size_of::<Triplet>() as u64;
+
+struct Triplet {
+    document: u32,
+    term: u32,
+    count: f32,
+}
+
+/// Triplets that arrive in any order.
+pub(super) struct Runs<'a> {
+    path: &'a Path,
+    /// Bytes of triplets that are sorted at once, and of each run in memory.
+    limit: u64,
+    pending: Vec<Triplet>,
+    runs: Vec<Spool>,
+    /// Number of documents and terms so far.
+    documents: usize,
+    terms: usize,
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn new(path: &'a Path, limit: u64) -> Self {
+        Self {
+            path,
+            limit,
+            pending: Vec::new(),
+            runs: Vec::new(),
+            documents: 0,
+            terms: 0,
+        }
+    }
+
+    /// Adds triplets.
+    pub(super) fn add(&mut self, documents: &[u32], terms: &[u32], counts: &[f32]) -> Result<()> {
+        let largest = |ids: &[u32]| ids.iter().max().map_or(0, |&id| id as usize + 1);
+        self.documents = self.documents.max(largest(documents));
+        self.terms = self.terms.max(largest(terms));
+        // Each document needs the start of its row. A single wrong id can make the matrix arbitrarily large.
+        Claim::new(
+            self.path,
+            counted(self.documents, "document"),
+            "a table of triplets",
+        )
+        .at("the largest id of a document")
+        .check_memory(self.documents as u64 * size_of::<u64>() as u64)?;
+        self.pending.reserve(documents.len());
+        for ((&document, &term), &count) in documents.iter().zip(terms).zip(counts) {
+            self.pending.push(Triplet {
+                document,
+                term,
+                count,
+            });
+        }
+        match self.pending.len() as u64 * TRIPLET_BYTES > self.limit {
+            true => self.sort(false),
+            false => Ok(()),
+        }
+    }
+
+    /// Sorts the triplets and appends their documents to a run. The last document stays, unless this is the `end`: more of it
+    /// may come.
+    fn sort(&mut self, end: bool) -> Result<()> {
+        let mut triplets = std::mem::take(&mut self.pending);
+        triplets.sort_unstable_by_key(|triplet| (triplet.document, triplet.term));
+        let last = triplets.last().map(|triplet| triplet.document);
+        let complete = match end {
+            true => triplets.len(),
+            false => triplets.partition_point(|triplet| Some(triplet.document) < last),
+        };
+        let Some(first) = triplets.first().map(|triplet| triplet.document as usize) else {
+            return Ok(());
+        };
+        if self.runs.last().is_none_or(|run| first < run.documents()) {
+            let run = Spool::new(folder_of(self.path), self.limit);
+            self.runs.push(run);
+        }
+        if let Some(run) = self.runs.last_mut() {
+            let mut row = Vec::new();
+            for document in triplets[..complete].chunk_by(|a, b| a.document == b.document) {
+                let number = document[0].document as usize;
+                while run.documents() < number {
+                    run.push(std::iter::empty())?;
+                }
+                row.extend(document.iter().map(|triplet| (triplet.term, triplet.count)));
+                append(run, self.path, &mut row)?;
+            }
+        }
+        triplets.drain(..complete);
+        self.pending = triplets;
+        Ok(())
+    }
+
+    /// The counts, of this shape or of that of the largest ids.
+    pub(super) fn finish(mut self, shape: Option<(usize, usize)>) -> Result<Counts> {
+        self.sort(true)?;
+        let (documents, terms) = shape.unwrap_or((self.documents, self.terms));
+        let location = Location::Loaded(self.path.to_path_buf());
+        if self.runs.len() == 1
+            && let Some(mut run) = self.runs.pop()
+        {
+            while run.documents() < documents {
+                run.push(std::iter::empty())?;
+            }
+            return run.finish(Some(terms), location);
+        }
+        let mut runs = Vec::with_capacity(self.runs.len());
+        for run in self.runs {
+            runs.push(Run::new(run.finish(Some(terms), Location::Memory)?)?);
+        }
+        let mut merged = Spool::new(folder_of(self.path), self.limit);
+        let mut row = Vec::new();
+        for first in (0..documents).step_by(DOCUMENTS_AT_ONCE) {
+            let last = documents.min(first + DOCUMENTS_AT_ONCE);
+            for run in &mut runs {
+                run.read(first, last)?;
+            }
+            for document in first..last {
+                for run in &runs {
+                    run.append_row(document, &mut row)?;
+                }
+                row.sort_unstable_by_key(|entry: &(u32, f32)| entry.0);
+                append(&mut merged, self.path, &mut row)?;
+            }
+        }
+        merged.finish(Some(terms), location)
+    }
+}
+
+/// Appends a row sorted by term, and clears it. Fails if a term comes twice.
+fn append(run: &mut Spool, path: &Path, row: &mut Vec<(u32, f32)>) -> Result<()> {
+    if let Some(pair) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let (document, term) = (run.documents(), pair[0].0);
+        let what = format!("document {document} and term {term} come twice");
+        return Err(Error::format(path, what)
+            .at(invalid_value::place(document, term as usize))
+            .fix(DUPLICATE_REMEDY));
+    }
+    run.push(row.drain(..))
+}
+
+/// A sorted part of the table, read some documents at a time.
+struct Run {
+    counts: Counts,
+    /// `None` for a run in memory.
+    files: Option<(RowFiles, RowBuffer, Stage)>,
+    /// The first document of the buffer.
+    first: usize,
+}
+
+impl Run {
+    fn new(counts: Counts) -> Result<Self> {
+        let files = counts.row_file(false)?.map(|files| {
+            let buffer = files.buffer();
+            (files, buffer, Stage::new())
+        });
+        Ok(Self {
+            counts,
+            files,
+            first: 0,
+        })
+    }
+
+    fn read(&mut self, first: usize, last: usize) -> Result<()> {
+        let Some((files, buffer, stage)) = &mut self.files else {
+            return Ok(());
+        };
+        self.first = first;
+        buffer.clear();
+        let last = last.min(files.documents());
+        match first < last {
+            true => files.append(first..last, buffer, stage),
+            false => Ok(()),
+        }
+    }
+
+    /// Appends the terms and counts of a document that was read.
+    fn append_row(&self, document: usize, row: &mut Vec<(u32, f32)>) -> Result<()> {
+        if document >= self.counts.documents() {
+            return Ok(());
+        }
+        let mut extend = |csr: &Csr, number: usize| {
+            let (columns, counts) = csr.row(number);
+            row.extend(columns.iter().copied().zip(counts.iter().copied()));
+        };
+        let view = match &self.files {
+            Some((_, buffer, _)) => buffer.view()?,
+            None => self.counts.view()?,
+        };
+        if let View::Csr(csr) = view {
+            extend(csr, document - self.first);
+        }
+        Ok(())
+    }
+}
+
+/// The folder of a file, for temporary files beside it.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::formats::triplets;
+    use polars::prelude::{Column, DataFrame, ParquetWriter};
+    use rand::{RngExt, SeedableRng, seq::SliceRandom};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    /// Writes a table in row groups of 100 rows.
+    fn write(path: &Path, triplets: &[(u32, u32, f32)]) {
+        let mut frame = DataFrame::new_infer_height(vec![
+            Column::new(
+                "doc".into(),
+                triplets.iter().map(|row| row.0).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "term".into(),
+                triplets.iter().map(|row| row.1).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "count".into(),
+                triplets.iter().map(|row| row.2).collect::<Vec<_>>(),
+            ),
+        ])
+        .unwrap();
+        ParquetWriter::new(std::fs::File::create(path).unwrap())
+            .with_row_group_size(Some(100))
+            .finish(&mut frame)
+            .unwrap();
+    }
+
+    fn sorted() -> Vec<(u32, u32, f32)> {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(3);
+        let mut triplets = Vec::new();
+        for document in (0..400u32).filter(|document| document % 9 != 4) {
+            for term in 0..50 {
+                if random.random::<f64>() < 0.1 {
+                    triplets.push((document, term, random.random_range(1..90) as f32));
+                }
+            }
+        }
+        triplets
+    }
+
+    #[test]
+    fn a_table_in_any_order_gives_the_counts_of_one_that_is_read_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("X.parquet");
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
+        let sorted = sorted();
+        let mut shuffled = sorted.clone();
+        shuffled.shuffle(&mut random);
+        let mut in_two = sorted[900..].to_vec();
+        in_two.extend_from_slice(&sorted[..900]);
+        for triplets in [sorted, shuffled, in_two] {
+            write(&path, &triplets);
+            for shape in [None, Some((450, 60))] {
+                let whole = triplets::open(&path, shape).unwrap();
+                for limit in [0, 1_000, 5_000, 1 << 20] {
+                    let parts = triplets::open_within(&path, shape, limit).unwrap();
+                    assert_eq!(parts.shape(), whole.shape());
+                    assert_eq!(parts.summary().unwrap(), whole.summary().unwrap());
+                    let (documents, terms) = whole.shape();
+                    let order: Vec<usize> = (0..documents).collect();
+                    let rows = [&parts, &whole].map(|counts| {
+                        let mut rows = vec![0.0; documents * terms];
+                        counts.fill_rows(&order, &mut rows).unwrap();
+                        rows
+                    });
+                    assert!(rows[0] == rows[1], "{limit}");
+                }
+            }
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_pair_that_comes_twice_is_found_in_one_part_and_in_two() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("X.parquet");
+        let sorted = sorted();
+        let mut beside = sorted.clone();
+        beside.insert(700, sorted[700]);
+        let mut apart = sorted.clone();
+        apart.push(sorted[700]);
+        let (document, term, _) = sorted[700];
+        let place = format!("row {document}, column {term} (counted from 0)");
+        for triplets in [beside, apart] {
+            write(&path, &triplets);
+            let error = triplets::open_within(&path, None, 1_000).unwrap_err();
+            assert_eq!(error.place(), Some(place.as_str()), "{error}");
+            assert!(error.to_string().contains("come twice"), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_later_row_group_is_located() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("X.parquet");
+        let mut triplets = sorted();
+        triplets[750].2 = -1.0;
+        write(&path, &triplets);
+        let error = triplets::open_within(&path, None, 1_000).unwrap_err();
+        assert!(error.to_string().contains("data row 751"), "{error}");
+        triplets[750].2 = 1.0;
+        triplets[650].1 = 70;
+        write(&path, &triplets);
+        let error = triplets::open_within(&path, Some((400, 60)), 1_000).unwrap_err();
+        assert_eq!(error.place(), Some("data row 651"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
