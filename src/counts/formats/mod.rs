@@ -6,6 +6,7 @@ pub(crate) mod npz;
 mod safetensors;
 #[cfg(feature = "polars")]
 pub(crate) mod triplets;
+mod widen;
 
 use std::path::Path;
 
