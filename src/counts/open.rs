@@ -32,8 +32,9 @@ impl Counts {
     /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
     /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
     ///
-    /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`. The values themselves are
-    /// checked by [`summary`](Self::summary). Parquet and CSV need the feature `polars`.
+    /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`, which stay in the file. `bool` and `i8`
+    /// are read as `u8`, `i16` as `u16`, `u64` as `i64`, after a pass on opening that refuses negative values. `f16` and `bf16`
+    /// are read into memory on opening, as `u16` and `f32`. The values themselves are checked by [`summary`](Self::summary). Parquet and CSV need the feature `polars`.
     ///
     /// ```
     /// use topicbook::{Counts, Location};
@@ -125,7 +126,9 @@ impl Counts {
     /// of the shape, or a pair of document and term occurs twice.
     ///
     /// # Cost
-    /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read.
+    /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read. A Parquet file that
+    /// needs more than half of the free memory is read by row groups: the counts go into temporary files in its folder, and a
+    /// table that is not sorted by document is sorted there.
     #[cfg(feature = "polars")]
     pub fn open_triplets(path: impl AsRef<Path>, documents: usize, terms: usize) -> Result<Self> {
         triplets::open(path.as_ref(), Some((documents, terms)))

@@ -91,6 +91,18 @@ impl CountsWriter {
         })
     }
 
+    /// The file to come.
+    #[cfg(feature = "notebook")]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Number of terms.
+    #[cfg(feature = "notebook")]
+    pub(crate) fn terms(&self) -> usize {
+        self.terms
+    }
+
     /// Number of documents so far.
     pub fn documents(&self) -> usize {
         self.spool.documents()

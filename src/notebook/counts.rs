@@ -2,10 +2,10 @@
 
 use crate::batches::Reading;
 use crate::charts::Chart;
-use crate::counts::{Counts, Dtype, Layout, Location, Resample, Summary};
+use crate::counts::{Counts, CountsWriter, Dtype, Layout, Location, Resample, Summary};
 use crate::error::Result;
 use crate::synthetic::{Corpus, Synthetic};
-use crate::text::{Card, bytes, count, counted, listed, percent};
+use crate::text::{Card, bytes, count, counted, listed, percent, shown_path};
 
 use super::evcxr::{show, show_card};
 
@@ -101,6 +101,19 @@ impl Reading {
             &Card::new("Reading").row("counts are read", self.describe()),
             None,
         );
+    }
+}
+
+impl CountsWriter {
+    /// Shows the file to come and what was appended, below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Writer of counts")
+            .row("file", shown_path(self.path()))
+            .row("documents", count(self.documents() as u64))
+            .row("terms", count(self.terms() as u64))
+            .note("The file is written when finish is called.");
+        show_card(&card, None);
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use topicbook::{Counts, Dtype, Layout, Location};
 
+use crate::rows::rows;
+
 /// The counts of every file in these tests, row by row; one row and one column are empty.
 const ROWS: usize = 4;
 const COLUMNS: usize = 5;
@@ -144,6 +146,41 @@ sp.save_npz('unsorted.npz', A)
         );
         assert_same(&counts, &file);
     }
+}
+
+/// Dtypes without kernels of their own are read as one that has them.
+#[test]
+fn npy_files_of_other_dtypes_are_read() {
+    let Some(python) = testkit::python() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let dtypes = [
+        ("int16", Dtype::U16),
+        ("uint64", Dtype::I64),
+        ("float16", Dtype::U16),
+        ("int8", Dtype::U8),
+        ("bool", Dtype::U8),
+    ];
+    let mut script = python_values();
+    for (name, _) in dtypes {
+        script += &format!("np.save('{name}.npy', np.minimum(X, 100).astype('{name}'))\n");
+        script += &format!(
+            "np.save('{name}-i64.npy', np.minimum(X, 100).astype('{name}').astype('int64'))\n"
+        );
+    }
+    script +=
+        "np.save('large.npy', np.array([[0, 1, 2047, 2048, 65504, 32768]], dtype='float16'))\n";
+    testkit::run(&python, folder.path(), &script);
+    for (name, dtype) in dtypes {
+        let counts = open(&folder.path().join(format!("{name}.npy")));
+        assert_eq!(counts.dtype(), dtype, "{name}");
+        let same = open(&folder.path().join(format!("{name}-i64.npy")));
+        assert_eq!(rows(&counts), rows(&same), "{name}");
+        assert_eq!(counts.summary().unwrap(), same.summary().unwrap(), "{name}");
+    }
+    let large = open(&folder.path().join("large.npy"));
+    assert_eq!(rows(&large), [0.0, 1.0, 2047.0, 2048.0, 65504.0, 32768.0]);
 }
 
 #[test]

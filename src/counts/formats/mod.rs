@@ -10,6 +10,7 @@ mod safetensors;
 pub(crate) mod text;
 #[cfg(feature = "polars")]
 pub(crate) mod triplets;
+mod widen;
 
 use std::path::Path;
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, WriterBuilder};
 
-use crate::counts::dense::DenseStore;
+use crate::counts::Counts;
 use crate::counts::dtype::Dtype;
-use crate::counts::{Counts, Location, Store};
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::shown_path;
+
+use super::widen::{Matrix, Stored};
 
 /// NumPy itself rejects headers above 10,000 bytes; a plain array needs about 100.
 const MAX_HEADER: usize = 10_000;
@@ -118,7 +119,7 @@ impl Header {
     }
 
     /// The dtype. Fails for dtypes that counts cannot be read from.
-    fn dtype(&self, path: &Path) -> Result<Dtype> {
+    fn dtype(&self, path: &Path) -> Result<Stored> {
         let (kind, size) = self.scalar(path)?;
         let name = match kind {
             TypeChar::Bool => "bool".to_string(),
@@ -128,15 +129,20 @@ impl Header {
             other => format!("{}{size}", other.to_str()),
         };
         match (kind, size) {
-            (TypeChar::Uint, 1) => Ok(Dtype::U8),
-            (TypeChar::Uint, 2) => Ok(Dtype::U16),
-            (TypeChar::Uint, 4) => Ok(Dtype::U32),
-            (TypeChar::Int, 4) => Ok(Dtype::I32),
-            (TypeChar::Int, 8) => Ok(Dtype::I64),
-            (TypeChar::Float, 4) => Ok(Dtype::F32),
-            (TypeChar::Float, 8) => Ok(Dtype::F64),
+            (TypeChar::Uint, 1) => Ok(Stored::As(Dtype::U8)),
+            (TypeChar::Uint, 2) => Ok(Stored::As(Dtype::U16)),
+            (TypeChar::Uint, 4) => Ok(Stored::As(Dtype::U32)),
+            (TypeChar::Int, 4) => Ok(Stored::As(Dtype::I32)),
+            (TypeChar::Int, 8) => Ok(Stored::As(Dtype::I64)),
+            (TypeChar::Float, 4) => Ok(Stored::As(Dtype::F32)),
+            (TypeChar::Float, 8) => Ok(Stored::As(Dtype::F64)),
+            (TypeChar::Bool, 1) => Ok(Stored::Bool),
+            (TypeChar::Int, 1) => Ok(Stored::I8),
+            (TypeChar::Int, 2) => Ok(Stored::I16),
+            (TypeChar::Uint, 8) => Ok(Stored::U64),
+            (TypeChar::Float, 2) => Ok(Stored::F16),
             _ => Err(Error::format(path, format!("counts cannot be read from dtype {name}"))
-                .fix("save as uint8, uint16, uint32, int32, int64, float32 or float64: np.save(path, X.astype(np.uint16))")),
+                .fix("save integers, bool, float16, float32 or float64: np.save(path, X.astype(np.uint16))")),
         }
     }
 
@@ -179,7 +185,7 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
     if expected != length {
         return Err(Error::format(
             path,
-            format!("{documents} × {terms} counts of {dtype} need {expected} bytes with the header, and the file has {length}"),
+            format!("{documents} × {terms} counts of {} need {expected} bytes with the header, and the file has {length}", dtype.name()),
         )
         .fix(if length < expected {
             "the file was truncated: copy or write it again"
@@ -191,13 +197,12 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
     let documents = usize::try_from(documents).map_err(too_large)?;
     let terms = usize::try_from(terms).map_err(too_large)?;
     let map = Arc::new(MappedFile::new(file)?);
-    let store = DenseStore::mapped(map, header.length, documents * terms, dtype)?;
-    Counts::new(
+    dtype.counts(Matrix {
+        map,
+        start: header.length,
         documents,
         terms,
-        Store::Dense(store),
-        Location::File(path.to_path_buf()),
-    )
+    })
 }
 
 /// Writes the header of an array in C order: version 1.0, padded to a multiple of 64 bytes.

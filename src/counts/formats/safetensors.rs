@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use safetensors::{Dtype as TensorDtype, SafeTensors, tensor::TensorInfo};
 
-use crate::counts::dense::DenseStore;
+use crate::counts::Counts;
 use crate::counts::dtype::Dtype;
-use crate::counts::{Counts, Location, Store};
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::bytes;
+
+use super::widen::{Matrix, Stored};
 
 /// Bytes of the length field before the header.
 const LENGTH_BYTES: usize = 8;
@@ -61,13 +62,12 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
     };
     let dtype = dtype(path, name, tensor.dtype)?;
     let start = LENGTH_BYTES + header + tensor.data_offsets.0;
-    let store = DenseStore::mapped(map, start, documents * terms, dtype)?;
-    Counts::new(
+    dtype.counts(Matrix {
+        map,
+        start,
         documents,
         terms,
-        Store::Dense(store),
-        Location::File(path.to_path_buf()),
-    )
+    })
 }
 
 /// Selects the tensor `X`, or the only 2-D tensor.
@@ -94,20 +94,26 @@ fn choose<'a>(
     }
 }
 
-fn dtype(path: &Path, name: &str, dtype: TensorDtype) -> Result<Dtype> {
+fn dtype(path: &Path, name: &str, dtype: TensorDtype) -> Result<Stored> {
     Ok(match dtype {
-        TensorDtype::U8 => Dtype::U8,
-        TensorDtype::U16 => Dtype::U16,
-        TensorDtype::U32 => Dtype::U32,
-        TensorDtype::I32 => Dtype::I32,
-        TensorDtype::I64 => Dtype::I64,
-        TensorDtype::F32 => Dtype::F32,
-        TensorDtype::F64 => Dtype::F64,
+        TensorDtype::U8 => Stored::As(Dtype::U8),
+        TensorDtype::U16 => Stored::As(Dtype::U16),
+        TensorDtype::U32 => Stored::As(Dtype::U32),
+        TensorDtype::I32 => Stored::As(Dtype::I32),
+        TensorDtype::I64 => Stored::As(Dtype::I64),
+        TensorDtype::F32 => Stored::As(Dtype::F32),
+        TensorDtype::F64 => Stored::As(Dtype::F64),
+        TensorDtype::BOOL => Stored::Bool,
+        TensorDtype::I8 => Stored::I8,
+        TensorDtype::I16 => Stored::I16,
+        TensorDtype::U64 => Stored::U64,
+        TensorDtype::F16 => Stored::F16,
+        TensorDtype::BF16 => Stored::Bf16,
         other => {
             return Err(
                 Error::format(path, format!("counts cannot be read from dtype {other:?}"))
                     .at(format!("tensor {name}"))
-                    .fix("save as U8, U16, U32, I32, I64, F32 or F64"),
+                    .fix("save integers, BOOL, F16, BF16, F32 or F64"),
             );
         }
     })
