@@ -240,6 +240,16 @@ impl Cells {
     }
 }
 
+impl fmt::Display for Cells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = shown_path(&self.path);
+        match &self.source {
+            Source::H5ad(_) => write!(f, "Cells: {} of {file}", self.place.path()),
+            Source::TenX(_) | Source::Mtx => write!(f, "Cells: {file}"),
+        }
+    }
+}
+
 impl fmt::Debug for Cells {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cells")

@@ -2,7 +2,7 @@
 
 use crate::batches::Reading;
 use crate::charts::Chart;
-use crate::counts::{Counts, CountsWriter, Dtype, Layout, Location, Resample, Summary};
+use crate::counts::{Cells, Counts, CountsWriter, Dtype, Layout, Location, Resample, Summary};
 use crate::error::Result;
 use crate::synthetic::{Corpus, Synthetic};
 use crate::text::{Card, bytes, count, counted, listed, percent, shown_path};
@@ -28,6 +28,20 @@ impl Counts {
         card = card
             .row("bytes as stored", bytes(self.bytes_stored()))
             .row("bytes as dense f32", bytes(self.bytes_dense_f32()));
+        show_card(&card, None);
+    }
+}
+
+impl Cells {
+    /// Shows the file, the matrix and the names of the layers below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let mut card = Card::new(self.to_string());
+        match self.layers() {
+            Ok(layers) if layers.is_empty() => card = card.row("layers", "none"),
+            Ok(layers) => card = card.row("layers", layers.join(", ")),
+            Err(error) => card = card.row("layers", error.to_string()),
+        }
         show_card(&card, None);
     }
 }

@@ -81,10 +81,21 @@ fn a_map_of_documents_has_the_colours_of_labels() {
     for name in ["odd", "&lt;other&gt;", "no label"] {
         assert!(svg.contains(name), "{name}");
     }
-    // A dot and an entry of the legend for each; dots of topics would have three colours.
-    let colours = palette(2);
-    let dots = |colour: &str| svg.matches(colour).count();
-    assert!(dots(&colours[0]) > 10 && dots(&colours[1]) > dots(&colours[0]));
+    // The colour of the first label is that of its dots, and of one square of the legend.
+    let drawn = |labels: &[Option<&str>]| {
+        let chart = fit.plot_document_map().by(labels);
+        let (_, _, pixels) = decode(&chart.to_png().unwrap());
+        let colour = rgb(&palette(2)[0]);
+        pixels.iter().filter(|pixel| **pixel == colour).count()
+    };
+    let few: Vec<Option<&str>> = (0..60)
+        .map(|document| match document {
+            0 => Some("<other>"),
+            1..8 => Some("odd"),
+            _ => None,
+        })
+        .collect();
+    assert!(drawn(&labels) > drawn(&few) && drawn(&few) > 0);
     let of_topics = fit.plot_document_map().to_svg().unwrap();
     assert!(!of_topics.contains("no label") && of_topics.contains("Topic 2"));
     for (labels, what) in [

@@ -16,7 +16,8 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    fn path(&self) -> String {
+    /// The path of the matrix in the file.
+    pub(crate) fn path(&self) -> String {
         match self {
             Place::X => "X".into(),
             Place::Layer(name) => format!("layers/{name}"),
