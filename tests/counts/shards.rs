@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::rows::rows;
 use testkit::Random;
 use topicbook::{
-    Counts, Device, Dtype, ErrorKind, Layout, Location, Reading, Solver, Synthetic, TopicModel,
+    Counts, Device, Dtype, ErrorKind, Location, Reading, Solver, Synthetic, TopicModel,
 };
 
 const TERMS: usize = 40;
@@ -168,7 +168,10 @@ fn tables_have_the_terms_up_to_the_largest_id_of_all() {
     std::fs::write(at("1.csv"), "doc,term,count\n0,1,2\n2,0,3\n").unwrap();
     std::fs::write(at("2.csv"), "doc,term,count\n1,4,5\n").unwrap();
     let counts = Counts::open(at("*.csv")).unwrap();
-    assert_eq!((counts.shape(), counts.layout()), ((5, 5), Layout::Csr));
+    assert_eq!(
+        (counts.shape(), counts.layout()),
+        ((5, 5), topicbook::Layout::Csr)
+    );
     let mut expected = vec![0.0; 25];
     (expected[1], expected[10], expected[24]) = (2.0, 3.0, 5.0);
     assert_eq!(rows(&counts), expected);
