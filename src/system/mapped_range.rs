@@ -21,7 +21,7 @@ impl MappedRange {
         install_handler();
         let slot = Slot::unused();
         let start = map.as_ptr().addr();
-        slot.lost.store(false, SeqCst);
+        slot.lost_from.store(usize::MAX, SeqCst);
         slot.writable.store(writable, SeqCst);
         slot.set(start, start + map.len());
         Self(slot)
@@ -29,7 +29,7 @@ impl MappedRange {
 
     /// Whether an access has found pages of the map lost. Each access since then may have read zeros.
     pub(crate) fn is_lost(&self) -> bool {
-        self.0.lost.load(SeqCst)
+        self.0.lost_from.load(SeqCst) != usize::MAX
     }
 }
 
@@ -47,7 +47,8 @@ struct Slot {
     start: AtomicUsize,
     end: AtomicUsize,
     writable: AtomicBool,
-    lost: AtomicBool,
+    /// Address of the first page that has been replaced, and with it all that follow; the maximum where none is lost.
+    lost_from: AtomicUsize,
     next: Option<&'static Slot>,
 }
 
@@ -75,7 +76,7 @@ impl Slot {
                 start: AtomicUsize::new(0),
                 end: AtomicUsize::new(0),
                 writable: AtomicBool::new(false),
-                lost: AtomicBool::new(false),
+                lost_from: AtomicUsize::new(usize::MAX),
                 next: last_slot(),
             }));
             LAST.store(from_ref(slot).cast_mut(), SeqCst);
@@ -99,7 +100,8 @@ impl Slot {
         (is_steady && (start..end).contains(&address)).then_some(end)
     }
 
-    /// Maps zeros over the pages from that of the address to the end of the range; `false` if the system refuses.
+    /// Maps zeros over the pages from that of the address to the end of the range, except over those that an earlier loss has
+    /// replaced, which may have been written since; `false` if the system refuses.
     fn lose(&self, address: usize, end: usize) -> bool {
         let page = PAGE.load(SeqCst);
         let start = address / page * page;
@@ -108,14 +110,19 @@ impl Slot {
             false => libc::PROT_READ,
         };
         // Before the pages are readable, so that no thread reads zeros and then finds no loss.
-        self.lost.store(true, SeqCst);
+        let replaced = self.lost_from.fetch_min(start, SeqCst);
+        let end = end.next_multiple_of(page).min(replaced);
+        if end <= start {
+            // Another thread is about to replace the page: the access is tried again, and fails again until then.
+            return true;
+        }
         // SAFETY: the pages belong to a map that stays registered, and so mapped, during the access that was interrupted.
         // They have no contents any more, and every bit pattern is valid for those who read maps. `mmap` is a mere system
         // call, so a signal handler may call it.
         let found = unsafe {
             libc::mmap(
                 without_provenance_mut(start),
-                end.next_multiple_of(page) - start,
+                end - start,
                 access,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
                 -1,
@@ -250,8 +257,12 @@ mod tests {
         let mut map = unsafe { MmapMut::map_mut(&file) }.unwrap();
         let range = MappedRange::new(&map, true);
         file.set_len(0).unwrap();
-        map[LENGTH - 1] = 3;
-        assert_eq!((map[0], map[LENGTH - 1]), (0, 3));
+        // Each access is made: the compiler does not know the map's contents from the one before.
+        for (at, value) in [(LENGTH - 1, 3), (LENGTH / 2, 4), (0, 5)] {
+            black_box(&mut map)[at] = value;
+        }
+        let map = black_box(&map);
+        assert_eq!((map[0], map[LENGTH / 2], map[LENGTH - 1]), (5, 4, 3));
         assert!(range.is_lost());
         drop(range);
     }
