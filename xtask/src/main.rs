@@ -74,6 +74,8 @@ cargo xtask <command>
   bench held_out [seeds]
                    compares how well topics predict held-out documents with gensim, scikit-learn and tomotopy (5 seeds: an
                    hour); writes benches/records/held_out.json and .md
+  bench files [part ...]
+                   reads files larger than the memory allowed beside h5py and Polars; writes benches/records/files.json and files.md
   bench text [megabytes ...]
                    compares the vectorizer with scikit-learn's; writes benches/records/text.json and text.md
   bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
@@ -144,6 +146,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,
+        ["bench", "files", parts @ ..] => bench::files(&Places::of_xtask()?, parts)?,
         ["bench", "text"] => bench::text(&Places::of_xtask()?, &["100", "1000"])?,
         ["bench", "text", megabytes @ ..] => bench::text(&Places::of_xtask()?, megabytes)?,
         ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,
