@@ -1,5 +1,5 @@
-//! The counts of the notebooks on real text, in the build folder: `corpus.npz` and `corpus_terms.txt`, and those of Rust's
-//! documentation in `documentation`, with a table of its pages. And the drawn counts of the notebook on cells, in `cells`.
+//! What the notebooks open, in the build folder: the counts of real text, `corpus.npz` and `corpus_terms.txt`; the pages of
+//! Rust's documentation in `documentation`; the drawn counts of cells in `cells`. And the counts of these pages, for benchmarks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,11 @@ use crate::task::{At, Fail, Result, command, run, step};
 /// The counts and their terms.
 pub const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
 
-/// The folder with the counts of Rust's documentation, and its table of pages, which is written last.
+/// The folder with the pages of Rust's documentation.
 pub const DOCUMENTATION: &str = "documentation";
-const PAGES: &str = "corpus_documents.csv";
+
+/// The folder with their counts.
+const COUNTED: &str = "documentation_counts";
 
 /// The folder with the counts of cells, and its table of cells, which is written last.
 pub const CELLS: &str = "cells";
@@ -37,8 +39,8 @@ const BOOKS: [&str; 12] = [
 
 /// Writes what a notebook with this text opens.
 pub fn prepare_for(places: &Places, notebook: &str) -> Result<()> {
-    if notebook.contains(&format!("{DOCUMENTATION}/{}", FILES[0])) {
-        return of_documentation(places)?
+    if notebook.contains(&format!(r#"\"{DOCUMENTATION}\""#)) {
+        return documentation(places)?
             .map(drop)
             .ok_or_else(no_documentation);
     }
@@ -79,9 +81,9 @@ fn no_documentation() -> Fail {
 
 /// The counts of Rust's documentation, if it is installed.
 pub fn of_documentation(places: &Places) -> Result<Option<PathBuf>> {
-    let folder = places.build().join(DOCUMENTATION);
+    let folder = places.build().join(COUNTED);
     let counts = folder.join(FILES[0]);
-    if !folder.join(PAGES).is_file() {
+    if !counts.is_file() {
         fs::create_dir_all(&folder).at(&folder)?;
         if count_documentation(places, &folder)?.is_none() {
             return Ok(None);
@@ -92,23 +94,64 @@ pub fn of_documentation(places: &Places) -> Result<Option<PathBuf>> {
 
 /// Writes the counts and terms of Rust's documentation into a folder; `None` where it is not installed.
 fn count_documentation(places: &Places, folder: &Path) -> Result<Option<()>> {
-    let Some(docs) = setup::rust_docs(places)? else {
+    let Some(pages) = documentation(places)? else {
         return Ok(None);
     };
     step("counting the words of Rust's documentation", || {
         run(command("cargo")
-            .args(["run", "--quiet", "--example", "count_words", "--"])
-            .arg(folder)
-            .args(
-                BOOKS
-                    .iter()
-                    .map(|book| docs.join(book))
-                    .filter(|book| book.is_dir()),
-            )
+            .args(["run", "--quiet", "--example", "count_texts", "--"])
+            .arg(pages)
+            .arg(folder.join(FILES[0]))
             .current_dir(&places.root)
             .env("CARGO_TARGET_DIR", &places.target))
     })?;
     Ok(Some(()))
+}
+
+/// A folder with the English pages of Rust's documentation, as links in a folder for each book; `None` where it is not
+/// installed.
+pub fn documentation(places: &Places) -> Result<Option<PathBuf>> {
+    let pages = places.build().join(DOCUMENTATION);
+    if pages.is_dir() {
+        return Ok(Some(pages));
+    }
+    let Some(docs) = setup::rust_docs(places)? else {
+        return Ok(None);
+    };
+    let new = places.build().join(format!("{DOCUMENTATION}.new"));
+    if new.is_dir() {
+        fs::remove_dir_all(&new).at(&new)?;
+    }
+    for book in BOOKS {
+        let from = docs.join(book);
+        if from.is_dir() {
+            link_pages(&from, &new.join(book))?;
+        }
+    }
+    fs::rename(&new, &pages).at(&pages)?;
+    Ok(Some(pages))
+}
+
+/// Links the pages of a book, without those that repeat others and those that only refer to another page.
+fn link_pages(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to).at(to)?;
+    for entry in fs::read_dir(from).at(from)? {
+        let path = entry.at(from)?.path();
+        let link = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            link_pages(&path, &link)?;
+        } else if path.extension().is_some_and(|extension| extension == "html")
+            // mdBook writes a whole book as one page, and tables of contents as pages.
+            && !["print.html", "toc.html", "404.html"].iter().any(|name| path.ends_with(name))
+        {
+            let bytes = fs::read(&path).at(&path)?;
+            let page = String::from_utf8_lossy(&bytes);
+            if page.contains("lang=\"en\"") && page.contains("<main") {
+                std::os::unix::fs::symlink(&path, &link).at(&link)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Draws the counts of the notebook on cells, unless they exist.

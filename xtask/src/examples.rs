@@ -5,14 +5,14 @@ use std::fs;
 use crate::places::Places;
 use crate::task::{At, Result, command, run};
 
-/// Runs every example but `count_words`, which reads the files that it is given and runs for notebook 02.
+/// Runs every example but `count_texts`, which reads the folder that it is given and runs for notebook 02.
 pub fn run_all(places: &Places) -> Result<()> {
     let examples = places.root.join("examples");
     let mut names = Vec::new();
     for entry in fs::read_dir(&examples).at(&examples)? {
         let file = entry?.path();
         if let Some(name) = file.file_stem()
-            && name != "count_words"
+            && name != "count_texts"
         {
             names.push(name.to_owned());
         }

@@ -89,7 +89,7 @@ fn ours(places: &Places, folder: &Path) -> bool {
 /// Puts the files of the notebooks on real text beside them, as links into the build folder.
 fn link_corpus(places: &Places) -> Result<()> {
     corpus::prepare(places)?;
-    corpus::of_documentation(places)?;
+    corpus::documentation(places)?;
     corpus::draw_cells(places)?;
     let folders = [corpus::DOCUMENTATION, corpus::CELLS];
     for file in corpus::FILES.into_iter().chain(folders) {
