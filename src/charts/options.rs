@@ -1,8 +1,8 @@
 //! What can be set on a chart: its texts, axes and topics, and how it looks.
 
-use crate::data::Indices;
 #[cfg(feature = "polars")]
 use crate::data::{ColumnValues, Labels};
+use crate::data::{Documents, Indices};
 use crate::error::{Error, ErrorKind, Result};
 
 use super::numbers::{IntoSeries, Series};
@@ -32,6 +32,8 @@ pub(crate) struct Options {
     /// Labels of documents, or what is wrong with them.
     #[cfg(feature = "polars")]
     pub by: Option<Result<Labels>>,
+    /// The documents of the rows, whose columns labels may be.
+    pub documents: Option<Documents>,
     /// The lower and the upper ends of the bands around lines.
     pub bands: Option<[Vec<Series>; 2]>,
 }
@@ -346,7 +348,13 @@ impl Chart {
     #[doc(alias = "facet")]
     #[doc(alias = "hue")]
     pub fn by(mut self, labels: impl ColumnValues) -> Self {
-        self.options.by = Some(Labels::new(labels));
+        self.options.by = Some(Labels::new(labels, self.options.documents.as_ref()));
+        self
+    }
+
+    /// The chart of these documents: [`by`](Self::by) takes the names of their columns.
+    pub(crate) fn of_documents(mut self, documents: Option<Documents>) -> Self {
+        self.options.documents = documents;
         self
     }
 

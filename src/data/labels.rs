@@ -8,6 +8,7 @@ use polars::prelude::{Column, DataType};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::{count, counted};
 
+use super::documents::Documents;
 use super::table::{ColumnValues, Table};
 
 /// The group of each document.
@@ -22,9 +23,19 @@ pub(crate) struct Labels {
 }
 
 impl Labels {
-    /// The groups of the values of a column. Null, NaN and blank texts are no labels.
-    pub(crate) fn new(values: impl ColumnValues) -> Result<Self> {
-        Self::of_column(&values.named_column("label", &Table::new())?)
+    /// The groups of the values of a column. Null, NaN and blank texts are no labels. Names and expressions are those of columns
+    /// of the documents, where these are known.
+    pub(crate) fn new(values: impl ColumnValues, documents: Option<&Documents>) -> Result<Self> {
+        let table = documents.map_or_else(Table::new, Documents::table);
+        let column = values.named_column("label", &table).map_err(|error| {
+            match documents {
+                Some(_) => error,
+                None => error.fix(
+                    "pass the labels, one per document, or give the fit its documents: fit.with_documents(&documents)?",
+                ),
+            }
+        })?;
+        Self::of_column(&column)
     }
 
     fn of_column(column: &Column) -> Result<Self> {
@@ -186,31 +197,31 @@ mod tests {
 
     #[test]
     fn texts_are_ordered_by_their_first_occurrence_and_numbers_by_size() {
-        let texts = Labels::new(["b", "a", " ", "b"]).unwrap();
+        let texts = Labels::new(["b", "a", " ", "b"], None).unwrap();
         assert_eq!(texts.names, ["b", "a"]);
         assert_eq!(texts.of, [Some(0), Some(1), None, Some(0)]);
         assert!(!texts.ordered);
-        let years = Labels::new(vec![Some(1999), None, Some(1987), Some(1999)]).unwrap();
+        let years = Labels::new(vec![Some(1999), None, Some(1987), Some(1999)], None).unwrap();
         assert_eq!(years.names, ["1987", "1999"]);
         assert_eq!(years.of, [Some(1), None, Some(0), Some(1)]);
         assert!(years.ordered);
-        let numbers = Labels::new([0.5, f64::NAN, -2.0, -0.0, 0.0, 1e9, -0.5]).unwrap();
+        let numbers = Labels::new([0.5, f64::NAN, -2.0, -0.0, 0.0, 1e9, -0.5], None).unwrap();
         assert_eq!(numbers.names, ["-2", "-0.5", "0", "0.5", "1000000000"]);
         assert_eq!(
             numbers.of,
             [Some(3), None, Some(0), Some(2), Some(2), Some(4), Some(1)]
         );
-        let flags = Labels::new([true, false]).unwrap();
+        let flags = Labels::new([true, false], None).unwrap();
         assert_eq!(flags.names, ["true", "false"]);
     }
 
     #[test]
     fn labels_that_make_no_groups_are_refused() {
         let cases = [
-            (Labels::new([1, 2]), "2 labels for 3 documents"),
-            (Labels::new(["a"; 3]), "`a` is the label of all"),
-            (Labels::new(["", " ", ""]), "all 3 labels are missing"),
-            (Labels::new([f64::NAN; 3]), "all 3 labels are missing"),
+            (Labels::new([1, 2], None), "2 labels for 3 documents"),
+            (Labels::new(["a"; 3], None), "`a` is the label of all"),
+            (Labels::new(["", " ", ""], None), "all 3 labels are missing"),
+            (Labels::new([f64::NAN; 3], None), "all 3 labels are missing"),
         ];
         for (labels, expected) in cases {
             let error = labels.unwrap().check(3).unwrap_err();

@@ -22,6 +22,7 @@ mod top_n;
 
 #[cfg(feature = "polars")]
 pub(crate) use csv_header::csv_header;
+pub(crate) use documents::SavedDocuments;
 pub use documents::{Documents, LabelValue};
 pub use epoch::Epoch;
 pub use indices::Indices;

@@ -101,7 +101,7 @@ pub(crate) fn write(
     }
     if header.len() as u64 > MAX_HEADER {
         return Err(failed(
-            &"its metadata (the term names) is longer than 100 MB",
+            &"its metadata (the names of terms and documents) is longer than 100 MB",
         ));
     }
     let put = |bytes: &[u8], out: &mut dyn Write| {

@@ -47,7 +47,8 @@ impl Fit {
     /// bootstrap intervals.
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table: one per
-    /// document, in the order of L's rows. Texts are in the order in which they first occur, numbers and dates in rising order.
+    /// document, in the order of L's rows; or the name of a column of the documents, where the fit
+    /// [has them](Self::with_documents), or an expression of their columns. Texts are in the order in which they first occur, numbers and dates in rising order.
     /// Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is the same topic
     /// in every year.
     ///
@@ -76,7 +77,7 @@ impl Fit {
     #[doc(alias = "topics_over_time")]
     #[doc(alias = "group_by")]
     pub fn by(&self, labels: impl ColumnValues) -> Result<ByLabel> {
-        let labels = Labels::new(labels)?;
+        let labels = Labels::new(labels, self.documents.as_ref())?;
         labels.check(self.documents())?;
         let (groups, unlabelled) = labels.documents();
         let k = self.topics();

@@ -70,12 +70,10 @@ impl Fit {
             })
             .collect();
         let found = top_n(&similarity, n.min(self.documents() - 1));
-        let documents: Vec<u64> = found.iter().map(|&other| other as u64).collect();
         let similarity: Vec<f32> = found.iter().map(|&other| similarity[other]).collect();
-        Ok(Table::from_columns(vec![
-            Column::new("document".into(), documents),
-            Column::new("similarity".into(), similarity),
-        ]))
+        let mut columns = self.document_columns(&found);
+        columns.push(Column::new("similarity".into(), similarity));
+        Ok(Table::from_columns(columns))
     }
 }
 

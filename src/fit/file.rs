@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
-use crate::data::{Epoch, FileKind, NamedTable, Terms, invalid_file, tensor_file};
+use crate::data::{
+    Documents, Epoch, FileKind, NamedTable, SavedDocuments, Terms, invalid_file, tensor_file,
+};
 use crate::error::Result;
 use crate::system::write_atomic;
+use crate::vectorizer::WordSettings;
 
 use super::Fit;
 use super::memory_profile::MemoryProfile;
@@ -35,6 +38,10 @@ struct Metadata {
     /// Empty if no topic has a name.
     #[serde(default)]
     topic_names: Vec<Option<String>>,
+    #[serde(default)]
+    documents: Option<SavedDocuments>,
+    #[serde(default)]
+    words: Option<WordSettings>,
 }
 
 impl Fit {
@@ -64,11 +71,13 @@ impl Fit {
         let (metadata, [l, f], _) =
             tensor_file::read::<Metadata, 2>(path, &FIT, ["L", "F"], |_| Vec::new())?;
         let terms = metadata.terms.map(Terms::new).transpose()?;
+        let documents = metadata.documents.map(Documents::from_saved).transpose()?;
         let fits = l.columns() == f.rows()
             && terms.as_ref().is_none_or(|t| t.len() == f.columns())
+            && documents.as_ref().is_none_or(|d| d.len() == l.rows())
             && [0, f.rows()].contains(&metadata.topic_names.len());
         if !fits {
-            let what = "L, F and the names of terms and topics do not belong together";
+            let what = "L, F and the names of documents, terms and topics do not belong together";
             return Err(invalid_file(path, &FIT, &what));
         }
         let mut fit = Fit::new(
@@ -82,11 +91,14 @@ impl Fit {
         )
         .fitted_to(metadata.fitted_to);
         fit.names = metadata.topic_names.into();
+        fit.documents = documents;
+        fit.words = metadata.words;
+        fit.check_names()?;
         Ok(fit)
     }
 
     /// Saves the fit as safetensors: `L` (documents x topics) and `F` (topics x terms) as f32, with settings, history
-    /// and the names of terms and topics in the metadata. The write is atomic (temporary file + rename), so `path` never contains half a
+    /// and the names of topics, terms and documents in the metadata. The write is atomic (temporary file + rename), so `path` never contains half a
     /// file.
     ///
     /// ```
@@ -116,6 +128,8 @@ impl Fit {
             memory: self.memory.as_deref().cloned(),
             fitted_to: self.counts.clone(),
             topic_names: self.names.to_vec(),
+            documents: self.documents.as_ref().map(Documents::to_saved),
+            words: self.words.clone(),
         };
         let tables = [NamedTable::of("L", &self.l), NamedTable::of("F", &self.f)];
         write_atomic(path, |out| {

@@ -5,6 +5,7 @@ mod align;
 mod by_label;
 mod coherence;
 mod correlation;
+mod described;
 mod distinctive;
 mod distinctness;
 mod document_map;
@@ -58,10 +59,11 @@ pub use topic_coherence::{Coherence, TopicCoherence};
 
 use crate::config::Settings;
 use crate::counts::Fingerprint;
-use crate::data::{Epoch, Matrix, Terms, sort_documents, top_n};
+use crate::data::{Documents, Epoch, Matrix, Terms, sort_documents, top_n};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::hold;
 use crate::text::count;
+use crate::vectorizer::WordSettings;
 
 /// A fitted topic model: L, F, how it came about, and what can be asked of it.
 ///
@@ -77,6 +79,7 @@ use crate::text::count;
 /// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map), [`topic_distances`](Self::topic_distances), [`document_map`](Self::document_map), [`plot_topic_map`](Self::plot_topic_map), [`plot_topic_tree`](Self::plot_topic_tree), [`plot_document_map`](Self::plot_document_map) |
 /// | see what depends on labels | [`by`](Self::by), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
+/// | know its documents and texts | [`with_documents`](Self::with_documents), [`document_names`](Self::document_names), [`with_texts`](Self::with_texts), [`vectorizer`](Self::vectorizer) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
@@ -105,6 +108,10 @@ pub struct Fit {
     /// What went wrong without ending the fit.
     note: Option<String>,
     names: names::Names,
+    /// Names and labels of the rows of L.
+    documents: Option<Documents>,
+    /// How texts become the terms.
+    words: Option<WordSettings>,
     /// Listed among the values that the process holds, as long as a copy of the fit exists.
     _held: Arc<()>,
 }
@@ -141,6 +148,8 @@ impl Fit {
             counts: None,
             note: None,
             names: Arc::default(),
+            documents: None,
+            words: None,
         }
     }
 

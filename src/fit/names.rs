@@ -11,8 +11,15 @@ use super::Fit;
 /// The names of all topics, or nothing if none has one.
 pub(super) type Names = Arc<[Option<String>]>;
 
-/// Columns of the tables of a fit, which a topic's column must not be called.
-const COLUMNS: [&str; 4] = ["rank", "document", "dominant", "proportion"];
+/// Columns of the tables of a fit, which no topic and no label of documents must be called.
+const COLUMNS: [&str; 6] = [
+    "rank",
+    "document",
+    "dominant",
+    "proportion",
+    "similarity",
+    "topic",
+];
 
 /// An element of what [`Fit::name_topics`] takes: a name, for one topic after the other, or a pair of a topic and its name.
 ///
@@ -156,13 +163,14 @@ impl Fit {
             .collect()
     }
 
-    /// The fit with the names of another one's topics.
+    /// The fit with the names of another one's topics, and with how texts become its terms.
     pub(crate) fn with_names_of(mut self, other: &Fit) -> Fit {
         self.names = other.names.clone();
+        self.words = other.words.clone();
         self
     }
 
-    /// Fails if tables could not have a column for each topic.
+    /// Fails if tables could not have a column for each topic and for each label of the documents.
     pub(super) fn check_names(&self) -> Result<()> {
         let mut seen: HashSet<String> = COLUMNS.iter().map(|column| column.to_string()).collect();
         for (topic, name) in self.topic_names().into_iter().enumerate() {
@@ -176,6 +184,17 @@ impl Fit {
                     .fix(format!("choose another name, such as `{name} {topic}`")));
             }
             seen.insert(name);
+        }
+        for column in self.document_column_names() {
+            if !seen.insert(column.clone().into_owned()) {
+                return Err(Error::new(
+                    ErrorKind::Value,
+                    format!(
+                        "`{column}` is a column of the documents and another column of the tables"
+                    ),
+                )
+                .fix("call the column of the documents, or the topic, something else"));
+            }
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ impl Fit {
     /// ```
     #[doc(alias = "structure_plot")]
     pub fn plot_structure(&self) -> Chart {
-        Chart::structure_of(&self.l, self.names.clone())
+        Chart::structure_of(&self.l, self.names.clone()).of_documents(self.document_names())
     }
 
     /// Plots the `n` most probable terms of every topic as bars; from 1 to the number of terms. Topics have their
@@ -134,6 +134,7 @@ impl Fit {
         let dominant: Vec<usize> = documents.map(|row| dominant(self.l.row(row))).collect();
         let topics = (self.topics(), self.names.clone());
         Chart::document_map_of(&map.points, dominant, topics, map.shown)
+            .of_documents(self.document_names())
     }
 
     /// Plots a tree of the topics (a dendrogram): the two topics, or groups of topics, with the smallest mean

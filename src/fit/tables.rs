@@ -60,14 +60,8 @@ impl Fit {
             .clone()
             .map(|document| self.l.row(document)[dominant[document]])
             .collect();
-        let mut columns = vec![
-            Column::new(
-                "document".into(),
-                documents
-                    .clone()
-                    .map(|document| document as u64)
-                    .collect::<Vec<_>>(),
-            ),
+        let mut columns = self.document_columns(&documents.clone().collect::<Vec<_>>());
+        columns.extend([
             Column::new(
                 "dominant".into(),
                 dominant
@@ -76,7 +70,7 @@ impl Fit {
                     .collect::<Vec<_>>(),
             ),
             Column::new("proportion".into(), proportions),
-        ];
+        ]);
         for topic in 0..self.topics() {
             let proportions: Vec<f32> = documents
                 .clone()

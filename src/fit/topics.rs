@@ -41,7 +41,7 @@ impl Fit {
             Column::new("topic".into(), topics),
             Column::new("rank".into(), ranks),
         ];
-        columns.extend(documents_and_proportions(&found));
+        columns.extend(self.documents_and_proportions(&found));
         Table::from_columns(columns)
     }
 
@@ -67,7 +67,7 @@ impl Fit {
         self.check_topic(topic)?;
         let found = self.largest(topic, n);
         let mut columns = vec![ranks(found.len())];
-        columns.extend(documents_and_proportions(&found));
+        columns.extend(self.documents_and_proportions(&found));
         Ok(Table::from_columns(columns))
     }
 
@@ -191,6 +191,14 @@ impl Fit {
         }
     }
 
+    fn documents_and_proportions(&self, found: &[(usize, f32)]) -> Vec<Column> {
+        let rows: Vec<usize> = found.iter().map(|pair| pair.0).collect();
+        let proportions: Vec<f32> = found.iter().map(|pair| pair.1).collect();
+        let mut columns = self.document_columns(&rows);
+        columns.push(Column::new("proportion".into(), proportions));
+        columns
+    }
+
     pub(super) fn check_document(&self, document: usize) -> Result<()> {
         match document < self.documents() {
             true => Ok(()),
@@ -212,14 +220,6 @@ pub(super) fn ranks(n: usize) -> Column {
 }
 
 /// The columns `document` and `proportion`.
-fn documents_and_proportions(found: &[(usize, f32)]) -> [Column; 2] {
-    let documents: Vec<u64> = found.iter().map(|pair| pair.0 as u64).collect();
-    let proportions: Vec<f32> = found.iter().map(|pair| pair.1).collect();
-    [
-        Column::new("document".into(), documents),
-        Column::new("proportion".into(), proportions),
-    ]
-}
 
 /// A table of all topics and a value of each, the largest first.
 pub(super) fn largest_first(values: &[f32], name: &str) -> Table {

@@ -1,5 +1,6 @@
 //! Counts of the terms of texts: [`Vectorizer`].
 
+mod beginnings;
 mod interner;
 mod languages;
 mod pass;
@@ -28,7 +29,7 @@ pub use text_counts::{Dropped, TextCounts};
 pub use texts::{TextSource, Texts};
 
 use interner::{Hashes, Interner};
-use settings::WordSettings;
+pub(crate) use settings::WordSettings;
 
 /// Counts the terms of texts: one row per text, one column per term, as scikit-learn's `CountVectorizer` does, with its names
 /// of settings and its defaults.
@@ -89,6 +90,25 @@ impl Vectorizer {
             budget: Budget::new(),
             out: None,
             refused: None,
+        }
+    }
+
+    /// The settings that a saved vocabulary needs.
+    pub(crate) fn words(&self) -> WordSettings {
+        self.words.clone()
+    }
+
+    /// A vectorizer that counts these terms.
+    ///
+    /// # Errors
+    /// When the settings are out of their range, or a term is there twice.
+    pub(crate) fn with_words(words: WordSettings, terms: &Terms) -> Result<Self> {
+        tokenizer::Tokenizer::new(&words)?;
+        let mut vectorizer = Self::new().vocabulary(terms);
+        vectorizer.words = words;
+        match vectorizer.refused.take() {
+            Some(error) => Err(error),
+            None => Ok(vectorizer),
         }
     }
 

@@ -21,9 +21,10 @@ pub(super) struct PassProgress {
 const UNIT: u64 = 1 << 20;
 
 impl PassProgress {
-    pub(super) fn new(texts: &Texts) -> Self {
+    /// `what` is done with the texts.
+    pub(super) fn new(what: &str, texts: &Texts) -> Self {
         let total = texts.bytes().div_ceil(UNIT).max(1);
-        let title = format!("counting the terms of {} of text", bytes(texts.bytes()));
+        let title = format!("{what} {} of text", bytes(texts.bytes()));
         Self {
             progress: Progress::in_units(title, ("MiB", total), 2, Throughput::Bytes(UNIT as f64)),
             read: 0,

@@ -36,7 +36,7 @@ pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<Te
     }
     let tokenizer = Tokenizer::new(&vectorizer.words)?;
     let room = Room::of(&vectorizer.budget)?;
-    let mut progress = PassProgress::new(texts);
+    let mut progress = PassProgress::new("counting the terms of", texts);
     let first = match &vectorizer.vocabulary {
         None => count_terms(vectorizer, texts, &tokenizer, &room, &mut progress)?,
         Some(known) => count_nonzeros(known.clone(), texts, &tokenizer, &mut progress)?,

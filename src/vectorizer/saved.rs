@@ -11,7 +11,6 @@ use crate::system::{read_whole, write_atomic};
 
 use super::Vectorizer;
 use super::settings::WordSettings;
-use super::tokenizer::Tokenizer;
 
 /// The version of the file's contents.
 const VERSION: u32 = 1;
@@ -91,13 +90,7 @@ impl Vectorizer {
             Error::format(path, format!("is damaged: {}", error.headline()))
                 .fix("save the vectorizer again")
         };
-        Tokenizer::new(&saved.words).map_err(damaged)?;
         let terms = Terms::new(saved.terms).map_err(damaged)?;
-        let mut opened = Self::new().vocabulary(terms);
-        opened.words = saved.words;
-        match opened.refused.take() {
-            Some(error) => Err(damaged(error)),
-            None => Ok(opened),
-        }
+        Self::with_words(saved.words, &terms).map_err(damaged)
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Settings of the words, as plain data. Field names are those of scikit-learn where it has the setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct WordSettings {
+pub(crate) struct WordSettings {
     pub(super) lowercase: bool,
     pub(super) strip_accents: bool,
     /// Sorted, each once.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::counts::Counts;
-use crate::data::{Documents, Terms};
+use crate::data::{Documents, Terms, or_ref};
 use crate::text::{count, counted};
 
 use super::Vectorizer;
@@ -107,6 +107,8 @@ impl fmt::Display for TextCounts {
         )
     }
 }
+
+or_ref!(TextCounts);
 
 /// The number of terms that texts have and their counts have not, by reason; [`TextCounts::dropped`] gives it.
 ///

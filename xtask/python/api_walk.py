@@ -120,7 +120,7 @@ WALK = {
     "Texts": [
         'std::fs::write("texts.csv", "book,letter\\nx,to be\\ny,or not to be\\n")?;',
         'let raw_texts = Texts::open("texts.csv")?; let raw_texts = raw_texts.column("letter");',
-        'let some_texts = Texts::new(["to be", "or not"])?;',
+        'let some_texts = Texts::new(["to be", "or not"])?; let starts = some_texts.beginnings(2)?;',
     ],
     "Vectorizer": [
         'let counter = Vectorizer::new().lowercase(true); let counter = counter.strip_accents(true);',
@@ -240,6 +240,9 @@ WALK = {
         "let distances = fit.topic_distances(); let points = fit.document_map(); let map = fit.plot_topic_map();",
         "let tree = fit.plot_topic_tree(); let cloud = fit.plot_document_map();",
         "let by_label = fit.by((0..60).map(|document| document / 20).collect::<Vec<usize>>())?;",
+        'let described = fit.with_documents(Documents::numbered(60)?)?; let described_by = described.document_names();',
+        'let text_fit = TopicModel::new(2).epochs(2).quiet().fit(counted_texts.counts())?.with_texts(&counted_texts)?;',
+        'let text_counter = text_fit.vectorizer()?;',
         'fit.save("walk.safetensors")?; let loaded = Fit::load("walk.safetensors")?;',
     ],
     "Explorer": [

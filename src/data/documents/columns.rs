@@ -83,6 +83,15 @@ pub(super) struct Dates {
     pub(super) typed: Option<polars::prelude::Column>,
 }
 
+impl Categories {
+    /// The distinct labels, and the number of that of each document.
+    pub(super) fn parts(&self) -> (Vec<String>, Vec<Option<u32>>) {
+        let codes = self.codes.iter();
+        let codes = codes.map(|&code| (code != MISSING).then_some(code));
+        (self.categories.to_vec(), codes.collect())
+    }
+}
+
 impl Values {
     /// Labels from texts; a blank text is a missing label.
     pub(super) fn labels(texts: impl Iterator<Item = Option<String>>) -> Result<Self> {

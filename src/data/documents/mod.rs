@@ -2,6 +2,7 @@
 
 mod columns;
 mod rows;
+mod saved;
 #[cfg(feature = "polars")]
 mod table;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use super::or_ref::or_ref;
 
 pub use columns::LabelValue;
 use columns::Values;
+pub(crate) use saved::SavedDocuments;
 
 /// The column that names the documents, in tables.
 const NAMES: &str = "document";

@@ -169,3 +169,39 @@ fn a_table_becomes_documents_and_a_table_again() {
         assert!(error.to_string().contains("labels no documents"), "{error}");
     }
 }
+
+#[test]
+fn saved_documents_come_back() {
+    let exact = [0.1 + 0.2, f64::NAN, 1e300];
+    let documents = letters().with_numbers("exact", exact).unwrap();
+    for documents in [documents, Documents::numbered(4).unwrap()] {
+        let json = serde_json::to_string(&documents.to_saved()).unwrap();
+        let back = Documents::from_saved(serde_json::from_str(&json).unwrap()).unwrap();
+        assert_eq!(back.names(), documents.names());
+        assert_eq!(back.described(), documents.described());
+        assert_eq!(back.text_columns(), documents.text_columns());
+        assert_eq!(back.has_names(), documents.has_names());
+    }
+    for (json, expected) in [
+        (r#"{"len":2,"names":["a"," "],"columns":[]}"#, "blank name"),
+        (
+            r#"{"len":1,"names":null,"columns":[["x",{"labels":{"categories":["a"],"codes":[1]}}]]}"#,
+            "category 1 of 1",
+        ),
+        (
+            r#"{"len":2,"names":null,"columns":[["x",{"numbers":["1"]}]]}"#,
+            "has 1 value",
+        ),
+        (
+            r#"{"len":1,"names":null,"columns":[["x",{"numbers":["one"]}]]}"#,
+            "\"one\" among its numbers",
+        ),
+        (
+            r#"{"len":1,"names":null,"columns":[["x",{"dates":["May"]}]]}"#,
+            "no ISO 8601 date",
+        ),
+    ] {
+        let error = Documents::from_saved(serde_json::from_str(json).unwrap()).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}

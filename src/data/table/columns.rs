@@ -87,7 +87,7 @@ impl Table {
 }
 
 /// The values of a column, as [`Table::with_column`] takes them: a vector, array or slice of [`TableValue`]s, a range,
-/// [`Terms`], a Polars `Series` or `Column`, or an expression.
+/// [`Terms`], a Polars `Series` or `Column`, the name of a column, or an expression.
 ///
 /// ```
 /// use topicbook::Table;
@@ -194,6 +194,12 @@ where
 impl ColumnValues for &Terms {
     fn named_column(self, name: &str, table: &Table) -> Result<Column> {
         self.as_slice().named_column(name, table)
+    }
+}
+
+impl ColumnValues for &str {
+    fn named_column(self, name: &str, table: &Table) -> Result<Column> {
+        Ok(table.named(self)?.clone().with_name(name.into()))
     }
 }
 

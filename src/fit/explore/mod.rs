@@ -107,13 +107,20 @@ impl Fit {
     #[doc(alias = "prepare")]
     #[doc(alias = "visualize_topics")]
     pub fn explore(&self) -> Explorer {
-        let top_documents = (0..self.topics()).map(|topic| self.largest(topic, DOCUMENTS_SHOWN));
+        let top_documents: Arc<[Vec<(usize, f32)>]> = (0..self.topics())
+            .map(|topic| self.largest(topic, DOCUMENTS_SHOWN))
+            .collect();
+        let shown = top_documents.iter().flatten();
+        let names = shown.filter_map(|&(document, _)| {
+            let name = self.document_name(document)?;
+            Some((document, shorten(&name, LABEL_SHOWN)))
+        });
         Explorer {
-            top_documents: top_documents.collect(),
+            labels: Arc::new(names.collect()),
+            top_documents,
             fit: self.clone(),
             title: None,
             terms_shown: TERMS_SHOWN,
-            labels: Arc::default(),
             texts: Arc::default(),
             counted: None,
         }

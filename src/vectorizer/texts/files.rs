@@ -119,17 +119,18 @@ pub(super) fn not_utf8(path: &Path, byte: u64, line: u64) -> Error {
         .fix("save it as UTF-8: iconv -f LATIN1 -t UTF-8 converts a file")
 }
 
-/// The documents of files: their paths below `root`, and the folders in which they lie.
+/// The documents of files: their paths below `root`, and the folders of `root` in which they lie.
 pub(super) fn documents(root: &Path, files: &[(PathBuf, u64)]) -> Result<Documents> {
     let inside = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).to_path_buf();
     let paths: Vec<PathBuf> = files.iter().map(|(path, _)| inside(path)).collect();
     let folders: Vec<String> = paths
         .iter()
         .map(|path| {
-            path.parent()
-                .unwrap_or(Path::new(""))
-                .to_string_lossy()
-                .into()
+            let mut parts = path.components();
+            let first = parts.next().filter(|_| parts.next().is_some());
+            first.map_or(String::new(), |first| {
+                first.as_os_str().to_string_lossy().into()
+            })
         })
         .collect();
     let documents = Documents::new(paths.iter().map(|path| path.to_string_lossy()))?;

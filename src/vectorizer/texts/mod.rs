@@ -104,7 +104,7 @@ impl Texts {
     ///
     /// | Path | Documents |
     /// |---|---|
-    /// | a folder | its files `.txt`, `.md`, `.html`, `.htm`, in all folders below it, in alphabetical order: their paths name the documents, and the label column `folder` says where each lies |
+    /// | a folder | its files `.txt`, `.md`, `.html`, `.htm`, in all folders below it, in alphabetical order: their paths name the documents, and the label column `folder` names the folder in which each lies, the outermost of several |
     /// | `letters/*.txt` | the files that the pattern finds, likewise |
     /// | a file `.txt` | its lines |
     /// | a file `.jsonl`, `.ndjson` | its lines, each an object: the field `text`, and the other fields as label columns |
