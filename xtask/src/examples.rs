@@ -5,14 +5,17 @@ use std::fs;
 use crate::places::Places;
 use crate::task::{At, Result, command, run};
 
-/// Runs every example but `count_texts`, which reads the folder that it is given and runs for notebook 02.
+/// The examples that take arguments, and run for notebooks: 02 and 09.
+const WITH_ARGUMENTS: [&str; 2] = ["count_texts", "draw_cells"];
+
+/// Runs every example that takes no arguments.
 pub fn run_all(places: &Places) -> Result<()> {
     let examples = places.root.join("examples");
     let mut names = Vec::new();
     for entry in fs::read_dir(&examples).at(&examples)? {
         let file = entry?.path();
         if let Some(name) = file.file_stem()
-            && name != "count_texts"
+            && WITH_ARGUMENTS.iter().all(|other| name != *other)
         {
             names.push(name.to_owned());
         }
