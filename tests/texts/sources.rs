@@ -45,17 +45,20 @@ fn files_of_every_format_give_the_same_counts() {
         quoted[0], quoted[1], quoted[2]
     );
     fs::write(at("a.csv"), &csv).unwrap();
-    fs::create_dir_all(at("folder/inner")).unwrap();
+    fs::create_dir_all(at("folder/inner/most")).unwrap();
     fs::write(at("folder/a.txt"), TEXTS[0]).unwrap();
     fs::write(
         at("folder/b.html"),
         format!("<title>x</title><main>{}</main>", TEXTS[1]),
     )
     .unwrap();
-    fs::write(at("folder/inner/c.md"), TEXTS[2]).unwrap();
+    fs::write(at("folder/inner/most/c.md"), TEXTS[2]).unwrap();
     for source in ["a.txt", "a.jsonl", "a.csv", "folder"] {
         let counted = Vectorizer::new().fit_transform(at(source)).unwrap();
         assert_eq!(rows(&counted), expected(), "{source}");
+        let beginnings = Texts::open(at(source)).unwrap().beginnings(5).unwrap();
+        let beginnings = beginnings.iter().map(|text| text.trim());
+        assert!(beginnings.eq(["To be", "\"be\"", "no"]), "{source}");
         let documents = counted.documents();
         if source.ends_with("csv") || source.ends_with("jsonl") {
             let years = documents.labels("year").unwrap();
@@ -65,7 +68,7 @@ fn files_of_every_format_give_the_same_counts() {
             assert_eq!(documents.names(), ["a", "b", "c"]);
         }
         if source == "folder" {
-            assert_eq!(documents.names(), ["a.txt", "b.html", "inner/c.md"]);
+            assert_eq!(documents.names(), ["a.txt", "b.html", "inner/most/c.md"]);
             let folders = documents.labels("folder").unwrap();
             assert_eq!(folders[2].as_deref(), Some("inner"));
         }
