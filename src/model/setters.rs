@@ -308,10 +308,10 @@ impl TopicModel {
     /// 0.003 to 0.005 (`benches/records/held_out.md`). It has no effect on which terms are the most probable.
     ///
     /// ```
-    /// use topicbook::{Synthetic, TopicModel};
+    /// use topicbook::{Solver, Synthetic, TopicModel};
     /// let counts = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
     /// let (train, held_out) = counts.split(0.8, 1)?;
-    /// let model = TopicModel::new(3).epochs(50).quiet();
+    /// let model = TopicModel::new(3).solver(Solver::coordinate_descent()).quiet();
     /// let (plain, smoothed) = (model.fit(&train)?, model.smoothing(0.1).fit(&train)?);
     /// assert!(smoothed.evaluate(&held_out)?.perplexity() < plain.evaluate(&held_out)?.perplexity());
     /// # Ok::<(), topicbook::Error>(())

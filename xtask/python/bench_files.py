@@ -79,8 +79,8 @@ def make_parquet(path, rows):
     gaps = random.integers(1, 2 * TERMS // ROWS_A_DOCUMENT - 20, rows, np.uint32)
     terms = (np.cumsum(gaps.reshape(-1, ROWS_A_DOCUMENT), axis=1, dtype=np.uint32) - 1).ravel()
     del gaps
-    counts = random.geometric(0.6, rows).astype(np.uint8)
-    table = pl.DataFrame({"document": documents, "term": terms, "count": counts})
+    counts = random.geometric(0.6, rows).astype(np.uint32)
+    table = pl.DataFrame({"doc": documents, "term": terms, "count": counts})
     table.write_parquet(path, row_group_size=1 << 20)
     return {"terms": int(terms.max()) + 1, "total": int(counts.sum(dtype=np.int64)), "polars": pl.__version__}
 
