@@ -19,7 +19,7 @@ impl Fit {
     /// let counts = Counts::dense(3, 3, vec![3u8, 1, 0, 0, 1, 4, 2, 2, 0])?;
     /// let documents = Documents::new(["a.txt", "b.txt", "c.txt"])?.with_labels("book", ["Letters", "Poems", "Letters"])?;
     /// let fit = TopicModel::new(2).epochs(3).quiet().fit(&counts)?.with_documents(&documents)?;
-    /// assert_eq!(fit.topic_documents(0, 3)?.names(), ["rank", "document", "name", "book", "proportion"]);
+    /// assert_eq!(fit.topic_documents(0, 3)?.column_names(), ["rank", "document", "name", "book", "proportion"]);
     /// assert_eq!(fit.by("book")?.labels(), ["Letters", "Poems"]);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -187,7 +187,7 @@ mod tests {
         let loaded = Fit::load(&path).unwrap();
         for fit in [&described, &loaded] {
             assert_eq!(
-                fit.top_documents(2).names(),
+                fit.top_documents(2).column_names(),
                 [
                     "topic",
                     "rank",

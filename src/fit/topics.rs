@@ -191,6 +191,7 @@ impl Fit {
         }
     }
 
+    /// The columns of documents, and `proportion`.
     fn documents_and_proportions(&self, found: &[(usize, f32)]) -> Vec<Column> {
         let rows: Vec<usize> = found.iter().map(|pair| pair.0).collect();
         let proportions: Vec<f32> = found.iter().map(|pair| pair.1).collect();
@@ -218,8 +219,6 @@ impl Fit {
 pub(super) fn ranks(n: usize) -> Column {
     Column::new("rank".into(), (1..=n as u32).collect::<Vec<_>>())
 }
-
-/// The columns `document` and `proportion`.
 
 /// A table of all topics and a value of each, the largest first.
 pub(super) fn largest_first(values: &[f32], name: &str) -> Table {
