@@ -45,6 +45,22 @@ impl Spool {
     pub(super) fn push(&mut self, row: impl Iterator<Item = (u32, f32)>) -> Result<()> {
         self.rows
             .push_row(row.map(|(column, count)| (column, f64::from(count))));
+        self.pushed()
+    }
+
+    /// [`push`](Self::push) of columns and counts that are in slices.
+    #[cfg(feature = "polars")]
+    pub(super) fn push_slices(&mut self, columns: &[u32], counts: &[f32]) -> Result<()> {
+        if counts.contains(&0.0) {
+            return self.push(columns.iter().copied().zip(counts.iter().copied()));
+        }
+        self.rows.indices.extend_from_slice(columns);
+        self.rows.values.extend_from_slice(counts);
+        self.rows.indptr.push(self.rows.indices.len() as u64);
+        self.pushed()
+    }
+
+    fn pushed(&mut self) -> Result<()> {
         self.documents += 1;
         if let Some(last) = self.rows.indices.last() {
             self.terms = self.terms.max(*last as usize + 1);

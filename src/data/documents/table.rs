@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polars::prelude::{Column, DataType, IdxCa, NewChunkedArray};
+use polars::prelude::{Column, DataType, IdxCa, NewChunkedArray, TimeUnit};
 
 use crate::data::Table;
 use crate::error::{Error, ErrorKind, Result};
@@ -123,8 +123,23 @@ fn column(name: &str, values: &Values) -> Column {
         Values::Dates(Dates {
             typed: Some(typed), ..
         }) => typed.clone().with_name(name.into()),
+        Values::Dates(dates) => dates_of_texts(Column::new(name.into(), dates.texts.as_ref())),
         values => Column::new(name.into(), values.texts()),
     }
+}
+
+/// Texts as dates, or with times where one has a time; as they are where Polars does not read all of them.
+fn dates_of_texts(texts: Column) -> Column {
+    let times = DataType::Datetime(TimeUnit::Microseconds, None);
+    let is_whole = |dates: &Column| dates.null_count() == texts.null_count();
+    let longest = texts
+        .str()
+        .map(|texts| texts.iter().flatten().map(str::len).max());
+    let dtype = match longest {
+        Ok(Some(10)) => DataType::Date,
+        _ => times,
+    };
+    texts.cast(&dtype).ok().filter(is_whole).unwrap_or(texts)
 }
 
 fn values(column: &Column) -> Result<Values> {

@@ -5,6 +5,7 @@ mod parquet;
 mod runs;
 mod write;
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
@@ -77,28 +78,56 @@ fn from_parquet(map: &MappedFile, shape: Option<(usize, usize)>, limit: u64) -> 
         return from_table(path, parquet.read(0..parquet.rows() as usize)?, shape);
     }
     let mut runs = Runs::new(path, limit / 4);
-    for rows in parquet.row_groups() {
-        let table = parquet.read(rows.clone())?;
-        check_lengths(path, &table)?;
-        let documents = ids(
-            path,
-            &table,
-            COLUMNS[0],
-            shape.map(|shape| shape.0),
-            rows.start,
-        )?;
-        let terms = ids(
-            path,
-            &table,
-            COLUMNS[1],
-            shape.map(|shape| shape.1),
-            rows.start,
-        )?;
-        let counts = counts(path, &table, &documents, &terms, rows.start)?;
-        drop(table);
-        runs.add(&documents, &terms, &counts)?;
+    let triplets = |rows: Range<usize>| {
+        let first = rows.start;
+        triplets_of(path, parquet.read(rows)?, shape, first)
+    };
+    let mut groups = parquet.row_groups();
+    let mut next = groups.next().map(triplets).transpose()?;
+    // A row group is decoded while the one before it is appended, where both have room.
+    let is_small = parquet.largest_group().saturating_mul(2 * ROW_BYTES) <= limit / 2;
+    while let Some(Triplets {
+        documents,
+        terms,
+        counts,
+    }) = next.take()
+    {
+        let mut add = || runs.add(&documents, &terms, &counts);
+        let mut decode = || groups.next().map(triplets).transpose();
+        let (added, decoded) = match is_small {
+            true => rayon::join(add, decode),
+            false => (add(), decode()),
+        };
+        added?;
+        next = decoded?;
     }
     runs.finish(shape)
+}
+
+/// The triplets of a table.
+struct Triplets {
+    documents: Vec<u32>,
+    terms: Vec<u32>,
+    counts: Vec<f32>,
+}
+
+/// Converts a table that begins with the data row `first`.
+fn triplets_of(
+    path: &Path,
+    table: DataFrame,
+    shape: Option<(usize, usize)>,
+    first: usize,
+) -> Result<Triplets> {
+    check_lengths(path, &table)?;
+    let [n, m] = [shape.map(|shape| shape.0), shape.map(|shape| shape.1)];
+    let documents = ids(path, &table, COLUMNS[0], n, first)?;
+    let terms = ids(path, &table, COLUMNS[1], m, first)?;
+    let counts = counts(path, &table, &documents, &terms, first)?;
+    Ok(Triplets {
+        documents,
+        terms,
+        counts,
+    })
 }
 
 /// Fails if the columns differ in length: Polars does not compare those of a damaged file.
@@ -118,11 +147,11 @@ fn from_table(path: &Path, table: DataFrame, shape: Option<(usize, usize)>) -> R
     if table.height() == 0 {
         return Err(Error::format(path, "has no rows").fix("write one row per nonzero count"));
     }
-    check_lengths(path, &table)?;
-    let documents = ids(path, &table, COLUMNS[0], shape.map(|shape| shape.0), 0)?;
-    let terms = ids(path, &table, COLUMNS[1], shape.map(|shape| shape.1), 0)?;
-    let counts = counts(path, &table, &documents, &terms, 0)?;
-    drop(table);
+    let Triplets {
+        documents,
+        terms,
+        counts,
+    } = triplets_of(path, table, shape, 0)?;
     let largest = |ids: &[u32]| {
         ids.iter()
             .enumerate()
@@ -217,6 +246,16 @@ fn first_null(path: &Path, column: &Column, first: usize, what: &str, fix: &str)
     )
 }
 
+/// The values of a column of `u32` without nulls.
+fn plain_u32(column: &Column) -> Option<Vec<u32>> {
+    let values = column.u32().ok().filter(|_| column.null_count() == 0)?;
+    let mut all = Vec::with_capacity(values.len());
+    for chunk in values.downcast_iter() {
+        all.extend_from_slice(chunk.values());
+    }
+    Some(all)
+}
+
 /// Reads a column of ids, and checks that each is below `bound`.
 fn ids(
     path: &Path,
@@ -238,13 +277,18 @@ fn ids(
         )
         .fix(FIX));
     }
+    // Ids have 32 bits, and the largest id plus one, which is a size, must fit too.
+    let bound = bound.unwrap_or(u32::MAX as usize).min(u32::MAX as usize);
+    if let Some(ids) = plain_u32(column)
+        && ids.iter().all(|&id| (id as usize) < bound)
+    {
+        return Ok(ids);
+    }
     let column = convert(path, column, &DataType::Int64)?;
     first_null(path, &column, first, "not a whole number", FIX)?;
     let wide = column
         .i64()
         .map_err(|source| Error::format(path, &source).because(source))?;
-    // Ids have 32 bits, and the largest id plus one, which is a size, must fit too.
-    let bound = bound.unwrap_or(u32::MAX as usize).min(u32::MAX as usize);
     let mut ids = Vec::with_capacity(wide.len());
     for (row, id) in wide.iter().flatten().enumerate() {
         match usize::try_from(id) {
@@ -282,6 +326,13 @@ fn counts(
             format!("column count has type {}, not a number", column.dtype()),
         )
         .fix("write the counts as numbers"));
+    }
+    if let Some(counts) = plain_u32(column)
+        && counts
+            .iter()
+            .all(|&count| count <= 1 << f32::MANTISSA_DIGITS)
+    {
+        return Ok(counts.into_iter().map(|count| count as f32).collect());
     }
     let column = convert(path, column, &DataType::Float64)?;
     first_null(path, &column, first, "not a number", FIX)?;

@@ -78,6 +78,15 @@ impl<'a> Parquet<'a> {
         rows(&self.metadata)
     }
 
+    /// The rows of the largest row group.
+    pub(super) fn largest_group(&self) -> u64 {
+        let groups = self.metadata.row_groups.iter();
+        groups
+            .map(|group| group.num_rows() as u64)
+            .max()
+            .unwrap_or(0)
+    }
+
     /// The rows of each row group.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Range<usize>> {
         let mut last = 0usize;

@@ -1,6 +1,6 @@
 //! Triplets of a table that does not fit memory, put into the order of the documents: an external merge sort.
 //!
-//! Triplets are sorted in memory, as many as have room, and their documents are appended to a *run*, which goes into temporary
+//! Triplets that arrive in order are appended as they are. Others are sorted in memory, as many as have room, and their documents are appended to a *run*, which goes into temporary
 //! files where it is large. A table that is sorted by document gives one run. Others give one run for each part of the table
 //! that begins with an earlier document; at the end the runs are merged, some documents of all at a time.
 
@@ -33,7 +33,10 @@ pub(super) struct Runs<'a> {
     path: &'a Path,
     /// Bytes of triplets that are sorted at once, and of each run in memory.
     limit: u64,
+    /// Triplets that are in no run yet.
     pending: Vec<Triplet>,
+    /// Whether these are in order and of one document, of which more may come.
+    in_order: bool,
     runs: Vec<Spool>,
     /// Number of documents and terms so far.
     documents: usize,
@@ -46,6 +49,7 @@ impl<'a> Runs<'a> {
             path,
             limit,
             pending: Vec::new(),
+            in_order: true,
             runs: Vec::new(),
             documents: 0,
             terms: 0,
@@ -65,6 +69,18 @@ impl<'a> Runs<'a> {
         )
         .at("the largest id of a document")
         .check_memory(self.documents as u64 * size_of::<u64>() as u64)?;
+        if self.continues(documents, terms) {
+            return self.append_in_order(documents, terms, counts);
+        }
+        self.in_order = false;
+        self.push(documents, terms, counts);
+        match self.pending.len() as u64 * TRIPLET_BYTES > self.limit {
+            true => self.sort(false),
+            false => Ok(()),
+        }
+    }
+
+    fn push(&mut self, documents: &[u32], terms: &[u32], counts: &[f32]) {
         self.pending.reserve(documents.len());
         for ((&document, &term), &count) in documents.iter().zip(terms).zip(counts) {
             self.pending.push(Triplet {
@@ -73,10 +89,71 @@ impl<'a> Runs<'a> {
                 count,
             });
         }
-        match self.pending.len() as u64 * TRIPLET_BYTES > self.limit {
-            true => self.sort(false),
-            false => Ok(()),
+    }
+
+    /// Whether these triplets are in order, without duplicates, and follow all that came before.
+    fn continues(&self, documents: &[u32], terms: &[u32]) -> bool {
+        let key = |document: u32, term: u32| u64::from(document) << 32 | u64::from(term);
+        let (Some(&document), Some(&term)) = (documents.first(), terms.first()) else {
+            return true;
+        };
+        let run_ended = || {
+            self.runs
+                .last()
+                .is_some_and(|run| (document as usize) < run.documents())
+        };
+        let follows = match self.pending.last() {
+            Some(last) => key(last.document, last.term) < key(document, term),
+            None => !run_ended(),
+        };
+        let next = documents[1..].iter().zip(&terms[1..]);
+        // No short cut: the compiler vectorises a loop that always goes to the end.
+        self.in_order
+            && follows
+            && documents
+                .iter()
+                .zip(terms)
+                .zip(next)
+                .fold(true, |sorted, ((&d, &t), (&next_d, &next_t))| {
+                    sorted & (key(d, t) < key(next_d, next_t))
+                })
+    }
+
+    /// Appends triplets that are in order; those of the last document wait for more of it.
+    fn append_in_order(&mut self, documents: &[u32], terms: &[u32], counts: &[f32]) -> Result<()> {
+        let Some(&last) = documents.last() else {
+            return Ok(());
+        };
+        let waiting = self.pending.first().map(|triplet| triplet.document);
+        let start = match waiting {
+            Some(waiting) => documents.partition_point(|&document| document == waiting),
+            None => 0,
+        };
+        self.push(&documents[..start], &terms[..start], &counts[..start]);
+        if waiting == Some(last) {
+            return Ok(());
         }
+        let waiting = std::mem::take(&mut self.pending);
+        let end = start + documents[start..].partition_point(|&document| document < last);
+        let limit = self.limit;
+        if self.runs.is_empty() {
+            self.runs.push(Spool::new(folder_of(self.path), limit));
+        }
+        if let Some(run) = self.runs.last_mut() {
+            if let Some(first) = waiting.first() {
+                skip_to(run, first.document)?;
+                run.push(waiting.iter().map(|triplet| (triplet.term, triplet.count)))?;
+            }
+            let mut at = start;
+            for document in documents[start..end].chunk_by(|a, b| a == b) {
+                skip_to(run, document[0])?;
+                let row = at..at + document.len();
+                at = row.end;
+                run.push_slices(&terms[row.clone()], &counts[row])?;
+            }
+        }
+        self.push(&documents[end..], &terms[end..], &counts[end..]);
+        Ok(())
     }
 
     /// Sorts the triplets and appends their documents to a run. The last document stays, unless this is the `end`: more of it
@@ -99,16 +176,14 @@ impl<'a> Runs<'a> {
         if let Some(run) = self.runs.last_mut() {
             let mut row = Vec::new();
             for document in triplets[..complete].chunk_by(|a, b| a.document == b.document) {
-                let number = document[0].document as usize;
-                while run.documents() < number {
-                    run.push(std::iter::empty())?;
-                }
+                skip_to(run, document[0].document)?;
                 row.extend(document.iter().map(|triplet| (triplet.term, triplet.count)));
                 append(run, self.path, &mut row)?;
             }
         }
         triplets.drain(..complete);
         self.pending = triplets;
+        self.in_order = true;
         Ok(())
     }
 
@@ -146,6 +221,14 @@ impl<'a> Runs<'a> {
         }
         merged.finish(Some(terms), location)
     }
+}
+
+/// Appends empty rows up to a document.
+fn skip_to(run: &mut Spool, document: u32) -> Result<()> {
+    while run.documents() < document as usize {
+        run.push(std::iter::empty())?;
+    }
+    Ok(())
 }
 
 /// Appends a row sorted by term, and clears it. Fails if a term comes twice.
@@ -277,7 +360,9 @@ mod tests {
         shuffled.shuffle(&mut random);
         let mut in_two = sorted[900..].to_vec();
         in_two.extend_from_slice(&sorted[..900]);
-        for triplets in [sorted, shuffled, in_two] {
+        let mut half = sorted.clone();
+        half[800..].shuffle(&mut random);
+        for triplets in [sorted, shuffled, in_two, half] {
             write(&path, &triplets);
             for shape in [None, Some((450, 60))] {
                 let whole = triplets::open(&path, shape).unwrap();
