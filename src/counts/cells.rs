@@ -3,14 +3,15 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::data::Terms;
+use crate::data::{Documents, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::check_regular;
 use crate::text::shown_path;
 
 use super::Counts;
 use super::formats::hdf5::{
-    Hdf, Place, h5ad_counts, h5ad_names, layers, tenx_barcodes, tenx_counts, tenx_features,
+    Hdf, Place, h5ad_counts, h5ad_documents, h5ad_names, layers, tenx_barcodes, tenx_counts,
+    tenx_features,
 };
 use super::formats::text::{Orientation, beside, column, mtx_shape, open_mtx};
 
@@ -218,6 +219,34 @@ impl Cells {
             Source::H5ad(hdf) => h5ad_names(hdf, "obs"),
             Source::TenX(hdf) => tenx_barcodes(hdf),
             Source::Mtx => self.table(&["barcodes.tsv"], 0),
+        }
+    }
+
+    /// The cells as documents: their [`names`](Self::names), and of a `.h5ad` file the columns of `obs`. Texts and categories
+    /// become labels, numbers stay numbers, and truth values become 0 and 1; missing ones stay missing. Whole numbers of a
+    /// column with one of 2^53 or more become labels. A column of other values is left out: [`Documents`] names it when it is shown
+    /// or asked for. Of a 10x `.h5` and a `.mtx` file, there are names alone.
+    ///
+    /// ```no_run
+    /// use topicbook::{Cells, TopicModel};
+    /// let cells = Cells::open("cells.h5ad")?;
+    /// let documents = cells.documents()?;
+    /// let fit = TopicModel::new(10).fit(cells.counts()?)?;
+    /// let chart = fit.plot_structure().by(documents.labels("tissue")?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no names, one is blank, a column has not one value per cell, a code numbers no category, or the file is
+    /// damaged.
+    ///
+    /// # Cost
+    /// Reads all of `obs` into memory: 8 bytes per number, 4 per label, and the texts.
+    #[doc(alias = "obs")]
+    pub fn documents(&self) -> Result<Documents> {
+        match &self.source {
+            Source::H5ad(hdf) => h5ad_documents(hdf),
+            Source::TenX(_) | Source::Mtx => Documents::new(self.names()?),
         }
     }
 

@@ -31,6 +31,7 @@ impl Counts {
     /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; [`Cells`](crate::Cells) reads genes x cells | everything, into memory |
     /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
     /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
+    /// | `.parquet` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |
     ///
     /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`, which stay in the file. `bool` and `i8`
     /// are read as `u8`, `i16` as `u16`, `u64` as `i64`, after a pass on opening that refuses negative values. `f16` and `bf16`
@@ -54,7 +55,8 @@ impl Counts {
     /// If the file cannot be read, is no regular file, has another extension, is truncated or damaged, or has a dtype or an
     /// order that is not supported; if `X` of a `.h5ad` holds no counts; if it states sizes that it or the free memory does not hold; if it has no documents or
     /// no terms. For `.parquet` and `.csv` also if a column is missing or has
-    /// no numbers, an id is negative or fractional, or a pair of document and term occurs twice.
+    /// no numbers, an id is negative or fractional, a list of terms and that of its counts differ in length, or a pair of document
+    /// and term occurs twice.
     ///
     /// # Cost
     /// Reads a few kilobytes, except for tables (`.parquet`, `.csv`): see [`open_triplets`](Self::open_triplets), and for
@@ -107,9 +109,9 @@ impl Counts {
         shards::open_paths(paths.collect())
     }
 
-    /// Opens a table (`.parquet` or `.csv`) with the columns `doc`, `term` and `count` as counts of a given shape.
-    /// [`open`](Self::open) derives the shape from the largest ids instead, which leaves out empty documents and terms
-    /// at the end.
+    /// Opens a table (`.parquet` or `.csv`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads them, as
+    /// counts of a given shape. `open` derives the shape from the largest ids instead, which leaves out empty documents and terms at
+    /// the end.
     ///
     /// ```
     /// use topicbook::Counts;

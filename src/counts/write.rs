@@ -6,8 +6,9 @@ use std::path::Path;
 
 #[cfg(feature = "polars")]
 use crate::counts::formats::triplets;
-use crate::counts::formats::{invalid_value, npy, npz, text, writing_progress};
+use crate::counts::formats::{hdf5, invalid_value, npy, npz, text, writing_progress};
 use crate::counts::rows::{Pick, PickedRows};
+use crate::data::{Documents, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::phase;
 use crate::system::{DISK_FULL_REMEDY, write_atomic_sized};
@@ -196,6 +197,47 @@ impl Counts {
     #[doc(alias = "mmwrite")]
     pub fn write_mtx(&self, path: impl AsRef<Path>) -> Result<()> {
         text::write_mtx(self, path.as_ref())
+    }
+
+    /// Writes a `.h5ad` file, which anndata and Scanpy read, and opens it: the counts as the sparse matrix `X`, the terms as
+    /// the index of `var`, the names of the documents as that of `obs` with their columns beside it. Where terms or documents
+    /// are `None`, they are numbered from 0. Labels and dates are written as categories.
+    ///
+    /// The file is written atomically: to a temporary file, which then replaces a file of that name. It is not compressed.
+    ///
+    /// ```
+    /// use topicbook::{Cells, Counts, Documents, Terms};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
+    /// let terms = Terms::new(["ant", "bee", "cat"])?;
+    /// let documents = Documents::new(["a", "b"])?.with_labels("book", ["Letters", "Poems"])?;
+    /// let written = counts.write_h5ad("X.h5ad", Some(&terms), Some(&documents))?;
+    /// assert_eq!(written.summary()?.total(), 7.0);
+    /// assert_eq!(Cells::open("X.h5ad")?.documents()?.labels("book")?[1].as_deref(), Some("Poems"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the path does not end in `.h5ad`; if there is not one term per column and one document per row; if a column of the
+    /// documents is called `_index` or has a slash in its name; on the first value that is not a count; if a count is above 2^24;
+    /// if the free memory does not hold the tables, or the disk is too small (both checked before anything is written); if writing
+    /// fails; if the source file cannot be read or changed since it was opened.
+    ///
+    /// # Cost
+    /// Two passes over the counts, on one thread. On disk, 8 bytes per nonzero count (12 from 2^31 counts or terms on). In
+    /// memory, besides that of [`write_npy`](Self::write_npy), a few megabytes, and the tables: up to 160 bytes for each name,
+    /// label or number of `obs` and `var`.
+    #[doc(alias = "AnnData")]
+    pub fn write_h5ad(
+        &self,
+        path: impl AsRef<Path>,
+        terms: Option<&Terms>,
+        documents: Option<&Documents>,
+    ) -> Result<Counts> {
+        let path = path.as_ref();
+        hdf5::write_h5ad(self, path, terms, documents)?;
+        hdf5::open_h5ad(path)
     }
 
     /// The narrowest dtype that represents every count exactly.

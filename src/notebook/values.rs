@@ -100,6 +100,9 @@ impl Documents {
         for (name, what) in self.described() {
             card = card.row(name, what);
         }
+        if let Some(columns) = self.left_out() {
+            card = card.note(format!("left out: {columns}"));
+        }
         show_card(&card, None);
     }
 }

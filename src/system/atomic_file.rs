@@ -39,7 +39,14 @@ pub(crate) fn write_atomic(
         Target::File {
             path: target,
             existing,
-        } => replace(path, &target, existing.as_ref(), 0, DISK_FULL_REMEDY, write),
+        } => replace(
+            path,
+            &target,
+            existing.as_ref(),
+            0,
+            DISK_FULL_REMEDY,
+            |out, _| write(out),
+        ),
         Target::Stream => {
             let mut out = BufWriter::with_capacity(BUFFER, open_stream(path)?);
             write(&mut out)?;
@@ -64,13 +71,51 @@ pub(crate) fn write_atomic_sized<T>(
         Target::File {
             path: target,
             existing,
-        } => replace(path, &target, existing.as_ref(), needed, remedy, write),
-        Target::Stream => Err(Error::new(
-            ErrorKind::Io,
-            format!("{} is a device or a FIFO", shown_path(path)),
-        )
-        .fix("name a file: what is written here is read again")),
+        } => replace(
+            path,
+            &target,
+            existing.as_ref(),
+            needed,
+            remedy,
+            |out, _| write(out),
+        ),
+        Target::Stream => Err(no_file(path)),
     }
+}
+
+/// [`write_atomic_sized`] for a library that opens the file by its path: `write` gets that of the temporary file, which is
+/// empty. The file is not preallocated.
+pub(crate) fn write_atomic_path<T>(
+    path: &Path,
+    needed: u64,
+    remedy: &str,
+    write: impl FnOnce(&Path) -> Result<T>,
+) -> Result<T> {
+    match Target::of(path)? {
+        Target::File {
+            path: target,
+            existing,
+        } => {
+            check_space(&target, needed, remedy)?;
+            replace(
+                path,
+                &target,
+                existing.as_ref(),
+                0,
+                remedy,
+                |_, temporary| write(temporary),
+            )
+        }
+        Target::Stream => Err(no_file(path)),
+    }
+}
+
+fn no_file(path: &Path) -> Error {
+    Error::new(
+        ErrorKind::Io,
+        format!("{} is a device or a FIFO", shown_path(path)),
+    )
+    .fix("name a file: what is written here is read again")
 }
 
 /// Fills a temporary file beside `target`, the file at the end of the links of `path`, and renames it.
@@ -80,7 +125,7 @@ fn replace<T>(
     existing: Option<&Metadata>,
     needed: u64,
     remedy: &str,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<T>,
+    write: impl FnOnce(&mut BufWriter<File>, &Path) -> Result<T>,
 ) -> Result<T> {
     let failed = |source| Error::io("write", path, source);
     remove_stale(target);
@@ -94,7 +139,7 @@ fn replace<T>(
         _ => failed(source),
     })?;
     let mut out = BufWriter::with_capacity(BUFFER, file);
-    let written = write(&mut out)?;
+    let written = write(&mut out, &temporary.0)?;
     out.flush()
         .and_then(|()| truncate_to_written(out.get_mut(), needed))
         .and_then(|()| std::fs::rename(&temporary.0, target))

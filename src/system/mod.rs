@@ -28,7 +28,7 @@ mod write_target;
 pub(crate) use aligned::{Aligned, aligned_zeros};
 pub(crate) use atomic_file::{
     DISK_FULL_REMEDY, remove_stale, temporary_in, unlinked_temp_file, write_atomic,
-    write_atomic_sized,
+    write_atomic_path, write_atomic_sized,
 };
 pub(crate) use bf16::{from_bf16, to_bf16};
 pub(crate) use claim::Claim;

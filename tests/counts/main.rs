@@ -1,9 +1,11 @@
 //! Counts: layouts, file formats, malformed input, resampling and synthetic counts.
 
 mod cells;
+mod h5ad;
 mod layouts;
 mod malformed;
 mod numpy;
+mod obs;
 mod resample;
 mod rows;
 mod shards;

@@ -34,6 +34,7 @@ fn writers() -> Vec<Writer> {
         write,
     };
     let (png, csv, npy, npz) = (chart.clone(), table.clone(), counts.clone(), counts.clone());
+    let h5ad = counts.clone();
     vec![
         writer(
             "save",
@@ -76,6 +77,12 @@ fn writers() -> Vec<Writer> {
             ".npz",
             true,
             Box::new(move |path| npz.write_npz(path).map(drop)),
+        ),
+        writer(
+            "write_h5ad",
+            ".h5ad",
+            true,
+            Box::new(move |path| h5ad.write_h5ad(path, None, None).map(drop)),
         ),
         writer(
             "Synthetic",

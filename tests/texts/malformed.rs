@@ -225,3 +225,40 @@ fn damaged_vocabularies_are_refused() {
         assert!(error.remedy().is_some(), "{error}");
     }
 }
+
+/// Damages every byte of a Parquet file of texts: Polars panics on some damaged pages, which must be an error.
+#[cfg(feature = "polars")]
+#[test]
+fn damaged_parquet_texts_are_read_or_refused() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("texts.parquet");
+    let texts = ["ant bee cät", "", "dog ant", "bee bee eel fox gnu"];
+    topicbook::Table::new()
+        .with_column("text", texts)
+        .unwrap()
+        .with_column("book", ["Letters", "Poems", "Letters", "Poems"])
+        .unwrap()
+        .write_parquet(&path)
+        .unwrap();
+    let good = fs::read(&path).unwrap();
+    let mut refused = 0;
+    for index in 0..good.len() {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut damaged = good.clone();
+            damaged[index] ^= flip;
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, damaged).unwrap();
+            let read = AssertUnwindSafe(|| Vectorizer::new().fit_transform(path.as_path()));
+            match catch_unwind(read) {
+                Err(_) => panic!("byte {index} ^ {flip}: a panic"),
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => {
+                    refused += 1;
+                    assert!(error.remedy().is_some(), "{error}");
+                }
+            }
+        }
+    }
+    assert!(refused > good.len(), "{refused} of {} bytes", good.len());
+}

@@ -65,6 +65,7 @@ WALK = {
         "dense.check_documents(Documents::numbered(3)?)?;",
         "let mut batch = vec![0.0f32; 8]; dense.fill_rows(&[2, 0], &mut batch)?;",
         'let four = Terms::new(["ant", "bee", "cat", "dog"])?; let (train, test) = dense.split(0.6, 1)?;',
+        'let h5ad = dense.write_h5ad("walk.h5ad", Some(&four), None)?;',
         "let (first_half, second_half) = dense.split_tokens(1)?;",
         'let some = dense.select_terms([2, 0])?; let (rest, left) = dense.drop_terms(&four, ["ant"])?;',
         'let (kept, names) = dense.keep_terms(&four, ["dog", "bee"])?; let (often, common) = dense.filter_terms(&four, 1, 1.0)?;',
@@ -75,7 +76,7 @@ WALK = {
         'std::fs::write("matrix.mtx", "%%MatrixMarket matrix coordinate integer general\\n3 2 2\\n1 1 5\\n3 2 7\\n")?;',
         'std::fs::write("genes.tsv", "a\\tant\\nb\\tbee\\nc\\tcat\\n")?; std::fs::write("barcodes.tsv", "AAAC\\nAAAG\\n")?;',
         'let cells = Cells::open("matrix.mtx")?; let cell_counts = cells.counts()?; cell_counts.write_mtx("cells.mtx.gz")?;',
-        "let genes = cells.terms()?; let barcodes = cells.names()?;",
+        "let genes = cells.terms()?; let barcodes = cells.names()?; let named_cells = cells.documents()?;",
         'let layers = cells.layers()?; let layer = cells.layer("counts"); let raw = cells.raw();',
     ],
     "CountsWriter": [

@@ -49,6 +49,8 @@ pub struct Documents {
     /// `None`: each document is named by its row.
     names: Option<Arc<[String]>>,
     columns: Vec<(String, Values)>,
+    /// Columns of the file that documents have no column for: their names, and what they hold.
+    left_out: Vec<(String, String)>,
 }
 
 or_ref!(Documents);
@@ -102,6 +104,7 @@ impl Documents {
             len: n,
             names: None,
             columns: Vec::new(),
+            left_out: Vec::new(),
         })
     }
 
@@ -190,6 +193,13 @@ impl Documents {
     fn column(&self, name: &str) -> Result<&Values> {
         let found = self.columns.iter().find(|column| column.0 == name);
         found.map(|column| &column.1).ok_or_else(|| {
+            if let Some((_, what)) = self.left_out.iter().find(|column| column.0 == name) {
+                return Error::new(
+                    ErrorKind::Table,
+                    format!("column {name:?} was left out: it holds {what}"),
+                )
+                .fix("make texts or numbers of it in the program that wrote the file, or add it: with_labels, with_numbers");
+            }
             let error = Error::new(
                 ErrorKind::Table,
                 format!("the documents have no column {name:?}"),
@@ -237,6 +247,23 @@ impl Documents {
         Ok(documents)
     }
 
+    /// The documents, of whose file a column was left out because it holds `what`.
+    pub(crate) fn without(&self, name: &str, what: &str) -> Self {
+        let mut documents = self.clone();
+        documents.left_out.push((name.into(), what.into()));
+        documents
+    }
+
+    /// The columns that were left out, in words; `None` if there are none.
+    pub(crate) fn left_out(&self) -> Option<String> {
+        let columns: Vec<String> = self
+            .left_out
+            .iter()
+            .map(|(name, what)| format!("{name} ({what})"))
+            .collect();
+        (!columns.is_empty()).then(|| columns.join(", "))
+    }
+
     /// What the columns hold, for the card: `("book", "labels", "3 labels")`.
     pub(crate) fn described(&self) -> Vec<(String, String)> {
         let columns = self.columns.iter();
@@ -269,8 +296,12 @@ impl fmt::Display for Documents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} documents", count(self.len as u64))?;
         match self.column_names().as_slice() {
-            [] => Ok(()),
-            names => write!(f, " with {}", names.join(", ")),
+            [] => {}
+            names => write!(f, " with {}", names.join(", "))?,
+        }
+        match self.left_out() {
+            Some(columns) => write!(f, "; left out: {columns}"),
+            None => Ok(()),
         }
     }
 }

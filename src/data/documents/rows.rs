@@ -88,6 +88,7 @@ impl Documents {
         selected.columns = columns
             .map(|(name, values)| (name.clone(), values.select(rows)))
             .collect();
+        selected.left_out = self.left_out.clone();
         Ok(selected)
     }
 }

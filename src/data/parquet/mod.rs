@@ -6,10 +6,13 @@
 mod thrift;
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use polars::io::parquet::read::FileMetadata;
+use polars::prelude::PolarsResult;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_text};
 use crate::system::OpenFile;
 use crate::text::bytes;
 
@@ -71,6 +74,19 @@ pub(crate) fn check_footer(file: &OpenFile) -> Result<()> {
     }
     file.claim(format!("a footer of {} structures", walk.records))
         .check_memory(walk.records.saturating_mul(RECORD_BYTES))
+}
+
+/// Calls Polars; its errors and panics become errors that name the file. The walk compares sizes alone, and Polars panics on
+/// some damaged values, such as lengths of texts that reach beyond their page.
+pub(crate) fn guard<T>(path: &Path, read: impl FnOnce() -> PolarsResult<T>) -> Result<T> {
+    let unreadable = |what: String| {
+        Error::format(path, format!("cannot be read as Parquet: {what}")).fix(NOT_PARQUET)
+    };
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(source)) => Err(unreadable(source.to_string()).because(source)),
+        Err(panic) => Err(unreadable(panic_text(&*panic))),
+    }
 }
 
 /// The numbers of rows that the footer states, whichever is larger: its own, or that of its row groups.

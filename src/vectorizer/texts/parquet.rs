@@ -6,7 +6,7 @@ use std::path::Path;
 
 use polars::prelude::{ParquetReader, SerReader};
 
-use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages};
+use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, guard};
 use crate::data::{Documents, Table, check_types};
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
@@ -33,11 +33,8 @@ impl ParquetTexts {
         let column = column.unwrap_or(TEXT).to_owned();
         check_footer(map.file())?;
         let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
-        let metadata = reader
-            .get_metadata()
-            .map_err(|source| unreadable(path, source))?
-            .clone();
-        let schema = reader.schema().map_err(|source| unreadable(path, source))?;
+        let metadata = guard(path, || reader.get_metadata().cloned())?;
+        let schema = guard(path, || reader.schema())?;
         if !schema.contains(&column) {
             let names: Vec<String> = schema.iter_names().map(ToString::to_string).collect();
             return Err(no_text(path, &column, &names));
@@ -81,15 +78,12 @@ impl ParquetTexts {
             return Ok(());
         }
         let path = self.map.path();
-        let frame = ParquetReader::new(Cursor::new(self.map.bytes()?))
+        let reader = ParquetReader::new(Cursor::new(self.map.bytes()?))
             .with_columns(Some(vec![self.column.clone()]))
-            .with_slice(Some((self.decoded, rows)))
-            .finish()
-            .map_err(|source| unreadable(path, source))?;
+            .with_slice(Some((self.decoded, rows)));
+        let frame = guard(path, || reader.finish())?;
         self.map.check_unchanged()?;
-        let column = frame
-            .column(&self.column)
-            .map_err(|source| unreadable(path, source))?;
+        let column = guard(path, || frame.column(&self.column))?;
         let Ok(texts) = column.str() else {
             let what = format!(
                 "column {:?} has type {}, not text",
@@ -121,11 +115,8 @@ pub(super) fn documents(path: &Path, column: Option<&str>) -> Result<Documents> 
     let column = column.unwrap_or(TEXT);
     check_footer(map.file())?;
     let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
-    let metadata = reader
-        .get_metadata()
-        .map_err(|source| unreadable(path, source))?
-        .clone();
-    let schema = reader.schema().map_err(|source| unreadable(path, source))?;
+    let metadata = guard(path, || reader.get_metadata().cloned())?;
+    let schema = guard(path, || reader.schema())?;
     check_types(path, schema.iter_values())?;
     let others: Vec<String> = schema
         .iter_names()
@@ -137,16 +128,8 @@ pub(super) fn documents(path: &Path, column: Option<&str>) -> Result<Documents> 
     }
     let names: Vec<&str> = others.iter().map(String::as_str).collect();
     check_pages(map.file(), &metadata, &names)?;
-    let frame = reader
-        .with_columns(Some(others))
-        .finish()
-        .map_err(|source| unreadable(path, source))?;
+    let reader = reader.with_columns(Some(others));
+    let frame = guard(path, || reader.finish())?;
     map.check_unchanged()?;
     Documents::from_table(&Table::from(frame))
-}
-
-fn unreadable(path: &Path, source: polars::prelude::PolarsError) -> Error {
-    Error::format(path, format!("cannot be read as Parquet: {source}"))
-        .fix(NOT_PARQUET)
-        .because(source)
 }

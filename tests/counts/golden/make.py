@@ -34,6 +34,44 @@ def cells(matrix, labels=False):
     return ad.AnnData(matrix, obs=obs, var=pd.DataFrame(index=GENES))
 
 
+def obs_of_all_kinds(path):
+    """A column of each encoding that anndata writes, and one that documents have no column for."""
+    obs = pd.DataFrame(
+        {
+            "grade": pd.Categorical([3, 1, None, 3], categories=[1, 2, 3], ordered=True),
+            "dose": pd.Categorical([0.5, 0.5, 1.25, None]),
+            "seen": pd.array([True, None, False, True], dtype="boolean"),
+            "id": np.array([9007199254740993, 1, 2, 3], dtype=np.int64),
+            "hash": np.array([2**64 - 1, 0, 1, 2], dtype=np.uint64),
+            "small": np.array([1, 2, 3, 4], dtype=np.uint8),
+            "half": np.array([0.5, 1.5, 2.5, 3.5], dtype=np.float32),
+            "remark": pd.array(["a", None, "Ü", ""], dtype="string"),
+            "document": ["p", "q", "r", "s"],
+        },
+        index=CELLS,
+    )
+    with ad.settings.override(allow_write_nullable_strings=True):
+        cells = ad.AnnData(sp.csr_matrix(X), obs=obs, var=pd.DataFrame(index=GENES))
+        cells.write_h5ad(path, convert_strings_to_categoricals=False)
+    with h5py.File(path, "r+") as file:
+        pairs = np.zeros(4, dtype=[("x", "f4"), ("y", "f4")])
+        file["obs"].create_dataset("pair", data=pairs).attrs["encoding-type"] = "rec-array"
+        file["obs"].attrs["column-order"] = [*file["obs"].attrs["column-order"], "pair"]
+
+
+def obs_of_anndata_0_7(path):
+    """As anndata 0.7 wrote a table: codes in the column, labels in __categories, no encoding of columns."""
+    ad.AnnData(sp.csr_matrix(X), obs=pd.DataFrame(index=CELLS), var=pd.DataFrame(index=GENES)).write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        obs = file["obs"]
+        obs.attrs["encoding-version"] = "0.1.0"
+        tissue = obs.create_dataset("tissue", data=np.array([1, -1, 0, 1], dtype=np.int8))
+        labels = obs.create_dataset("__categories/tissue", data=["kidney", "liver"], dtype=h5py.string_dtype())
+        tissue.attrs["categories"] = labels.ref
+        obs.create_dataset("age", data=[3.5, 4.0, np.nan, 1.0])
+        obs.attrs["column-order"] = ["tissue", "age"]
+
+
 def tenx(path):
     """As Cell Ranger 3 writes it: columns of genes x cells."""
     columns = sp.csc_matrix(X.T)
@@ -72,6 +110,8 @@ with h5py.File(HERE / "stream.h5ad", "r+") as file:
         del file["X"][name]
         file["X"].create_dataset(name, data=values, chunks=(chunk,), compression="gzip", shuffle=True)
 tenx(HERE / "tenx.h5")
+obs_of_all_kinds(HERE / "obs.h5ad")
+obs_of_anndata_0_7(HERE / "obs-0.7.h5ad")
 scipy.io.mmwrite(HERE / "matrix.mtx", sp.csr_matrix(X))
 (HERE / "10x").mkdir(exist_ok=True)
 scipy.io.mmwrite(HERE / "10x" / "matrix.mtx", sp.csc_matrix(X.T))

@@ -83,6 +83,15 @@ fn triplet(doc: i64, term: i64) -> Vec<u8> {
     ])
 }
 
+/// One row per document, the second without terms.
+fn good_lists() -> Vec<u8> {
+    let lists = [vec![0i64, 2], vec![], vec![1]].map(|list| Series::new("".into(), list));
+    parquet(vec![
+        Column::new("term".into(), lists.clone()),
+        Column::new("count".into(), lists),
+    ])
+}
+
 /// A table with a column of each kind, and nulls.
 fn good_table() -> Vec<u8> {
     let lists = [vec![1i64, 2], vec![], vec![3]].map(|list| Series::new("".into(), list));
@@ -259,6 +268,11 @@ fn stated_sizes_that_memory_does_not_hold_are_refused() {
 fn flip_within_limit() {
     let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
     flip_each_byte(&folder.join("counts.parquet"), &good_parquet(), |path| {
+        Counts::open(path)
+            .and_then(|counts| counts.summary())
+            .is_ok()
+    });
+    flip_each_byte(&folder.join("lists.parquet"), &good_lists(), |path| {
         Counts::open(path)
             .and_then(|counts| counts.summary())
             .is_ok()

@@ -168,12 +168,15 @@ fn find(hdf: &Hdf, path: &str) -> Result<Option<Matrix>> {
     }
 }
 
+/// The column of a table that names its rows.
+pub(super) fn index_of(hdf: &Hdf, table: &str) -> Result<String> {
+    hdf.text(table, "_index")?
+        .ok_or_else(|| hdf.wrong(table, "has no attribute _index: it is no table of anndata"))
+}
+
 /// The index of a table (`obs`, `var`, `raw/var`), which names its rows.
 pub(crate) fn h5ad_names(hdf: &Hdf, table: &str) -> Result<Vec<String>> {
-    let index = hdf
-        .text(table, "_index")?
-        .ok_or_else(|| hdf.wrong(table, "has no attribute _index: it is no table of anndata"))?;
-    let path = format!("{table}/{index}");
+    let path = format!("{table}/{}", index_of(hdf, table)?);
     // Texts of which some may be missing have their values beside a mask.
     match hdf.group(&path)? {
         Some(_) => hdf.texts(&format!("{path}/values")),

@@ -162,6 +162,23 @@ impl Hdf {
         Ok(value.and_then(|value| value.as_str().map(str::to_string)))
     }
 
+    /// A list of texts among the attributes of a group or dataset. A list of nothing may have any type.
+    pub(super) fn text_list(&self, path: &str, name: &str) -> Result<Option<Vec<String>>> {
+        let Some(value) = self.attribute(path, name)? else {
+            return Ok(None);
+        };
+        match value.as_strings() {
+            Some(texts) => Ok(Some(texts.to_vec())),
+            None if value.to_f64s().is_some_and(|numbers| numbers.is_empty()) => {
+                Ok(Some(Vec::new()))
+            }
+            None => Err(self.wrong(
+                path,
+                format!("has an attribute {name} that is no list of texts"),
+            )),
+        }
+    }
+
     /// A list of whole numbers among the attributes of a group or dataset.
     pub(super) fn sizes(&self, path: &str, name: &str) -> Result<Option<Vec<u64>>> {
         let value = self.attribute(path, name)?;

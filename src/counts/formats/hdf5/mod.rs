@@ -4,7 +4,9 @@ mod anndata;
 mod file;
 mod matrix;
 mod numbers;
+mod obs;
 mod tenx;
+mod write;
 
 use std::path::Path;
 
@@ -15,7 +17,9 @@ pub(crate) use anndata::{Place, h5ad_counts, h5ad_names, layers};
 pub(crate) use file::Hdf;
 pub(crate) use matrix::HdfFile;
 pub(crate) use numbers::NumberArray;
+pub(crate) use obs::h5ad_documents;
 pub(crate) use tenx::{tenx_barcodes, tenx_counts, tenx_features};
+pub(crate) use write::write_h5ad;
 
 /// Opens the matrix `X` of a `.h5ad` file.
 pub(crate) fn open_h5ad(path: &Path) -> Result<Counts> {

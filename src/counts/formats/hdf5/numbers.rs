@@ -26,22 +26,37 @@ impl NumberArray {
     /// Opens an array. Indices and row starts are integers, counts any numbers.
     pub(super) fn open(hdf: &Hdf, path: String, integers: bool) -> Result<Self> {
         let dataset = hdf.expect(&path)?;
-        let length = hdf.length(&path, &dataset)?;
         let kind = hdf.guard(&path, || dataset.dtype())?;
         let width = match kind {
-            DType::I8 | DType::U8 => 1,
-            DType::I16 | DType::U16 => 2,
-            DType::I32 | DType::U32 => 4,
-            DType::I64 | DType::U64 => 8,
-            DType::F32 if !integers => 4,
-            DType::F64 if !integers => 8,
-            _ => return Err(hdf.wrong(&path, format!("has values of type {kind}"))),
+            DType::F32 | DType::F64 if integers => None,
+            _ => width_of(&kind),
         };
+        match width {
+            Some(width) => Self::new(hdf, dataset, path, width),
+            None => Err(hdf.wrong(&path, format!("has values of type {kind}"))),
+        }
+    }
+
+    /// Opens an array of numbers or of truth values, which are 0 and 1; `None` if its values are others.
+    pub(super) fn any(hdf: &Hdf, path: &str) -> Result<Option<Self>> {
+        let dataset = hdf.expect(path)?;
+        let kind = hdf.guard(path, || dataset.dtype())?;
+        let width = match &kind {
+            // h5py writes truth values so.
+            DType::Enum(names) if names == &["FALSE", "TRUE"] => Some(1),
+            kind => width_of(kind),
+        };
+        width
+            .map(|width| Self::new(hdf, dataset, path.into(), width))
+            .transpose()
+    }
+
+    fn new(hdf: &Hdf, dataset: Dataset, path: String, width: usize) -> Result<Self> {
         Ok(Self {
             hdf: hdf.clone(),
+            length: hdf.length(&path, &dataset)?,
             dataset,
             path,
-            length,
             width,
         })
     }
@@ -52,6 +67,18 @@ impl NumberArray {
 
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// The numbers as texts where they are whole numbers of 64 bits, of which `f64` rounds some above 2^53.
+    pub(super) fn texts(&self) -> Result<Option<Vec<String>>> {
+        let dataset = &self.dataset;
+        self.hdf.guard(&self.path, || {
+            Ok(match dataset.dtype()? {
+                DType::I64 => Some(dataset.read_i64()?.iter().map(i64::to_string).collect()),
+                DType::U64 => Some(dataset.read_u64()?.iter().map(u64::to_string).collect()),
+                _ => None,
+            })
+        })
     }
 
     /// Calls `visit` with the numbers `range`, in order.
@@ -76,5 +103,16 @@ impl NumberArray {
             start += number;
         }
         Ok(())
+    }
+}
+
+/// Bytes of a number; `None` for values that are no numbers.
+fn width_of(kind: &DType) -> Option<usize> {
+    match kind {
+        DType::I8 | DType::U8 => Some(1),
+        DType::I16 | DType::U16 => Some(2),
+        DType::I32 | DType::U32 | DType::F32 => Some(4),
+        DType::I64 | DType::U64 | DType::F64 => Some(8),
+        _ => None,
     }
 }

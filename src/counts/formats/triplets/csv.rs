@@ -41,7 +41,7 @@ pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
             false => name,
         }
     });
-    check_columns(path, names)?;
+    check_columns(path, names, &COLUMNS)?;
     let schema = Schema::from_iter([
         Field::new(COLUMNS[0].into(), DataType::Int64),
         Field::new(COLUMNS[1].into(), DataType::Int64),

@@ -1,6 +1,8 @@
-//! Counts in tables with one row per nonzero count (document, term, count): Parquet and CSV, read with Polars.
+//! Counts in tables with one row per nonzero count (document, term, count): Parquet and CSV, read with Polars. Parquet tables
+//! may have lists of terms and counts instead, one row per document.
 
 mod csv;
+mod lists;
 mod parquet;
 mod runs;
 mod write;
@@ -23,6 +25,7 @@ use crate::text::counted;
 pub(crate) use write::write;
 
 use super::invalid_value;
+use lists::Rows;
 use runs::Runs;
 
 /// Required columns: row and column in the matrix, both counted from 0, and the count.
@@ -59,7 +62,7 @@ fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let result = if csv {
-        csv::read(&map).and_then(|table| from_table(path, table, shape))
+        csv::read(&map).and_then(|table| from_table(path, table, shape, false))
     } else {
         // Polars panics on some damaged files.
         catch_unwind(AssertUnwindSafe(|| from_parquet(&map, shape, limit))).unwrap_or_else(|_| {
@@ -74,66 +77,91 @@ fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result
 fn from_parquet(map: &MappedFile, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
     let path = map.path();
     let parquet = parquet::Parquet::open(map)?;
-    if parquet.rows().saturating_mul(ROW_BYTES) <= limit || parquet.rows() == 0 {
-        return from_table(path, parquet.read(0..parquet.rows() as usize)?, shape);
+    let lists = parquet.has_lists();
+    if parquet.triplets().saturating_mul(ROW_BYTES) <= limit || parquet.rows() == 0 {
+        let table = parquet.read(0..parquet.rows() as usize)?;
+        return from_table(path, table, shape, lists);
     }
     let mut runs = Runs::new(path, limit / 4);
     let triplets = |rows: Range<usize>| {
-        let first = rows.start;
-        triplets_of(path, parquet.read(rows)?, shape, first)
+        Triplets::of(path, parquet.read(rows.clone())?, shape, rows.start, lists)
     };
     let mut groups = parquet.row_groups();
     let mut next = groups.next().map(triplets).transpose()?;
     // A row group is decoded while the one before it is appended, where both have room.
-    let is_small = parquet.largest_group().saturating_mul(2 * ROW_BYTES) <= limit / 2;
-    while let Some(Triplets {
-        documents,
-        terms,
-        counts,
-    }) = next.take()
-    {
-        let mut add = || runs.add(&documents, &terms, &counts);
+    let group = parquet.largest_group().saturating_mul(2 * ROW_BYTES);
+    let is_small = !lists && group <= limit / 2;
+    while let Some(found) = next.take() {
+        let mut add = || runs.add(&found.documents, &found.terms, &found.counts);
         let mut decode = || groups.next().map(triplets).transpose();
         let (added, decoded) = match is_small {
             true => rayon::join(add, decode),
             false => (add(), decode()),
         };
         added?;
+        runs.extend(found.numbered);
         next = decoded?;
     }
     runs.finish(shape)
 }
 
-/// The triplets of a table.
+/// Triplets in memory.
 struct Triplets {
     documents: Vec<u32>,
     terms: Vec<u32>,
     counts: Vec<f32>,
+    rows: Rows,
+    /// Number of documents up to these, where the rows number them; 0 where a column does.
+    numbered: usize,
 }
 
-/// Converts a table that begins with the data row `first`.
-fn triplets_of(
-    path: &Path,
-    table: DataFrame,
-    shape: Option<(usize, usize)>,
-    first: usize,
-) -> Result<Triplets> {
-    check_lengths(path, &table)?;
-    let [n, m] = [shape.map(|shape| shape.0), shape.map(|shape| shape.1)];
-    let documents = ids(path, &table, COLUMNS[0], n, first)?;
-    let terms = ids(path, &table, COLUMNS[1], m, first)?;
-    let counts = counts(path, &table, &documents, &terms, first)?;
-    Ok(Triplets {
-        documents,
-        terms,
-        counts,
-    })
+impl Triplets {
+    /// Converts a table whose first row is the row `first` of its file.
+    fn of(
+        path: &Path,
+        table: DataFrame,
+        shape: Option<(usize, usize)>,
+        first: usize,
+        lists: bool,
+    ) -> Result<Self> {
+        let (n, m) = (shape.map(|shape| shape.0), shape.map(|shape| shape.1));
+        check_lengths(path, &table)?;
+        let has_ids = !lists || table.column(COLUMNS[0]).is_ok();
+        let numbered = if has_ids { 0 } else { first + table.height() };
+        let bound = n.unwrap_or(u32::MAX as usize).min(u32::MAX as usize);
+        if numbered > bound {
+            let (rows, most) = (counted(numbered, "row"), counted(bound, "document"));
+            return Err(
+                Error::format(path, format!("has at least {rows} for {most}"))
+                    .fix("pass the number of rows as that of the documents"),
+            );
+        }
+        let mut rows = Rows::from(first);
+        let mut documents = match has_ids {
+            true => ids(path, &table, COLUMNS[0], n, &rows)?,
+            false => (first as u32..numbered as u32).collect(),
+        };
+        let mut table = table;
+        if lists {
+            (table, rows) = lists::flatten(path, &table, first)?;
+            documents = rows.of_triplets().map(|row| documents[row]).collect();
+        }
+        let terms = ids(path, &table, COLUMNS[1], m, &rows)?;
+        let counts = counts(path, &table, &documents, &terms, &rows)?;
+        Ok(Self {
+            documents,
+            terms,
+            counts,
+            rows,
+            numbered,
+        })
+    }
 }
 
 /// Fails if the columns differ in length: Polars does not compare those of a damaged file.
 fn check_lengths(path: &Path, table: &DataFrame) -> Result<()> {
-    for name in COLUMNS {
-        let length = column(path, table, name)?.len();
+    for column in table.columns() {
+        let (name, length) = (column.name(), column.len());
         if length != table.height() {
             let what = format!("column {name} has {length} of {} rows", table.height());
             return Err(Error::format(path, what).fix(NOT_PARQUET));
@@ -143,7 +171,12 @@ fn check_lengths(path: &Path, table: &DataFrame) -> Result<()> {
 }
 
 /// Converts a table in memory.
-fn from_table(path: &Path, table: DataFrame, shape: Option<(usize, usize)>) -> Result<Counts> {
+fn from_table(
+    path: &Path,
+    table: DataFrame,
+    shape: Option<(usize, usize)>,
+    lists: bool,
+) -> Result<Counts> {
     if table.height() == 0 {
         return Err(Error::format(path, "has no rows").fix("write one row per nonzero count"));
     }
@@ -151,7 +184,15 @@ fn from_table(path: &Path, table: DataFrame, shape: Option<(usize, usize)>) -> R
         documents,
         terms,
         counts,
-    } = triplets_of(path, table, shape, 0)?;
+        rows,
+        numbered,
+    } = Triplets::of(path, table, shape, 0, lists)?;
+    if counts.is_empty() && shape.is_none() {
+        return Err(
+            Error::format(path, "has no counts: all its lists are empty")
+                .fix("write the terms and counts of at least one document"),
+        );
+    }
     let largest = |ids: &[u32]| {
         ids.iter()
             .enumerate()
@@ -160,7 +201,7 @@ fn from_table(path: &Path, table: DataFrame, shape: Option<(usize, usize)>) -> R
             .unwrap_or_default()
     };
     let (last_row, size) = largest(&documents);
-    let (n, m) = shape.unwrap_or_else(|| (size, largest(&terms).1));
+    let (n, m) = shape.unwrap_or_else(|| (size.max(numbered), largest(&terms).1));
     // The row starts, and the order and the arrays of the counts. A single wrong id can make the matrix arbitrarily large.
     let needed = (n as u64 + 2).saturating_mul(size_of::<u64>() as u64) + 16 * counts.len() as u64;
     Claim::new(
@@ -170,17 +211,12 @@ fn from_table(path: &Path, table: DataFrame, shape: Option<(usize, usize)>) -> R
     )
     .at(match shape {
         Some(_) => "the shape that was asked for".into(),
-        None => format!("the largest id, in {}", data_row(last_row)),
+        None => format!("the largest id, in {}", rows.name(last_row)),
     })
     .check_memory(needed)?;
-    let csr = Csr::from_triplets(n, &documents, &terms, &counts, data_row)
+    let csr = Csr::from_triplets(n, &documents, &terms, &counts, |triplet| rows.name(triplet))
         .map_err(|problem: Problem| problem.in_file(path))?;
     Counts::from_csr(n, m, csr, Location::Loaded(path.to_path_buf()))
-}
-
-/// Name of a row for messages: counted from 1, without the header.
-fn data_row(row: usize) -> String {
-    format!("data row {}", row + 1)
 }
 
 /// Weighs the memory of a table of `rows` rows.
@@ -189,7 +225,12 @@ fn check_rows(file: &OpenFile, rows: u64) -> Result<()> {
         .check_memory(rows.saturating_mul(ROW_BYTES))
 }
 
-fn check_columns<'a>(path: &Path, found: impl Iterator<Item = &'a str>) -> Result<()> {
+/// Fails if one of these columns is missing, or if two have its name.
+fn check_columns<'a>(
+    path: &Path,
+    found: impl Iterator<Item = &'a str>,
+    expected: &[&str],
+) -> Result<()> {
     let found: Vec<&str> = found.collect();
     let number = |name: &str| found.iter().filter(|&&found| found == name).count();
     if let Some(name) = COLUMNS.into_iter().find(|name| number(name) > 1) {
@@ -198,8 +239,9 @@ fn check_columns<'a>(path: &Path, found: impl Iterator<Item = &'a str>) -> Resul
             .at(format!("its columns are: {}", found.join(", ")))
             .fix("leave one of them, or rename the others"));
     }
-    let missing: Vec<&str> = COLUMNS
-        .into_iter()
+    let missing: Vec<&str> = expected
+        .iter()
+        .copied()
         .filter(|name| !found.contains(name))
         .collect();
     if missing.is_empty() {
@@ -210,7 +252,10 @@ fn check_columns<'a>(path: &Path, found: impl Iterator<Item = &'a str>) -> Resul
         format!("has no column named {}", missing.join(" or ")),
     )
     .at(format!("its columns are: {}", found.join(", ")))
-    .fix("name the columns doc, term and count; doc and term are whole numbers from 0"))
+    .fix(
+        "name the columns doc, term and count; doc and term are whole numbers from 0. A Parquet table with one row per \
+         document has lists in term and count, and needs no doc",
+    ))
 }
 
 fn column<'a>(path: &Path, table: &'a DataFrame, name: &str) -> Result<&'a Column> {
@@ -229,8 +274,8 @@ fn convert(path: &Path, column: &Column, to: &DataType) -> Result<Column> {
     })
 }
 
-/// Fails if a column has nulls; the error names the first row with one. The column begins with the data row `first`.
-fn first_null(path: &Path, column: &Column, first: usize, what: &str, fix: &str) -> Result<()> {
+/// Fails if a column has nulls; the error names the first row with one. `rows` names the rows.
+fn first_null(path: &Path, column: &Column, rows: &Rows, what: &str, fix: &str) -> Result<()> {
     if column.null_count() == 0 {
         return Ok(());
     }
@@ -241,7 +286,7 @@ fn first_null(path: &Path, column: &Column, first: usize, what: &str, fix: &str)
         .unwrap_or_default();
     Err(
         Error::format(path, format!("column {} is empty or {what}", column.name()))
-            .at(data_row(first + row))
+            .at(rows.name(row))
             .fix(fix),
     )
 }
@@ -262,7 +307,7 @@ fn ids(
     table: &DataFrame,
     name: &str,
     bound: Option<usize>,
-    first: usize,
+    rows: &Rows,
 ) -> Result<Vec<u32>> {
     const FIX: &str =
         "number documents and terms from 0, and keep their names in a separate list (Terms)";
@@ -285,7 +330,7 @@ fn ids(
         return Ok(ids);
     }
     let column = convert(path, column, &DataType::Int64)?;
-    first_null(path, &column, first, "not a whole number", FIX)?;
+    first_null(path, &column, rows, "not a whole number", FIX)?;
     let wide = column
         .i64()
         .map_err(|source| Error::format(path, &source).because(source))?;
@@ -301,7 +346,7 @@ fn ids(
                         bound.saturating_sub(1)
                     ),
                 )
-                .at(data_row(first + row))
+                .at(rows.name(row))
                 .fix(FIX));
             }
         }
@@ -316,7 +361,7 @@ fn counts(
     table: &DataFrame,
     documents: &[u32],
     terms: &[u32],
-    first: usize,
+    rows: &Rows,
 ) -> Result<Vec<f32>> {
     const FIX: &str = "remove the row, or write 0";
     let column = column(path, table, COLUMNS[2])?;
@@ -335,7 +380,7 @@ fn counts(
         return Ok(counts.into_iter().map(|count| count as f32).collect());
     }
     let column = convert(path, column, &DataType::Float64)?;
-    first_null(path, &column, first, "not a number", FIX)?;
+    first_null(path, &column, rows, "not a number", FIX)?;
     let wide = column
         .f64()
         .map_err(|source| Error::format(path, &source).because(source))?;
@@ -360,7 +405,7 @@ fn counts(
                 invalid_value::not_a_count(count, document, term, Some(path))
             };
             let place = invalid_value::place(document, term);
-            Err(error.at(format!("{place}; {}", data_row(first + row))))
+            Err(error.at(format!("{place}; {}", rows.name(row))))
         }
     }
 }

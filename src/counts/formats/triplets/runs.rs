@@ -156,6 +156,11 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
+    /// Counts at least so many documents, of which the last may have no triplets.
+    pub(super) fn extend(&mut self, documents: usize) {
+        self.documents = self.documents.max(documents);
+    }
+
     /// Sorts the triplets and appends their documents to a run. The last document stays, unless this is the `end`: more of it
     /// may come.
     fn sort(&mut self, end: bool) -> Result<()> {
