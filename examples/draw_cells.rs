@@ -1,18 +1,17 @@
 //! Draws counts of genes in cells: `cargo run --example draw_cells -- <output folder>`
 //!
-//! Writes `cells.npz` (cells x genes), `cells_genes.txt`, and `cells.csv` with the type of each cell, its donor and how far it has
-//! matured. The notebook on cells opens them. What the model is to find is known: three types of cells, one of which matures into
+//! Writes `cells.h5ad`: the counts (cells x genes), the names of the genes, and of each cell its type, its donor and how far it
+//! has matured. The notebook on cells opens it. What the model is to find is known: three types of cells, one of which matures into
 //! another, and a programme of genes that cells of every type run while they divide. Genes are named after the programme
 //! that they were drawn for.
 
 use std::error::Error;
-use std::fs;
 use std::path::PathBuf;
 
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Gamma, LogNormal, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use topicbook::{Counts, Table};
+use topicbook::{Counts, Documents, Terms};
 
 const CELLS: usize = 3_000;
 /// Genes that all cells express, and genes of each programme.
@@ -75,16 +74,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         donors.push(format!("donor {}", random.random_range(1..=3)));
         maturity.push(matured);
     }
-    Counts::csr(CELLS, genes.len(), row_starts, columns, values)?
-        .write_npz(folder.join("cells.npz"))?;
-    let names: Vec<&str> = genes.iter().map(|gene| gene.name.as_str()).collect();
-    fs::write(folder.join("cells_genes.txt"), names.join("\n") + "\n")?;
-    Table::new()
-        .with_column("cell", 0..CELLS as u64)?
-        .with_column("type", types)?
-        .with_column("donor", donors)?
-        .with_column("maturity", maturity)?
-        .write_csv(folder.join("cells.csv"))?;
+    let counts = Counts::csr(CELLS, genes.len(), row_starts, columns, values)?;
+    let genes = Terms::new(genes.iter().map(|gene| gene.name.as_str()))?;
+    let cells = Documents::new((0..CELLS).map(|cell| format!("cell {cell}")))?
+        .with_labels("type", types)?
+        .with_labels("donor", donors)?
+        .with_numbers("maturity", maturity)?;
+    counts.write_h5ad(folder.join("cells.h5ad"), Some(&genes), Some(&cells))?;
     Ok(())
 }
 

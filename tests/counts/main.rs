@@ -6,6 +6,7 @@ mod layouts;
 mod malformed;
 mod numpy;
 mod obs;
+mod pytorch;
 mod resample;
 mod rows;
 mod shards;

@@ -17,9 +17,9 @@ pub const DOCUMENTATION: &str = "documentation";
 /// The folder with their counts.
 const COUNTED: &str = "documentation_counts";
 
-/// The folder with the counts of cells, and its table of cells, which is written last.
+/// The folder with the counts of cells, and their file.
 pub const CELLS: &str = "cells";
-const CELLS_TABLE: &str = "cells.csv";
+const CELLS_FILE: &str = "cells.h5ad";
 
 /// Parts of Rust's documentation that are mostly prose.
 const BOOKS: [&str; 12] = [
@@ -44,7 +44,7 @@ pub fn prepare_for(places: &Places, notebook: &str) -> Result<()> {
             .map(drop)
             .ok_or_else(no_documentation);
     }
-    if notebook.contains(&format!("{CELLS}/{CELLS_TABLE}")) {
+    if notebook.contains(&format!("{CELLS}/{CELLS_FILE}")) {
         return draw_cells(places);
     }
     match FILES.iter().any(|file| notebook.contains(file)) {
@@ -157,7 +157,7 @@ fn link_pages(from: &Path, to: &Path) -> Result<()> {
 /// Draws the counts of the notebook on cells, unless they exist.
 pub fn draw_cells(places: &Places) -> Result<()> {
     let folder = places.build().join(CELLS);
-    if folder.join(CELLS_TABLE).is_file() {
+    if folder.join(CELLS_FILE).is_file() {
         return Ok(());
     }
     fs::create_dir_all(&folder).at(&folder)?;

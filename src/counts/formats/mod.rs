@@ -6,6 +6,7 @@ pub(crate) mod invalid_value;
 mod lazy_csr;
 pub(crate) mod npy;
 pub(crate) mod npz;
+mod pytorch;
 mod safetensors;
 pub(crate) mod text;
 #[cfg(feature = "polars")]
@@ -45,6 +46,14 @@ const FORMATS: &[Format] = &[
     Format {
         extension: "safetensors",
         open: safetensors::open,
+    },
+    Format {
+        extension: "pt",
+        open: pytorch::open,
+    },
+    Format {
+        extension: "pth",
+        open: pytorch::open,
     },
     Format {
         extension: "h5ad",

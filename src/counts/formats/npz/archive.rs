@@ -23,7 +23,7 @@ pub(super) enum SparseFormat {
 
 /// An archive with its own read buffer. The file handle and its position are shared, so only one archive of a file may
 /// be in use at a time.
-pub(super) type Archive<'a> = ZipArchive<BufReader<&'a File>>;
+pub(in crate::counts::formats) type Archive<'a> = ZipArchive<BufReader<&'a File>>;
 
 pub(super) fn open_archive(file: &OpenFile) -> Result<Archive<'_>> {
     let path = &file.path;

@@ -8,6 +8,7 @@ mod stored;
 mod write;
 
 pub(crate) use append::{NewCounts, RowSink, write_rows};
+pub(in crate::counts::formats) use archive::Archive;
 pub(crate) use checksum::EntryChecksum;
 pub(crate) use read::{NpzFile, open, open_unlinked};
 pub(crate) use stored::FileArray;
