@@ -49,10 +49,11 @@ impl<'a> Parquet<'a> {
         let is_list = |name: &str| schema.get(name).is_some_and(|field| inner(&field.dtype).1);
         let [document, term, count] = COLUMNS;
         let lists = is_list(term) && is_list(count);
-        let columns: Vec<&str> = match (is_list(term) || is_list(count)) && !schema.contains(document) {
-            true => vec![term, count],
-            false => COLUMNS.to_vec(),
-        };
+        let columns: Vec<&str> =
+            match (is_list(term) || is_list(count)) && !schema.contains(document) {
+                true => vec![term, count],
+                false => COLUMNS.to_vec(),
+            };
         check_columns(path, names(), &columns)?;
         if is_list(term) != is_list(count) || is_list(document) {
             let what = |name| {
