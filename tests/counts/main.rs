@@ -3,6 +3,8 @@
 mod cells;
 mod h5ad;
 mod layouts;
+#[cfg(feature = "polars")]
+mod lists;
 mod malformed;
 mod numpy;
 mod obs;

@@ -1,4 +1,4 @@
-"""Writes the files of single cells in this folder with anndata, h5py and SciPy: python make.py (anndata 0.12, h5py 3)."""
+"""Writes the files in this folder with anndata, h5py, SciPy and Polars: python make.py (anndata 0.12, h5py 3, Polars 2)."""
 
 import gzip
 from pathlib import Path
@@ -7,6 +7,7 @@ import anndata as ad
 import h5py
 import numpy as np
 import pandas as pd
+import polars as pl
 import scipy.io
 import scipy.sparse as sp
 
@@ -124,3 +125,16 @@ for name, text in [
     ("barcodes.tsv.gz", "".join(f"{name}\n" for name in CELLS).encode()),
 ]:
     (HERE / "10x" / name).write_bytes(gzip.compress(text, mtime=0))
+
+
+def lists_of_polars():
+    """One row per document: numbered by the rows, with an empty document at the end, and by a column in another order."""
+    terms, counts = [[1, 3], [], [0, 3, 4], [1, 4], []], [[3, 1], [], [7, 200, 1], [1, 9], []]
+    rows = pl.DataFrame({"name": list("abcde"), "term": terms, "count": counts})
+    rows.write_parquet(HERE / "lists-polars.parquet")
+    triplets = {"doc": [2, 0, 3, 2, 0, 2, 3], "term": [0, 1, 1, 3, 3, 4, 4], "count": [7, 3, 1, 200, 1, 1, 9]}
+    grouped = pl.DataFrame(triplets).group_by("doc", maintain_order=True).agg("term", "count")
+    grouped.write_parquet(HERE / "lists-grouped.parquet")
+
+
+lists_of_polars()
