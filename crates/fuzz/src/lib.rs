@@ -42,12 +42,19 @@ impl Target {
 
 /// All targets.
 #[rustfmt::skip] // one target a line
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "npy", has_peer: true, read: readers::counts, structured: mutate::npy },
     Target { name: "npz", has_peer: true, read: readers::counts, structured: mutate::npz },
     Target { name: "safetensors", has_peer: true, read: readers::counts, structured: mutate::safetensors },
     Target { name: "csv", has_peer: true, read: readers::counts, structured: mutate::number },
     Target { name: "parquet", has_peer: true, read: readers::counts, structured: mutate::parquet },
+    Target { name: "pt", has_peer: false, read: readers::counts, structured: mutate::number },
+    Target { name: "h5ad", has_peer: false, read: readers::cells, structured: mutate::number },
+    Target { name: "h5", has_peer: false, read: readers::cells, structured: mutate::number },
+    Target { name: "mtx", has_peer: false, read: readers::counts, structured: mutate::number },
+    Target { name: "txt", has_peer: false, read: readers::counts, structured: mutate::number },
+    Target { name: "jsonl", has_peer: false, read: readers::texts, structured: mutate::json },
+    Target { name: "html", has_peer: false, read: readers::texts, structured: mutate::markup },
     Target { name: "terms", has_peer: false, read: readers::terms, structured: mutate::markup },
     Target { name: "checkpoint", has_peer: false, read: readers::checkpoint, structured: mutate::saved },
     Target { name: "fit", has_peer: false, read: readers::fit, structured: mutate::saved },

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use topicbook::{Checkpoint, Counts, Error, Fit, Reading, Terms, TopicModel};
+use topicbook::{
+    Cells, Checkpoint, Counts, Error, Fit, Reading, Terms, Texts, TopicModel, Vectorizer,
+};
 
 use crate::outcome::{Outcome, Values};
 
@@ -57,6 +59,41 @@ fn fit_in_both_ways(counts: &Counts) {
         {
             assert!(fit.l().values().iter().all(|weight| weight.is_finite()));
         }
+    }
+}
+
+/// Opens a file of single cells, with the names of genes and cells and the table of the cells, and does with its counts what
+/// [`counts`] does.
+pub(crate) fn cells(extension: &str, data: &[u8]) -> Outcome {
+    let file = Input::new(extension, data);
+    if let Ok(cells) = Cells::open(&file.path) {
+        let _ = (cells.terms(), cells.names(), cells.layers());
+        if let Ok(documents) = cells.documents() {
+            assert_eq!(documents.table().height(), documents.len());
+        }
+    }
+    counts(extension, data)
+}
+
+/// Counts the terms of texts: of a file of records, or of a page in a folder.
+pub(crate) fn texts(extension: &str, data: &[u8]) -> Outcome {
+    let file = Input::new(extension, data);
+    let path = match extension {
+        "html" => file.path.parent().unwrap_or(&file.path),
+        _ => &file.path,
+    };
+    let read = || -> Result<(), Error> {
+        let texts = Texts::open(path)?;
+        let beginnings = texts.beginnings(9)?;
+        let counted = Vectorizer::new().ngram_range(1, 2).fit_transform(&texts)?;
+        assert_eq!(counted.counts().documents(), beginnings.len());
+        let again = counted.vectorizer().transform(&texts)?;
+        assert_eq!(again.counts().summary()?, counted.counts().summary()?);
+        Ok(())
+    };
+    match read() {
+        Ok(()) => Outcome::Accepted(None),
+        Err(_) => Outcome::Refused,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rows of CSR arrays in a file, read by position: from the entries of an uncompressed `.npz`, or from HDF5.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +9,7 @@ use crate::counts::csr::{Csr, check_row};
 use crate::counts::dtype::Element;
 use crate::counts::formats::invalid_value;
 use crate::counts::rows::NONZERO_BYTES;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_text};
 use crate::system::OpenFile;
 use crate::text::counted;
 
@@ -186,9 +187,9 @@ impl CsrArrays {
         let first_row = csr.indptr.len() - 1;
         let checksum = checksums.as_mut().map(|sums| &mut sums.indptr);
         let entries = self.append_bounds(file, rows.clone(), csr, stage, checksum)?;
+        let (columns, values) = (&mut csr.indices, &mut csr.values);
         let mut position = entries.start;
-        let checksum = checksums.as_mut().map(|sums| &mut sums.indices);
-        let visit = |index: f64| {
+        let visit_index = |index: f64| {
             if !(index >= 0.0 && index < terms as f64) {
                 return self.damaged(
                     file,
@@ -197,30 +198,41 @@ impl CsrArrays {
                 );
             }
             position += 1;
-            csr.indices.push(index as u32);
+            columns.push(index as u32);
             Ok(())
         };
-        self.indices
-            .read(file, entries.clone(), stage, checksum, visit)?;
-        let checksum = checksums.as_mut().map(|sums| &mut sums.data);
-        self.data.read(file, entries, stage, checksum, |value| {
+        let mut wrong = None;
+        let visit_value = |value: f64| {
             let exact = f64::from(value as f32) == value;
-            if !exact || !value.is_count() {
-                let entry = csr.values.len();
-                let row = csr.indptr[first_row..].partition_point(|&start| start <= entry as u64);
-                let (row, column) = (rows.start + row - 1, csr.indices[entry] as usize);
-                let (row, column) = match self.by_terms {
-                    true => (column, row),
-                    false => (row, column),
-                };
-                return Err(match value.is_count() {
-                    true => invalid_value::too_large_for_sparse(value, row, column, Some(path)),
-                    false => invalid_value::not_a_count(value, row, column, Some(path)),
-                });
+            if (!exact || !value.is_count()) && wrong.is_none() {
+                wrong = Some((values.len(), value));
             }
-            csr.values.push(value as f32);
+            values.push(value as f32);
             Ok(())
-        })?;
+        };
+        match (&self.indices, &self.data) {
+            // Unpacking takes most of the time of a pass: each array has a thread. Not one of the pool, which computes.
+            (Numbers::Hdf5(indices), Numbers::Hdf5(data)) => std::thread::scope(|scope| {
+                let entries = || entries.clone();
+                let data = scope.spawn(move || data.read(entries(), visit_value));
+                let indices = indices.read(entries(), visit_index);
+                let data = data.join().unwrap_or_else(|panic| {
+                    Err(Error::format(path, panic_text(panic.as_ref())).at("data"))
+                });
+                indices.and(data)
+            })?,
+            (indices, data) => {
+                let checksum = checksums.as_mut().map(|sums| &mut sums.indices);
+                indices.read(file, entries.clone(), stage, checksum, visit_index)?;
+                let checksum = checksums.as_mut().map(|sums| &mut sums.data);
+                data.read(file, entries, stage, checksum, visit_value)?;
+            }
+        }
+        if let Some((entry, value)) = wrong {
+            let row = csr.indptr[first_row..].partition_point(|&start| start <= entry as u64);
+            let (row, column) = (rows.start + row - 1, csr.indices[entry] as usize);
+            return Err(self.wrong_value(path, value, row, column));
+        }
         if let Some(checksums) = checksums {
             self.verify(file, checksums)?;
         }
@@ -231,6 +243,18 @@ impl CsrArrays {
             check_row(row, terms, columns, values).map_err(|problem| problem.in_file(path))?;
         }
         Ok(())
+    }
+
+    /// The error for a value that is no count, or one that `f32` does not represent exactly.
+    fn wrong_value(&self, path: &Path, value: f64, row: usize, column: usize) -> Error {
+        let (row, column) = match self.by_terms {
+            true => (column, row),
+            false => (row, column),
+        };
+        match value.is_count() {
+            true => invalid_value::too_large_for_sparse(value, row, column, Some(path)),
+            false => invalid_value::not_a_count(value, row, column, Some(path)),
+        }
     }
 
     /// Reads where the rows start and end, appends it to `csr`, and returns the entries of all of them.

@@ -90,15 +90,14 @@ fn find(file: &OpenFile) -> Result<(Tensor, u64, u64)> {
             .fix(DAMAGED)
             .because(source)
     })?;
+    let ending = format!("/{PICKLE}");
     let pickle = archive
-        .file_names()
-        .find(|name| *name == PICKLE || name.ends_with(&format!("/{PICKLE}")));
+        .file_names_raw()
+        .filter_map(|name| std::str::from_utf8(name).ok())
+        .find(|name| *name == PICKLE || name.ends_with(&ending));
     let Some(folder) = pickle.and_then(|name| name.strip_suffix(PICKLE)) else {
-        return Err(Error::format(
-            path,
-            format!("has no entry {PICKLE}: it is not of torch.save"),
-        )
-        .fix(SAVE));
+        let what = format!("has no entry {PICKLE}: it is not of torch.save");
+        return Err(Error::format(path, what).fix(SAVE));
     };
     let folder = folder.to_owned();
     let order = format!("{folder}byteorder");
