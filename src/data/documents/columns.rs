@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::{count, counted};
+use crate::text::{count, counted, number};
 
 use super::Documents;
 
@@ -132,7 +132,7 @@ impl Values {
 
     pub(super) fn numbers(values: Vec<f64>) -> Self {
         let is_whole = |value: &f64| value.is_nan() || value.trunc() == *value;
-        let in_range = |value: &f64| value.is_nan() || value.abs() <= LARGEST_WHOLE;
+        let in_range = |value: &f64| value.is_nan() || value.abs() < LARGEST_WHOLE;
         Self::Numbers(Numbers {
             whole: values.iter().all(is_whole) && values.iter().all(in_range),
             values: values.into(),
@@ -191,7 +191,14 @@ impl Values {
             Self::Numbers(numbers) => {
                 let given = || numbers.values.iter().copied().filter(|v| !v.is_nan());
                 let what = match given().reduce(f64::min).zip(given().reduce(f64::max)) {
-                    Some((least, most)) => format!("numbers from {least} to {most}"),
+                    Some((least, most)) => {
+                        // Years have no separators.
+                        let shown = |value: f64| match numbers.whole {
+                            true => value.to_string(),
+                            false => number(value),
+                        };
+                        format!("numbers from {} to {}", shown(least), shown(most))
+                    }
                     None => "numbers".into(),
                 };
                 (what, numbers.values.len() - given().count())
