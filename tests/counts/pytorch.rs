@@ -92,15 +92,52 @@ fn archive(path: &Path, pickle: &[u8], method: CompressionMethod) {
 
 /// The pickle of a tensor of bytes with two rows and these other numbers.
 fn tensor(offset: u8, columns: u8) -> Vec<u8> {
+    view(offset, [2, columns], [columns, 1])
+}
+
+/// The pickle of a view of bytes.
+fn view(offset: u8, shape: [u8; 2], strides: [u8; 2]) -> Vec<u8> {
     let mut pickle =
         b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storagectorch\nByteStorage\n"
             .to_vec();
     pickle.extend_from_slice(b"X\x01\0\0\x000X\x03\0\0\0cpuK\x06tQ");
     pickle.extend_from_slice(&[
-        b'K', offset, b'K', 2, b'K', columns, 0x86, b'K', columns, b'K', 1, 0x86,
+        b'K', offset, b'K', shape[0], b'K', shape[1], 0x86, b'K', strides[0], b'K', strides[1],
+        0x86,
     ]);
     pickle.extend_from_slice(b"\x89)tR.");
     pickle
+}
+
+#[test]
+fn views_are_read_where_their_numbers_follow_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("X.pt");
+    // The numbers are 1, 0, 2, 0, 4, 0.
+    for (shape, strides, expected) in [
+        ([2, 3], [3, 1], Some(vec![1.0, 0.0, 2.0, 0.0, 4.0, 0.0])),
+        ([1, 3], [9, 1], Some(vec![1.0, 0.0, 2.0])),
+        ([3, 1], [1, 9], Some(vec![1.0, 0.0, 2.0])),
+        ([1, 1], [9, 9], Some(vec![1.0])),
+        ([2, 3], [1, 2], None),
+        ([2, 2], [3, 1], None),
+        // A column of a matrix, and every second number of a row.
+        ([2, 1], [3, 1], None),
+        ([1, 3], [6, 2], None),
+    ] {
+        archive(&path, &view(0, shape, strides), CompressionMethod::Stored);
+        let found = Counts::open(&path).map(|counts| {
+            let rows: Vec<usize> = (0..usize::from(shape[0])).collect();
+            let mut found = vec![-1.0; rows.len() * usize::from(shape[1])];
+            counts.fill_rows(&rows, &mut found).unwrap();
+            found
+        });
+        match (found, expected) {
+            (Ok(found), Some(expected)) => assert_eq!(found, expected, "{shape:?}"),
+            (Err(error), None) => assert!(error.to_string().contains("strides"), "{error}"),
+            (found, _) => panic!("{shape:?} {strides:?}: {found:?}"),
+        }
+    }
 }
 
 #[test]

@@ -290,7 +290,12 @@ mod tests {
                 assert!(text.contains(fragment), "{fragment}: {text}");
             }
         }
-        // A missing list, and a document beyond the shape.
+    }
+
+    #[test]
+    fn a_missing_list_and_a_document_beyond_the_shape_are_located() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("X.parquet");
         let missing: Vec<Option<Series>> = vec![Some(Series::new("".into(), [0i64])), None];
         let column = Column::new("term".into(), missing);
         write(&path, vec![column, lists("count", &[vec![1i64], vec![]])]);
@@ -302,7 +307,9 @@ mod tests {
             "{error}"
         );
         assert_eq!(error.place(), Some("data row 2"));
-        write(&path, vec![terms(), counts(4.0)]);
+        let terms = lists("term", &[vec![0i64, 2], vec![], vec![1, 3]]);
+        let counts = lists("count", &[vec![1.0, 2.0], vec![], vec![3.0, 4.0]]);
+        write(&path, vec![terms, counts]);
         let error = open(&path, Some((2, 5))).unwrap_err();
         assert!(
             error.to_string().contains("3 rows for 2 documents"),
