@@ -139,7 +139,10 @@ fn link_pages(from: &Path, to: &Path) -> Result<()> {
         let path = entry.at(from)?.path();
         let link = to.join(path.file_name().unwrap_or_default());
         if path.is_dir() {
-            link_pages(&path, &link)?;
+            // Old editions of the book, whose pages say where the new ones are.
+            if !path.to_string_lossy().ends_with("-edition") {
+                link_pages(&path, &link)?;
+            }
         } else if path.extension().is_some_and(|extension| extension == "html")
             // mdBook writes a whole book as one page, and tables of contents as pages.
             && !["print.html", "toc.html", "404.html"].iter().any(|name| path.ends_with(name))
