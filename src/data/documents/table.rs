@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use polars::prelude::{Column, DataType, IdxCa, NewChunkedArray, TimeUnit};
+use polars::prelude::{Column, DataType, IdxCa, NewChunkedArray};
 
 use crate::data::Table;
 use crate::error::{Error, ErrorKind, Result};
@@ -128,18 +128,40 @@ fn column(name: &str, values: &Values) -> Column {
     }
 }
 
-/// Texts as dates, or with times where one has a time; as they are where Polars does not read all of them.
+/// Texts as dates; as they are where one has a time, or is of no month.
 fn dates_of_texts(texts: Column) -> Column {
-    let times = DataType::Datetime(TimeUnit::Microseconds, None);
-    let is_whole = |dates: &Column| dates.null_count() == texts.null_count();
-    let longest = texts
-        .str()
-        .map(|texts| texts.iter().flatten().map(str::len).max());
-    let dtype = match longest {
-        Ok(Some(10)) => DataType::Date,
-        _ => times,
+    let Ok(found) = texts.str() else {
+        return texts;
     };
-    texts.cast(&dtype).ok().filter(is_whole).unwrap_or(texts)
+    let days: Vec<Option<i32>> = found.iter().map(|text| day_number(text?)).collect();
+    let days = Column::new(texts.name().clone(), days);
+    match days.null_count() == texts.null_count() {
+        true => days.cast(&DataType::Date).unwrap_or(texts),
+        false => texts,
+    }
+}
+
+/// The days from 1970-01-01 to a date as `2026-11-23`.
+fn day_number(date: &str) -> Option<i32> {
+    let mut parts = date.splitn(3, '-').map(str::parse);
+    let mut next = || -> Option<i32> { parts.next()?.ok() };
+    let (year, month, day) = (next()?, next()?, next()?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if !(1..=12).contains(&month) || !(1..=last).contains(&day) {
+        return None;
+    }
+    // Years begin in March here, so that a leap day is the last one of its year.
+    let (year, month) = match month {
+        ..=2 => (year - 1, month + 9),
+        _ => (year, month - 3),
+    };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    Some(365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468)
 }
 
 fn values(column: &Column) -> Result<Values> {

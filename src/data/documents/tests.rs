@@ -205,3 +205,25 @@ fn saved_documents_come_back() {
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
+
+#[cfg(feature = "polars")]
+#[test]
+fn texts_of_dates_become_dates_in_tables() {
+    let dates = ["1970-01-01", "1600-02-29", "", "2000-03-01", "1899-12-31"];
+    let documents = Documents::numbered(5).unwrap();
+    let table = documents.with_dates("sent", dates).unwrap().table();
+    let column = table.column("sent").unwrap();
+    assert_eq!(column.dtype(), &polars::prelude::DataType::Date);
+    assert_eq!(table.texts("sent").unwrap(), dates);
+    let days = column.to_physical_repr();
+    let days: Vec<Option<i32>> = days.i32().unwrap().iter().collect();
+    // datetime.date(1600, 2, 29).toordinal() - datetime.date(1970, 1, 1).toordinal()
+    assert_eq!(
+        days,
+        [Some(0), Some(-135_081), None, Some(11_017), Some(-25_568)]
+    );
+    for other in ["1900-02-29", "2026-11-23T10:00:00"] {
+        let dates = documents.with_dates("sent", [other; 5]).unwrap();
+        assert_eq!(dates.table().texts("sent").unwrap(), [other; 5]);
+    }
+}
