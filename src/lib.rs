@@ -24,7 +24,7 @@
 //!
 //! | Step | Types |
 //! |---|---|
-//! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`]; files of single cells as [`Cells`]; written by a [`CountsWriter`] |
+//! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`]; files of single cells as [`Cells`], tables with names as [`CountTable`]; written by a [`CountsWriter`] |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
@@ -129,6 +129,8 @@ pub use config::{
     Budget, ByteSize, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings,
     Solver, TableStorage,
 };
+#[cfg(feature = "polars")]
+pub use counts::CountTable;
 pub use counts::{
     Cells, CountValue, Counts, CountsWriter, DocumentFrequency, Dtype, Layout, Location, Resample,
     Summary,
@@ -184,7 +186,7 @@ pub mod prelude {
         Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
-    pub use crate::{ByLabel, Table};
+    pub use crate::{ByLabel, CountTable, Table};
     #[cfg(feature = "charts")]
     pub use crate::{Chart, Explorer, palette, side_by_side, stack};
     #[cfg(feature = "notebook")]

@@ -86,7 +86,8 @@ impl Shuffle {
         let documents = counts.documents();
         let batch = batch_size.min(documents);
         let per_document = 2 * row_bytes(counts)? + INDEX_BYTES;
-        let capacity = budget.saturating_sub(STAGE_BYTES as u64) / per_document.max(1);
+        let piece = counts.piece_bytes();
+        let capacity = budget.saturating_sub(STAGE_BYTES as u64 + piece) / per_document.max(1);
         let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
         if capacity < batch {
             return Ok(None);
@@ -96,7 +97,9 @@ impl Shuffle {
             .min((documents / 8).max(batch * MIN_BLOCKS))
             .min(documents);
         let file_row_bytes = (counts.bytes_stored() / documents as u64).max(1);
-        let fast = usize::try_from(BLOCK_BYTES / file_row_bytes).unwrap_or(usize::MAX);
+        // A block that is smaller than a piece would be unpacked with its neighbours.
+        let fast = BLOCK_BYTES.max(piece) / file_row_bytes;
+        let fast = usize::try_from(fast).unwrap_or(usize::MAX);
         let block = fast.min(buffer / MIN_BLOCKS).max(1);
         Ok(Some(Self {
             block,
@@ -104,10 +107,11 @@ impl Shuffle {
         }))
     }
 
-    /// Bytes of memory of both buffers, their indices and the reader's stage.
+    /// Bytes of memory of both buffers, their indices, the reader's stage and what it unpacks.
     pub(crate) fn bytes(&self, counts: &Counts, batch_size: usize) -> Result<u64> {
         let documents = self.documents(batch_size).min(counts.documents()) as u64;
-        Ok(documents * (2 * row_bytes(counts)? + INDEX_BYTES) + STAGE_BYTES as u64)
+        let reader = STAGE_BYTES as u64 + counts.piece_bytes();
+        Ok(documents * (2 * row_bytes(counts)? + INDEX_BYTES) + reader)
     }
 }
 

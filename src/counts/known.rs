@@ -58,11 +58,12 @@ impl Counts {
         match (&self.inner.store, &self.inner.location) {
             (_, Location::File(_)) => InMemory::default(),
             (Store::Csr(csr), _) if csr.is_unread() => InMemory {
-                loaded: 0,
+                loaded: csr.held_bytes(),
                 to_read: self.bytes_stored(),
                 while_reading: csr.read_scratch_bytes(),
             },
             (Store::Shards(shards), _) if shards.is_unread() => InMemory {
+                loaded: shards.held_bytes(),
                 to_read: self.bytes_stored(),
                 ..InMemory::default()
             },
@@ -74,6 +75,15 @@ impl Counts {
                 loaded: self.bytes_stored(),
                 ..InMemory::default()
             },
+        }
+    }
+
+    /// Bytes of a piece of the counts' file that is unpacked for any of its rows; 0 where there are none.
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        match &self.inner.store {
+            Store::Csr(csr) => csr.piece_bytes(),
+            Store::Shards(shards) => shards.piece_bytes(),
+            Store::Dense(_) | Store::Expected(_) => 0,
         }
     }
 

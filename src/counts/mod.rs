@@ -5,6 +5,8 @@ mod by_term;
 mod cells;
 mod co_occurrence;
 mod copy;
+#[cfg(feature = "polars")]
+mod count_table;
 pub(crate) mod csr;
 pub(crate) mod dense;
 mod documents;
@@ -33,6 +35,8 @@ use std::sync::{Arc, OnceLock};
 
 pub use cells::Cells;
 pub(crate) use co_occurrence::CoOccurrence;
+#[cfg(feature = "polars")]
+pub use count_table::CountTable;
 pub(crate) use csr::Csr;
 pub(crate) use dense::{DenseRows, as_bytes};
 pub use dtype::{CountValue, Dtype};

@@ -102,7 +102,8 @@ impl Counts {
     /// names.
     ///
     /// # Cost
-    /// Reads a few kilobytes of each file, except for tables, which are read into memory.
+    /// Reads a few kilobytes of each file, except for tables, which are read into memory; Parquet tables that are too large for
+    /// that together stay in their files, see [`open_triplets`](Self::open_triplets).
     #[doc(alias = "concat")]
     #[doc(alias = "vstack")]
     pub fn open_files(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self> {
@@ -130,8 +131,9 @@ impl Counts {
     ///
     /// # Cost
     /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read. A Parquet file that
-    /// needs more than half of the free memory is read by row groups: the counts go into temporary files in its folder, and a
-    /// table that is not sorted by document is sorted there.
+    /// needs more than half of the free memory is read by row groups, once to check it. If it is in the order of documents and
+    /// terms, the counts stay there, and a pass over them decodes the row groups again: write a `.npz`
+    /// ([`write_npz`](Self::write_npz)) for many passes. If it is not, it is sorted into temporary files in its folder.
     #[cfg(feature = "polars")]
     pub fn open_triplets(path: impl AsRef<Path>, documents: usize, terms: usize) -> Result<Self> {
         triplets::open(path.as_ref(), Some((documents, terms)))

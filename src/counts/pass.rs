@@ -23,7 +23,7 @@ pub(crate) fn read_bytes(counts: &Counts) -> RangeInclusive<u64> {
 /// Bytes of memory of a pass over a file whose read buffers have `read_bytes` each. Together they hold no more than all
 /// rows.
 pub(crate) fn pass_bytes(counts: &Counts, read_bytes: u64) -> u64 {
-    (2 * read_bytes).min(counts.bytes_stored()) + STAGE_BYTES as u64
+    (2 * read_bytes).min(counts.bytes_stored()) + STAGE_BYTES as u64 + counts.piece_bytes()
 }
 
 /// [`for_each_stored_block_within`] buffers of the default size.

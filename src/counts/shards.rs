@@ -106,12 +106,16 @@ fn differ(first: &Path, other: &Path, what: &str) -> Error {
     )
 }
 
-/// Appends tables one after the other. The terms of a table are those up to its largest id, so that the largest of all
-/// tables counts.
+/// Appends tables one after the other, or leaves them in their files where all together would take too much memory. The terms
+/// of a table are those up to its largest id, so that the largest of all tables counts.
 #[cfg(feature = "polars")]
 fn join_tables(paths: &[PathBuf]) -> Result<Counts> {
-    let mut all = Csr::empty();
     let mut terms = 0;
+    if let Some(files) = formats::triplets::open_in_files(paths)? {
+        terms = files.iter().map(Counts::terms).max().unwrap_or(terms);
+        return Shards::counts(files, terms, Location::Files(paths.to_vec()));
+    }
+    let mut all = Csr::empty();
     for path in paths {
         let table = formats::open(path)?;
         let more = table.stored_counts().unwrap_or_default() as usize;
@@ -130,6 +134,12 @@ fn join_tables(paths: &[PathBuf]) -> Result<Counts> {
 impl Shards {
     /// One handle over files of the same terms, layout and dtype.
     pub(super) fn counts(files: Vec<Counts>, terms: usize, location: Location) -> Result<Counts> {
+        // Sorted triplets may be in several files themselves.
+        let parts = files.into_iter().flat_map(|file| match &file.inner.store {
+            Store::Shards(shards) => shards.files.clone(),
+            _ => vec![file],
+        });
+        let files: Vec<Counts> = parts.collect();
         let mut starts = vec![0];
         for file in &files {
             let before = starts.last().copied().unwrap_or_default();
@@ -153,6 +163,20 @@ impl Shards {
     /// The sum of a number over all files, if it is known of each.
     pub(super) fn sum(&self, number: impl Fn(&Counts) -> Option<u64>) -> Option<u64> {
         self.files.iter().map(number).sum()
+    }
+
+    /// Bytes in memory while the counts are in their files.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.in_memory().loaded).sum()
+    }
+
+    /// The largest piece of a file that is unpacked at once.
+    pub(super) fn piece_bytes(&self) -> u64 {
+        self.files
+            .iter()
+            .map(Counts::piece_bytes)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether the files have not been read into memory.

@@ -38,11 +38,11 @@ pub use sort_documents::sort_documents;
 #[cfg(feature = "charts")]
 pub(crate) use sort_documents::{dominant, row_sum};
 #[cfg(feature = "polars")]
-pub(crate) use table::check_types;
-#[cfg(feature = "polars")]
 pub use table::{
     ColumnValues, Columns, Condition, DataFrameJoinOps, GroupBy, JoinKeys, Table, TableValue,
 };
+#[cfg(feature = "polars")]
+pub(crate) use table::{TableParts, check_types};
 pub(crate) use tensor_file::{FileKind, NamedTable, invalid_file, table_bytes};
 pub use terms::Terms;
 pub(crate) use top_n::top_n;

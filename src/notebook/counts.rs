@@ -2,6 +2,8 @@
 
 use crate::batches::Reading;
 use crate::charts::Chart;
+#[cfg(feature = "polars")]
+use crate::counts::CountTable;
 use crate::counts::{Cells, Counts, CountsWriter, Dtype, Layout, Location, Resample, Summary};
 use crate::error::Result;
 use crate::synthetic::{Corpus, Synthetic};
@@ -43,6 +45,15 @@ impl Cells {
             Err(error) => card = card.row("layers", error.to_string()),
         }
         show_card(&card, None);
+    }
+}
+
+#[cfg(feature = "polars")]
+impl CountTable {
+    /// Shows the file, and what has been read of it, below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(&Card::new(self.to_string()), None);
     }
 }
 

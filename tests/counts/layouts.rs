@@ -144,6 +144,23 @@ impl Table {
             "sparse .npz".into(),
             csr.write_npz(folder.join("sparse.npz")).unwrap(),
         ));
+        if self.documents > 1 {
+            let half = self.documents / 2;
+            for (name, extension) in [("u8", "npy"), ("csr", "npz")] {
+                let paths = [0..half, half..self.documents].map(|rows| {
+                    let path = folder.join(format!("shard-{}.{extension}", rows.start));
+                    let rows: Vec<usize> = rows.collect();
+                    match name {
+                        "u8" => self.dense::<u8>().select(&rows).unwrap().write_npy(&path),
+                        _ => csr.select(&rows).unwrap().write_npz(&path),
+                    }
+                    .unwrap();
+                    path
+                });
+                let counts = Counts::open_files(paths).unwrap();
+                layouts.push((format!("shards of {name}.{extension}"), counts));
+            }
+        }
         layouts.push(("csr".into(), csr));
 
         let path = folder.join("X.safetensors");

@@ -11,6 +11,7 @@ mod obs;
 mod pytorch;
 mod resample;
 mod rows;
+mod safetensors;
 mod shards;
 mod subsets;
 mod synthetic;

@@ -8,7 +8,7 @@ use topicbook::{Counts, Dtype};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-const VALUES: [f32; 20] = [
+pub const VALUES: [f32; 20] = [
     0.0, 3.0, 0.0, 1.0, 0.0, //
     0.0, 0.0, 0.0, 0.0, 0.0, //
     7.0, 0.0, 0.0, 100.0, 1.0, //
@@ -20,7 +20,7 @@ fn golden(name: &str) -> PathBuf {
     folder.join(format!("{name}.pt"))
 }
 
-fn values(counts: &Counts) -> Vec<f32> {
+pub fn values(counts: &Counts) -> Vec<f32> {
     let mut found = vec![-1.0; 20];
     counts.fill_rows(&[0, 1, 2, 3], &mut found).unwrap();
     found

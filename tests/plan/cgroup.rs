@@ -23,6 +23,7 @@ fn work_in_cgroup() {
         "table" => table(&folder),
         "repeated fits" => repeated_fits(&folder),
         "writing" => writing(&folder),
+        "triplets" => triplets(&folder),
         work => panic!("unknown work: {work}"),
     }
 }
@@ -118,6 +119,55 @@ fn counts_larger_than_memory_are_fitted_within_it() {
         .write_npy_as(folder.path().join("X.npy"), Dtype::F32)
         .unwrap();
     run_within_limit("fits", folder.path());
+}
+
+/// Parquet tables of triplets whose conversion would take more than the limit, whole and in shards.
+fn triplets(folder: &Path) {
+    let models = [
+        ("AdamW", model(8).batch_size(256)),
+        ("EM", model(8).solver(Solver::em())),
+    ];
+    let reading = Reading::Stream {
+        block: 512,
+        blocks: 8,
+    };
+    for (what, model) in models {
+        let model = model.epochs(2).reading(reading);
+        let expected = model
+            .fit(Counts::open(folder.join("X.npz")).unwrap())
+            .unwrap();
+        for name in ["X.parquet", "shard*.parquet"] {
+            let counts = Counts::open(folder.join(name)).unwrap();
+            assert_eq!(counts.shape(), (60_000, 4_000), "{name}");
+            let fit = model.fit(&counts).unwrap();
+            assert_eq!(fit.l().values(), expected.l().values(), "{what}, {name}");
+            assert_eq!(fit.f().values(), expected.f().values(), "{what}, {name}");
+            check_memory(&format!("{what}, {name}"), &fit);
+            assert!(counts.to_string().contains("on first use"), "{counts}");
+        }
+    }
+}
+
+#[test]
+fn tables_of_triplets_larger_than_memory_stay_in_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let synthetic = Synthetic::new(60_000, 4_000, 5)
+        .avg_doc_length(100)
+        .seed(1)
+        .generate()
+        .unwrap();
+    let counts = synthetic.counts();
+    assert!(36 * counts.summary().unwrap().nonzeros() > LIMIT / 2);
+    counts.write_npz(folder.path().join("X.npz")).unwrap();
+    counts
+        .write_parquet(folder.path().join("X.parquet"))
+        .unwrap();
+    for shard in 0..3 {
+        let rows: Vec<usize> = (20_000 * shard..20_000 * (shard + 1)).collect();
+        let path = folder.path().join(format!("shard{shard}.parquet"));
+        counts.select(&rows).unwrap().write_parquet(path).unwrap();
+    }
+    run_within_limit("triplets", folder.path());
 }
 
 /// L's logits and their moments are larger than the limit, and in mapped files.

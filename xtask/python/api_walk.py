@@ -79,6 +79,11 @@ WALK = {
         "let genes = cells.terms()?; let barcodes = cells.names()?; let named_cells = cells.documents()?;",
         'let layers = cells.layers()?; let layer = cells.layer("counts"); let raw = cells.raw();',
     ],
+    "CountTable": [
+        'std::fs::write("dtm.csv", "doc,year,ant,bee\\na,1811,0,2\\nb,1819,3,1\\n")?;',
+        'let dtm = CountTable::open("dtm.csv")?.labels(["year"])?; let dtm_counts = dtm.counts()?;',
+        "let dtm_terms = dtm.terms()?; let dtm_documents = dtm.documents()?;",
+    ],
     "CountsWriter": [
         "let mut writer = writer;",
         "writer.append(Counts::dense(1, 3, vec![1u8, 0, 2])?)?; writer.append_document(&[1], &[4.0])?;",
@@ -359,6 +364,7 @@ SHOWN = {
     "Dtype": ["dtype"],
     "Counts": ["dense", "csr", "npz"],
     "Cells": ["cells"],
+    "CountTable": ["dtm"],
     "CountsWriter": ["writer"],
     "Resample": ["drawn"],
     "Layout": ["layout"],

@@ -1,4 +1,5 @@
-//! Rows of CSR arrays in a file, read by position: from the entries of an uncompressed `.npz`, or from HDF5.
+//! Rows of CSR arrays in a file, read by position: from the entries of an uncompressed `.npz`, from HDF5, or from the columns of
+//! a Parquet table.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,6 +16,11 @@ use crate::text::counted;
 
 use super::hdf5::NumberArray;
 use super::npz::{EntryChecksum, FileArray};
+#[cfg(feature = "polars")]
+use super::triplets::GroupColumn;
+
+/// Stored counts that are read at once into memory.
+const READ: u64 = 1 << 18;
 
 /// The three arrays of a CSR matrix in a file.
 #[derive(Clone)]
@@ -43,6 +49,10 @@ pub(crate) struct Checksums {
 pub(super) enum Numbers {
     Npz(FileArray),
     Hdf5(NumberArray),
+    #[cfg(feature = "polars")]
+    Parquet(GroupColumn),
+    #[cfg(feature = "polars")]
+    Memory(Arc<[u64]>),
 }
 
 impl Numbers {
@@ -50,6 +60,10 @@ impl Numbers {
         match self {
             Numbers::Npz(array) => array.width() as u64,
             Numbers::Hdf5(array) => array.width() as u64,
+            #[cfg(feature = "polars")]
+            Numbers::Parquet(_) => GroupColumn::WIDTH,
+            #[cfg(feature = "polars")]
+            Numbers::Memory(_) => size_of::<u64>() as u64,
         }
     }
 
@@ -60,11 +74,20 @@ impl Numbers {
         range: Range<u64>,
         stage: &mut [u8],
         checksum: Option<&mut EntryChecksum>,
-        visit: impl FnMut(f64) -> Result<()>,
+        #[allow(unused_mut)] mut visit: impl FnMut(f64) -> Result<()>,
     ) -> Result<()> {
         match self {
             Numbers::Npz(array) => array.read(file, range, stage, checksum, visit),
             Numbers::Hdf5(array) => array.read(range, visit),
+            #[cfg(feature = "polars")]
+            Numbers::Parquet(column) => column.read(range, visit),
+            #[cfg(feature = "polars")]
+            Numbers::Memory(values) => {
+                let range = range.start as usize..range.end as usize;
+                values[range]
+                    .iter()
+                    .try_for_each(|&value| visit(value as f64))
+            }
         }
     }
 
@@ -72,7 +95,19 @@ impl Numbers {
     fn checksum(&self, file: &OpenFile) -> Result<Option<EntryChecksum>> {
         match self {
             Numbers::Npz(array) => array.checksum(file).map(Some),
-            Numbers::Hdf5(_) => Ok(None),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether the numbers are stored in pieces that are unpacked whole.
+    fn are_packed(&self) -> bool {
+        match self {
+            Numbers::Npz(_) => false,
+            Numbers::Hdf5(_) => true,
+            #[cfg(feature = "polars")]
+            Numbers::Parquet(_) => true,
+            #[cfg(feature = "polars")]
+            Numbers::Memory(_) => false,
         }
     }
 
@@ -81,6 +116,10 @@ impl Numbers {
         match self {
             Numbers::Npz(array) => array.byte_range(range),
             Numbers::Hdf5(_) => 0..0,
+            #[cfg(feature = "polars")]
+            Numbers::Parquet(column) => column.byte_range(range),
+            #[cfg(feature = "polars")]
+            Numbers::Memory(_) => 0..0,
         }
     }
 }
@@ -110,9 +149,11 @@ impl CsrArrays {
     fn damaged<T>(&self, file: &OpenFile, what: String, place: String) -> Result<T> {
         Err(Error::format(&file.path, what)
             .at(place)
-            .fix(match self.indptr {
+            .fix(match self.data {
                 Numbers::Npz(_) => "write it again with scipy.sparse.save_npz",
                 Numbers::Hdf5(_) => "copy it again, or write it again with anndata (write_h5ad)",
+                #[cfg(feature = "polars")]
+                _ => "open it again when no program writes to it any more",
             }))
     }
 
@@ -210,23 +251,23 @@ impl CsrArrays {
             values.push(value as f32);
             Ok(())
         };
-        match (&self.indices, &self.data) {
+        let (indices, data) = (&self.indices, &self.data);
+        if indices.are_packed() {
             // Unpacking takes most of the time of a pass: each array has a thread. Not one of the pool, which computes.
-            (Numbers::Hdf5(indices), Numbers::Hdf5(data)) => std::thread::scope(|scope| {
-                let entries = || entries.clone();
-                let data = scope.spawn(move || data.read(entries(), visit_value));
-                let indices = indices.read(entries(), visit_index);
+            std::thread::scope(|scope| {
+                let all = entries.clone();
+                let data = scope.spawn(move || data.read(file, all, &mut [], None, visit_value));
+                let indices = indices.read(file, entries, &mut [], None, visit_index);
                 let data = data.join().unwrap_or_else(|panic| {
                     Err(Error::format(path, panic_text(panic.as_ref())).at("data"))
                 });
                 indices.and(data)
-            })?,
-            (indices, data) => {
-                let checksum = checksums.as_mut().map(|sums| &mut sums.indices);
-                indices.read(file, entries.clone(), stage, checksum, visit_index)?;
-                let checksum = checksums.as_mut().map(|sums| &mut sums.data);
-                data.read(file, entries, stage, checksum, visit_value)?;
-            }
+            })?;
+        } else {
+            let checksum = checksums.as_mut().map(|sums| &mut sums.indices);
+            indices.read(file, entries.clone(), stage, checksum, visit_index)?;
+            let checksum = checksums.as_mut().map(|sums| &mut sums.data);
+            data.read(file, entries, stage, checksum, visit_value)?;
         }
         if let Some((entry, value)) = wrong {
             let row = csr.indptr[first_row..].partition_point(|&start| start <= entry as u64);
@@ -243,6 +284,32 @@ impl CsrArrays {
             check_row(row, terms, columns, values).map_err(|problem| problem.in_file(path))?;
         }
         Ok(())
+    }
+
+    /// Frees what was kept for the next read.
+    pub(crate) fn rest(&self) {
+        #[cfg(feature = "polars")]
+        for array in [&self.indices, &self.data] {
+            if let Numbers::Parquet(column) = array {
+                column.rest();
+            }
+        }
+    }
+
+    /// Reads all rows, which have numbers below `columns`. The caller has weighed them.
+    pub(super) fn read_all(&self, file: &OpenFile, columns: usize) -> Result<Csr> {
+        let rows = self.documents;
+        let mut csr = Csr::empty();
+        csr.indptr.reserve_exact(rows);
+        csr.indices.reserve_exact(self.stored as usize);
+        csr.values.reserve_exact(self.stored as usize);
+        let window = (READ * rows as u64 / self.stored.max(1)).clamp(1, READ) as usize;
+        for first in (0..rows).step_by(window) {
+            let window = first..rows.min(first + window);
+            self.append(file, columns, window, &mut csr, &mut [], None)?;
+        }
+        file.check_unchanged()?;
+        Ok(csr)
     }
 
     /// The error for a value that is no count, or one that `f32` does not represent exactly.

@@ -9,6 +9,8 @@ use crate::system::{Claim, OpenFile};
 use super::csr_arrays::CsrArrays;
 use super::hdf5::HdfFile;
 use super::npz::NpzFile;
+#[cfg(feature = "polars")]
+use super::triplets::TripletFile;
 
 /// Sparse counts in memory, or in a file from which they are read on first use.
 pub(crate) enum LazyCsr {
@@ -25,6 +27,8 @@ pub(crate) enum LazyCsr {
 pub(crate) enum CsrFile {
     Npz(Box<NpzFile>),
     Hdf5(Box<HdfFile>),
+    #[cfg(feature = "polars")]
+    Parquet(Box<TripletFile>),
 }
 
 /// Calls a method that the files of both formats have.
@@ -33,6 +37,8 @@ macro_rules! each {
         match $file {
             CsrFile::Npz(file) => file.$method(),
             CsrFile::Hdf5(file) => file.$method(),
+            #[cfg(feature = "polars")]
+            CsrFile::Parquet(file) => file.$method(),
         }
     };
 }
@@ -75,6 +81,31 @@ impl LazyCsr {
     /// Whether the counts have not been read from their file yet.
     pub(crate) fn is_unread(&self) -> bool {
         matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
+    }
+
+    /// Bytes in memory while the counts are in their file.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        match self {
+            #[cfg(feature = "polars")]
+            LazyCsr::File {
+                source: CsrFile::Parquet(file),
+                ..
+            } => file.held_bytes(),
+            _ => 0,
+        }
+    }
+
+    /// Bytes of a piece of the file that is unpacked for any of its rows; 0 where rows are read as they are, or in small
+    /// pieces.
+    pub(crate) fn piece_bytes(&self) -> u64 {
+        match self {
+            #[cfg(feature = "polars")]
+            LazyCsr::File {
+                source: CsrFile::Parquet(file),
+                ..
+            } => file.scratch_bytes(),
+            _ => 0,
+        }
     }
 
     /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.

@@ -152,6 +152,13 @@ impl RowFile {
         self.mean_nonzeros
     }
 
+    /// Frees what was kept for the next read: other files are read now.
+    pub(super) fn rest(&self) {
+        if let FileLayout::Csr(arrays) = &self.layout {
+            arrays.rest();
+        }
+    }
+
     /// Length of the file in bytes.
     pub(crate) fn length(&self) -> u64 {
         self.file.length

@@ -11,6 +11,8 @@ pub(crate) struct RowFiles {
     files: Vec<RowFile>,
     /// For each file the number of documents before it; at the end, that of all.
     starts: Vec<usize>,
+    /// The file that was read last.
+    last: usize,
 }
 
 impl RowFiles {
@@ -21,7 +23,11 @@ impl RowFiles {
             let before = starts.last().copied().unwrap_or_default();
             starts.push(before + file.documents());
         }
-        Self { files, starts }
+        Self {
+            files,
+            starts,
+            last: 0,
+        }
     }
 
     pub(crate) fn documents(&self) -> usize {
@@ -108,8 +114,13 @@ impl RowFiles {
         buffer: &mut RowBuffer,
         stage: &mut Stage,
     ) -> Result<()> {
-        self.parts(rows)
-            .into_iter()
-            .try_for_each(|(file, rows)| self.files[file].append(rows, buffer, stage))
+        for (file, rows) in self.parts(rows) {
+            if file != self.last {
+                self.files[self.last].rest();
+                self.last = file;
+            }
+            self.files[file].append(rows, buffer, stage)?;
+        }
+        Ok(())
     }
 }

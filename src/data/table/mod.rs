@@ -8,6 +8,7 @@ mod group;
 mod join;
 mod names;
 mod open;
+mod parts;
 mod pivot;
 mod summary;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use group::GroupBy;
 pub use join::JoinKeys;
 pub use names::Columns;
 pub(crate) use open::check_types;
+pub(crate) use parts::TableParts;
 pub use verbs::Condition;
 
 /// A table: named columns of one length, each of one type, with a Polars DataFrame inside.

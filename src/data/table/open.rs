@@ -1,18 +1,16 @@
 //! Tables from CSV, TSV and Parquet files.
 
-use std::io::Cursor;
 use std::path::Path;
 
-use polars::prelude::{ArrowDataType, ArrowField, ParquetReader, SerReader};
+use polars::prelude::{ArrowDataType, ArrowField};
 
-use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, rows};
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::counted;
 
 use super::Table;
 use super::csv::read_csv;
-use super::error::{Problem, attempt};
+use super::parts::{ParquetTable, TableParts};
 
 impl Table {
     /// Opens a table in a file, whose extension says its format.
@@ -54,11 +52,23 @@ impl Table {
 }
 
 fn open(path: &Path) -> Result<Table> {
+    match open_parts(path)? {
+        TableParts::Whole(table) => Ok(table),
+        TableParts::Parquet(file) => {
+            let (height, width) = file.shape();
+            check_values(file.map().file(), height, width, file.values)?;
+            file.read(None, 0..height as usize)
+        }
+    }
+}
+
+/// Opens a file: Parquet is not read yet, other formats are.
+pub(super) fn open_parts(path: &Path) -> Result<TableParts> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
-    let read = match extension.to_ascii_lowercase().as_str() {
-        "csv" => |map: &MappedFile| read_csv(map, None),
-        "tsv" | "tab" => |map: &MappedFile| read_csv(map, Some(b'\t')),
-        "parquet" | "pq" => read_parquet,
+    let separator = match extension.to_ascii_lowercase().as_str() {
+        "csv" => Some(None),
+        "tsv" | "tab" => Some(Some(b'\t')),
+        "parquet" | "pq" => None,
         other => {
             return Err(Error::format(
                 path,
@@ -72,41 +82,13 @@ fn open(path: &Path) -> Result<Table> {
         return Err(Error::format(path, "is empty").fix("write the table again"));
     }
     let map = MappedFile::new(file)?;
-    let table = read(&map);
-    map.check_unchanged()?;
-    table
-}
-
-fn read_parquet(map: &MappedFile) -> Result<Table> {
-    let (path, file) = (map.path(), map.file());
-    check_footer(file)?;
-    let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
-    let unreadable = |problem: Problem| {
-        let what = format!("cannot be read as Parquet: {}", problem.sentence);
-        Error::format(path, what).fix(NOT_PARQUET)
-    };
-    let metadata = attempt(|| reader.get_metadata().cloned()).map_err(unreadable)?;
-    let schema = attempt(|| reader.schema()).map_err(unreadable)?;
-    check_types(path, schema.iter_values())?;
-    let names: Vec<&str> = schema
-        .iter_values()
-        .map(|field| field.name.as_str())
-        .collect();
-    let values = check_pages(file, &metadata, &names)?;
-    check_values(file, rows(&metadata), schema.len(), values)?;
-    let frame = attempt(|| reader.finish()).map_err(unreadable)?;
-    // Polars does not compare the lengths of the columns of a damaged file.
-    let height = frame.height();
-    match frame.columns().iter().find(|column| column.len() != height) {
-        None => Ok(frame.into()),
-        Some(column) => {
-            let what = format!(
-                "column {} has {} of {height} rows",
-                column.name(),
-                column.len()
-            );
-            Err(Error::format(path, what).fix(NOT_PARQUET))
+    match separator {
+        Some(separator) => {
+            let table = read_csv(&map, separator);
+            map.check_unchanged()?;
+            table.map(TableParts::Whole)
         }
+        None => ParquetTable::open(map).map(TableParts::Parquet),
     }
 }
 

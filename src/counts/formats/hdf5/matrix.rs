@@ -256,17 +256,7 @@ impl HdfFile {
             Form::Csc => (self.terms, self.documents),
             _ => (self.documents, self.terms),
         };
-        let mut csr = Csr::empty();
-        csr.indptr.reserve_exact(rows);
-        csr.indices.reserve_exact(self.stored as usize);
-        csr.values.reserve_exact(self.stored as usize);
-        let window = (READ * rows as u64 / self.stored.max(1)).clamp(1, READ) as usize;
-        for first in (0..rows).step_by(window) {
-            let window = first..rows.min(first + window);
-            self.arrays
-                .append(file, columns, window, &mut csr, &mut [], None)?;
-        }
-        file.check_unchanged()?;
+        let csr = self.arrays.read_all(file, columns)?;
         Ok(match self.form {
             Form::Csc => Csr::transposed(&View::Csr(&csr), rows, columns),
             _ => csr,

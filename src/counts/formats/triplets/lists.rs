@@ -76,7 +76,7 @@ pub(super) fn flatten(path: &Path, table: &DataFrame, first: usize) -> Result<(D
 }
 
 /// The values of the lists of a column, and where each list begins.
-fn values(path: &Path, column: &Column, first: usize) -> Result<(Column, Vec<usize>)> {
+pub(super) fn values(path: &Path, column: &Column, first: usize) -> Result<(Column, Vec<usize>)> {
     let rows = Rows::from(first);
     first_null(path, column, &rows, "no list", "write an empty list")?;
     let lists = column.list().map_err(|source| unreadable(path, source))?;

@@ -2,16 +2,19 @@
 //! may have lists of terms and counts instead, one row per document.
 
 mod csv;
+mod group_column;
+mod in_place;
 mod lists;
+mod named;
 mod parquet;
 mod runs;
 mod write;
 
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
 
-use polars::prelude::{Column, DataFrame, DataType};
+use polars::prelude::{Column, DataFrame, DataType, UInt32Chunked};
+use rayon::prelude::*;
 
 use crate::counts::csr::{Csr, Problem};
 use crate::counts::dtype::Element;
@@ -22,10 +25,16 @@ use crate::system::memory::free_memory;
 use crate::system::{Claim, MappedFile, OpenFile};
 use crate::text::counted;
 
+pub(crate) use group_column::GroupColumn;
+pub(crate) use in_place::TripletFile;
+pub(crate) use named::NamedTriplets;
+pub(crate) use runs::folder_of;
 pub(crate) use write::write;
 
 use super::invalid_value;
+use in_place::{GroupRows, InOrder};
 use lists::Rows;
+use parquet::Parquet;
 use runs::Runs;
 
 /// Required columns: row and column in the matrix, both counted from 0, and the count.
@@ -33,6 +42,9 @@ const COLUMNS: [&str; 3] = ["doc", "term", "count"];
 
 /// Most bytes of a row while the table is converted: three columns of 8, a column that is cast, two ids and a count of 4.
 const ROW_BYTES: u64 = 3 * 8 + 8 + 3 * 4;
+
+/// Most bytes of a row while tables are joined: the rows of one table, and of all, which may be copied while they grow.
+const JOINED_BYTES: u64 = 3 * 8;
 
 /// Share of the free memory that a Parquet file may take while it is read whole.
 const MEMORY_SHARE: u64 = 2;
@@ -50,6 +62,33 @@ pub(crate) fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts>
     open_within(path, shape, free_memory() / MEMORY_SHARE)
 }
 
+/// Opens Parquet files that stay on disk, if all together would take too much memory.
+pub(crate) fn open_in_files(paths: &[PathBuf]) -> Result<Option<Vec<Counts>>> {
+    open_in_files_beyond(paths, free_memory() / MEMORY_SHARE)
+}
+
+/// [`open_in_files`] if together they would take more than `limit` bytes.
+fn open_in_files_beyond(paths: &[PathBuf], limit: u64) -> Result<Option<Vec<Counts>>> {
+    let mut triplets = 0u64;
+    for path in paths {
+        let file = OpenFile::open(path)?;
+        if is_csv(path) || file.length == 0 {
+            return Ok(None);
+        }
+        let map = MappedFile::new(file)?;
+        let parquet = parquet::guarded(path, || Parquet::open(map))?;
+        triplets = triplets.saturating_add(parquet.triplets());
+    }
+    if triplets.saturating_mul(JOINED_BYTES) <= limit {
+        return Ok(None);
+    }
+    let open = |path: &PathBuf| {
+        let map = MappedFile::new(OpenFile::open(path)?)?;
+        parquet::guarded(path, || in_file(Parquet::open(map)?, None, limit, 0))
+    };
+    paths.iter().map(open).collect::<Result<_>>().map(Some)
+}
+
 /// [`open`] with about `limit` bytes of memory: a larger Parquet file is read by row groups.
 fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
     let file = OpenFile::open(path)?;
@@ -58,58 +97,119 @@ fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result
             .fix("write a table with the columns doc, term and count"));
     }
     let map = MappedFile::new(file)?;
-    let csv = path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    let result = if csv {
-        csv::read(&map).and_then(|table| from_table(path, table, shape, false))
-    } else {
-        // Polars panics on some damaged files.
-        catch_unwind(AssertUnwindSafe(|| from_parquet(&map, shape, limit))).unwrap_or_else(|_| {
-            Err(Error::format(path, "is damaged: it cannot be read as Parquet").fix(NOT_PARQUET))
-        })
-    };
-    map.check_unchanged()?;
-    result
+    if is_csv(path) {
+        let counts = csv::read(&map).and_then(|table| from_table(path, table, shape, false));
+        map.check_unchanged()?;
+        return counts;
+    }
+    parquet::guarded(path, || from_parquet(map, shape, limit))
 }
 
-/// Reads a Parquet file: whole, or by row groups where it is larger than `limit` in memory.
-fn from_parquet(map: &MappedFile, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
-    let path = map.path();
-    let parquet = parquet::Parquet::open(map)?;
-    let lists = parquet.has_lists();
+fn is_csv(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+}
+
+/// Reads a Parquet file whole, if it takes no more than `limit` in memory.
+fn from_parquet(map: MappedFile, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
+    let parquet = Parquet::open(map)?;
+    let path = &parquet.path().to_path_buf();
     if parquet.triplets().saturating_mul(ROW_BYTES) <= limit || parquet.rows() == 0 {
-        let table = parquet.read(0..parquet.rows() as usize)?;
-        return from_table(path, table, shape, lists);
+        let lists = parquet.has_lists();
+        let table = parquet.read(0..parquet.rows() as usize);
+        parquet.check_unchanged()?;
+        return from_table(path, table?, shape, lists);
     }
-    let mut runs = Runs::new(path, limit / 4);
-    let triplets = |rows: Range<usize>| {
-        Triplets::of(path, parquet.read(rows.clone())?, shape, rows.start, lists)
-    };
-    let mut groups = parquet.row_groups();
-    let mut next = groups.next().map(triplets).transpose()?;
-    // A row group is decoded while the one before it is appended, where both have room.
-    let group = parquet.largest_group().saturating_mul(2 * ROW_BYTES);
-    let is_small = !lists && group <= limit / 2;
-    while let Some(found) = next.take() {
-        let mut add = || runs.add(&found.documents, &found.terms, &found.counts);
-        let mut decode = || groups.next().map(triplets).transpose();
-        let (added, decoded) = match is_small {
-            true => rayon::join(add, decode),
-            false => (add(), decode()),
-        };
-        added?;
+    in_file(parquet, shape, limit, limit / 4)
+}
+
+/// Leaves triplets in their file if they are in order; others are sorted into temporary files, or into memory if they take no
+/// more than `held` bytes there. Uses about `limit` bytes.
+fn in_file(
+    parquet: Parquet,
+    shape: Option<(usize, usize)>,
+    limit: u64,
+    held: u64,
+) -> Result<Counts> {
+    let path = &parquet.path().to_path_buf();
+    if parquet.largest_group() <= in_place::MAX_GROUP {
+        let mut in_order = InOrder::new(path);
+        let groups = rayon::current_num_threads();
+        if for_each_group(&parquet, shape, limit, groups, GroupRows::of, |rows| {
+            in_order.add(rows)
+        })? {
+            return in_order.finish(parquet, shape);
+        }
+    }
+    let mut runs = Runs::new(path, limit / 4, held);
+    for_each_group(&parquet, shape, limit, 1, Ok, |found: Triplets| {
+        runs.add(&found.documents, &found.terms, &found.counts.into_f32())?;
         runs.extend(found.numbered);
+        Ok(true)
+    })?;
+    runs.finish(shape)
+}
+
+/// Calls `visit` with what `convert` makes of each row group, in order, until it returns `false`. Returns what it returned
+/// last. Reads `at_once` row groups side by side, or one where about `limit` bytes do not hold more.
+fn for_each_group<T: Send>(
+    parquet: &Parquet,
+    shape: Option<(usize, usize)>,
+    limit: u64,
+    at_once: usize,
+    convert: impl Fn(Triplets) -> Result<T> + Sync,
+    mut visit: impl FnMut(T) -> Result<bool> + Send,
+) -> Result<bool> {
+    let lists = parquet.has_lists();
+    let read = |rows: &Range<usize>| {
+        let table = parquet.read(rows.clone());
+        parquet.check_unchanged()?;
+        convert(Triplets::of(
+            parquet.path(),
+            table?,
+            shape,
+            rows.start,
+            lists,
+        )?)
+    };
+    let group = parquet.largest_group().saturating_mul(ROW_BYTES).max(1);
+    let groups: Vec<Range<usize>> = parquet.row_groups().collect();
+    // The next row groups are decoded while these are visited, where both have room.
+    let at_once = at_once.min((limit / group / 2) as usize).max(1);
+    let overlap = group.saturating_mul(2) <= limit / 2;
+    let mut parts = groups.chunks(at_once);
+    let mut decode = || match parts.next() {
+        Some(part) => part.par_iter().map(read).collect::<Result<Vec<T>>>(),
+        None => Ok(Vec::new()),
+    };
+    let mut next = decode()?;
+    while !next.is_empty() {
+        let found = std::mem::take(&mut next);
+        let visit = || -> Result<bool> {
+            for group in found {
+                if !visit(group)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let (goes_on, decoded) = match overlap {
+            true => rayon::join(visit, &mut decode),
+            false => (visit(), decode()),
+        };
+        if !goes_on? {
+            return Ok(false);
+        }
         next = decoded?;
     }
-    runs.finish(shape)
+    Ok(true)
 }
 
 /// Triplets in memory.
 struct Triplets {
-    documents: Vec<u32>,
-    terms: Vec<u32>,
-    counts: Vec<f32>,
+    documents: Ids,
+    terms: Ids,
+    counts: Values,
     rows: Rows,
     /// Number of documents up to these, where the rows number them; 0 where a column does.
     numbered: usize,
@@ -139,12 +239,12 @@ impl Triplets {
         let mut rows = Rows::from(first);
         let mut documents = match has_ids {
             true => ids(path, &table, COLUMNS[0], n, &rows)?,
-            false => (first as u32..numbered as u32).collect(),
+            false => Ids::Converted((first as u32..numbered as u32).collect()),
         };
         let mut table = table;
         if lists {
             (table, rows) = lists::flatten(path, &table, first)?;
-            documents = rows.of_triplets().map(|row| documents[row]).collect();
+            documents = Ids::Converted(rows.of_triplets().map(|row| documents[row]).collect());
         }
         let terms = ids(path, &table, COLUMNS[1], m, &rows)?;
         let counts = counts(path, &table, &documents, &terms, &rows)?;
@@ -187,6 +287,7 @@ fn from_table(
         rows,
         numbered,
     } = Triplets::of(path, table, shape, 0, lists)?;
+    let counts = counts.into_f32();
     if counts.is_empty() && shape.is_none() {
         return Err(
             Error::format(path, "has no counts: all its lists are empty")
@@ -254,7 +355,8 @@ fn check_columns<'a>(
     .at(format!("its columns are: {}", found.join(", ")))
     .fix(
         "name the columns doc, term and count; doc and term are whole numbers from 0. A Parquet table with one row per \
-         document has lists in term and count, and needs no doc",
+         document has lists in term and count, and needs no doc. CountTable::open reads tables with a column per term, and \
+         tables with the names of documents and terms",
     ))
 }
 
@@ -291,14 +393,50 @@ fn first_null(path: &Path, column: &Column, rows: &Rows, what: &str, fix: &str) 
     )
 }
 
-/// The values of a column of `u32` without nulls.
-fn plain_u32(column: &Column) -> Option<Vec<u32>> {
+/// A column of `u32` without nulls, in one piece.
+fn plain_u32(column: &Column) -> Option<UInt32Chunked> {
     let values = column.u32().ok().filter(|_| column.null_count() == 0)?;
-    let mut all = Vec::with_capacity(values.len());
-    for chunk in values.downcast_iter() {
-        all.extend_from_slice(chunk.values());
+    Some(values.rechunk().into_owned())
+}
+
+/// The values of a column made by [`plain_u32`].
+fn slice_of(column: &UInt32Chunked) -> &[u32] {
+    column.cont_slice().unwrap_or_default()
+}
+
+/// Numbers of documents or terms: a column as it was decoded, or the numbers of one of another type.
+enum Ids {
+    Decoded(UInt32Chunked),
+    Converted(Vec<u32>),
+}
+
+impl Deref for Ids {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        match self {
+            Ids::Decoded(column) => slice_of(column),
+            Ids::Converted(ids) => ids,
+        }
     }
-    Some(all)
+}
+
+/// Counts that have been checked: a column as it was decoded, or the counts of one of another type.
+enum Values {
+    Decoded(UInt32Chunked),
+    Converted(Vec<f32>),
+}
+
+impl Values {
+    fn into_f32(self) -> Vec<f32> {
+        match self {
+            Values::Decoded(column) => slice_of(&column)
+                .iter()
+                .map(|&count| count as f32)
+                .collect(),
+            Values::Converted(counts) => counts,
+        }
+    }
 }
 
 /// Reads a column of ids, and checks that each is below `bound`.
@@ -308,7 +446,7 @@ fn ids(
     name: &str,
     bound: Option<usize>,
     rows: &Rows,
-) -> Result<Vec<u32>> {
+) -> Result<Ids> {
     const FIX: &str =
         "number documents and terms from 0, and keep their names in a separate list (Terms)";
     let column = column(path, table, name)?;
@@ -325,9 +463,9 @@ fn ids(
     // Ids have 32 bits, and the largest id plus one, which is a size, must fit too.
     let bound = bound.unwrap_or(u32::MAX as usize).min(u32::MAX as usize);
     if let Some(ids) = plain_u32(column)
-        && ids.iter().all(|&id| (id as usize) < bound)
+        && slice_of(&ids).iter().all(|&id| (id as usize) < bound)
     {
-        return Ok(ids);
+        return Ok(Ids::Decoded(ids));
     }
     let column = convert(path, column, &DataType::Int64)?;
     first_null(path, &column, rows, "not a whole number", FIX)?;
@@ -351,7 +489,7 @@ fn ids(
             }
         }
     }
-    Ok(ids)
+    Ok(Ids::Converted(ids))
 }
 
 /// Reads the column `count`. Fails on the first value (by document, then term) that is not a count or not exact in
@@ -362,7 +500,7 @@ fn counts(
     documents: &[u32],
     terms: &[u32],
     rows: &Rows,
-) -> Result<Vec<f32>> {
+) -> Result<Values> {
     const FIX: &str = "remove the row, or write 0";
     let column = column(path, table, COLUMNS[2])?;
     if !column.dtype().is_primitive_numeric() {
@@ -373,11 +511,11 @@ fn counts(
         .fix("write the counts as numbers"));
     }
     if let Some(counts) = plain_u32(column)
-        && counts
+        && slice_of(&counts)
             .iter()
             .all(|&count| count <= 1 << f32::MANTISSA_DIGITS)
     {
-        return Ok(counts.into_iter().map(|count| count as f32).collect());
+        return Ok(Values::Decoded(counts));
     }
     let column = convert(path, column, &DataType::Float64)?;
     first_null(path, &column, rows, "not a number", FIX)?;
@@ -396,7 +534,7 @@ fn counts(
         counts.push(count as f32);
     }
     match bad {
-        None => Ok(counts),
+        None => Ok(Values::Converted(counts)),
         Some(((document, term), count, row)) => {
             let (document, term) = (document as usize, term as usize);
             let error = if count.is_count() {

@@ -2,26 +2,38 @@
 
 use std::io::Cursor;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 use polars::io::parquet::read::FileMetadata;
-use polars::prelude::{ArrowDataType, DataFrame, ParquetReader, PolarsError, SerReader};
+use polars::prelude::{ArrowDataType, Column, DataFrame, ParquetReader, PolarsError, SerReader};
 
-use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, rows};
+use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, guard, rows};
 use crate::error::{Error, Result};
-use crate::system::MappedFile;
+use crate::system::{MappedFile, OpenFile};
 
-use super::{COLUMNS, check_columns, check_rows};
+use super::{COLUMNS, check_columns, check_rows, lists};
 
 /// A file whose footer and page headers have been checked.
-pub(super) struct Parquet<'a> {
-    map: &'a MappedFile,
+pub(crate) struct Parquet {
+    map: MappedFile,
     metadata: Arc<FileMetadata>,
     /// The columns that are read.
     columns: Vec<&'static str>,
     /// Values of lists; `None` where each row has one triplet.
     values: Option<u64>,
+    /// The triplets of the largest row group, at most.
+    largest_group: u64,
+    /// Bytes of the term and the count of a triplet, decoded.
+    decoded_bytes: u64,
+}
+
+/// Calls `read`, which calls Polars. Polars panics on some damaged files.
+pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(Error::format(path, "is damaged: it cannot be read as Parquet").fix(NOT_PARQUET))
+    })
 }
 
 fn invalid(path: &Path, source: PolarsError) -> Error {
@@ -30,8 +42,8 @@ fn invalid(path: &Path, source: PolarsError) -> Error {
         .because(source)
 }
 
-impl<'a> Parquet<'a> {
-    pub(super) fn open(map: &'a MappedFile) -> Result<Self> {
+impl Parquet {
+    pub(super) fn open(map: MappedFile) -> Result<Self> {
         let (path, file) = (map.path(), map.file());
         let invalid = |source| invalid(path, source);
         check_footer(file)?;
@@ -71,9 +83,13 @@ impl<'a> Parquet<'a> {
                 "write lists in term and count, one row per document, or single values in all three columns",
             ));
         }
+        let mut decoded_bytes = 0;
         for name in &columns {
             if let Some(field) = schema.get(name) {
-                check_type(path, name, inner(&field.dtype).0)?;
+                let bytes = check_type(path, name, inner(&field.dtype).0)?;
+                // The values of lists are copied.
+                let copies = if lists { 2 } else { 1 };
+                decoded_bytes += if *name == document { 0 } else { copies * bytes };
             }
         }
         // A table is read by row groups where it is large.
@@ -91,8 +107,9 @@ impl<'a> Parquet<'a> {
         });
         let sum = groups.clone().fold(0, u64::saturating_add);
         let stated = metadata.num_rows as u64;
+        let largest_group = groups.max().unwrap_or_default();
         let at_once = match stated == sum || (lists && stated <= sum) {
-            true => groups.max().unwrap_or_default(),
+            true => largest_group,
             false => rows(&metadata),
         };
         check_rows(file, at_once)?;
@@ -102,7 +119,22 @@ impl<'a> Parquet<'a> {
             metadata,
             columns,
             values: lists.then_some(sum),
+            largest_group,
+            decoded_bytes,
         })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.map.path()
+    }
+
+    pub(super) fn file(&self) -> &OpenFile {
+        self.map.file()
+    }
+
+    /// Fails if the file was changed, truncated or not read since it was opened.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        self.map.check_unchanged()
     }
 
     /// Whether rows have lists of terms and counts.
@@ -120,13 +152,14 @@ impl<'a> Parquet<'a> {
         rows(&self.metadata)
     }
 
-    /// The rows of the largest row group.
+    /// The triplets of the largest row group, at most.
     pub(super) fn largest_group(&self) -> u64 {
-        let groups = self.metadata.row_groups.iter();
-        groups
-            .map(|group| group.num_rows() as u64)
-            .max()
-            .unwrap_or(0)
+        self.largest_group
+    }
+
+    /// Bytes of its terms and counts, decoded.
+    pub(super) fn decoded_group(&self) -> u64 {
+        self.largest_group.saturating_mul(self.decoded_bytes)
     }
 
     /// The rows of each row group.
@@ -141,14 +174,41 @@ impl<'a> Parquet<'a> {
 
     /// Reads rows: whole row groups.
     pub(super) fn read(&self, rows: Range<usize>) -> Result<DataFrame> {
-        check_rows(self.map.file(), rows.len() as u64)?;
-        let mut reader = ParquetReader::new(Cursor::new(self.map.bytes()?));
-        reader.set_metadata(Arc::clone(&self.metadata));
-        reader
-            .with_columns(Some(self.columns.iter().map(ToString::to_string).collect()))
-            .with_slice(Some((rows.start, rows.len())))
-            .finish()
-            .map_err(|source| invalid(self.map.path(), source))
+        self.read_columns(rows, &self.columns)
+    }
+
+    /// Reads the values of a column in a row group; those of lists one after the other.
+    pub(super) fn read_column(&self, group: usize, name: &str) -> Result<Column> {
+        let rows = self.row_groups().nth(group).unwrap_or_default();
+        let first = rows.start;
+        let table = self.read_columns(rows, &[name])?;
+        self.check_unchanged()?;
+        let column = super::column(self.path(), &table, name)?;
+        match self.has_lists() && name != COLUMNS[0] {
+            true => lists::values(self.path(), column, first).map(|(values, _)| values),
+            false => Ok(column.clone()),
+        }
+    }
+
+    /// The bytes of a column in a row group.
+    pub(super) fn bytes_of(&self, group: usize, name: &str) -> Range<u64> {
+        let group = &self.metadata.row_groups[group];
+        let mut columns = group.columns_under_root_iter(name).into_iter().flatten();
+        columns.next().map_or(0..0, |column| column.byte_range())
+    }
+
+    fn read_columns(&self, rows: Range<usize>, columns: &[&str]) -> Result<DataFrame> {
+        check_rows(self.file(), rows.len() as u64)?;
+        let bytes = Cursor::new(self.map.bytes()?);
+        // Polars panics on some damaged files.
+        guard(self.path(), || {
+            let mut reader = ParquetReader::new(bytes);
+            reader.set_metadata(Arc::clone(&self.metadata));
+            reader
+                .with_columns(Some(columns.iter().map(ToString::to_string).collect()))
+                .with_slice(Some((rows.start, rows.len())))
+                .finish()
+        })
     }
 }
 
@@ -160,13 +220,14 @@ fn inner(dtype: &ArrowDataType) -> (&ArrowDataType, bool) {
     }
 }
 
-/// Checked before Polars reads the values: it panics on types that are not enabled in its build.
-fn check_type(path: &Path, name: &str, dtype: &ArrowDataType) -> Result<()> {
+/// The bytes of a value. Checked before Polars reads the values: it panics on types that are not enabled in its build.
+fn check_type(path: &Path, name: &str, dtype: &ArrowDataType) -> Result<u64> {
     use ArrowDataType::{
         Dictionary, Float32, Float64, Int32, Int64, LargeUtf8, UInt32, UInt64, Utf8, Utf8View,
     };
     let found = match dtype {
-        Int32 | Int64 | UInt32 | UInt64 | Float32 | Float64 => return Ok(()),
+        Int32 | UInt32 | Float32 => return Ok(4),
+        Int64 | UInt64 | Float64 => return Ok(8),
         Utf8 | LargeUtf8 | Utf8View | Dictionary(..) => "text".to_string(),
         other => format!("{other:?}"),
     };

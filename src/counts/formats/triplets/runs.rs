@@ -11,10 +11,9 @@ use crate::counts::rows::{RowBuffer, RowFiles, Stage};
 use crate::counts::spool::Spool;
 use crate::counts::{Counts, Csr, Location, View};
 use crate::error::{Error, Result};
-use crate::system::Claim;
-use crate::text::counted;
 
 use super::DUPLICATE_REMEDY;
+use super::in_place::{are_in_order, check_documents};
 
 /// Documents of all runs that are merged at once.
 const DOCUMENTS_AT_ONCE: usize = 1 << 10;
@@ -31,8 +30,10 @@ struct Triplet {
 /// Triplets that arrive in any order.
 pub(super) struct Runs<'a> {
     path: &'a Path,
-    /// Bytes of triplets that are sorted at once, and of each run in memory.
+    /// Bytes of triplets that are sorted at once.
     limit: u64,
+    /// Most bytes of a run in memory.
+    held: u64,
     /// Triplets that are in no run yet.
     pending: Vec<Triplet>,
     /// Whether these are in order and of one document, of which more may come.
@@ -44,10 +45,11 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    pub(super) fn new(path: &'a Path, limit: u64) -> Self {
+    pub(super) fn new(path: &'a Path, limit: u64, held: u64) -> Self {
         Self {
             path,
             limit,
+            held,
             pending: Vec::new(),
             in_order: true,
             runs: Vec::new(),
@@ -61,14 +63,7 @@ impl<'a> Runs<'a> {
         let largest = |ids: &[u32]| ids.iter().max().map_or(0, |&id| id as usize + 1);
         self.documents = self.documents.max(largest(documents));
         self.terms = self.terms.max(largest(terms));
-        // Each document needs the start of its row. A single wrong id can make the matrix arbitrarily large.
-        Claim::new(
-            self.path,
-            counted(self.documents, "document"),
-            "a table of triplets",
-        )
-        .at("the largest id of a document")
-        .check_memory(self.documents as u64 * size_of::<u64>() as u64)?;
+        check_documents(self.path, self.documents)?;
         if self.continues(documents, terms) {
             return self.append_in_order(documents, terms, counts);
         }
@@ -106,17 +101,7 @@ impl<'a> Runs<'a> {
             Some(last) => key(last.document, last.term) < key(document, term),
             None => !run_ended(),
         };
-        let next = documents[1..].iter().zip(&terms[1..]);
-        // No short cut: the compiler vectorises a loop that always goes to the end.
-        self.in_order
-            && follows
-            && documents
-                .iter()
-                .zip(terms)
-                .zip(next)
-                .fold(true, |sorted, ((&d, &t), (&next_d, &next_t))| {
-                    sorted & (key(d, t) < key(next_d, next_t))
-                })
+        self.in_order && follows && are_in_order(documents, terms)
     }
 
     /// Appends triplets that are in order; those of the last document wait for more of it.
@@ -135,9 +120,9 @@ impl<'a> Runs<'a> {
         }
         let waiting = std::mem::take(&mut self.pending);
         let end = start + documents[start..].partition_point(|&document| document < last);
-        let limit = self.limit;
+        let held = self.held;
         if self.runs.is_empty() {
-            self.runs.push(Spool::new(folder_of(self.path), limit));
+            self.runs.push(Spool::new(folder_of(self.path), held));
         }
         if let Some(run) = self.runs.last_mut() {
             if let Some(first) = waiting.first() {
@@ -175,7 +160,7 @@ impl<'a> Runs<'a> {
             return Ok(());
         };
         if self.runs.last().is_none_or(|run| first < run.documents()) {
-            let run = Spool::new(folder_of(self.path), self.limit);
+            let run = Spool::new(folder_of(self.path), self.held);
             self.runs.push(run);
         }
         if let Some(run) = self.runs.last_mut() {
@@ -209,7 +194,7 @@ impl<'a> Runs<'a> {
         for run in self.runs {
             runs.push(Run::new(run.finish(Some(terms), Location::Memory)?)?);
         }
-        let mut merged = Spool::new(folder_of(self.path), self.limit);
+        let mut merged = Spool::new(folder_of(self.path), self.held);
         let mut row = Vec::new();
         for first in (0..documents).step_by(DOCUMENTS_AT_ONCE) {
             let last = documents.min(first + DOCUMENTS_AT_ONCE);
@@ -304,7 +289,7 @@ impl Run {
 }
 
 /// The folder of a file, for temporary files beside it.
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

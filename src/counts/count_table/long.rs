@@ -1,0 +1,81 @@
+//! Long tables: a row per count, with the names of its document and term.
+
+use std::collections::HashMap;
+
+use polars::prelude::DataType;
+
+use crate::counts::formats::triplets::NamedTriplets;
+use crate::data::{Documents, Table, TableParts, Terms};
+use crate::error::Result;
+use crate::system::memory::free_memory;
+
+use super::{CountTable, Parts};
+
+/// Rows that are read at once.
+const ROWS_AT_ONCE: usize = 1 << 18;
+/// Share of the free memory for the triplets that are sorted at once, and for the counts that stay in memory.
+const MEMORY_SHARE: u64 = 8;
+
+/// Names in the order in which they were first seen.
+#[derive(Default)]
+struct Names {
+    ids: HashMap<String, u32>,
+    names: Vec<String>,
+}
+
+impl Names {
+    fn id(&mut self, name: &str) -> u32 {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
+        }
+        let id = self.names.len() as u32;
+        self.ids.insert(name.to_string(), id);
+        self.names.push(name.to_string());
+        id
+    }
+
+    /// The numbers of the names of a column. Fails at an empty one.
+    fn ids(
+        &mut self,
+        table: &CountTable,
+        part: &Table,
+        column: &str,
+        first: usize,
+    ) -> Result<Vec<u32>> {
+        let texts = super::column(table, part, column)?.cast(&DataType::String);
+        let texts = texts.map_err(|source| table.wrong(source.to_string()))?;
+        let texts = texts
+            .str()
+            .map_err(|source| table.wrong(source.to_string()))?;
+        let mut ids = Vec::with_capacity(texts.len());
+        for (row, text) in texts.iter().enumerate() {
+            let Some(text) = text else {
+                return Err(table
+                    .wrong(format!("column {column:?} is empty"))
+                    .at(format!("data row {}", first + row + 1))
+                    .fix("write a name, or remove the row"));
+            };
+            ids.push(self.id(text));
+        }
+        Ok(ids)
+    }
+}
+
+/// Reads a table with the columns `names` of documents, terms and counts.
+pub(super) fn read(table: &CountTable, parts: &TableParts, names: &[String; 3]) -> Result<Parts> {
+    let path = &table.path;
+    let (mut documents, mut terms) = (Names::default(), Names::default());
+    let mut triplets = NamedTriplets::new(path, free_memory() / MEMORY_SHARE);
+    let [document, term, count] = names;
+    parts.for_each(names, ROWS_AT_ONCE, |first, part| {
+        let found = documents.ids(table, part, document, first)?;
+        let terms = terms.ids(table, part, term, first)?;
+        let counts = super::column(table, part, count)?;
+        triplets.add(&found, &terms, counts, first)
+    })?;
+    Ok(Parts {
+        counts: triplets.finish((documents.names.len(), terms.names.len()))?,
+        terms: Terms::new(terms.names)?,
+        documents: Documents::new(documents.names)?,
+    })
+}

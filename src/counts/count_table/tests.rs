@@ -1,0 +1,235 @@
+use std::path::{Path, PathBuf};
+
+use polars::prelude::{Column, DataFrame, ParquetWriter};
+
+use super::*;
+
+/// A folder, and a file in it with this text.
+fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    (folder, path)
+}
+
+fn rows(counts: &Counts) -> Vec<f32> {
+    let (documents, terms) = counts.shape();
+    let mut rows = vec![-1.0; documents * terms];
+    let order: Vec<usize> = (0..documents).collect();
+    counts.fill_rows(&order, &mut rows).unwrap();
+    rows
+}
+
+fn write_parquet(path: &Path, columns: Vec<Column>) {
+    let mut frame = DataFrame::new_infer_height(columns).unwrap();
+    ParquetWriter::new(std::fs::File::create(path).unwrap())
+        .with_row_group_size(Some(30))
+        .finish(&mut frame)
+        .unwrap();
+}
+
+#[test]
+fn wide_tables_are_read_from_all_formats() {
+    let text =
+        "doc,year,author,sea,ship,tea\na,1811,Austen,0,1,5\nb,1819,Byron,7,0,0\nc,1820,,0,0,0\n";
+    let (folder, path) = file("wide.csv", text);
+    let parquet = folder.path().join("wide.parquet");
+    Table::open(&path).unwrap().write_parquet(&parquet).unwrap();
+    let tsv = folder.path().join("wide.tsv");
+    std::fs::write(&tsv, text.replace(',', "\t")).unwrap();
+    for path in [path, parquet, tsv] {
+        let table = CountTable::open(&path).unwrap().labels(["year"]).unwrap();
+        assert!(table.to_string().contains("on first use"), "{table}");
+        let counts = table.counts().unwrap();
+        assert_eq!(counts.shape(), (3, 3));
+        assert_eq!(rows(&counts), [0.0, 1.0, 5.0, 7.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(table.terms().unwrap().as_slice(), ["sea", "ship", "tea"]);
+        let documents = table.documents().unwrap();
+        assert_eq!(documents.names(), ["a", "b", "c"]);
+        assert_eq!(documents.numbers("year").unwrap(), [1811.0, 1819.0, 1820.0]);
+        assert_eq!(documents.labels("author").unwrap()[2], None);
+        assert!(table.to_string().contains("3 documents × 3 terms"), "{table}");
+    }
+}
+
+/// pandas writes the names of the rows into a column without a name, whether they are texts or numbers.
+#[test]
+fn an_index_is_no_term() {
+    for (names, expected) in [(["0", "1"], ["0", "1"]), (["x", "y"], ["x", "y"])] {
+        let text = format!(",sea,tea\n{},1,2\n{},3,4\n", names[0], names[1]);
+        let (_folder, path) = file("index.csv", &text);
+        let table = CountTable::open(&path).unwrap();
+        assert_eq!(table.terms().unwrap().as_slice(), ["sea", "tea"]);
+        assert_eq!(table.documents().unwrap().names(), expected);
+    }
+    let (_folder, path) = file("plain.csv", "sea,tea\n1,2\n3,4\n");
+    let documents = CountTable::open(&path).unwrap().documents().unwrap();
+    assert_eq!((documents.len(), documents.column_names().len()), (2, 0));
+}
+
+#[test]
+fn parts_of_a_large_table_give_the_counts_of_the_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.parquet");
+    let height = 200;
+    let value = |row: usize, term: usize| match (row * 7 + term * 5) % 4 {
+        0 => (row % 13 + term + 1) as u32,
+        _ => 0,
+    };
+    let mut columns = vec![Column::new("kind".into(), vec!["x"; height])];
+    for term in 0..150 {
+        let values: Vec<u32> = (0..height).map(|row| value(row, term)).collect();
+        columns.push(Column::new(format!("t{term}").into(), values));
+    }
+    write_parquet(&path, columns);
+    let dense: Vec<u32> = (0..height)
+        .flat_map(|row| (0..150).map(move |term| value(row, term)))
+        .collect();
+    let table = CountTable::open(&path).unwrap();
+    let parts = TableParts::open(&path).unwrap();
+    for at_once in [1, 37, 64, 65, 1_000] {
+        let read = wide::read_within(&table, &parts, &["kind".into()], at_once, 2_000).unwrap();
+        let expected: Vec<f32> = dense.iter().map(|&count| count as f32).collect();
+        assert!(rows(&read.counts) == expected, "{at_once}");
+        assert!(read.counts.has_row_file(), "they went into a file");
+        assert_eq!(read.documents.labels("kind").unwrap().len(), height);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn long_tables_are_numbered_in_order() {
+    let text = "n,token,doc_id,page\n5,tea,7,1\n7,sea,3,1\n1,ship,7,2\n2,tea,3,2\n";
+    let (_folder, path) = file("long.csv", text);
+    let table = CountTable::open(&path).unwrap();
+    assert_eq!(table.terms().unwrap().as_slice(), ["tea", "sea", "ship"]);
+    assert_eq!(table.documents().unwrap().names(), ["7", "3"]);
+    assert_eq!(
+        rows(&table.counts().unwrap()),
+        [5.0, 0.0, 1.0, 2.0, 7.0, 0.0]
+    );
+}
+
+#[test]
+fn a_long_table_in_any_order_is_that_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.parquet");
+    let all: Vec<(usize, usize)> = (0..60)
+        .flat_map(|document| (0..9).map(move |i| (document, (document * 3 + i * i) % 40)))
+        .collect();
+    let mut all: Vec<(usize, usize)> = all
+        .into_iter()
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let mut expected = vec![0.0; 60 * 40];
+    for &(document, term) in &all {
+        expected[document * 40 + term] = (document + term + 1) as f32;
+    }
+    all.reverse();
+    write_parquet(
+        &path,
+        vec![
+            Column::new(
+                "doc".into(),
+                all.iter()
+                    .map(|row| format!("d{}", row.0))
+                    .collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "term".into(),
+                all.iter()
+                    .map(|row| format!("t{}", row.1))
+                    .collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "count".into(),
+                all.iter()
+                    .map(|row| (row.0 + row.1 + 1) as f64)
+                    .collect::<Vec<_>>(),
+            ),
+        ],
+    );
+    let table = CountTable::open(&path).unwrap();
+    let found = rows(&table.counts().unwrap());
+    let (documents, terms) = (table.documents().unwrap().names(), table.terms().unwrap());
+    for (row, document) in documents.iter().enumerate() {
+        for (column, term) in terms.iter().enumerate() {
+            let [document, term]: [usize; 2] =
+                [document, term].map(|name| name[1..].parse().unwrap());
+            assert_eq!(
+                found[row * terms.len() + column],
+                expected[document * 40 + term]
+            );
+        }
+    }
+}
+
+#[test]
+fn malformed_tables_are_located() {
+    let cases: [(&str, &[&str]); 13] = [
+        (
+            "doc,sea\na,1\nb,\n",
+            &["column \"sea\" is empty", "data row 2", "labels"],
+        ),
+        (
+            "doc,sea\na,1\nb,-2\n",
+            &["-2 is negative", "data row 2, column \"sea\""],
+        ),
+        (
+            "doc,sea\na,1\nb,0.5\n",
+            &[
+                "0.5 is not a whole number",
+                "data row 2",
+                "labels([\"sea\"])",
+            ],
+        ),
+        ("doc,sea\na,1\nb,16777217\n", &["16777217", "data row 2"]),
+        ("doc,sea\na,1\nb,NaN\n", &["data row 2"]),
+        (
+            "doc,author\na,x\nb,y\n",
+            &["has no columns of numbers", "doc, author"],
+        ),
+        ("doc,sea\n", &["has no rows"]),
+        (
+            "doc,term,count\n0,1,5\n",
+            &["has numbers of documents and terms", "Counts::open"],
+        ),
+        ("doc,term,count\na,sea,5\na,sea,2\n", &["come twice"]),
+        (
+            "doc,term,count\na,,5\na,sea,2\n",
+            &["column \"term\" is empty", "data row 1"],
+        ),
+        (
+            "doc,term,count\na,sea,5\nb,sea,\n",
+            &["column count is empty", "data row 2"],
+        ),
+        (
+            "doc,term,count\na,sea,5\nb,sea,-3\n",
+            &["-3 is negative", "data row 2"],
+        ),
+        (
+            "doc,term,count\na,sea,5\nb,sea,1,4\n",
+            &["cannot be read as CSV"],
+        ),
+    ];
+    for (text, fragments) in cases {
+        let (_folder, path) = file("table.csv", text);
+        let error = CountTable::open(&path).unwrap().counts().unwrap_err();
+        let shown = error.to_string();
+        assert!(error.remedy().is_some(), "{shown}");
+        for fragment in fragments {
+            assert!(shown.contains(fragment), "{fragment}: {shown}");
+        }
+    }
+    let (_folder, path) = file("table.csv", "doc,sea\na,1\n");
+    let error = CountTable::open(&path)
+        .unwrap()
+        .labels(["year"])
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("no column named \"year\""),
+        "{error}"
+    );
+    assert!(CountTable::open("missing.csv").is_err());
+}

@@ -1,0 +1,166 @@
+//! Wide tables: a row per document, and a column per term.
+
+use polars::prelude::{Column, DataType};
+
+use crate::counts::Location;
+use crate::counts::dtype::Element;
+use crate::counts::formats::invalid_value;
+use crate::counts::spool::Spool;
+use crate::data::{Documents, Table, TableParts, Terms};
+use crate::error::{Error, Result};
+use crate::system::Claim;
+use crate::system::memory::free_memory;
+use crate::text::counted;
+
+use super::{CountTable, Parts, folder_of};
+
+/// Share of the free memory for the rows that are converted at once, and for the counts that stay in memory.
+const MEMORY_SHARE: u64 = 8;
+/// Most rows that are converted at once.
+const ROWS_AT_ONCE: u64 = 1 << 16;
+/// Rows whose counts are gathered from all columns at once: a cache line of a column.
+const BLOCK: usize = 64;
+
+/// Reads a table whose columns `labels` are no terms.
+pub(super) fn read(table: &CountTable, parts: &TableParts, labels: &[String]) -> Result<Parts> {
+    let terms = parts.columns().len() - labels.len();
+    // A row as it is stored, and as numbers.
+    let row_bytes = 16 * terms as u64;
+    let share = free_memory() / MEMORY_SHARE;
+    let rows = (share / row_bytes.max(1)).clamp(1, ROWS_AT_ONCE);
+    let shape = format!(
+        "{} × {}",
+        counted(parts.height(), "row"),
+        counted(terms, "term")
+    );
+    Claim::new(table.path.as_path(), shape, "a table").check_memory(rows * row_bytes)?;
+    read_within(table, parts, labels, rows as usize, share)
+}
+
+/// [`read`] of so many rows at once; counts that take more than `held` bytes go into a file.
+pub(super) fn read_within(
+    table: &CountTable,
+    parts: &TableParts,
+    labels: &[String],
+    rows: usize,
+    held: u64,
+) -> Result<Parts> {
+    let path = &table.path;
+    let columns = parts.columns().into_iter();
+    let terms: Vec<String> = columns
+        .map(|(name, _)| name)
+        .filter(|name| !labels.contains(name))
+        .collect();
+    let height = parts.height();
+    if terms.is_empty() || height == 0 {
+        let columns = parts.columns().into_iter().map(|(name, _)| name);
+        let columns: Vec<String> = columns.take(30).collect();
+        let what = match height {
+            0 => "has no rows",
+            _ => "has no columns of numbers",
+        };
+        return Err(Error::format(path, what)
+            .at(format!("its columns are: {}", columns.join(", ")))
+            .fix("write a row per document and a column of numbers per term, or a row per count with the columns doc, term and count"));
+    }
+    let mut spool = Spool::new(folder_of(path), held);
+    let mut named: Option<Table> = None;
+    let columns: Vec<String> = labels.iter().chain(&terms).cloned().collect();
+    parts.for_each(&columns, rows, |first, part| {
+        let numbers = terms
+            .iter()
+            .map(|term| numbers(table, part, term, first))
+            .collect::<Result<Vec<_>>>()?;
+        push_rows(table, &numbers, &terms, first, &mut spool)?;
+        if !labels.is_empty() {
+            let labels = labels
+                .iter()
+                .map(|name| super::column(table, part, name).cloned());
+            let labels = Table::from_columns(labels.collect::<Result<_>>()?);
+            named = Some(match named.take() {
+                Some(above) => above.vstack(&labels)?,
+                None => labels,
+            });
+        }
+        Ok(())
+    })?;
+    Ok(Parts {
+        counts: spool.finish(Some(terms.len()), Location::Loaded(path.clone()))?,
+        terms: Terms::new(terms)?,
+        documents: match named {
+            Some(labels) => Documents::from_table(&with_names(labels)?)?,
+            None => Documents::numbered(height)?,
+        },
+    })
+}
+
+/// The values of a column. Fails at an empty one.
+fn numbers(table: &CountTable, part: &Table, name: &str, first: usize) -> Result<Vec<f64>> {
+    let wide = super::column(table, part, name)?.cast(&DataType::Float64);
+    let wide = wide.map_err(|source| table.wrong(source.to_string()))?;
+    let values = wide
+        .f64()
+        .map_err(|source| table.wrong(source.to_string()))?;
+    if let Some(row) = values.iter().position(|value| value.is_none()) {
+        return Err(table
+            .wrong(format!("column {name:?} is empty"))
+            .at(format!("data row {}", first + row + 1))
+            .fix("write 0 where a document does not have a term; a column that is no term is named in .labels([..])"));
+    }
+    Ok(values.iter().flatten().collect())
+}
+
+/// Appends the rows of columns of numbers.
+fn push_rows(
+    table: &CountTable,
+    numbers: &[Vec<f64>],
+    terms: &[String],
+    first: usize,
+    spool: &mut Spool,
+) -> Result<()> {
+    let height = numbers.first().map_or(0, Vec::len);
+    let mut rows: Vec<Vec<(u32, f32)>> = vec![Vec::new(); BLOCK];
+    for start in (0..height).step_by(BLOCK) {
+        let end = height.min(start + BLOCK);
+        for (column, values) in numbers.iter().enumerate() {
+            for (row, &value) in rows.iter_mut().zip(&values[start..end]) {
+                // NaN is not zero.
+                if value != 0.0 {
+                    row.push((column as u32, value as f32));
+                }
+            }
+            let wrong = |&value: &f64| !value.is_count() || f64::from(value as f32) != value;
+            if let Some(row) = values[start..end].iter().position(wrong) {
+                let (value, row) = (values[start + row], first + start + row);
+                let error = match value.is_count() {
+                    true => invalid_value::too_large_for_sparse,
+                    false => invalid_value::not_a_count,
+                }(value, row, column, Some(&table.path));
+                let term = &terms[column];
+                return Err(error
+                    .at(format!("data row {}, column {term:?}", row + 1))
+                    .fix(format!(
+                        "write a count; if {term:?} is no term, name it in .labels([{term:?}])"
+                    )));
+            }
+        }
+        for row in &mut rows[..end - start] {
+            spool.push(row.drain(..))?;
+        }
+    }
+    Ok(())
+}
+
+/// The labels, of which the column of the documents' names is called `document`.
+fn with_names(labels: Table) -> Result<Table> {
+    let columns = labels.columns().iter().map(|column| {
+        let mut column: Column = column.clone();
+        if super::are_names(column.name()) {
+            // Names may be numbers.
+            column = column.cast(&DataType::String).unwrap_or(column);
+            column.rename("document".into());
+        }
+        column
+    });
+    Ok(Table::from_columns(columns.collect()))
+}
