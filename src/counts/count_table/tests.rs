@@ -48,7 +48,10 @@ fn wide_tables_are_read_from_all_formats() {
         assert_eq!(documents.names(), ["a", "b", "c"]);
         assert_eq!(documents.numbers("year").unwrap(), [1811.0, 1819.0, 1820.0]);
         assert_eq!(documents.labels("author").unwrap()[2], None);
-        assert!(table.to_string().contains("3 documents × 3 terms"), "{table}");
+        assert!(
+            table.to_string().contains("3 documents × 3 terms"),
+            "{table}"
+        );
     }
 }
 

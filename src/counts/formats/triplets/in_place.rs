@@ -212,6 +212,8 @@ impl TripletFile {
 }
 
 #[cfg(test)]
+// A list of ranges of rows may well have one entry.
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use std::ops::Range;
 
@@ -227,7 +229,8 @@ mod tests {
     fn triplets() -> (Vec<i64>, Vec<u32>, Vec<f64>) {
         let (mut documents, mut terms, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for document in (0..299i64).filter(|document| document % 7 != 3) {
-            for term in (0..40).filter(|term| (document as u32 * 5 + term * term) % 6 == 0) {
+            for term in (0..40).filter(|term| (document as u32 * 5 + term * term).is_multiple_of(6))
+            {
                 documents.push(document);
                 terms.push(term);
                 counts.push(f64::from(document as u32 % 9 + term % 4 + 1));
