@@ -8,7 +8,8 @@ use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
 use crate::text::counted;
 
-use super::{COLUMNS, column, first_null};
+use super::COLUMNS;
+use super::columns::{column, first_null};
 
 /// How messages call the triplets of a table: by its rows, counted from 1 without the header.
 pub(super) struct Rows {

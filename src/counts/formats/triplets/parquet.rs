@@ -183,7 +183,7 @@ impl Parquet {
         let first = rows.start;
         let table = self.read_columns(rows, &[name])?;
         self.check_unchanged()?;
-        let column = super::column(self.path(), &table, name)?;
+        let column = super::columns::column(self.path(), &table, name)?;
         match self.has_lists() && name != COLUMNS[0] {
             true => lists::values(self.path(), column, first).map(|(values, _)| values),
             false => Ok(column.clone()),
