@@ -149,7 +149,7 @@ impl CountTable {
     /// ```no_run
     /// use topicbook::{CountTable, TopicModel};
     /// let table = CountTable::open("letters.csv")?;
-    /// let fit = TopicModel::new(10).fit(table.counts()?)?.with_terms(table.terms()?)?;
+    /// let fit = TopicModel::new(10).terms(table.terms()?).fit(table.counts()?)?;
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
