@@ -23,30 +23,25 @@ use topicbook::{Counts, Device, Optimizer, Precision, Result, TopicModel};
 
 use fitted_corpora::{FittedCorpus, TOPICS, fitted_corpora};
 use numbers::{median, numbers};
-use seeds::fit_all_seeds;
+use seeds::{SEEDS, fit_all_seeds};
 
-const SEEDS: [u64; 5] = [42, 1, 2, 3, 4];
-
-/// Optimizers with the factor of the default learning rates.
-const FITS: [(Optimizer, f64); 2] = [(Optimizer::AdamW, 1.0), (Optimizer::RowwiseAdamW, 2.0)];
+/// Both at the default learning rates.
+const OPTIMIZERS: [Optimizer; 2] = [Optimizer::AdamW, Optimizer::RowwiseAdamW];
 
 /// For each optimizer, the scores of five seeds with the tables of L in `f32` and in `bf16`.
 fn rows(counts: &Counts, epochs: usize) -> Result<Vec<Value>> {
-    let row = |(optimizer, factor): (Optimizer, f64)| {
+    let row = |optimizer: Optimizer| {
         let scores = |precision| {
             let model = TopicModel::new(TOPICS)
                 .device(Device::Cpu)
                 .optimizer(optimizer)
                 .table_precision(precision)
-                .max_lr(0.05 * factor)
-                .base_lr(0.01 * factor)
                 .epochs(epochs);
             fit_all_seeds(&model, counts, None, &SEEDS)
         };
         let (wide, narrow) = (scores(Precision::F32)?, scores(Precision::Bf16)?);
         let row = json!({
             "optimizer": optimizer.to_string(),
-            "factor": factor,
             "f32": wide.scores,
             "bf16": narrow.scores,
             "cpu_seconds": [wide.cpu_seconds, narrow.cpu_seconds],
@@ -54,13 +49,13 @@ fn rows(counts: &Counts, epochs: usize) -> Result<Vec<Value>> {
         println!("{row}");
         Ok(row)
     };
-    FITS.into_iter().map(row).collect()
+    OPTIMIZERS.into_iter().map(row).collect()
 }
 
 /// The table of a corpus.
 fn table(rows: &Value) -> String {
-    let mut page = "\n| optimizer | factor | median in f32 | spread of the seeds | bf16 minus f32, each seed | their median | CPU s a fit, f32 and bf16 |\n\
-        |---|---:|---:|---:|---|---:|---|\n"
+    let mut page = "\n| optimizer | median in f32 | spread of the seeds | bf16 minus f32, each seed | their median | CPU s a fit, f32 and bf16 |\n\
+        |---|---:|---:|---|---:|---|\n"
         .to_owned();
     for row in rows.as_array().into_iter().flatten() {
         let (wide, narrow) = (numbers(&row["f32"]), numbers(&row["bf16"]));
@@ -75,9 +70,8 @@ fn table(rows: &Value) -> String {
         let seconds = numbers(&row["cpu_seconds"]);
         let seconds: Vec<String> = seconds.iter().map(|each| format!("{each:.1}")).collect();
         page += &format!(
-            "| {} | {} | {:.0} | {:.1} | {} | {:.1} | {} |\n",
+            "| {} | {:.0} | {:.1} | {} | {:.1} | {} |\n",
             row["optimizer"].as_str().unwrap_or_default(),
-            row["factor"],
             median(&wide) / 1e3,
             spread / 1e3,
             each.join(", "),
@@ -122,8 +116,8 @@ fn measure(folder: &Path, nips: Option<&Path>) -> Result<()> {
 fn markdown(record: &Value) -> String {
     let mut page = format!(
         "# Tables of L in bf16\n\n`cargo xtask bench narrow_tables` on {}. The logits of L and their moments are stored in `bf16` with \
-        stochastic rounding, or in `f32`: log-likelihoods in thousands, of fits from the same starts with batches of 16, k = {TOPICS}. \
-        The factor is that on the default learning rates.\n",
+        stochastic rounding, or in `f32`: log-likelihoods in thousands, of fits from the same starts with batches of 16, k = {TOPICS} \
+        and the default learning rates.\n",
         record["machine"]["processor"].as_str().unwrap_or_default()
     );
     for corpus in record["corpora"].as_array().into_iter().flatten() {

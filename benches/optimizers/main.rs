@@ -51,10 +51,16 @@ fn measure(folder: &Path, nips: Option<&Path>) -> Result<()> {
 }
 
 /// The columns of the record: name, implementation of the step, optimizer.
-const COLUMNS: [(&str, StepPath, Optimizer); 7] = [
+const COLUMNS: [(&str, StepPath, Optimizer); 9] = [
     ("adamw", StepPath::Fused, Optimizer::AdamW),
     ("rowwise_adamw", StepPath::Fused, Optimizer::RowwiseAdamW),
     ("rowwise_adam", StepPath::Fused, Optimizer::RowwiseAdam),
+    ("rowwise_adamax", StepPath::Fused, Optimizer::RowwiseAdamax),
+    (
+        "rowwise_adadelta",
+        StepPath::Fused,
+        Optimizer::RowwiseAdadelta,
+    ),
     (
         "rowwise_rmsprop",
         StepPath::Fused,
@@ -110,8 +116,8 @@ fn markdown(record: &Value) -> String {
          ## Speed\n\n\
          Iterations a second, batch 16, 200 terms, five of them in a document. Tables of logits of L above 3 GiB with two \
          moments are left out. Dense AdamW updates L's rows lazily; the other optimizers of ours are row-wise in L.\n\n\
-         | documents | k | dense AdamW | AdamW | Adam | RMSprop | Adagrad | SGD | dense AdamW, Burn's |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+         | documents | k | dense AdamW | AdamW | Adam | Adamax | Adadelta | RMSprop | Adagrad | SGD | dense AdamW, Burn's |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
         machine["processor"].as_str().unwrap_or_default(),
         machine["threads"],
     );

@@ -27,15 +27,20 @@ pub fn fitted_corpora(nips: Option<&Path>) -> Result<Vec<FittedCorpus>> {
             epochs: 200,
         });
     }
-    let drawn = Synthetic::new(5_000, 1_000, TOPICS)
-        .avg_doc_length(500)
-        .seed(42)
-        .generate()?;
-    corpora.push(FittedCorpus {
-        name: "synthetic, 500 tokens a document",
-        counts: drawn.counts(),
-        true_f: Some(drawn.true_f()),
-        epochs: 40,
-    });
+    for (name, tokens) in [
+        ("synthetic, 500 tokens a document", 500),
+        ("synthetic, 100 tokens a document", 100),
+    ] {
+        let drawn = Synthetic::new(5_000, 1_000, TOPICS)
+            .avg_doc_length(tokens)
+            .seed(42)
+            .generate()?;
+        corpora.push(FittedCorpus {
+            name,
+            counts: drawn.counts(),
+            true_f: Some(drawn.true_f()),
+            epochs: 40,
+        });
+    }
     Ok(corpora)
 }

@@ -122,7 +122,7 @@ pub fn all() -> Vec<Run> {
     let (cpu, gpu) = (MAIN.model(Device::Cpu), MAIN.model(Device::Cuda(0)));
     let part = |documents: usize| cpu.step(Autodiff).micro_batch(documents);
     let many = MANY.model(Device::Cpu);
-    let rowwise = many.optimizer(Optimizer::RowwiseAdamW);
+    let rowwise = many.optimizer(Optimizer::RowwiseAdam);
     // Rates of the optimizer's record (`bench optimizers`).
     let sgd = many.optimizer(Optimizer::RowwiseSgd);
     let sgd = sgd.max_lr(0.002).base_lr(0.0005);

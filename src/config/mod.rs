@@ -19,6 +19,7 @@ pub(crate) use device::Resolved;
 pub(crate) use device::{WITHOUT_CUDA, no_cuda};
 pub use gradient_step::GradientStep;
 pub use optimizer::Optimizer;
+pub(crate) use optimizer::StateValues;
 pub use precision::Precision;
 pub(crate) use recipe::{OnEpoch, Recipe};
 pub use settings::Settings;

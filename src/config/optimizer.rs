@@ -12,34 +12,29 @@ use serde::{Deserialize, Serialize};
 /// | Optimizer | One step | State an entry |
 /// |---|---|---|
 /// | AdamW (Loshchilov and Hutter 2019) | m = 0.9 m + 0.1 g, v = 0.999 v + 0.001 g², x = (1 - r w) x - r m' / (√v' + 1e-8), with m' = m / (1 - 0.9^s), v' = v / (1 - 0.999^s) | m, v |
-/// | Adam (Kingma and Ba 2015) | the same with g + w x in the place of g, and without (1 - r w) | m, v |
+/// | row-wise AdamW, rows of L | v = 0.999^n v + 0.001 g², x = (1 - r w)^n x - r c g / (√v + 1e-8), with n batches an epoch and c as below | v |
+/// | Adam (Kingma and Ba 2015) | AdamW's with g + w x in the place of g, and without (1 - r w) | m, v |
+/// | Adamax (Kingma and Ba 2015) | m = 0.9 m + 0.1 g, u = max(0.999 u, \|g\| + 1e-8), x = x - r m' / u | m, u |
+/// | Adadelta (Zeiler 2012) | v = 0.9 v + 0.1 g², d = √(u + 1e-6) / √(v + 1e-6) g, u = 0.9 u + 0.1 d², x = x - r d | v, u |
 /// | RMSprop (Tieleman and Hinton 2012) | v = 0.99 v + 0.01 g², b = 0.9 b + g / (√v + 1e-8), x = x - r b | v, b |
 /// | Adagrad (Duchi, Hazan and Singer 2011) | v = v + g², x = x - r g / (√v + 1e-8) | v |
 /// | SGD with momentum (Polyak 1964) | b = 0.9 b + g, x = x - r b | b |
 ///
 /// All but AdamW add the L2 penalty w x to g, as Burn and PyTorch do. A value of state is 4 bytes for each entry of L
-/// (documents x k) and of F (k x terms), so Adagrad and SGD need 8 bytes an entry with the logits, the others 12.
+/// (documents x k) and of F (k x terms), so Adagrad and SGD need 8 bytes an entry with the logits, row-wise AdamW 8 in L and 12
+/// in F, the others 12.
 ///
 /// *Dense*: every step updates all rows of L, also those whose gradient is zero, as the optimizers of Burn and PyTorch do.
 /// *Row-wise*: a step updates the rows of L that are in its batch, and no others; s is then the epoch, which is how often a
 /// row has been updated. F is updated as a whole at every step, by the same rule. A row-wise step costs the same for any
 /// number of documents and reads nothing of the other rows, which suits an L of millions of rows, or one in a file.
 ///
-/// The speed has a price. Measured at the best of several learning rates (`cargo xtask bench optimizers`, medians of three
-/// seeds, k = 10, batch 16; `benches/records/optimizers.md` has every rate tried and the seconds):
+/// Row-wise AdamW is dense AdamW without its waiting. A row has a gradient in one of n steps; dense AdamW spreads its effect
+/// over the steps that follow, as m falls by 0.9 in each. The row-wise rule takes all of that effect at once: c is its sum, with
+/// the bias corrections of these steps (about 1 after some thousand steps, more before). It is the same sum where n is
+/// above some 200; below, the next gradient comes while dense AdamW still spreads the last one.
 ///
-/// | Optimizer | NIPS papers, 200 epochs: score below dense AdamW | Drawn counts, 40 epochs: error of F | Learning rates |
-/// |---|---:|---:|---|
-/// | AdamW | 0 | 0.091 | the defaults |
-/// | row-wise AdamW | 37,400 | 0.260 | twice the defaults |
-/// | row-wise Adam | 38,000 | 0.259 | twice the defaults |
-/// | row-wise RMSprop | 34,800 | 0.247 | a tenth of the defaults |
-/// | row-wise Adagrad | 9,300 | 0.128 | 32 times the defaults, the largest tried |
-/// | row-wise SGD | 88,600 | 0.156 | a twentieth of the defaults; half of them on the drawn counts |
-///
-/// The score is the log-likelihood, -24,876,000 for dense AdamW; the error is the mean total variation distance from the true
-/// topics (0 to 1), on 5,000 documents of 500 tokens and 1,000 terms. All take about the same seconds a step.
-///
+/// PRICE
 /// ```
 /// use topicbook::{Optimizer, Synthetic, TopicModel};
 /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
@@ -58,6 +53,11 @@ pub enum Optimizer {
     RowwiseAdamW,
     /// Row-wise Adam.
     RowwiseAdam,
+    /// Row-wise Adamax.
+    RowwiseAdamax,
+    /// Row-wise Adadelta. Its learning rate is a factor of the step that it finds itself, so it needs a far larger one than
+    /// the others.
+    RowwiseAdadelta,
     /// Row-wise RMSprop.
     RowwiseRmsProp,
     /// Row-wise Adagrad.
@@ -66,18 +66,31 @@ pub enum Optimizer {
     RowwiseSgd,
 }
 
+/// Values of state that an optimizer keeps for an entry of each table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct StateValues {
+    pub(crate) l: usize,
+    pub(crate) f: usize,
+}
+
 impl Optimizer {
     /// Whether every step moves all rows of L, and not only those of its batch.
     pub(crate) fn moves_all_rows(self) -> bool {
         self == Self::AdamW
     }
 
-    /// Values of state that it keeps for an entry of a table, as the table above lists them.
-    pub(crate) fn state_values(self) -> usize {
-        match self {
-            Self::AdamW | Self::RowwiseAdamW | Self::RowwiseAdam | Self::RowwiseRmsProp => 2,
-            Self::RowwiseAdagrad | Self::RowwiseSgd => 1,
-        }
+    /// Values of state that it keeps for an entry of L and of F, as the table above lists them.
+    pub(crate) fn state_values(self) -> StateValues {
+        let (l, f) = match self {
+            Self::AdamW
+            | Self::RowwiseAdam
+            | Self::RowwiseAdamax
+            | Self::RowwiseAdadelta
+            | Self::RowwiseRmsProp => (2, 2),
+            Self::RowwiseAdamW => (1, 2),
+            Self::RowwiseAdagrad | Self::RowwiseSgd => (1, 1),
+        };
+        StateValues { l, f }
     }
 
     /// Whether it can update F on a GPU.
@@ -92,6 +105,8 @@ impl fmt::Display for Optimizer {
             Self::AdamW => "AdamW",
             Self::RowwiseAdamW => "AdamW, row-wise in L",
             Self::RowwiseAdam => "Adam, row-wise in L",
+            Self::RowwiseAdamax => "Adamax, row-wise in L",
+            Self::RowwiseAdadelta => "Adadelta, row-wise in L",
             Self::RowwiseRmsProp => "RMSprop, row-wise in L",
             Self::RowwiseAdagrad => "Adagrad, row-wise in L",
             Self::RowwiseSgd => "SGD with momentum, row-wise in L",

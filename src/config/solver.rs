@@ -9,7 +9,7 @@ use crate::data::or_ref;
 use crate::error::{Error, Result};
 
 use super::gradient_step::GradientStep;
-use super::optimizer::Optimizer;
+use super::optimizer::{Optimizer, StateValues};
 use super::precision::Precision;
 use super::storage::TableStorage;
 
@@ -278,9 +278,11 @@ impl Solver {
     }
 
     /// Values of state that a gradient step keeps for an entry of L and of F; other solvers keep none.
-    pub(crate) fn state_values(&self) -> usize {
+    pub(crate) fn state_values(&self) -> StateValues {
         self.as_mini_batch()
-            .map_or(0, |parameters| parameters.optimizer.state_values())
+            .map_or_else(StateValues::default, |parameters| {
+                parameters.optimizer.state_values()
+            })
     }
 
     /// Where L's logits are stored; full passes keep L in memory.

@@ -8,8 +8,10 @@ pub(crate) struct Shape {
     pub(crate) documents: u64,
     pub(crate) terms: u64,
     pub(crate) topics: u64,
-    /// Values of optimizer state for an entry of L or F.
-    pub(crate) state_values: u64,
+    /// Values of optimizer state for an entry of L.
+    pub(crate) l_state_values: u64,
+    /// Values of optimizer state for an entry of F.
+    pub(crate) f_state_values: u64,
     pub(crate) batch: u64,
     /// Documents per micro-batch.
     pub(crate) micro_batch: u64,
@@ -34,7 +36,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Bytes of L's tables over a fit: logits and optimizer state, the initial logits, and L itself.
     pub(crate) fn l_bytes(&self) -> u64 {
-        let bytes = 8 + self.l_precision.bytes() * (1 + self.state_values);
+        let bytes = 8 + self.l_precision.bytes() * (1 + self.l_state_values);
         bytes * self.topics * self.documents
     }
 }

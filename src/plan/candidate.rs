@@ -99,13 +99,15 @@ impl Candidate {
         };
         let batch = batch.min(documents) as u64;
         let parameters = settings.mini_batch();
+        let state_values = settings.solver.state_values();
         Self {
             before,
             shape: Shape {
                 documents: documents as u64,
                 terms: terms as u64,
                 topics: settings.topics as u64,
-                state_values: settings.solver.state_values() as u64,
+                l_state_values: state_values.l as u64,
+                f_state_values: state_values.f as u64,
                 batch,
                 micro_batch: parameters
                     .micro_batch

@@ -105,7 +105,7 @@ pub(crate) struct State {
     pub(crate) f: Matrix,
     /// The optimizer's state for `l`, such as AdamW's two moments: tables of the same shape, none to two.
     pub(crate) l_state: Vec<Matrix>,
-    /// The optimizer's state for `f`, in as many tables.
+    /// The optimizer's state for `f`, in the same way.
     pub(crate) f_state: Vec<Matrix>,
     /// Steps taken.
     pub(crate) steps: u64,
@@ -114,15 +114,16 @@ pub(crate) struct State {
 impl State {
     /// The state before the first step of `solver`, from the initial logits.
     pub(crate) fn new(l: Matrix, f: Matrix, solver: &Solver) -> Result<Self> {
-        let zeros = |table: &Matrix, storage: &TableStorage| -> Result<Vec<Matrix>> {
+        let zeros = |table: &Matrix, storage: &TableStorage, values| -> Result<Vec<Matrix>> {
             let (rows, columns) = table.shape();
             // All tables of state share one table of zeros.
             let zeros = Matrix::of(rows, columns, storage.zeros(rows * columns)?);
-            Ok(vec![zeros; solver.state_values()])
+            Ok(vec![zeros; values])
         };
+        let values = solver.state_values();
         Ok(Self {
-            l_state: zeros(&l, &solver.table_storage())?,
-            f_state: zeros(&f, &TableStorage::Memory)?,
+            l_state: zeros(&l, &solver.table_storage(), values.l)?,
+            f_state: zeros(&f, &TableStorage::Memory, values.f)?,
             l,
             f,
             steps: 0,

@@ -203,7 +203,7 @@ impl<B: Transfer> Step for OffloadedStep<B> {
             Some(state) => adamw_moments(state)?,
             None => {
                 let zeros = Matrix::from_parts(f.rows(), f.columns(), vec![0.0; f.values().len()]);
-                vec![zeros; l_state.len()]
+                vec![zeros; 2]
             }
         };
         Ok(State {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::Settings;
+use crate::config::{Settings, StateValues};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Epoch;
 use crate::data::{FileKind, Matrix, invalid_file, tensor_file};
@@ -130,7 +130,11 @@ pub(crate) fn read(path: &Path) -> Result<(Metadata, StartState)> {
             let numbers = numbers.clone();
             StartState::Iterations(SavedState { numbers, tables }, *convergence)
         }
-        None => match logits(tables, metadata.steps) {
+        None => match logits(
+            tables,
+            metadata.settings.solver.state_values(),
+            metadata.steps,
+        ) {
             Some(state) => StartState::Logits(state),
             None => return refuse("tables are missing"),
         },
@@ -142,11 +146,11 @@ pub(crate) fn read(path: &Path) -> Result<(Metadata, StartState)> {
 }
 
 /// The logits and the optimizer's state, from tables in the order of [`names_of_logits`].
-fn logits(tables: Vec<Matrix>, steps: u64) -> Option<State> {
+fn logits(tables: Vec<Matrix>, values: StateValues, steps: u64) -> Option<State> {
     let mut tables = tables.into_iter();
     let (l, f) = (tables.next()?, tables.next()?);
-    let mut l_state: Vec<_> = tables.collect();
-    let f_state = l_state.split_off(l_state.len() / 2);
+    let l_state = tables.by_ref().take(values.l).collect();
+    let f_state = tables.collect();
     Some(State {
         l,
         f,
@@ -163,8 +167,9 @@ pub(super) fn bytes(settings: &Settings, documents: usize, terms: usize) -> u64 
     match settings.solver.is_full_pass() {
         true => solvers::checkpoint_bytes(&settings.solver, streams, shape),
         false => {
-            let tables = 1 + settings.solver.state_values() as u64;
-            4 * tables * shape.2 * (shape.0 + shape.1)
+            let values = settings.solver.state_values();
+            let (l, f) = (1 + values.l as u64, 1 + values.f as u64);
+            4 * shape.2 * (l * shape.0 + f * shape.1)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::StateValues;
 use crate::data::NamedTable;
 use crate::solvers::{SavedState, SolverState};
 use crate::step::State;
@@ -37,15 +38,19 @@ const LOGITS: [&str; 2] = ["l", "f"];
 const L_STATE: [&str; 2] = ["l_state_1", "l_state_2"];
 const F_STATE: [&str; 2] = ["f_state_1", "f_state_2"];
 
-/// The names of the logits and of an optimizer's state of so many tables for each of them.
-pub(crate) fn names_of_logits(state_values: usize) -> Vec<&'static str> {
-    [&LOGITS, &L_STATE[..state_values], &F_STATE[..state_values]].concat()
+/// The names of the logits and of an optimizer's state for them.
+pub(crate) fn names_of_logits(values: StateValues) -> Vec<&'static str> {
+    [&LOGITS, &L_STATE[..values.l], &F_STATE[..values.f]].concat()
 }
 
 /// The tables of logits, in the order of [`names_of_logits`].
 pub(crate) fn tables_of_logits(state: &State) -> Vec<NamedTable<'_>> {
     let matrices = [&state.l, &state.f].into_iter();
-    names_of_logits(state.l_state.len())
+    let values = StateValues {
+        l: state.l_state.len(),
+        f: state.f_state.len(),
+    };
+    names_of_logits(values)
         .into_iter()
         .zip(matrices.chain(&state.l_state).chain(&state.f_state))
         .map(|(name, matrix)| NamedTable::of(name, matrix))

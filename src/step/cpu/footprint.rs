@@ -34,7 +34,7 @@ impl LazyRows {
                 "L's optimizer state",
                 memory,
                 Phase::Fit,
-                bytes * shape.state_values * n * k,
+                bytes * shape.l_state_values * n * k,
             ),
             Item::ram(
                 Consumer::OptimizerStates,
@@ -81,7 +81,7 @@ impl FusedStep {
                 Consumer::OptimizerStates,
                 "F's optimizer state",
                 Phase::Fit,
-                4 * shape.state_values * m * k,
+                4 * shape.f_state_values * m * k,
             ),
             // Also each term's slot, and column, term, slot and count of one document's nonzeros.
             Item::ram(
@@ -132,9 +132,8 @@ impl FusedStep {
 
     /// The copy of the state that is made for a checkpoint: logits and optimizer state of L and F.
     pub(crate) fn checkpoint_memory(shape: &Shape) -> Vec<Item> {
-        let tables = 1 + shape.state_values;
-        let item = |memory, rows| {
-            let bytes = 4 * tables * shape.topics * rows;
+        let item = |memory, rows, state_values| {
+            let bytes = 4 * (1 + state_values) * shape.topics * rows;
             Item::new(
                 Consumer::Parameters,
                 "a copy of the tables",
@@ -144,8 +143,8 @@ impl FusedStep {
             )
         };
         vec![
-            item(Memory::Ram, shape.terms),
-            item(l_memory(shape), shape.documents),
+            item(Memory::Ram, shape.terms, shape.f_state_values),
+            item(l_memory(shape), shape.documents, shape.l_state_values),
         ]
     }
 }

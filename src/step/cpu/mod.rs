@@ -289,9 +289,10 @@ impl Step for FusedStep {
             }
             Matrix::from_parts(self.topics, self.terms, values)
         };
+        let f_values = self.parameters.optimizer.state_values().f;
         Ok(State {
             f: f_table(0),
-            f_state: (1..=l_state.len()).map(f_table).collect(),
+            f_state: (1..=f_values).map(f_table).collect(),
             l,
             l_state,
             steps: self.counter.steps(),

@@ -34,21 +34,20 @@ pub(crate) fn on_gpu(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
         false => "gradients of L and F",
     };
     let f = table(shape.topics, shape.terms);
-    let state = shape.state_values;
     let mut items = vec![
         Item::vram(Consumer::Parameters, "L's logits", Phase::Fit, l),
         Item::vram(
             Consumer::OptimizerStates,
             "L's optimizer state",
             Phase::Fit,
-            state * l,
+            shape.l_state_values * l,
         ),
         Item::vram(Consumer::Parameters, "F's logits", Phase::Fit, f),
         Item::vram(
             Consumer::OptimizerStates,
             "F's optimizer state",
             Phase::Fit,
-            state * f,
+            shape.f_state_values * f,
         ),
         Item::vram(Consumer::Gradients, gradients, Phase::Steps, l + f),
     ];
@@ -204,14 +203,14 @@ pub(crate) fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
             OptimizerStates,
             "L's optimizer state",
             Phase::Fit,
-            shape.state_values * l,
+            shape.l_state_values * l,
         ),
         Item::ram(Parameters, "F's logits", Phase::Fit, f),
         Item::ram(
             OptimizerStates,
             "F's optimizer state",
             Phase::Fit,
-            shape.state_values * f,
+            shape.f_state_values * f,
         ),
         Item::ram(
             Gradients,

@@ -5,6 +5,9 @@ use crate::config::Optimizer;
 pub(crate) const BETA1: f64 = 0.9;
 pub(crate) const BETA2: f64 = 0.999;
 pub(crate) const EPSILON: f64 = 1e-8;
+/// Decay of Adadelta's moving averages, and what it adds to them (PyTorch's defaults).
+const RHO: f32 = 0.9;
+const ADADELTA_EPSILON: f32 = 1e-6;
 /// Decay of RMSprop's moving average of squared gradients.
 const ALPHA: f64 = 0.99;
 /// Momentum of RMSprop and SGD.
@@ -69,14 +72,36 @@ impl AdamWStep {
 #[derive(Clone, Copy)]
 pub(crate) enum UpdateRule {
     AdamW(AdamW),
+    RowAdamW(RowAdamW),
     Adam(Adam),
+    Adamax(Adamax),
+    Adadelta(Adadelta),
     RmsProp(RmsProp),
     Adagrad(Adagrad),
     Sgd(Sgd),
 }
 
 impl UpdateRule {
-    /// The rule of an optimizer at the step `time`, counted from 1.
+    /// The rule for rows of L at the step `time`, counted from 1. Row-wise optimizers update a row once in `interval` steps,
+    /// which is the number of batches of an epoch.
+    pub(crate) fn of_rows(
+        optimizer: Optimizer,
+        (time, interval): (u64, u64),
+        learning_rate: f64,
+        weight_decay: f64,
+    ) -> Self {
+        if optimizer == Optimizer::RowwiseAdamW {
+            return Self::RowAdamW(RowAdamW::at(time, interval, learning_rate, weight_decay));
+        }
+        // The other row-wise optimizers count the updates of a row.
+        let time = match optimizer.moves_all_rows() {
+            true => time,
+            false => (time - 1) / interval + 1,
+        };
+        Self::at(optimizer, time, learning_rate, weight_decay)
+    }
+
+    /// The rule for a table that every step updates, at the step `time`, counted from 1.
     pub(crate) fn at(
         optimizer: Optimizer,
         time: u64,
@@ -92,6 +117,11 @@ impl UpdateRule {
                 penalty,
                 rule: AdamWStep::at(time, learning_rate, 0.0).into(),
             }),
+            Optimizer::RowwiseAdamax => Self::Adamax(Adamax {
+                penalty,
+                size: AdamWStep::at(time, learning_rate, 0.0).size as f32,
+            }),
+            Optimizer::RowwiseAdadelta => Self::Adadelta(Adadelta { penalty, lr }),
             Optimizer::RowwiseRmsProp => Self::RmsProp(RmsProp { penalty, lr }),
             Optimizer::RowwiseAdagrad => Self::Adagrad(Adagrad { penalty, lr }),
             Optimizer::RowwiseSgd => Self::Sgd(Sgd { penalty, lr }),
@@ -104,7 +134,10 @@ macro_rules! with_rule {
     ($update_rule:expr, $rule:ident => $body:expr) => {
         match $update_rule {
             $crate::step::update::UpdateRule::AdamW($rule) => $body,
+            $crate::step::update::UpdateRule::RowAdamW($rule) => $body,
             $crate::step::update::UpdateRule::Adam($rule) => $body,
+            $crate::step::update::UpdateRule::Adamax($rule) => $body,
+            $crate::step::update::UpdateRule::Adadelta($rule) => $body,
             $crate::step::update::UpdateRule::RmsProp($rule) => $body,
             $crate::step::update::UpdateRule::Adagrad($rule) => $body,
             $crate::step::update::UpdateRule::Sgd($rule) => $body,
@@ -141,6 +174,63 @@ impl Rule<2> for AdamW {
     }
 }
 
+/// AdamW for a row that has a gradient once in `interval` steps. Dense AdamW spreads the effect of such a gradient over many
+/// steps, because its first moment falls by b1 at every step without a gradient. This rule takes all of it at once, so that
+/// it needs no first moment; the second moment and the weights decay as in the steps between two gradients.
+#[derive(Clone, Copy)]
+pub(crate) struct RowAdamW {
+    /// (1 - learning rate * weight decay)^interval
+    decay: f32,
+    /// b2^interval
+    second_decay: f32,
+    /// What the step multiplies g / sqrt(v) by.
+    size: f32,
+}
+
+impl RowAdamW {
+    fn at(time: u64, interval: u64, learning_rate: f64, weight_decay: f64) -> Self {
+        let power = |base: f64, exponent: u64| base.powi(exponent.min(1 << 20) as i32);
+        Self {
+            decay: power(1.0 - learning_rate * weight_decay, interval) as f32,
+            second_decay: power(BETA2, interval) as f32,
+            size: (learning_rate * gradient_effect(time, interval)) as f32,
+        }
+    }
+}
+
+/// The sum over steps t + j, j = 0, 1, ..., of what a gradient g at step t subtracts in dense AdamW, as a multiple of the
+/// learning rate times g / sqrt(v), where v is the second moment at step t:
+/// `(1 - b1) b1^j / (1 - b1^(t+j)) * sqrt(1 - b2^(t+i)) / b2^(i/2)`. Without another gradient, i is j. As the next one, after
+/// `interval` steps, holds v up, i is j modulo `interval`.
+fn gradient_effect(time: u64, interval: u64) -> f64 {
+    /// Where the rest of the sum is below the precision of `f32`.
+    const NEGLIGIBLE: f64 = 1e-9;
+    let power = time.min(1 << 20) as i32;
+    let (first, second) = (BETA1.powi(power), BETA2.powi(power));
+    let (mut sum, mut momentum) = (0.0, 1.0);
+    let (mut steps, mut decay) = (0, 1.0);
+    while momentum > NEGLIGIBLE {
+        let root = ((1.0 - second * decay) / decay).sqrt();
+        sum += (1.0 - BETA1) * momentum / (1.0 - first * momentum) * root;
+        momentum *= BETA1;
+        (steps, decay) = match steps + 1 == interval {
+            true => (0, 1.0),
+            false => (steps + 1, decay * BETA2),
+        };
+    }
+    sum
+}
+
+impl Rule<1> for RowAdamW {
+    #[inline(always)]
+    fn step(self, value: f32, gradient: f32, [second]: &mut [f32; 1]) -> f32 {
+        let square = (1.0 - BETA2) as f32 * gradient * gradient;
+        *second = self.second_decay.mul_add(*second, square);
+        let step = self.size * gradient / (second.sqrt() + EPSILON as f32);
+        value.mul_add(self.decay, -step)
+    }
+}
+
 #[derive(Clone, Copy)]
 pub(crate) struct Adam {
     /// L2 penalty, as in the rules below: `penalty * x` is added to the gradient.
@@ -154,6 +244,41 @@ impl Rule<2> for Adam {
     fn step(self, value: f32, gradient: f32, moments: &mut [f32; 2]) -> f32 {
         let gradient = value.mul_add(self.penalty, gradient);
         self.rule.step(value, gradient, moments)
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Adamax {
+    penalty: f32,
+    /// Learning rate divided by the first moment's bias correction.
+    size: f32,
+}
+
+impl Rule<2> for Adamax {
+    #[inline(always)]
+    fn step(self, value: f32, gradient: f32, [first, largest]: &mut [f32; 2]) -> f32 {
+        let gradient = value.mul_add(self.penalty, gradient);
+        *first = (BETA1 as f32).mul_add(*first, (1.0 - BETA1) as f32 * gradient);
+        *largest = (BETA2 as f32 * *largest).max(gradient.abs() + EPSILON as f32);
+        value - self.size * *first / *largest
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Adadelta {
+    penalty: f32,
+    lr: f32,
+}
+
+impl Rule<2> for Adadelta {
+    #[inline(always)]
+    fn step(self, value: f32, gradient: f32, [square, change]: &mut [f32; 2]) -> f32 {
+        let gradient = value.mul_add(self.penalty, gradient);
+        *square = RHO.mul_add(*square, (1.0 - RHO) * gradient * gradient);
+        let step =
+            (*change + ADADELTA_EPSILON).sqrt() / (*square + ADADELTA_EPSILON).sqrt() * gradient;
+        *change = RHO.mul_add(*change, (1.0 - RHO) * step * step);
+        self.lr.mul_add(-step, value)
     }
 }
 

@@ -47,16 +47,13 @@ impl StepCounter {
         // A checkpoint may claim any number of steps.
         self.steps = self.steps.saturating_add(1);
         self.steps_since_flush += 1;
-        let rule = |time| UpdateRule::at(self.optimizer, time, learning_rate, self.weight_decay);
-        // A row-wise optimizer counts the updates of a row, of which there is one an epoch.
-        let l_time = match self.optimizer.moves_all_rows() {
-            true => self.steps,
-            false => (self.steps - 1) / self.steps_per_epoch + 1,
-        };
+        let (optimizer, time, decay) = (self.optimizer, self.steps, self.weight_decay);
+        // Every row is in one batch of an epoch.
+        let row_time = (time, self.steps_per_epoch);
         UpdateRules {
-            l_rule: rule(l_time),
-            f_rule: rule(self.steps),
-            step_sizes: AdamWStep::at(self.steps, learning_rate, self.weight_decay),
+            l_rule: UpdateRule::of_rows(optimizer, row_time, learning_rate, decay),
+            f_rule: UpdateRule::at(optimizer, time, learning_rate, decay),
+            step_sizes: AdamWStep::at(time, learning_rate, decay),
         }
     }
 
