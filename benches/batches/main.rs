@@ -61,13 +61,8 @@ impl Corpus {
 }
 
 /// The factor that the documentation of `TopicModel::batch_size` recommends.
-fn rule(optimizer: Optimizer, steps: usize) -> f64 {
-    let dense = (64.0 / steps as f64).sqrt().max(1.0);
-    match optimizer {
-        Optimizer::AdamW => dense.min(8.0),
-        // A row of L is updated once an epoch, with any batch size.
-        _ => (2.0 * dense).min(8.0),
-    }
+fn rule(steps: usize) -> f64 {
+    (64.0 / steps as f64).sqrt().clamp(1.0, 8.0)
 }
 
 /// The settings of a fit that differ from the defaults.
@@ -143,7 +138,7 @@ fn measure(corpus: &Corpus) -> Result<Value> {
     for &optimizer in corpus.optimizers {
         for &batch in corpus.batches {
             let largest = (batch as f64 / 16.0).sqrt();
-            let by_rule = rule(optimizer, corpus.steps(batch));
+            let by_rule = rule(corpus.steps(batch));
             // Up to the square root of the ratio to batch size 16.
             let mut factors: Vec<f64> = FACTORS
                 .iter()
@@ -166,7 +161,7 @@ fn measure(corpus: &Corpus) -> Result<Value> {
         }
     }
     for &[batch, epochs, t_0] in corpus.others {
-        let factor = rule(Optimizer::AdamW, corpus.steps(batch));
+        let factor = rule(corpus.steps(batch));
         let setting = Setting {
             optimizer: Optimizer::AdamW,
             batch,
@@ -202,7 +197,7 @@ fn fit_all_seeds(corpus: &Corpus, setting: &Setting) -> Result<Value> {
         "batch": setting.batch,
         "steps_an_epoch": steps,
         "factor": setting.factor,
-        "rule": rule(setting.optimizer, steps),
+        "rule": rule(steps),
         "epochs": setting.epochs,
         "period": setting.t_0,
         "scores": outcome.scores,

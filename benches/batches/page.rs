@@ -12,7 +12,7 @@ pub fn markdown(record: &Value) -> String {
          A figure is the score, the sum over all counts of x log rate (higher is better), in thousands above batch 16 with \
          the defaults. Behind it in synthetic corpora: how far topics are from the true ones, the mean total variation \
          distance (0 to 1, lower is better). \\* marks the best score at a batch size. *By the rule*: the factor is the \
-         square root of 64 / steps an epoch, at least 1; for row-wise AdamW twice that; at most 8.\n",
+         square root of 64 / steps an epoch, at least 1 and at most 8.\n",
         text(&machine["topicbook"]),
         text(&machine["processor"]),
         machine["threads"],

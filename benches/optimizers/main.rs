@@ -1,12 +1,17 @@
 //! `cargo xtask bench optimizers`: what each optimizer reaches, and its iterations per second by the number of documents.
-//! Writes `optimizers.json` and `optimizers.md` into a folder.
+//! Writes `optimizers.json` and `optimizers.md` into a folder. With the name of one part, the other one keeps the figures that
+//! are in the record.
 //!
 //! ```text
-//! optimizers FOLDER [NIPS.npz]
+//! optimizers FOLDER all|speed|quality [NIPS.npz]
 //! ```
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+#[path = "../support/ceiling.rs"]
+mod ceiling;
+#[path = "../support/disk.rs"]
+mod disk;
 #[path = "../support/few_terms.rs"]
 mod few_terms;
 #[path = "../support/fitted_corpora.rs"]
@@ -19,6 +24,7 @@ mod record;
 #[path = "../support/seeds.rs"]
 mod seeds;
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -32,20 +38,31 @@ const LARGEST: usize = 3 << 30;
 
 fn main() -> Result<()> {
     match arguments::arguments().as_slice() {
-        [folder, nips @ ..] => measure(Path::new(folder), nips.first().map(Path::new)),
+        [folder, part, nips @ ..] => measure(Path::new(folder), part, nips.first().map(Path::new)),
         // `cargo test` runs benchmarks without arguments.
         _ => Ok(()),
     }
 }
 
-fn measure(folder: &Path, nips: Option<&Path>) -> Result<()> {
-    let record = json!({
-        "machine": record::machine(),
-        "batch_size": 16,
-        "terms": TERMS,
-        "optimizers": optimizers()?,
-        "quality": quality::quality(nips)?,
-    });
+fn measure(folder: &Path, part: &str, nips: Option<&Path>) -> Result<()> {
+    let old = fs::read_to_string(folder.join("optimizers.json")).unwrap_or_default();
+    let mut record: Value = serde_json::from_str(&old).unwrap_or_else(|_| json!({}));
+    if part != "quality" {
+        record["speed"] = json!({
+            "machine": record::machine(),
+            "peaks": ceiling::ceiling().record(),
+            "disk": disk::speeds(&std::env::temp_dir()),
+            "batch_size": 16,
+            "terms": TERMS,
+            "rows": speed()?,
+        });
+    }
+    if part != "speed" {
+        record["quality"] = json!({
+            "machine": record::machine(),
+            "corpora": quality::quality(nips)?,
+        });
+    }
     record::write(folder, "optimizers", &record, &markdown(&record));
     Ok(())
 }
@@ -76,7 +93,7 @@ const COLUMNS: [(&str, StepPath, Optimizer); 9] = [
 ];
 
 /// Iterations per second at batch size 16, over counts of `documents` x 200 with five terms per document.
-fn optimizers() -> Result<Vec<Value>> {
+fn speed() -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     for topics in [20, 188] {
         for documents in [10_000, 100_000, 1_000_000, 10_000_000] {
@@ -109,19 +126,26 @@ fn markdown(record: &Value) -> String {
         Some(value) => format!("{value:.decimals$}"),
         None => "-".into(),
     };
-    let machine = &record["machine"];
+    let speed = &record["speed"];
+    let (machine, disk) = (&speed["machine"], &speed["disk"]);
     let mut text = format!(
         "# Optimizers\n\n\
          `cargo xtask bench optimizers` on {}, {} threads.\n\n\
          ## Speed\n\n\
          Iterations a second, batch 16, 200 terms, five of them in a document. Tables of logits of L above 3 GiB with two \
-         moments are left out. Dense AdamW updates L's rows lazily; the other optimizers of ours are row-wise in L.\n\n\
+         moments are left out. Dense AdamW updates L's rows lazily; the other optimizers of ours are row-wise in L. Before these \
+         rows, memory was read and written at {} GB/s, a file written at {} GB/s and read at {} GB/s from the disk, and {} \
+         blocks of 4 KiB a second were read from random places.\n\n\
          | documents | k | dense AdamW | AdamW | Adam | Adamax | Adadelta | RMSprop | Adagrad | SGD | dense AdamW, Burn's |\n\
          |---|---|---|---|---|---|---|---|---|---|---|\n",
         machine["processor"].as_str().unwrap_or_default(),
         machine["threads"],
+        number(&giga(&speed["peaks"]["bytes_per_second"]), 1),
+        number(&giga(&disk["write_bytes_per_second"]), 2),
+        number(&giga(&disk["read_bytes_per_second"]), 2),
+        number(&disk["random_reads_per_second"], 0),
     );
-    for row in record["optimizers"].as_array().into_iter().flatten() {
+    for row in speed["rows"].as_array().into_iter().flatten() {
         text += &format!("| {} | {} |", row["documents"], row["topics"]);
         for (name, path, _) in COLUMNS {
             let decimals = usize::from(path == StepPath::Operation);
@@ -129,5 +153,10 @@ fn markdown(record: &Value) -> String {
         }
         text += "\n";
     }
-    text + &quality::markdown(record["quality"].as_array().map_or(&[], Vec::as_slice))
+    let corpora = &record["quality"]["corpora"];
+    text + &quality::markdown(corpora.as_array().map_or(&[], Vec::as_slice))
+}
+
+fn giga(value: &Value) -> Value {
+    json!(value.as_f64().map(|value| value / 1e9))
 }

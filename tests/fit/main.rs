@@ -29,12 +29,14 @@ mod steps;
 mod sweep;
 
 /// Every optimizer, with a learning rate at which it learns small counts.
-pub const OPTIMIZERS: [(topicbook::Optimizer, f64); 6] = {
+pub const OPTIMIZERS: [(topicbook::Optimizer, f64); 8] = {
     use topicbook::Optimizer::*;
     [
         (AdamW, 0.05),
         (RowwiseAdamW, 0.05),
         (RowwiseAdam, 0.05),
+        (RowwiseAdamax, 0.05),
+        (RowwiseAdadelta, 1.0),
         (RowwiseRmsProp, 0.01),
         (RowwiseAdagrad, 0.5),
         (RowwiseSgd, 1e-4),

@@ -214,8 +214,11 @@ fn texts(places: &Places) -> Result<Vec<String>> {
 
 /// Measures what optimizers reach, on synthetic counts and, if they exist, the NIPS papers; and their speed by the
 /// number of documents.
-pub fn optimizers(places: &Places) -> Result<()> {
-    run(&mut with_nips(places, "optimizers"))
+pub fn optimizers(places: &Places, part: &str) -> Result<()> {
+    let mut bench = ours(places, "optimizers");
+    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.arg(part).args(nips(places));
+    run(&mut bench)
 }
 
 /// Compares fits with tables in bf16 and in f32, on lavapipe, which only the library's own tests can use.
@@ -256,13 +259,16 @@ pub fn narrow_tables(places: &Places) -> Result<()> {
 /// A benchmark that takes the folder of the records and, if they exist next to the repository, the counts of the NIPS
 /// papers.
 fn with_nips(places: &Places, name: &str) -> Command {
-    let nips = places.root.join("../shared/data/nips.npz");
     let mut bench = ours(places, name);
     bench.arg("--").arg(places.root.join("benches/records"));
-    if nips.is_file() {
-        bench.arg(nips);
-    }
+    bench.args(nips(places));
     bench
+}
+
+/// The counts of the NIPS papers, if they are beside the repository.
+fn nips(places: &Places) -> Option<PathBuf> {
+    let path = places.root.join("../shared/data/nips.npz");
+    path.is_file().then_some(path)
 }
 
 /// Our side of a comparison. Cargo runs it, because it sets the path of the shared libraries; in the profile `dev`, in

@@ -64,7 +64,7 @@ cargo xtask <command>
                    benches/records/techniques.json and .md
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
-  bench optimizers measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
+  bench optimizers [speed|quality] measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
   bench narrow_tables
                    compares fits with L's tables in bf16 and f32 on the CPU, five seeds (a quarter of an hour); writes
                    benches/records/narrow_tables.json and .md
@@ -145,7 +145,10 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "held_out", seeds] => bench::held_out(&Places::of_xtask()?, seeds)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
-        ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?)?,
+        ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?, "all")?,
+        ["bench", "optimizers", part @ ("speed" | "quality")] => {
+            bench::optimizers(&Places::of_xtask()?, part)?
+        }
         ["bench", "files", parts @ ..] => bench::files(&Places::of_xtask()?, parts)?,
         ["bench", "text"] => bench::text(&Places::of_xtask()?, &["100", "1000"])?,
         ["bench", "text", megabytes @ ..] => bench::text(&Places::of_xtask()?, megabytes)?,
