@@ -145,7 +145,8 @@ pub use fit::ByLabel;
 #[cfg(feature = "charts")]
 pub use fit::Explorer;
 pub use fit::{
-    Coherence, Distinctive, Evaluation, Fit, ScoreDifference, TermScore, TopicCoherence, TopicName,
+    Coherence, Distinctive, Evaluation, Fit, RankingEvaluation, ScoreDifference, TermScore,
+    TopicCoherence, TopicName,
 };
 pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update};
 #[cfg(feature = "notebook")]
@@ -181,7 +182,7 @@ pub mod prelude {
         Budget, ByteSize, Cells, Checkpoint, Coherence, Corpus, CountValue, Counts, CountsWriter,
         Device, Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate,
         Evaluation, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan, Precision,
-        Reading, Resample, Settings, Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic,
+        RankingEvaluation, Reading, Resample, Settings, Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic,
         TableStorage, TermScore, Terms, TextCounts, Texts, TopicModel, Training, Update,
         Vectorizer, doctor, show_progress,
     };
