@@ -45,7 +45,10 @@ impl TopN {
         }
         let full = self.n.saturating_mul(2);
         for (offset, value) in values.iter().enumerate() {
-            if self.bound.is_none_or(|bound| value.total_cmp(&bound).is_gt()) {
+            if self
+                .bound
+                .is_none_or(|bound| value.total_cmp(&bound).is_gt())
+            {
                 self.candidates.push((first + offset, *value));
                 if self.candidates.len() == full {
                     self.select();

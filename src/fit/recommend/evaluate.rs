@@ -103,7 +103,10 @@ impl Fit {
     fn ranking_bytes(&self, counts: &Counts, held_out: &Counts, n: usize) -> u64 {
         let in_block = counts.documents().min(documents_in_block(self.terms())) as u64;
         let all = held_out.documents() as u64;
-        let block = held_out.bytes_stored().div_ceil(all).saturating_mul(in_block);
+        let block = held_out
+            .bytes_stored()
+            .div_ceil(all)
+            .saturating_mul(in_block);
         let judged = (counts.documents() * size_of::<Ranked>()) as u64;
         let popularity = (self.terms() * (2 * size_of::<f64>() + size_of::<u32>())) as u64;
         Ranker::bytes(self.f.shape(), n.min(self.terms()))

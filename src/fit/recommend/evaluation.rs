@@ -87,7 +87,9 @@ impl RankingEvaluation {
     /// The standard error of a mean; `None` with fewer than two documents.
     fn error(&self, of: fn(&Ranked) -> f64) -> Option<f64> {
         let (documents, mean) = (self.documents() as f64, self.mean(of));
-        let squares = self.counting().map(|document| (of(document) - mean).powi(2));
+        let squares = self
+            .counting()
+            .map(|document| (of(document) - mean).powi(2));
         let variance = squares.sum::<f64>() / (documents - 1.0);
         (documents >= 2.0).then(|| (variance / documents).sqrt())
     }

@@ -59,10 +59,12 @@ impl Ranker {
     pub(super) fn bytes((topics, terms): (usize, usize), n: usize) -> u64 {
         let f_values = (2 * topics as u64).saturating_mul(tiled_terms(terms) as u64);
         // A vector that grows has up to twice its length, and its old half for a moment.
-        let candidates = 3 * TopN::most_candidates(n, terms) as u64 * size_of::<(usize, f32)>() as u64;
+        let candidates =
+            3 * TopN::most_candidates(n, terms) as u64 * size_of::<(usize, f32)>() as u64;
         let seen = 2 * terms as u64 * size_of::<u32>() as u64;
         let threads = (rayon::current_num_threads() * DOCUMENTS) as u64;
-        let per_document = (candidates + seen).saturating_add(4 * (topics + tiled_terms(terms)) as u64);
+        let per_document =
+            (candidates + seen).saturating_add(4 * (topics + tiled_terms(terms)) as u64);
         f_values
             .saturating_mul(4)
             .saturating_add(threads.saturating_mul(per_document))

@@ -185,8 +185,11 @@ impl Fit {
     ) -> Result<Table> {
         let gathered = |column: Column, rows: &IdxCa| {
             column.take(rows).map_err(|source| {
-                Error::new(ErrorKind::Value, "the table of recommendations cannot be made")
-                    .because(source)
+                Error::new(
+                    ErrorKind::Value,
+                    "the table of recommendations cannot be made",
+                )
+                .because(source)
             })
         };
         let numbers: Vec<usize> = (0..documents).collect();
