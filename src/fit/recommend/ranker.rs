@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, columns_between, nonzeros_of_row};
 use crate::data::{Matrix, TopN};
-use crate::kernels::{DOCUMENTS, Tile, tile_rates, tiled_terms, tiles, to_tiles};
+use crate::kernels::{DOCUMENTS, TERMS, Tile, tile_rates, tiled_terms, tiles, to_tiles};
 use crate::system::{Aligned, aligned_zeros};
 
 /// Ranks terms: F, cut into tiles.
@@ -125,7 +125,7 @@ impl Scratch {
     fn new(topics: usize) -> Self {
         Self {
             weights: aligned_zeros(DOCUMENTS * topics),
-            rates: aligned_zeros(DOCUMENTS * crate::kernels::TERMS),
+            rates: aligned_zeros(DOCUMENTS * TERMS),
             nonzeros: NonzeroBuffer::default(),
             seen: vec![Vec::new(); DOCUMENTS],
         }
