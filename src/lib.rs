@@ -28,7 +28,7 @@
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
-//! | results | a [`Fit`]: its [`Evaluation`] on held-out documents, its [`Coherence`], [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
+//! | results | a [`Fit`]: its [`Evaluation`] on held-out documents, its [`RankingEvaluation`] as a recommender, its [`Coherence`], [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
 //!
 //! # File formats
@@ -145,7 +145,8 @@ pub use fit::ByLabel;
 #[cfg(feature = "charts")]
 pub use fit::Explorer;
 pub use fit::{
-    Coherence, Distinctive, Evaluation, Fit, ScoreDifference, TermScore, TopicCoherence, TopicName,
+    Coherence, Distinctive, Evaluation, Fit, RankingEvaluation, ScoreDifference, TermScore,
+    TopicCoherence, TopicName,
 };
 pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update};
 #[cfg(feature = "notebook")]
@@ -181,9 +182,9 @@ pub mod prelude {
         Budget, ByteSize, Cells, Checkpoint, Coherence, Corpus, CountValue, Counts, CountsWriter,
         Device, Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate,
         Evaluation, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan, Precision,
-        Reading, Resample, Settings, Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic,
-        TableStorage, TermScore, Terms, TextCounts, Texts, TopicModel, Training, Update,
-        Vectorizer, doctor, show_progress,
+        RankingEvaluation, Reading, Resample, Settings, Solver, Summary, Sweep, SweepFits,
+        SweepPlan, Synthetic, TableStorage, TermScore, Terms, TextCounts, Texts, TopicModel,
+        Training, Update, Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, CountTable, Table};

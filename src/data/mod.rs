@@ -45,4 +45,4 @@ pub use table::{
 pub(crate) use table::{TableParts, check_types};
 pub(crate) use tensor_file::{FileKind, NamedTable, invalid_file, table_bytes};
 pub use terms::Terms;
-pub(crate) use top_n::top_n;
+pub(crate) use top_n::{TopN, top_n};

@@ -26,6 +26,7 @@ mod names;
 #[cfg(feature = "charts")]
 mod plots;
 mod rearrange;
+mod recommend;
 mod score;
 #[cfg(feature = "polars")]
 mod tables;
@@ -54,6 +55,7 @@ pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
 pub(crate) use movement::Movement;
 pub use names::TopicName;
+pub use recommend::RankingEvaluation;
 pub use term_scores::TermScore;
 pub use topic_coherence::{Coherence, TopicCoherence};
 
@@ -82,6 +84,7 @@ use crate::vectorizer::WordSettings;
 /// | know its documents and texts | [`with_documents`](Self::with_documents), [`document_names`](Self::document_names), [`with_texts`](Self::with_texts), [`vectorizer`](Self::vectorizer) |
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
+/// | recommend terms to documents, items to users | [`recommend`](Self::recommend), [`recommend_all`](Self::recommend_all), [`evaluate_ranking`](Self::evaluate_ranking) |
 /// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
 /// | use it | [`transform`](Self::transform), [`update`](Self::update), [`save`](Self::save), [`load`](Self::load) |
 ///

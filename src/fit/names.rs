@@ -12,13 +12,15 @@ use super::Fit;
 pub(super) type Names = Arc<[Option<String>]>;
 
 /// Columns of the tables of a fit, which no topic and no label of documents must be called.
-const COLUMNS: [&str; 6] = [
+const COLUMNS: [&str; 8] = [
     "rank",
     "document",
     "dominant",
     "proportion",
     "similarity",
     "topic",
+    "term",
+    "rate",
 ];
 
 /// An element of what [`Fit::name_topics`] takes: a name, for one topic after the other, or a pair of a topic and its name.

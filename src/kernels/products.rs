@@ -1,4 +1,4 @@
-//! The three matrix products of a tile. The vector lanes are terms, which are contiguous in dense counts and in F.
+//! The matrix products of a tile. The vector lanes are terms, which are contiguous in dense counts and in F.
 //!
 //! Each product keeps a block of 4 x 4 registers of sums: eight loads for sixteen multiply-adds. A multiply-add is fused by
 //! name and each sum has a fixed order, so every machine gives the same bits. Tables should be aligned to registers: a load
@@ -98,6 +98,36 @@ fn divide<const LIKELIHOOD: bool, const ZERO_BELOW: bool>(
             let likelihoods = likelihoods[block * BLOCK..].iter_mut();
             for (likelihood, logarithms) in likelihoods.zip(logarithms) {
                 *likelihood += f64::from(sum(logarithms));
+            }
+        }
+    }
+}
+
+simd_dispatch! {
+    /// Writes the rates (documents x terms): weights (documents x topics) x F (topics x terms). The numbers of documents and
+    /// terms are multiples of [`BLOCK`] and [`BLOCK_TERMS`].
+    pub(crate) fn tile_rates(weights: &[f32], f: &[f32], topics: usize, rates: &mut [f32]) {
+        let terms = f.len() / topics;
+        let documents = weights.chunks_exact(BLOCK * topics);
+        for (weights, rates) in documents.zip(rates.chunks_exact_mut(BLOCK * terms)) {
+            let [a, b, c, d]: [&[f32]; BLOCK] =
+                std::array::from_fn(|document| &weights[document * topics..][..topics]);
+            for first in (0..terms).step_by(BLOCK_TERMS) {
+                let mut sums: Sums<BLOCK> = [[[0.0; LANES]; BLOCK]; BLOCK];
+                let weights = a.iter().zip(b).zip(c).zip(d);
+                for (f, (((a, b), c), d)) in f.chunks_exact(terms).zip(weights) {
+                    // A copy, so that each register is loaded once.
+                    let f = *registers(&f[first..]);
+                    for register in 0..BLOCK {
+                        add(&mut sums[0][register], *a, &f[register]);
+                        add(&mut sums[1][register], *b, &f[register]);
+                        add(&mut sums[2][register], *c, &f[register]);
+                        add(&mut sums[3][register], *d, &f[register]);
+                    }
+                }
+                for (document, sums) in sums.iter().enumerate() {
+                    *registers_mut(&mut rates[document * terms + first..]) = *sums;
+                }
             }
         }
     }

@@ -54,6 +54,18 @@ fn products_follow_plain_loops() {
         let mut l_sums = vec![[0.0; LANES]; DOCUMENTS * topics];
         for tile in tiles(0..terms) {
             let f = &tiled[tile.terms.start * topics..][..tile.width * topics];
+            let mut rates = vec![9.0; DOCUMENTS * tile.width];
+            tile_rates(&weights, f, topics, &mut rates);
+            for (document, rates) in rates.chunks(tile.width).enumerate() {
+                for (at, &found) in rates.iter().enumerate() {
+                    let expected = match tile.terms.start + at {
+                        term if term < tile.terms.end => rate(document, term),
+                        // Terms that fill the tile.
+                        _ => 0.0,
+                    };
+                    assert_close(found, expected, &what);
+                }
+            }
             let mut unpacked = vec![9.0; DOCUMENTS * tile.width];
             dense
                 .with_view(|view| {

@@ -1,6 +1,6 @@
 //! Notebook display of what judges fits: evaluations and coherence.
 
-use crate::fit::{Coherence, Evaluation, ScoreDifference, TopicCoherence};
+use crate::fit::{Coherence, Evaluation, RankingEvaluation, ScoreDifference, TopicCoherence};
 use crate::text::{Card, count, counted, fixed, listed, shorten};
 
 use super::evcxr::show_card;
@@ -80,6 +80,60 @@ impl ScoreDifference {
             "Above zero, the first fit predicts better. ±: standard error over documents, paired.",
         );
         show_card(&card, None);
+    }
+}
+
+impl RankingEvaluation {
+    /// Shows recall and NDCG, those of the most popular terms, and what was left out, below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(&self.card(), None);
+    }
+
+    fn card(&self) -> Card {
+        let value = |value: f64, error: Option<f64>| match error {
+            Some(error) => format!("{value:.4} ± {error:.4}"),
+            None => format!("{value:.4}"),
+        };
+        let rows = vec![
+            vec![
+                format!("recall@{}", self.n()),
+                value(self.recall(), self.recall_error()),
+                value(self.popularity_recall(), None),
+            ],
+            vec![
+                format!("NDCG@{}", self.n()),
+                value(self.ndcg(), self.ndcg_error()),
+                value(self.popularity_ndcg(), None),
+            ],
+        ];
+        let mut card = Card::new(format!("Ranking: {self}, k = {}", self.topics()))
+            .row("documents", count(self.documents() as u64))
+            .grid(
+                &[
+                    "from 0 to 1, higher is better",
+                    "this fit",
+                    "most popular terms",
+                ],
+                rows,
+            );
+        let left_out = self.documents_left_out();
+        if !left_out.is_empty() {
+            card = card.row("left out, nothing new is held out", listed(&left_out));
+        }
+        if self.left_out() > 0 {
+            let counts = counted(self.left_out() as usize, "held-out count");
+            card = card.row(
+                "left out, not new",
+                format!("{counts} of terms that the document has"),
+            );
+        }
+        card.note(
+            "For each document the terms that it has no count of are ranked by their rates L F. Recall@n: held-out terms among the \
+             first n / min(n, held-out terms). NDCG@n: Σ 1 / log₂(rank + 1) over those, divided by its largest possible value. Both \
+             are means over documents; ±: standard error over documents.",
+        )
+        .note("Most popular terms: those that most documents have, the same for every document but for the terms that it has.")
     }
 }
 
@@ -198,6 +252,28 @@ mod tests {
         let text = fit.evaluate(&counts).unwrap().card().text();
         assert!(text.contains("has seen"), "{text}");
         assert!(!text.contains("left out"), "{text}");
+    }
+
+    #[test]
+    fn the_card_of_a_ranking_has_the_baseline_and_what_was_left_out() {
+        let counts = Synthetic::new(40, 20, 2).avg_doc_length(20).seed(1);
+        let (counts, held_out) = counts.generate().unwrap().counts().split_tokens(1).unwrap();
+        let fit = TopicModel::new(2).epochs(3).quiet().fit(&counts).unwrap();
+        let ranking = fit.evaluate_ranking(&counts, &held_out, 5).unwrap();
+        assert!(ranking.left_out() > 0);
+        let text = ranking.card().text();
+        for part in [
+            "recall@5",
+            "NDCG@5",
+            "k = 2",
+            "±",
+            "most popular terms",
+            "higher is better",
+            "left out, not new",
+            "log₂(rank + 1)",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod nips;
 mod paths;
 #[cfg(feature = "polars")]
 mod questions;
+mod recommend;
 mod resume;
 mod solvers;
 #[cfg(feature = "cuda")]

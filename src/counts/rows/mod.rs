@@ -6,6 +6,7 @@ mod pick;
 mod prefetch;
 mod row_file;
 mod row_files;
+mod row_reader;
 
 pub(crate) use blocks::{Block, for_each_block, for_each_file_block};
 pub(crate) use nonzeros::{
@@ -16,3 +17,4 @@ pub(crate) use pick::{Pick, PickedRows};
 pub(crate) use prefetch::Reader;
 pub(crate) use row_file::{Access, NONZERO_BYTES, RowBuffer, RowFile, STAGE_BYTES, Stage};
 pub(crate) use row_files::RowFiles;
+pub(crate) use row_reader::RowReader;
