@@ -83,8 +83,8 @@ const DRAWN: [(Recipe, Work); 2] = [
         Work {
             topics: &[20, 50],
             ours: &[(ADAMW, None), (EM, None), (EM, Some(20)), (DESCENT, None)],
-            als: r#"[{}, {"regularization": 1}, {"regularization": 10}, {"regularization": 30},
-                {"alpha": 10, "regularization": 10}]"#,
+            als: r#"[{}, {"regularization": 10}, {"regularization": 20}, {"regularization": 30},
+                {"alpha": 10, "regularization": 30}, {"alpha": 10, "regularization": 100}]"#,
             bpr: Some("[{}]"),
         },
     ),
@@ -99,7 +99,7 @@ const DRAWN: [(Recipe, Work); 2] = [
         Work {
             topics: &[50],
             ours: &[(EM, Some(20))],
-            als: r#"[{}, {"regularization": 10}]"#,
+            als: r#"[{}, {"alpha": 10, "regularization": 100}]"#,
             bpr: None,
         },
     ),

@@ -49,8 +49,15 @@ pub fn line(row: &Value) -> String {
     if !row["failed"].is_null() {
         return format!("{name}: failed, {} {}", row["failed"], row["stderr"]);
     }
+    let check = match row["side"] == "topicbook" {
+        true => format!(
+            "; the script says {} and {}",
+            row["check"]["recall"], row["check"]["ndcg"]
+        ),
+        false => String::new(),
+    };
     format!(
-        "{name}: recall {}, NDCG {}, {:.2} s, ranking {:.2} s",
+        "{name}: recall {}, NDCG {}, {:.2} s, ranking {:.2} s{check}",
         measure(row, "recall"),
         measure(row, "ndcg"),
         number(&row["seconds"]),
