@@ -3,6 +3,7 @@
 use testkit::Random;
 use topicbook::{Counts, Result};
 
+use crate::draw::Draw;
 use crate::tokens::count_tokens;
 
 /// What is drawn: topics of Zipf's law over shuffled terms, each document with a few of them.
@@ -63,26 +64,6 @@ pub fn corpora(files: &[String]) -> Result<Vec<(String, Counts)>> {
         corpora.push((recipe.name.to_string(), recipe.draw()?));
     }
     Ok(corpora)
-}
-
-/// Draws indices with given frequencies.
-struct Draw(Vec<f64>);
-
-impl Draw {
-    fn new(frequencies: impl Iterator<Item = f64>) -> Self {
-        let sums = frequencies.scan(0.0, |sum, frequency| {
-            *sum += frequency;
-            Some(*sum)
-        });
-        Self(sums.collect())
-    }
-
-    fn index(&self, random: &mut Random) -> usize {
-        let at = random.uniform() * self.0.last().copied().unwrap_or(0.0);
-        self.0
-            .partition_point(|sum| *sum <= at)
-            .min(self.0.len() - 1)
-    }
 }
 
 impl Recipe {

@@ -10,6 +10,8 @@
 #[path = "../support/arguments.rs"]
 mod arguments;
 mod corpora;
+#[path = "../support/draw.rs"]
+mod draw;
 mod page;
 #[path = "../support/record.rs"]
 mod record;

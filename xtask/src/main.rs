@@ -74,6 +74,9 @@ cargo xtask <command>
   bench held_out [seeds]
                    compares how well topics predict held-out documents with gensim, scikit-learn and tomotopy (5 seeds: an
                    hour); writes benches/records/held_out.json and .md
+  bench recommend [quick]
+                   compares recommendations with those of implicit, for up to a million documents; writes
+                   benches/records/recommend.json and .md; quick fits the smallest corpus and prints the page
   bench files [part ...]
                    reads files larger than the memory allowed beside h5py and Polars; writes benches/records/files.json and files.md
   bench text [megabytes ...]
@@ -143,6 +146,8 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "narrow_tables"] => bench::narrow_tables(&Places::of_xtask()?)?,
         ["bench", "held_out"] => bench::held_out(&Places::of_xtask()?, "5")?,
         ["bench", "held_out", seeds] => bench::held_out(&Places::of_xtask()?, seeds)?,
+        ["bench", "recommend"] => bench::recommend(&Places::of_xtask()?, &[])?,
+        ["bench", "recommend", "quick"] => bench::recommend(&Places::of_xtask()?, &["quick"])?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?, "all")?,
