@@ -29,6 +29,7 @@
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
 //! | results | a [`Fit`]: its [`Evaluation`] on held-out documents, its [`RankingEvaluation`] as a recommender, its [`Coherence`], [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
+//! | embeddings | a [`RowTable`] of any number of rows, in memory or in a mapped file: rows gathered, updated with gradients and flushed |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
 //!
 //! # File formats
@@ -114,6 +115,7 @@ mod model;
 #[cfg(feature = "notebook")]
 mod notebook;
 mod plan;
+mod row_table;
 mod solvers;
 mod step;
 mod synthetic;
@@ -152,10 +154,26 @@ pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, Top
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;
+pub use row_table::{RowTable, RowTableBuilder};
 pub use synthetic::{Corpus, Synthetic};
 pub use system::show_progress;
 pub use training::Training;
 pub use vectorizer::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
+
+/// The Burn whose tensors [`Matrix::to_tensor`] gives and [`Matrix::from_tensor`] takes, so that nobody has to match its version.
+///
+/// ```
+/// use topicbook::Matrix;
+/// use topicbook::burn::backend::Flex;
+/// let matrix = Matrix::new(1, 2, vec![0.5, 1.5])?;
+/// let tensor = matrix.to_tensor::<Flex>(&Default::default());
+/// assert_eq!(Matrix::from_tensor(tensor * 2.0)?.row(0), [1.0, 3.0]);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[cfg(feature = "cuda")]
+pub mod burn {
+    pub use ::burn::*;
+}
 
 /// The Polars that [`Table`] is made of, so that nobody has to match its version.
 #[cfg(feature = "polars")]
@@ -182,9 +200,9 @@ pub mod prelude {
         Budget, ByteSize, Cells, Checkpoint, Coherence, Corpus, CountValue, Counts, CountsWriter,
         Device, Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate,
         Evaluation, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan, Precision,
-        RankingEvaluation, Reading, Resample, Settings, Solver, Summary, Sweep, SweepFits,
-        SweepPlan, Synthetic, TableStorage, TermScore, Terms, TextCounts, Texts, TopicModel,
-        Training, Update, Vectorizer, doctor, show_progress,
+        RankingEvaluation, Reading, Resample, RowTable, Settings, Solver, Summary, Sweep,
+        SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms, TextCounts, Texts,
+        TopicModel, Training, Update, Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, CountTable, Table};

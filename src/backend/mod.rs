@@ -16,7 +16,7 @@ pub(crate) use session::{VramSampler, allocator_usage, device_errors, has_contex
 pub(crate) use session::{gpus_now, release_gpus};
 #[cfg(any(test, feature = "bench-hooks"))]
 pub(crate) use tensors::read;
-pub(crate) use tensors::{Losses, tensor, to_matrix, to_tensor};
+pub(crate) use tensors::{Losses, tensor};
 pub(crate) use transfer::Transfer;
 
 use crate::backend::cube::Residency;

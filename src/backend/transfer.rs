@@ -6,10 +6,11 @@ use burn::tensor::{Tensor, TensorData};
 
 #[cfg(any(test, feature = "bench-hooks"))]
 use crate::batches::Batch;
+use crate::data::Matrix;
 use crate::error::Result;
 
 use super::Gradients;
-use super::tensors::{tensor, to_matrix};
+use super::tensors::tensor;
 
 /// A backend that uploads rows from a callback, and downloads tables asynchronously.
 pub(crate) trait Transfer: Gradients {
@@ -62,6 +63,8 @@ impl Transfer for Flex {
     }
 
     fn wait<T>(table: Self::PendingDownload, read: impl FnOnce(&[f32]) -> T) -> Result<T> {
-        Ok(read(to_matrix(tensor::<Self, 2>(table))?.values()))
+        Ok(read(
+            Matrix::from_tensor(tensor::<Self, 2>(table))?.values(),
+        ))
     }
 }

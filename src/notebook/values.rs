@@ -4,7 +4,8 @@ use crate::charts::Chart;
 use crate::data::{Documents, GroupBy, Matrix, Table, Terms};
 use crate::doctor::Doctor;
 use crate::error::Error;
-use crate::text::{Card, count, counted, decimals_for, escape, fixed};
+use crate::row_table::{RowTable, RowTableBuilder};
+use crate::text::{Card, bytes, count, counted, decimals_for, escape, fixed};
 
 use super::evcxr::{show, show_card, show_png, show_text};
 
@@ -139,6 +140,42 @@ impl Doctor {
         let card = Card::new("This machine");
         let rows = self.rows().iter();
         let card = rows.fold(card, |card, (label, value)| card.row(label, value));
+        show_card(&card, None);
+    }
+}
+
+impl RowTable {
+    /// Shows shape, dtype, optimizer, steps and place below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let (rows, width) = self.shape();
+        let card = Card::new(format!(
+            "Row table {} × {}",
+            count(rows as u64),
+            count(width as u64)
+        ))
+        .row("values", self.precision().to_string())
+        .row("optimizer", format!("{:?}", self.optimizer()))
+        .row("steps", count(self.steps()))
+        .row(
+            "size",
+            format!("{} with the optimizer's state", bytes(self.bytes())),
+        )
+        .row("where", self.location());
+        show_card(&card, None);
+    }
+}
+
+impl RowTableBuilder {
+    /// Shows the shape of the table below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new(format!(
+            "Settings of a row table {} × {}",
+            count(self.rows as u64),
+            count(self.width as u64)
+        ))
+        .note("For the table: .create()?");
         show_card(&card, None);
     }
 }

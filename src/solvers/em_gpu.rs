@@ -11,7 +11,7 @@ use crate::backend::cube::{
     PINNED, Residency, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned, sums_workspace,
     table_bytes,
 };
-use crate::backend::{Losses, Sums, Transfer, tensor, to_matrix, to_tensor};
+use crate::backend::{Losses, Sums, Transfer, tensor};
 use crate::batches::Batch;
 use crate::config::{GradientStep, Precision};
 use crate::cost::{Consumer, Item, Phase, Placement, Shape};
@@ -70,7 +70,7 @@ impl<B: Transfer + Sums> GpuEm<B> {
             }
         };
         Ok(Self {
-            f: to_tensor(&f, &device),
+            f: f.to_tensor(&device),
             device,
             streamed,
             documents_per_block: match placement.resident {
@@ -202,11 +202,11 @@ impl<B: Transfer + Sums> Iterate for GpuEm<B> {
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         let l = self.l()?;
-        Ok((l.proportions(), to_matrix(self.f.clone())?))
+        Ok((l.proportions(), Matrix::from_tensor(self.f.clone())?))
     }
 
     fn state(&self) -> Result<SolverState<'_>> {
-        let f = Factor::from_f(&to_matrix(self.f.clone())?);
+        let f = Factor::from_f(&Matrix::from_tensor(self.f.clone())?);
         let l = match self.l()? {
             Cow::Borrowed(l) => Cow::Borrowed(&*l.values),
             Cow::Owned(l) => Cow::Owned(l.values),
@@ -227,7 +227,8 @@ impl<B: Transfer + Sums> GpuEm<B> {
             values: Vec::with_capacity(documents * self.l.topics),
         };
         for block in blocks {
-            l.values.extend(to_matrix(block.l.clone())?.values());
+            l.values
+                .extend(Matrix::from_tensor(block.l.clone())?.values());
         }
         Ok(Cow::Owned(l))
     }

@@ -4,7 +4,6 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 use burn::tensor::backend::Backend;
 
-use crate::backend::to_tensor;
 use crate::data::Matrix;
 
 /// The logits of L and F (tinytopics' `NeuralPoissonNMF`).
@@ -19,8 +18,8 @@ pub(crate) struct NeuralPoissonNmf<B: Backend> {
 impl<B: Backend> NeuralPoissonNmf<B> {
     pub(crate) fn new(l: &Matrix, f: &Matrix, device: &B::Device) -> Self {
         Self {
-            l: Param::from_tensor(to_tensor(l, device)),
-            f: Param::from_tensor(to_tensor(f, device)),
+            l: Param::from_tensor(l.to_tensor(device)),
+            f: Param::from_tensor(f.to_tensor(device)),
         }
     }
 }

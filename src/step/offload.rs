@@ -9,7 +9,7 @@ use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 
 use crate::backend::errors::earlier_step_failed;
-use crate::backend::{Losses, Transfer, tensor, to_matrix, to_tensor};
+use crate::backend::{Losses, Transfer, tensor};
 use crate::batches::Batch;
 use crate::config::{Precision, Settings};
 use crate::cost::Placement;
@@ -67,7 +67,7 @@ impl<B: Transfer> OffloadedStep<B> {
             micro_batch: placement.micro_batch.max(1),
             counter: StepCounter::new(settings, &state),
             l: LazyRows::new(&state, &settings.mini_batch())?,
-            f: Some(to_tensor(&state.f, &device)),
+            f: Some(state.f.to_tensor(&device)),
             f_optimizer: adamw(settings).build(),
             f_state,
             resident: None,
@@ -189,7 +189,7 @@ impl<B: Transfer> Step for OffloadedStep<B> {
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         let f = softmax(self.f()?.clone(), 1);
-        Ok((self.l.probabilities()?, to_matrix(f)?))
+        Ok((self.l.probabilities()?, Matrix::from_tensor(f)?))
     }
 
     fn is_flushed(&self) -> bool {
@@ -197,7 +197,7 @@ impl<B: Transfer> Step for OffloadedStep<B> {
     }
 
     fn state(&self) -> Result<State> {
-        let f = to_matrix(self.f()?.clone())?;
+        let f = Matrix::from_tensor(self.f()?.clone())?;
         let (l, l_state) = self.l.tables()?;
         let f_state = match &self.f_state {
             Some(state) => adamw_moments(state)?,

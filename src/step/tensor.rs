@@ -11,10 +11,10 @@ use burn::tensor::activation::softmax;
 use burn::tensor::backend::{AutodiffBackend, Backend};
 use burn::tensor::{Int, Tensor, TensorData};
 
+use crate::backend::Losses;
 use crate::backend::errors::{earlier_step_failed, unexpected_data};
 #[cfg(any(test, feature = "bench-hooks"))]
 use crate::backend::read;
-use crate::backend::{Losses, to_matrix, to_tensor};
 use crate::batches::Batch;
 use crate::config::{Settings, Solver};
 use crate::cost::Placement;
@@ -132,7 +132,7 @@ impl<B: AutodiffBackend, L: Loss<B>> TensorStep<B, L> {
         let loss = self.loss(batch)?;
         let gradients = loss.backward();
         let table = |parameter: &Tensor<B, 2>| match parameter.grad(&gradients) {
-            Some(gradient) => to_matrix(gradient),
+            Some(gradient) => Matrix::from_tensor(gradient),
             None => Err(unexpected_data("no gradient of a table")),
         };
         Ok((
@@ -189,8 +189,9 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         // On the inner backend: the autodiff graph would keep both tables until the next backward.
         let model = self.model()?;
-        let table =
-            |parameter: &Param<Tensor<B, 2>>| to_matrix(softmax(parameter.val().inner(), 1));
+        let table = |parameter: &Param<Tensor<B, 2>>| {
+            Matrix::from_tensor(softmax(parameter.val().inner(), 1))
+        };
         Ok((table(&model.l)?, table(&model.f)?))
     }
 
@@ -200,7 +201,7 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
 
     fn state(&self) -> Result<State> {
         let model = self.model()?;
-        let table = |parameter: &Param<Tensor<B, 2>>| to_matrix(parameter.val().inner());
+        let table = |parameter: &Param<Tensor<B, 2>>| Matrix::from_tensor(parameter.val().inner());
         let (l, f) = (table(&model.l)?, table(&model.f)?);
         let record = self.optimizer.to_record();
         let (Some(l_record), Some(f_record)) = (record.get(&model.l.id), record.get(&model.f.id))
@@ -235,8 +236,8 @@ pub(crate) fn adamw_state<B: Backend>(
     match (steps, moments) {
         (1.., [first, second]) => Some(AdamWState::new(AdaptiveMomentumState::new(
             steps as usize,
-            to_tensor(first, device),
-            to_tensor(second, device),
+            first.to_tensor(device),
+            second.to_tensor(device),
         ))),
         _ => None,
     }
@@ -247,7 +248,7 @@ pub(crate) fn adamw_moments<B: Backend>(state: &AdamWState<B, 2>) -> Result<Vec<
     let moments = [&state.momentum.moment_1, &state.momentum.moment_2];
     moments
         .into_iter()
-        .map(|moment| to_matrix(moment.clone()))
+        .map(|moment| Matrix::from_tensor(moment.clone()))
         .collect()
 }
 

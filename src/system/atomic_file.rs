@@ -251,19 +251,35 @@ fn folder_of(path: &Path) -> &Path {
 /// The system frees its disk space when the last handle or mapping is gone, also after a crash. `remedy` is for a full disk.
 pub(crate) fn unlinked_temp_file(folder: &Path, needed: u64, remedy: &str) -> Result<File> {
     let path = temporary_path(&folder.join("topicbook"));
-    let failed = |source| Error::io("create a file in", folder, source);
-    check_space(&path.0, needed, remedy)?;
+    create_sized(&path.0, needed, remedy, |source| {
+        Error::io("create a file in", folder, source)
+    })
+}
+
+/// Creates a new file of `needed` zero bytes, preallocated, and open to read and write. Its space is checked first. On an
+/// error no file is left; `remedy` is for a full disk.
+pub(crate) fn create_sized(
+    path: &Path,
+    needed: u64,
+    remedy: &str,
+    failed: impl Fn(std::io::Error) -> Error,
+) -> Result<File> {
+    check_space(path, needed, remedy)?;
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
-        .open(&path.0)
-        .map_err(failed)?;
-    preallocate(&file, needed).map_err(|source| match source.kind() {
-        std::io::ErrorKind::StorageFull => no_space(&path.0, needed, None, remedy),
-        _ => failed(source),
+        .open(path)
+        .map_err(&failed)?;
+    let sized = preallocate(&file, needed).and_then(|()| file.set_len(needed));
+    sized.map_err(|source| {
+        // The error that led here is more useful than one of the removal.
+        let _ = std::fs::remove_file(path);
+        match source.kind() {
+            std::io::ErrorKind::StorageFull => no_space(path, needed, None, remedy),
+            _ => failed(source),
+        }
     })?;
-    file.set_len(needed).map_err(failed)?;
     Ok(file)
 }
 

@@ -19,6 +19,7 @@ mod progress_lines;
 mod random;
 mod regular_file;
 pub(crate) mod serde_f64;
+mod shared_map;
 mod simd;
 mod simd_math;
 mod stop_button;
@@ -27,7 +28,7 @@ mod write_target;
 
 pub(crate) use aligned::{Aligned, aligned_zeros};
 pub(crate) use atomic_file::{
-    DISK_FULL_REMEDY, remove_stale, temporary_in, unlinked_temp_file, write_atomic,
+    DISK_FULL_REMEDY, create_sized, remove_stale, temporary_in, unlinked_temp_file, write_atomic,
     write_atomic_path, write_atomic_sized,
 };
 pub(crate) use bf16::{from_bf16, to_bf16};
@@ -45,6 +46,7 @@ pub use progress_lines::show_progress;
 pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines};
 pub(crate) use random::{Purpose, stream};
 pub(crate) use regular_file::{check_regular, read_whole};
+pub(crate) use shared_map::SharedMap;
 pub(crate) use simd::simd_dispatch;
 pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax, sum};
 pub(crate) use stop_button::StopButton;

@@ -16,6 +16,7 @@ pub(crate) enum Purpose {
     Bootstrap = 18,
     Candidate = 20,
     Halves = 21,
+    RowTable = 24,
 }
 
 /// The random stream for a seed, a purpose and an index (a document, a topic, an epoch).

@@ -8,7 +8,7 @@ use crate::task::{At, Fail, Result};
 
 /// The folders (and single files) of `src`, from top to bottom: each may import those after it. ARCHITECTURE.md shows
 /// the same order.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "lib",
     "notebook",
     "bench_hooks",
@@ -18,6 +18,7 @@ const ORDER: [&str; 23] = [
     "training",
     "fit",
     "solvers",
+    "row_table",
     "step",
     "backend",
     "cost",

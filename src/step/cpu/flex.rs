@@ -4,10 +4,11 @@ use burn::backend::Flex;
 use burn::tensor::ops::{FloatTensor, IntTensor};
 use burn::tensor::{IndexingUpdateOp, Int, Tensor, TensorData};
 
-use crate::backend::{BatchGradients, Gradients, tensor, to_matrix};
+use crate::backend::{BatchGradients, Gradients, tensor};
 use crate::batches::Batch;
 use crate::config::Precision;
 use crate::counts::Counts;
+use crate::data::Matrix;
 use crate::error::Result;
 
 use super::batch_gradient::loss_and_gradients;
@@ -29,7 +30,7 @@ impl Gradients for Flex {
     ) -> Result<BatchGradients<Self>> {
         let (l, f) = (tensor::<Self, 2>(l), tensor::<Self, 2>(f));
         let device = f.device();
-        let (l, f) = (to_matrix(l)?, to_matrix(f)?);
+        let (l, f) = (Matrix::from_tensor(l)?, Matrix::from_tensor(f)?);
         let gradients = loss_and_gradients(&batch.view, batch.rows, &l, &f);
         let table = |values: Vec<f32>, (rows, columns): (usize, usize)| {
             let table =

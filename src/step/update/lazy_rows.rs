@@ -13,7 +13,7 @@ use crate::step::State;
 use crate::step::divergence::extent;
 use crate::system::{simd_dispatch, softmax};
 
-use super::rows::Rows;
+use super::rows::{Rows, rounding_key};
 use super::rule::{AdamWStep, BETA1, BETA2, EPSILON, Rule, UpdateRule, step_entry, with_rule};
 
 /// Lag (in steps) beyond which the momentum of a stale row is negligible: (0.9 / sqrt(0.999))^256 is 2e-12.
@@ -82,10 +82,10 @@ impl LazyRows {
 
     /// The key of the random bits for a change of a row: no two changes have the same one.
     fn key(&self, document: usize, change: Change) -> Option<u64> {
-        let number = 2 * document as u64 + change as u64;
-        // Odd multipliers (of the 64-bit Weyl sequence and of PCG) give numbers of rows and steps bits in all places.
-        let row = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Some((row ^ (row >> 29)).wrapping_add(self.steps.wrapping_mul(0x5851_F42D_4C95_7F2D)))
+        Some(rounding_key(
+            2 * document as u64 + change as u64,
+            self.steps,
+        ))
     }
 
     /// Asks the OS to read the rows of these documents now, if they are in a mapped file.
@@ -262,7 +262,8 @@ impl SkippedSteps {
 }
 
 simd_dispatch! {
-    fn step_row(row: &mut [f32], gradients: &[f32], rule: UpdateRule) {
+    /// Updates a row, its values and then their state, with the gradients of its values.
+    pub(crate) fn step_row(row: &mut [f32], gradients: &[f32], rule: UpdateRule) {
         with_rule!(rule, rule => step_entries(rule, row, gradients))
     }
 }

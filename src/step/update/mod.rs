@@ -5,6 +5,7 @@ mod rows;
 mod rule;
 mod step_counter;
 
-pub(crate) use lazy_rows::LazyRows;
+pub(crate) use lazy_rows::{LazyRows, step_row};
+pub(crate) use rows::rounding_key;
 pub(crate) use rule::{Rule, UpdateRule, step_entry, with_rule};
 pub(crate) use step_counter::StepCounter;

@@ -6,6 +6,14 @@ use crate::config::{Precision, TableStorage};
 use crate::error::Result;
 use crate::system::{Values, from_bf16, to_bf16};
 
+/// The key of the random bits for a change of a row at a step. `number` is that of the row, or of a change that can happen to
+/// it, and no two changes of a step may have the same one.
+pub(crate) fn rounding_key(number: u64, step: u64) -> u64 {
+    // Odd multipliers (of the 64-bit Weyl sequence and of PCG) give numbers of rows and steps bits in all places.
+    let row = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (row ^ (row >> 29)).wrapping_add(step.wrapping_mul(0x5851_F42D_4C95_7F2D))
+}
+
 /// Rows of `width` values. Changes are computed in `f32`; rows in `bf16` are widened before and rounded afterwards.
 pub(super) struct Rows {
     width: usize,

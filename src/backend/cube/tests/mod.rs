@@ -7,7 +7,6 @@ mod resident;
 use burn::tensor::{Tensor, TensorData};
 use burn_cuda::Cuda;
 
-use crate::backend::tensors::to_matrix;
 use crate::config::SMALLEST_RATE;
 use crate::counts::CountValue;
 use crate::data::Matrix;
@@ -282,7 +281,12 @@ fn gradients<B: Gradients>(
         .into_data()
         .to_vec::<f32>()
         .unwrap();
-    let download = |table| to_matrix(tensor::<B, 2>(table)).unwrap().values().to_vec();
+    let download = |table| {
+        Matrix::from_tensor(tensor::<B, 2>(table))
+            .unwrap()
+            .values()
+            .to_vec()
+    };
     (
         f64::from(loss[0]),
         download(gradients.l),
