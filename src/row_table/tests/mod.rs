@@ -8,7 +8,6 @@ use testkit::Random;
 
 use super::rule::{state_values, update_rule};
 use super::*;
-use crate::error::ErrorKind;
 use crate::step::update::{Rule, rounding_key, with_rule};
 use crate::system::{from_bf16, to_bf16};
 
