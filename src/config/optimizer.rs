@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Row-wise AdamW is dense AdamW without its waiting. A row has a gradient in one of n steps; dense AdamW spreads its effect
 /// over the steps that follow, as m falls by 0.9 in each. The row-wise rule takes all of that effect at once: c is its sum, with
-/// the bias corrections of these steps (about 1 after some thousand steps, more before). It is the same sum where n is
+/// the bias corrections of these steps (less than 1 at first, and 1 after some thousand steps). It is the same sum where n is
 /// above some 200; below, the next gradient comes while dense AdamW still spreads the last one.
 ///
 /// Its quality is that of dense AdamW, at the same learning rates: over five seeds on the NIPS papers (k = 10, batch 16, 200

@@ -53,10 +53,11 @@ pub(super) fn for_each_stored_block_within(
             // Bytes of a row in the buffer; a sparse row may be smaller in the file.
             let row_bytes = (counts.bytes_stored() / documents as u64).max(1);
             let block = (read_bytes / row_bytes).max(1) as usize;
-            // Two buffers; a single row may be larger than a buffer should be.
+            // Two buffers, which together hold no more than all rows; a single row may be larger than a buffer should be.
+            let buffers = row_bytes.saturating_mul(2 * block as u64);
             counts
                 .claim()
-                .check_memory(row_bytes.saturating_mul(2 * block as u64))?;
+                .check_memory(buffers.min(counts.bytes_stored()))?;
             for_each_file_block(row_file, block, visit)
         }
         None => counts.with_view(|view| {
