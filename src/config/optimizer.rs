@@ -34,21 +34,24 @@ use serde::{Deserialize, Serialize};
 /// the bias corrections of these steps (less than 1 at first, and 1 after some thousand steps). It is the same sum where n is
 /// above some 200; below, the next gradient comes while dense AdamW still spreads the last one.
 ///
-/// Its quality is that of dense AdamW, at the same learning rates: over five seeds on the NIPS papers (k = 10, batch 16, 200
-/// epochs) the median score is -24,875,988, and -24,875,990 for dense AdamW. The other row-wise optimizers are further away,
-/// at the best of several learning rates (`cargo xtask bench optimizers`, medians of three seeds;
-/// `benches/records/optimizers.md` has every rate tried and the seconds):
+/// Its quality is that of dense AdamW, at the same learning rates. The others end lower, at the best of several learning rates
+/// (`cargo xtask bench optimizers`, medians of five seeds, k = 10, batch 16; `benches/records/optimizers.md` has every rate tried,
+/// and the scores in equal seconds):
 ///
-/// | Optimizer | NIPS papers, 200 epochs: score below dense AdamW | Drawn counts, 40 epochs: error of F | Learning rates |
-/// |---|---:|---:|---|
-/// | AdamW | 0 | 0.091 | the defaults |
-/// | row-wise Adam | 38,000 | 0.259 | twice the defaults |
-/// | row-wise RMSprop | 34,800 | 0.247 | a tenth of the defaults |
-/// | row-wise Adagrad | 9,300 | 0.128 | 32 times the defaults, the largest tried |
-/// | row-wise SGD | 88,600 | 0.156 | a twentieth of the defaults; half of them on the drawn counts |
+/// | Optimizer | NIPS papers, 200 epochs | 500 tokens a document, 40 epochs | 100 tokens a document, 40 epochs | Learning rates |
+/// |---|---:|---:|---:|---|
+/// | AdamW | 0 | 0; 0.093 | 0; 0.428 | the defaults |
+/// | row-wise AdamW | 0 | 0; 0.092 | 0; 0.428 | the defaults |
+/// | row-wise Adam | 38,000 | 12,400; 0.240 | 5,500; 0.546 | twice the defaults |
+/// | row-wise Adamax | 30,000 | 10,600; 0.226 | 3,900; 0.506 | 8 times, the largest tried |
+/// | row-wise Adadelta | 105,800 | 31,300; 0.294 | 16,500; 0.429 | 40 times, the largest tried |
+/// | row-wise RMSprop | 32,200 | 13,900; 0.239 | 5,200; 0.482 | a tenth; a fifth on the last |
+/// | row-wise Adagrad | 9,300 | 4,800; 0.152 | 2,600; 0.432 | 32 times |
+/// | row-wise SGD | 77,700 | 14,700; 0.184 | 9,800; 0.435 | a tenth; a half on the drawn counts |
 ///
-/// The score is the log-likelihood; the error is the mean total variation distance from the true topics (0 to 1), on 5,000
-/// documents of 500 tokens and 1,000 terms. All take about the same seconds a step.
+/// The numbers say how far the score (the log-likelihood) is below that of dense AdamW, and in drawn counts (5,000 documents, 1,000
+/// terms) how far topics are from the true ones: the mean total variation distance, from 0 to 1. A step takes about the same
+/// seconds with all of them.
 ///
 /// ```
 /// use topicbook::{Optimizer, Synthetic, TopicModel};
