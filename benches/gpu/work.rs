@@ -253,7 +253,7 @@ pub fn bus(on: On, bytes: usize, (rows, columns): (usize, usize)) -> Result<Valu
 
 /// Iterations per second with L on the GPU and with L offloaded to host memory.
 pub fn offload(on: On, [documents, topics, batch, steps]: [usize; 4]) -> Result<Value> {
-    let counts = few_terms(documents)?;
+    let counts = few_terms(documents, 200)?;
     let settings = TopicModel::new(topics).batch_size(batch).settings();
     let run =
         |l_on_host| bench_hooks::iterations_offloaded(on, &settings, &counts, l_on_host, steps);

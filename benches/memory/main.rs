@@ -199,7 +199,7 @@ fn column(fit: &Fit, name: &str) -> Vec<f64> {
 /// One epoch of row-wise AdamW with L's logits and their moments in a mapped file. Streamed counts are read in
 /// blocks of documents, so that a batch's rows of L are in blocks as well.
 fn mapped_l(documents: usize, k: usize, folder: &Path, reading: Reading) -> Result<Value> {
-    let mut counts = few_terms(documents)?;
+    let mut counts = few_terms(documents, 200)?;
     if reading != Reading::InPlace {
         counts = counts.write_npz(folder.join("X_table.npz"))?;
     }
@@ -213,7 +213,7 @@ fn mapped_l(documents: usize, k: usize, folder: &Path, reading: Reading) -> Resu
     let steps = documents.div_ceil(BATCH_SIZE) as f64;
     let seconds = record["epoch_seconds"][0].as_f64().unwrap_or(f64::NAN);
     record["iterations_per_second"] = json!(steps / seconds);
-    record["table_bytes"] = json!(12 * documents * k);
+    record["table_bytes"] = json!(8 * documents * k);
     Ok(record)
 }
 

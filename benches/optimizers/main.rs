@@ -31,8 +31,9 @@ use serde_json::{Value, json};
 use topicbook::bench_hooks::{self, Path as StepPath};
 use topicbook::{Optimizer, Result, TopicModel};
 
-use few_terms::{TERMS, few_terms};
+use few_terms::few_terms;
 
+const TERMS: usize = 200;
 /// Bytes of the largest table of logits of L with two moments that is measured.
 const LARGEST: usize = 3 << 30;
 
@@ -100,7 +101,7 @@ fn speed() -> Result<Vec<Value>> {
             if documents * topics * 12 > LARGEST {
                 continue;
             }
-            let counts = few_terms(documents)?;
+            let counts = few_terms(documents, TERMS)?;
             let mut row = json!({ "documents": documents, "topics": topics });
             for (name, path, optimizer) in COLUMNS {
                 // Burn needs memory for gradients, moments and copies of them.

@@ -163,7 +163,7 @@ pub struct Recipe {
 }
 
 /// Topics have one of so many terms in common.
-const SHARED: usize = 500;
+const SHARED: usize = 4_000;
 /// The shares of a document's own topics.
 const SHARES: [f64; 3] = [0.6, 0.3, 0.1];
 

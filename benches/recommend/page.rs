@@ -192,7 +192,7 @@ pub fn markdown(record: &Value) -> String {
          - k is the number of topics, and of implicit's factors. Bold rows have a side's best NDCG at that k. It is chosen by the \
          held-out counts themselves, for both sides, and implicit has more settings to choose from.\n\
          - MovieLens 100k is the copy in recbole {}; its ratings are the counts. Drawn documents have tokens of three topics \
-         with shares of 0.6, 0.3 and 0.1; topics are Zipf's law over shuffled terms, and share the most frequent 0.2%.\n\n\
+         with shares of 0.6, 0.3 and 0.1; topics are Zipf's law over shuffled terms, and share the most frequent 0.025%.\n\n\
          {}, {} threads, {} of memory; load average {} at the end.\n",
         machine["topicbook"].as_str().unwrap_or_default(),
         version("implicit"),

@@ -2,16 +2,14 @@
 
 use topicbook::{Counts, Result};
 
-/// Terms of the counts.
-pub const TERMS: usize = 200;
-
-/// CSR counts with five terms in each document.
-pub fn few_terms(documents: usize) -> Result<Counts> {
+/// CSR counts with five terms in each document, of `terms`, a multiple of five.
+pub fn few_terms(documents: usize, terms: usize) -> Result<Counts> {
+    let fifth = terms / 5;
     let columns =
-        (0..documents).flat_map(|row| (0..5).map(move |i| (row * 7 % 40 + i * 40) as u32));
+        (0..documents).flat_map(|row| (0..5).map(move |i| (row * 7 % fifth + i * fifth) as u32));
     Counts::csr(
         documents,
-        TERMS,
+        terms,
         (0..=documents as u64).map(|row| row * 5).collect(),
         columns.collect(),
         vec![3.0; documents * 5],

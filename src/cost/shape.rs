@@ -29,6 +29,8 @@ pub(crate) struct Shape {
     pub(crate) l_precision: Precision,
     /// Whether L's logits are in a memory-mapped file.
     pub(crate) l_in_file: bool,
+    /// Whether a step moves all rows of L, so that rows outside the batch are updated later.
+    pub(crate) l_moves_whole: bool,
     /// Whether L's logits are offloaded to host memory, if there is a GPU.
     pub(crate) l_on_host: bool,
 }

@@ -39,7 +39,8 @@ pub(super) fn for_each_stored_block(
 /// where they are read from their file.
 ///
 /// Dense counts of a file are always streamed, since a sequential read is faster than page faults; an `.npz` that
-/// has not been read is streamed with `streamed`, or if it needs more than a quarter of the free memory.
+/// has not been read is streamed with `streamed`, or if it needs more than a quarter of the free memory. Buffers of 0 bytes read
+/// no file: sparse counts are then read into memory, where the fit whose plan says so has them anyway.
 pub(super) fn for_each_stored_block_within(
     counts: &Counts,
     streamed: bool,
@@ -47,7 +48,11 @@ pub(super) fn for_each_stored_block_within(
     visit: &mut dyn FnMut(Block<'_>) -> Result<()>,
 ) -> Result<()> {
     let documents = counts.documents();
-    match file_to_stream(counts, streamed)? {
+    let row_file = match read_bytes == 0 && counts.layout() == Layout::Csr {
+        true => None,
+        false => file_to_stream(counts, streamed)?,
+    };
+    match row_file {
         // Dense rows keep their dtype, so that counts that are not exact in `f32` stay exact.
         Some(row_file) => {
             // Bytes of a row in the buffer; a sparse row may be smaller in the file.
@@ -76,5 +81,37 @@ fn file_to_stream(counts: &Counts, streamed: bool) -> Result<Option<RowFiles>> {
     match counts.layout() {
         Layout::Csr if !counts.is_unread() || fits() => Ok(None),
         _ => counts.row_file(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_has_blocks_of_the_size_of_its_buffers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (documents, terms) = (100, 10);
+        let values = (0..documents * terms).map(|at| u8::from(at % 10 == 0));
+        let counts = Counts::dense(documents, terms, values.collect::<Vec<u8>>()).unwrap();
+        let path = folder.path().join("X.npz");
+        counts.write_npz(&path).unwrap();
+        let blocks = |read_bytes| {
+            let (mut blocks, mut rows) = (0, 0);
+            let counts = Counts::open(&path).unwrap();
+            for_each_stored_block_within(&counts, true, read_bytes, &mut |block| {
+                blocks += 1;
+                rows += block.rows.len();
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(rows, documents);
+            blocks
+        };
+        let stored = Counts::open(&path).unwrap().bytes_stored();
+        assert_eq!(blocks(1), documents);
+        assert!((2..10).contains(&blocks(stored / 4)));
+        // Read into memory, and not row by row.
+        assert_eq!(blocks(0), 1);
     }
 }

@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
-use crate::system::{check_regular, read_whole};
+use crate::system::memory::check_free;
+use crate::system::{MappedFile, OpenFile, Values, check_regular, mapped_zeros};
+use crate::text::shown_path;
 
 use super::matrix::Matrix;
 
@@ -120,20 +122,24 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Reads the metadata, the matrices of these names, and those that `more` names, which depend on the metadata.
+/// Reads the metadata, the matrices of these names, and those that `more` names, which depend on the metadata. `folder` names
+/// the folder for the values of a matrix that are put into a mapped file; without one they are on the heap.
 ///
 /// # Errors
-/// If the file cannot be read, is of another kind or format, or differs from what was written.
+/// If the file cannot be read, is of another kind or format, or differs from what was written; if memory or a disk has no
+/// room for the matrices.
 pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     path: &Path,
     kind: &FileKind,
     names: [&'static str; T],
     more: impl FnOnce(&N) -> Vec<&'static str>,
+    folder: impl Fn(&N, &str) -> Option<PathBuf>,
 ) -> Result<(N, [Matrix; T], Vec<Matrix>)> {
-    // The matrices are copies of the bytes.
-    let file = read_whole(path, 1)?;
+    // The matrices are copies of the bytes of a map, which the system drops where memory is short.
+    let mapped = MappedFile::new(OpenFile::open(path)?)?;
+    let file = mapped.bytes()?;
     let damaged = |what: &dyn std::fmt::Display| invalid_file(path, kind, what);
-    let (_, metadata) = SafeTensors::read_metadata(&file).map_err(|error| damaged(&error))?;
+    let (_, metadata) = SafeTensors::read_metadata(file).map_err(|error| damaged(&error))?;
     let text = |key: &str| {
         metadata
             .metadata()
@@ -158,21 +164,36 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     }
     let metadata = serde_json::from_str(json)
         .map_err(|error| damaged(&format!("settings that cannot be read: {error}")))?;
-    let tensors = SafeTensors::deserialize(&file).map_err(|error| damaged(&error))?;
-    let table = |name: &str| -> Result<Matrix> {
+    let tensors = SafeTensors::deserialize(file).map_err(|error| damaged(&error))?;
+    let mut found = Vec::new();
+    let mut on_the_heap = 0;
+    for name in names.into_iter().chain(more(&metadata)) {
         let tensor = tensors.tensor(name).map_err(|error| damaged(&error))?;
-        match (tensor.dtype(), tensor.shape()) {
-            (Dtype::F32, &[rows, columns]) => Matrix::new(rows, columns, from_bytes(tensor.data())),
-            (dtype, shape) => Err(damaged(&format!(
-                "{name} is {dtype:?} of shape {shape:?}, expected F32 with two dimensions"
-            ))),
+        let folder = folder(&metadata, name);
+        if folder.is_none() {
+            on_the_heap += tensor.data().len() as u64;
         }
-    };
-    let mut tables = names
-        .into_iter()
-        .chain(more(&metadata))
-        .map(table)
-        .collect::<Result<Vec<_>>>()?;
+        found.push((name, tensor, folder));
+    }
+    let what = format!("{}, read into memory,", shown_path(path));
+    check_free(on_the_heap, &what).map_err(|error| {
+        error
+            .fix("look for a damaged file where the size surprises you; otherwise free some memory")
+    })?;
+    let mut tables = Vec::new();
+    for (name, tensor, folder) in found {
+        tables.push(match (tensor.dtype(), tensor.shape()) {
+            (Dtype::F32, &[rows, columns]) => {
+                Matrix::of(rows, columns, copied(tensor.data(), folder.as_deref())?)
+            }
+            (dtype, shape) => {
+                return Err(damaged(&format!(
+                    "{name} is {dtype:?} of shape {shape:?}, expected F32 with two dimensions"
+                )));
+            }
+        });
+    }
+    mapped.check_unchanged()?;
     if text(CHECKSUM) != Some(&checksum(json, tables.iter().map(Matrix::values))) {
         return Err(damaged(&"its contents are not what was written"));
     }
@@ -224,9 +245,15 @@ fn checksum<'a>(metadata: &str, tables: impl IntoIterator<Item = &'a [f32]>) -> 
     format!("{sum:016x}")
 }
 
-fn from_bytes(bytes: &[u8]) -> Vec<f32> {
-    bytes
-        .chunks_exact(4)
-        .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-        .collect()
+/// The values of these bytes, in a mapped file of a folder or on the heap.
+fn copied(bytes: &[u8], folder: Option<&Path>) -> Result<Values> {
+    let length = bytes.len() / 4;
+    let mut values = match folder {
+        Some(folder) => mapped_zeros(folder, length)?,
+        None => Values::Memory(vec![0.0; length]),
+    };
+    for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(4)) {
+        *value = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    }
+    Ok(values)
 }

@@ -120,6 +120,7 @@ impl Candidate {
                 step: parameters.step,
                 l_precision: parameters.table_precision,
                 l_in_file: in_file,
+                l_moves_whole: parameters.optimizer.moves_all_rows(),
                 // A mapped file is host memory, and a row-wise optimizer needs only the rows of its batch on the GPU.
                 l_on_host: !settings.solver.is_full_pass()
                     && (in_file || !parameters.optimizer.moves_all_rows()),

@@ -223,7 +223,7 @@ impl RowTable {
     ///
     /// # Cost
     /// Copies the rows, on all cores where there are many; a row that is not in memory is read from the disk, a page of 4 KiB at
-    /// least.
+    /// least. The system is asked for 64 rows at once (`MADV_WILLNEED`), so that the disk serves them side by side.
     #[doc(alias = "index_select")]
     #[doc(alias = "lookup")]
     pub fn gather(&self, rows: impl Indices) -> Result<Matrix> {

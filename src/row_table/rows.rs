@@ -82,6 +82,17 @@ impl SharedRows {
         }
     }
 
+    /// Asks the system to read these rows of the first `tables` tables now, if they are in a file: a disk serves many requests in
+    /// the time of a few.
+    pub(super) fn prefetch(&self, rows: impl Iterator<Item = usize>, tables: usize) {
+        let bytes = self.layout.width * self.layout.precision.bytes() as usize;
+        for row in rows {
+            for table in 0..tables {
+                self.map.prefetch(self.byte(table, row), bytes);
+            }
+        }
+    }
+
     /// Copies the values of a row, without their state. The row has to exist, here and below.
     pub(super) fn copy(&self, row: usize, out: &mut [f32], scratch: &mut Scratch) {
         let stripe = self.stripes[row % STRIPES].read();

@@ -34,6 +34,7 @@ pub(super) fn gather(table: &Inner, rows: &[usize]) -> Result<Matrix> {
     parts.zip(rows.par_chunks(ROWS_AT_ONCE)).for_each_init(
         || table.rows.scratch(),
         |scratch, (values, rows)| {
+            table.rows.prefetch(rows.iter().copied(), 1);
             for (values, &row) in values.chunks_exact_mut(width).zip(rows) {
                 table.rows.copy(row, values, scratch);
             }
@@ -90,6 +91,8 @@ pub(super) fn update(
         buffers,
         |(scratch, sum), groups_of_rows| {
             let _writing = begin_write(table)?;
+            let rows = groups_of_rows.iter().map(|group| group.row);
+            table.rows.prefetch(rows, table.rows.layout().tables);
             for group in groups_of_rows {
                 let gradient = sum_gradients(groups.positions(group), gradients, sum);
                 // A row changes once a step: the numbers of the keys are those that L's rows use for updates.

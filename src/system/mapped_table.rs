@@ -66,12 +66,9 @@ pub(crate) enum Values<T = f32> {
 impl<T: Plain> Values<T> {
     /// Bytes of anonymous memory that they take; none in a file.
     pub(crate) fn bytes_in_memory(&self) -> u64 {
-        match self {
-            Self::Mapped {
-                file_range: Some(_),
-                ..
-            } => 0,
-            values => size_of_val(&**values) as u64,
+        match self.is_in_file() {
+            true => 0,
+            false => size_of_val(&**self) as u64,
         }
     }
 
@@ -90,6 +87,17 @@ impl<T: Plain> Values<T> {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether they are in a file, from which the system reads them.
+    pub(crate) fn is_in_file(&self) -> bool {
+        matches!(
+            self,
+            Self::Mapped {
+                file_range: Some(_),
+                ..
+            }
+        )
     }
 
     /// Tells the system that access is random (`MADV_RANDOM`), so that it does not read ahead.

@@ -42,6 +42,17 @@ impl SharedMap {
         self.file_range.as_ref().is_some_and(MappedRange::is_lost)
     }
 
+    /// Asks the system to read a range of bytes now, if it is in a file (`MADV_WILLNEED`).
+    pub(crate) fn prefetch(&self, start: usize, bytes: usize) {
+        #[cfg(unix)]
+        if self.file_range.is_some() {
+            // Only a hint; errors are ignored.
+            let _ = self
+                .map
+                .advise_range(memmap2::Advice::WillNeed, start, bytes);
+        }
+    }
+
     /// Writes changed pages to the file and waits for the disk (`msync` with `MS_SYNC`).
     pub(crate) fn flush(&self) -> io::Result<()> {
         match self.file_range {

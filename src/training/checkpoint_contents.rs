@@ -1,10 +1,10 @@
 //! What a checkpoint holds, and which checkpoints are refused.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Settings, StateValues};
+use crate::config::{Settings, StateValues, TableStorage};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Epoch;
 use crate::data::{FileKind, Matrix, invalid_file, tensor_file};
@@ -13,7 +13,7 @@ use crate::solvers::{self, Numbers, SavedState};
 use crate::step::State;
 
 use super::position::Position;
-use super::state::{Convergence, StartState, names_of_logits};
+use super::state::{Convergence, StartState, is_of_l, names_of_logits};
 
 /// Format 1 held no state of the solvers that pass over all documents, and did not recognise the contents of counts.
 pub(super) const CHECKPOINT: FileKind = FileKind {
@@ -69,6 +69,14 @@ impl Metadata {
         }
     }
 
+    /// The folder in which a fit keeps a table in a mapped file.
+    fn folder(&self, table: &str) -> Option<PathBuf> {
+        match self.settings.solver.table_storage() {
+            TableStorage::File(folder) if is_of_l(table) => Some(folder),
+            _ => None,
+        }
+    }
+
     /// Whether position, history and names belong together, and to a fit of these settings.
     fn is_consistent(&self) -> bool {
         let batches = match self.iterations {
@@ -111,8 +119,13 @@ impl Metadata {
 /// When the file cannot be read, its tables, settings and history do not match each other, or a table holds a value that
 /// is not a finite number.
 pub(crate) fn read(path: &Path) -> Result<(Metadata, StartState)> {
-    let (metadata, [], tables) =
-        tensor_file::read::<Metadata, 0>(path, &CHECKPOINT, [], Metadata::tables)?;
+    let (metadata, [], tables) = tensor_file::read::<Metadata, 0>(
+        path,
+        &CHECKPOINT,
+        [],
+        Metadata::tables,
+        Metadata::folder,
+    )?;
     metadata.settings.check()?;
     let refuse = |what: &str| Err(invalid_file(path, &CHECKPOINT, &what));
     for (name, table) in metadata.tables().iter().zip(&tables) {

@@ -43,6 +43,11 @@ pub(crate) fn names_of_logits(values: StateValues) -> Vec<&'static str> {
     [&LOGITS, &L_STATE[..values.l], &F_STATE[..values.f]].concat()
 }
 
+/// Whether a table of logits is one of L.
+pub(crate) fn is_of_l(name: &str) -> bool {
+    name == LOGITS[0] || L_STATE.contains(&name)
+}
+
 /// The tables of logits, in the order of [`names_of_logits`].
 pub(crate) fn tables_of_logits(state: &State) -> Vec<NamedTable<'_>> {
     let matrices = [&state.l, &state.f].into_iter();

@@ -6,7 +6,8 @@ use std::process::Command;
 use crate::measured::value;
 use testkit::Cgroup;
 use topicbook::{
-    Counts, Device, Dtype, Fit, Optimizer, Reading, Solver, Synthetic, TableStorage, TopicModel,
+    Checkpoint, Counts, Device, Dtype, Fit, Matrix, Optimizer, Reading, RowTable, Solver,
+    Synthetic, TableStorage, TopicModel,
 };
 
 const WORK: &str = "TOPICBOOK_TEST_WORK";
@@ -21,6 +22,7 @@ fn work_in_cgroup() {
     match std::env::var(WORK).unwrap().as_str() {
         "fits" => fits(&folder),
         "table" => table(&folder),
+        "rows" => rows(&folder),
         "repeated fits" => repeated_fits(&folder),
         "writing" => writing(&folder),
         "triplets" => triplets(&folder),
@@ -172,8 +174,8 @@ fn tables_of_triplets_larger_than_memory_stay_in_their_files() {
 
 /// L's logits and their moments are larger than the limit, and in mapped files.
 fn table(folder: &Path) {
-    let (documents, k) = (400_000, 64);
-    assert!(12 * documents as u64 * k as u64 > LIMIT);
+    let (documents, k) = (400_000, 96);
+    assert!(8 * documents as u64 * k as u64 > LIMIT);
     let columns = (0..documents).flat_map(|row| (0..3).map(move |i| (row % 60 + i * 60) as u32));
     let counts = Counts::csr(
         documents,
@@ -183,21 +185,61 @@ fn table(folder: &Path) {
         vec![2.0; 3 * documents],
     )
     .unwrap();
-    let fit = model(k)
-        .epochs(1)
+    let model = model(k)
         .batch_size(256)
         .optimizer(Optimizer::RowwiseAdamW)
-        .table_storage(TableStorage::File(folder.into()))
+        .table_storage(TableStorage::File(folder.into()));
+    let checkpoint = folder.join("fit.checkpoint");
+    let fit = model
+        .epochs(1)
+        .checkpoint(&checkpoint)
         .fit(&counts)
         .unwrap();
     assert_eq!(fit.l().shape(), (documents, k));
     check_memory("L mapped", &fit);
+    drop(fit);
+    // A checkpoint of such tables is larger than the limit, too.
+    assert!(checkpoint.metadata().unwrap().len() > LIMIT);
+    let continued = Checkpoint::open(&checkpoint).unwrap().epochs(2).quiet();
+    let continued = continued.fit(&counts).unwrap();
+    check_memory("L mapped, continued", &continued);
+    let whole = model.epochs(2).fit(&counts).unwrap();
+    assert!(continued.l() == whole.l() && continued.f() == whole.f());
 }
 
 #[test]
 fn tables_larger_than_memory_are_fitted_within_it() {
     let folder = tempfile::tempdir().unwrap();
     run_within_limit("table", folder.path());
+}
+
+/// A table of rows with its state is larger than the limit, and in a mapped file.
+fn rows(folder: &Path) {
+    let (rows, width, at_once) = (100_000, 400, 1_000);
+    let path = folder.join("rows.safetensors");
+    let table = RowTable::builder(rows, width).file(&path).create().unwrap();
+    assert!(table.bytes() > LIMIT);
+    let gradients = Matrix::new(at_once, width, vec![1.0; at_once * width]).unwrap();
+    // Each update has rows from everywhere in the file.
+    for first in 0..rows / at_once {
+        let some: Vec<usize> = (first..rows).step_by(rows / at_once).collect();
+        table.update(some, &gradients, 0.5).unwrap();
+    }
+    table.flush().unwrap();
+    drop(table);
+    let table = RowTable::open(&path).unwrap();
+    assert_eq!(table.steps(), (rows / at_once) as u64);
+    for first in (0..rows).step_by(at_once) {
+        // Adagrad's first step has the size of the learning rate.
+        let values = table.gather(first..first + at_once).unwrap();
+        assert!(values.values().iter().all(|&value| value == -0.5));
+    }
+}
+
+#[test]
+fn rows_larger_than_memory_are_updated_within_it() {
+    let folder = tempfile::tempdir().unwrap();
+    run_within_limit("rows", folder.path());
 }
 
 /// Memory does not grow from epoch to epoch, nor from fit to fit.

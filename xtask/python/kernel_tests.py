@@ -161,6 +161,21 @@ def a_variable_that_is_gone_has_its_reason(kernel):
     assert re.search(r"to do: cell \[\d+\] bound `rest` and failed", texts["error"]), texts
 
 
+def a_value_that_takes_a_variable_is_shown_as_a_picture(kernel):
+    kernel.value("let taken = vec![1.0, 2.0]; let chart = Chart::lines([1.0, 2.0]); let pair = (vec![1, 2], 3);")
+    own = "let own = vec![1.0, 2.0];\nChart::lines([(\"own\", own)])"
+    for cell in ('Chart::lines([("taken", taken)])', 'chart.title("Taken")', own):
+        texts = kernel.run(cell)
+        assert not texts["error"] and not texts["stderr"] and "image/png" in texts["kinds"], (cell, texts)
+    assert "moved `taken` into a call" in kernel.run("taken.len()")["error"]
+    # Plain values, also one that borrows from a temporary value; and a place, which a cell shows without taking it.
+    assert kernel.value("pair.0.iter().map(i32::to_string).collect::<String>().as_str()") == '"12"'
+    assert kernel.value("pair.0") == kernel.value("pair.0.clone()") == "[1, 2]"
+    assert kernel.value("std::convert::identity(pair)") == "([1, 2], 3)"
+    texts = kernel.run("let word = String::new();\nword.no_such_method()")
+    assert "   2 | word.no_such_method()" in texts["error"] and "evcxr_" not in texts["error"], texts
+
+
 def a_result_that_nobody_uses_is_an_error(kernel):
     texts = kernel.run('big.save("/no/such/folder/f");')
     assert "unused `Result` that must be used" in texts["error"] and "write `?`" in texts["error"], texts
@@ -617,6 +632,7 @@ TESTS = [
     panic_keeps_earlier_variables,
     a_fit_survives_a_later_line_that_fails,
     a_variable_that_is_gone_has_its_reason,
+    a_value_that_takes_a_variable_is_shown_as_a_picture,
     a_result_that_nobody_uses_is_an_error,
     cells_after_a_failed_one_are_not_run,
     output_is_shown_below_its_own_cell,

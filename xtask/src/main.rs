@@ -77,6 +77,9 @@ cargo xtask <command>
   bench recommend [quick]
                    compares recommendations with those of implicit, for up to a million documents; writes
                    benches/records/recommend.json and .md; quick fits the smallest corpus and prints the page
+  bench tables [documents topics ...]
+                   fits L of up to 22 GB in 2 GiB of memory (40 minutes, 45 GB of disk); writes benches/records/tables.json
+                   and .md
   bench files [part ...]
                    reads files larger than the memory allowed beside h5py and Polars; writes benches/records/files.json and files.md
   bench text [megabytes ...]
@@ -144,6 +147,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "techniques"] => bench::techniques(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "narrow_tables"] => bench::narrow_tables(&Places::of_xtask()?)?,
+        ["bench", "tables", sizes @ ..] => bench::tables(&Places::of_xtask()?, sizes)?,
         ["bench", "held_out"] => bench::held_out(&Places::of_xtask()?, "5")?,
         ["bench", "held_out", seeds] => bench::held_out(&Places::of_xtask()?, seeds)?,
         ["bench", "recommend"] => bench::recommend(&Places::of_xtask()?, &[])?,

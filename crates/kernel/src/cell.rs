@@ -1,7 +1,9 @@
 //! The statements of a cell.
 
+use std::collections::HashSet;
+
 use ra_ap_syntax::ast::{self, HasModuleItem, HasName};
-use ra_ap_syntax::{AstNode, Edition, SourceFile};
+use ra_ap_syntax::{AstNode, Edition, SourceFile, SyntaxKind, SyntaxNode, TextSize};
 
 /// Calls that may take hours, after which a value must not be lost because a later line of the same cell fails.
 const LONG_CALLS: [&str; 5] = [".fit(", ".resume(", ".join(", ".generate(", ".train("];
@@ -36,6 +38,57 @@ pub fn closed(code: &str) -> String {
     }
 }
 
+/// Binds a variable that evcxr neither sees nor keeps, because it looks only at `let` statements outside of macros. Its name
+/// is one that completions leave out.
+const HOLD: &str = "#[allow(unused_macros)] macro_rules! evcxr_hold { ($name:ident = $value:expr) => { let $name = $value; } }";
+
+/// The cell with its last expression bound to a variable, which the cell then shows; or `None`, if the expression can move
+/// neither one of the variables `kept` by earlier cells nor one that the cell binds.
+///
+/// evcxr appends `.evcxr_display()` to a last expression, and prints the value with `Debug` instead if any error of the compiler
+/// touches that line. The error that it cannot keep a variable which the line has moved is one of them. Here the move stands in
+/// another statement, so that evcxr only forgets the variable.
+pub fn bound(code: &str, kept: &HashSet<String>) -> Option<String> {
+    let last = body(code)?.tail_expr()?;
+    // Other expressions are no values of ours, or are places such as `fit.settings`, out of which a `let` would move.
+    let is_value = matches!(
+        last,
+        ast::Expr::BlockExpr(_)
+            | ast::Expr::CallExpr(_)
+            | ast::Expr::IfExpr(_)
+            | ast::Expr::MatchExpr(_)
+            | ast::Expr::MethodCallExpr(_)
+            | ast::Expr::TryExpr(_)
+    );
+    let mut names = kept.clone();
+    names.extend(new_variables(code));
+    if !is_value || !may_move(last.syntax(), &names) {
+        return None;
+    }
+    let range = last.syntax().text_range();
+    let (start, end) = (position(range.start(), code), position(range.end(), code));
+    let (before, value, after) = (&code[..start], &code[start..end], &code[end..]);
+    Some(format!(
+        "{before}{HOLD} evcxr_hold!(evcxr_shown = {value}); evcxr_shown{after}"
+    ))
+}
+
+/// Whether an expression names one of the variables, and not behind a `&`. Names of methods, fields and paths do not count.
+fn may_move(expression: &SyntaxNode, names: &HashSet<String>) -> bool {
+    let all = expression.descendants_with_tokens();
+    let mut before = None;
+    all.filter_map(|element| element.into_token())
+        .filter(|token| !token.kind().is_trivia())
+        .any(|token| {
+            let before = before.replace(token.kind());
+            let other = matches!(
+                before,
+                Some(SyntaxKind::AMP | SyntaxKind::MUT_KW | SyntaxKind::DOT | SyntaxKind::COLON2)
+            );
+            !other && token.kind() == SyntaxKind::IDENT && names.contains(token.text())
+        })
+}
+
 /// The variables that the cell's own `let` statements bind.
 pub fn new_variables(code: &str) -> Vec<String> {
     statements(code)
@@ -62,15 +115,27 @@ pub fn parsed(code: &str) -> SourceFile {
     SourceFile::parse(&format!("{BEFORE}{code}\n}}"), Edition::Edition2024).tree()
 }
 
-/// The statements of a cell outside of blocks; none if the cell has commands of evcxr.
-fn statements(code: &str) -> Vec<Statement> {
+/// What a cell consists of; nothing if the cell has commands of evcxr.
+fn body(code: &str) -> Option<ast::StmtList> {
     if code.lines().any(|line| line.starts_with([':', '!'])) {
-        return Vec::new();
+        return None;
     }
     let Some(ast::Item::Fn(cell)) = parsed(code).items().next() else {
-        return Vec::new();
+        return None;
     };
-    let Some(list) = cell.body().and_then(|body| body.stmt_list()) else {
+    cell.body()?.stmt_list()
+}
+
+/// The place in a cell of a position in the file as which it is parsed.
+fn position(parsed: TextSize, code: &str) -> usize {
+    usize::from(parsed)
+        .saturating_sub(BEFORE.len())
+        .min(code.len())
+}
+
+/// The statements of a cell outside of blocks; none if the cell has commands of evcxr.
+fn statements(code: &str) -> Vec<Statement> {
+    let Some(list) = body(code) else {
         return Vec::new();
     };
     let statements = list.statements().map(|statement| {
@@ -101,9 +166,7 @@ fn statements(code: &str) -> Vec<Statement> {
             is_let,
             is_unit,
             text: node.text().to_string(),
-            end: usize::from(node.text_range().end())
-                .saturating_sub(BEFORE.len())
-                .min(code.len()),
+            end: position(node.text_range().end(), code),
             variables,
         })
         .collect()
@@ -158,6 +221,42 @@ mod tests {
         assert_eq!(super::parts("let a = m.fit(&c)?;"), ["let a = m.fit(&c)?;"]);
         assert_eq!(super::parts("a.fit(&c)?; 1"), ["a.fit(&c)?; 1"]);
         assert_eq!(super::parts(":dep x\nlet a = m.fit(&c)?;\n1").len(), 1);
+    }
+
+    #[test]
+    fn a_last_expression_that_may_move_a_variable_is_bound() {
+        let kept = HashSet::from(["a".to_owned()]);
+        assert_eq!(
+            bound("f();\ng([(\"é\", a)])? // said", &kept),
+            Some(format!(
+                "f();\n{HOLD} evcxr_hold!(evcxr_shown = g([(\"é\", a)])?); evcxr_shown // said"
+            ))
+        );
+        for code in [
+            "a.dark()",
+            "f(vec![a])",
+            "let c = 1;\nc.dark()",
+            "{ f(a) }",
+            "match a { b => b }",
+        ] {
+            assert!(bound(code, &kept).is_some(), "{code}");
+        }
+        for code in [
+            "a",
+            "a.b",
+            "a[0]",
+            "&a",
+            "f(&a)",
+            "f(&mut a)",
+            "b.a()",
+            "f(\"a\")",
+            "f(a);",
+            "let d = f(a);",
+            ":dep x\nf(a)",
+            "",
+        ] {
+            assert_eq!(bound(code, &kept), None, "{code}");
+        }
     }
 
     #[test]

@@ -225,6 +225,21 @@ impl Evaluator {
             let mut callbacks = EvalCallbacks {
                 input_reader: &|input| ask(input.prompt, input.is_password),
             };
+            let kept: HashSet<String> = evcxr
+                .variables_and_types()
+                .map(|(name, _)| name.to_owned())
+                .collect();
+            if let Some(bound) = cell::bound(&part, &kept) {
+                match evcxr.execute_with_callbacks(&bound, &mut callbacks) {
+                    // It did not compile, so nothing of it has run. The cell as it stands may compile, because it keeps
+                    // temporary values longer; otherwise its errors name the right places.
+                    Err(Error::CompilationErrors(_) | Error::Message(_)) => {}
+                    result => {
+                        result?;
+                        continue;
+                    }
+                }
+            }
             evcxr.execute_with_callbacks(&part, &mut callbacks)?;
         }
         Ok(())

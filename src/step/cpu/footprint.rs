@@ -21,7 +21,7 @@ impl LazyRows {
     pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
         let (n, k, memory) = (shape.documents, shape.topics, l_memory(shape));
         let bytes = shape.l_precision.bytes();
-        vec![
+        let mut items = vec![
             Item::new(
                 Consumer::Parameters,
                 "L's logits",
@@ -36,13 +36,16 @@ impl LazyRows {
                 Phase::Fit,
                 bytes * shape.l_state_values * n * k,
             ),
-            Item::ram(
+        ];
+        if shape.l_moves_whole {
+            items.push(Item::ram(
                 Consumer::OptimizerStates,
                 "the step that each row of L is up to date with",
                 Phase::Fit,
                 4 * n,
-            ),
-        ]
+            ));
+        }
+        items
     }
 }
 

@@ -145,6 +145,7 @@ fn predicted_vram_is_what_lavapipe_measures() {
                 step,
                 l_precision: Precision::F32,
                 l_in_file: false,
+                l_moves_whole: true,
                 l_on_host: false,
             };
             let items = on_gpu(&shape, resident, false);

@@ -156,7 +156,13 @@ impl LazyRows {
 
     /// Brings every row up to date and restarts the count of skipped steps. Costs O(documents x topics).
     pub(crate) fn flush(&mut self) {
-        (0..self.rows.len()).for_each(|document| self.bring_up_to_date(document));
+        if self.skipped.is_none() {
+            return;
+        }
+        for document in 0..self.rows.len() {
+            self.rows.read_ahead(document);
+            self.bring_up_to_date(document);
+        }
         if let Some(skipped) = &mut self.skipped {
             skipped.reset();
         }
@@ -176,6 +182,7 @@ impl LazyRows {
     pub(crate) fn extent(&self) -> f32 {
         let mut logits = vec![0.0; self.topics];
         let rows = (0..self.rows.len()).map(|document| {
+            self.rows.read_ahead(document);
             self.copy_logits(document, &mut logits);
             extent(&logits)
         });
@@ -191,6 +198,7 @@ impl LazyRows {
     fn table(&self, mut fill: impl FnMut(usize, &mut [f32])) -> Result<Matrix> {
         let mut values = self.storage.zeros::<f32>(self.rows.len() * self.topics)?;
         for (document, row) in values.chunks_exact_mut(self.topics).enumerate() {
+            self.rows.read_ahead(document);
             fill(document, row);
         }
         self.rows.check_kept()?;

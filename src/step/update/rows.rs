@@ -14,6 +14,9 @@ pub(crate) fn rounding_key(number: u64, step: u64) -> u64 {
     (row ^ (row >> 29)).wrapping_add(step.wrapping_mul(0x5851_F42D_4C95_7F2D))
 }
 
+/// Bytes that a pass over all rows has the system read ahead of it: several requests of the size that disks serve fastest.
+const READ_AHEAD: usize = 4 << 20;
+
 /// Rows of `width` values. Changes are computed in `f32`; rows in `bf16` are widened before and rounded afterwards.
 pub(super) struct Rows {
     width: usize,
@@ -89,7 +92,26 @@ impl Rows {
 
     /// Asks the system to read a row now, if it is in a file.
     pub(super) fn prefetch(&self, row: usize) {
-        let range = row * self.width..(row + 1) * self.width;
+        self.prefetch_rows(row..row + 1);
+    }
+
+    /// Called for each row of a pass over all rows in order: asks the system to read the next ones while these are used, if they
+    /// are in a file. Access that is advised to be random reads a page at a time otherwise.
+    pub(super) fn read_ahead(&self, row: usize) {
+        let (in_file, bytes) = match &self.values {
+            Stored::F32(values) => (values.is_in_file(), 4 * self.width),
+            Stored::Bf16(values) => (values.is_in_file(), 2 * self.width),
+        };
+        let rows = (READ_AHEAD / bytes).max(1);
+        if in_file && row.is_multiple_of(rows) {
+            let first = if row == 0 { 0 } else { row + rows };
+            let end = self.len().min(row + 2 * rows);
+            self.prefetch_rows(first.min(end)..end);
+        }
+    }
+
+    fn prefetch_rows(&self, rows: Range<usize>) {
+        let range = rows.start * self.width..rows.end * self.width;
         match &self.values {
             Stored::F32(values) => values.prefetch(range),
             Stored::Bf16(values) => values.prefetch(range),
