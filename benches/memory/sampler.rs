@@ -1,5 +1,8 @@
 //! Samples memory of this process in a thread of its own, independently of the library's monitor.
 
+#[path = "../support/anonymous.rs"]
+mod anonymous;
+
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +10,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use anonymous::anonymous;
 
 /// Keeps the peak of anonymous memory, and the CPU time of the library's monitor thread.
 pub struct Sampler {
@@ -45,16 +50,6 @@ impl Sampler {
         record["monitor_cpu_seconds"] = json!(samples.monitor_seconds);
         record["cpu_seconds"] = json!(crate::record::cpu_seconds());
     }
-}
-
-/// Anonymous memory of this process in bytes.
-fn anonymous() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"))
-        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-        .map_or(0, |kib| kib * 1024)
 }
 
 /// CPU seconds of the thread that samples memory for a fit.

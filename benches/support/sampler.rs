@@ -1,10 +1,14 @@
 //! Samples the anonymous memory of this process in a thread of its own, independently of the library's monitor.
 
-use std::fs;
+#[path = "anonymous.rs"]
+mod anonymous;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+
+use anonymous::anonymous;
 
 /// Keeps the peak of anonymous memory.
 pub struct Sampler {
@@ -32,13 +36,4 @@ impl Sampler {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()
     }
-}
-
-fn anonymous() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or_default() << 10
 }

@@ -1,5 +1,8 @@
 //! Samples memory, disk and processor use of this process in a thread of its own, independently of the library's monitor.
 
+#[path = "../support/anonymous.rs"]
+mod anonymous;
+
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+use anonymous::anonymous;
 
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -117,14 +122,4 @@ fn waiting() -> f64 {
         .and_then(|line| line.split_once("total="));
     let total = total.and_then(|(_, total)| total.trim().parse::<f64>().ok());
     total.map_or(f64::NAN, |total| total / 1e6)
-}
-
-/// Anonymous memory of this process in bytes.
-fn anonymous() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or_default() << 10
 }

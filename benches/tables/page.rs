@@ -18,7 +18,7 @@ pub fn markdown(record: &Value) -> String {
         {}, {} threads, {} of memory; load average {}. topicbook {}. The disk was measured in the same run: {:.2} GB/s written, \
         {:.2} GB/s read, {:.0} random blocks of 4 KiB a second, one at a time.\n\n\
         - Read and written are bytes of the process in `/proc` during the steps, pages as they became dirty. The share in which \
-        something waited for the disk is that of pressure stall information of the machine, where nothing else ran.\n\
+        something waited for the disk is that of pressure stall information of the machine.\n\
         - Anonymous memory is what the plan predicts; the group's peak has the page cache, too, and so reaches its limit.\n\n",
         number(&record["limit"]) / 1024f64.powi(3),
         text(&machine["processor"]),
@@ -110,7 +110,7 @@ fn killed(killed: &Value) -> String {
         "\n## Killed and continued\n\nL of {} x {} in f32, two epochs of {} steps, in the same limit. The fit without an interruption takes \
         {:.0} s. Another one ends after its first epoch and leaves a checkpoint: {:.0} s, {:.0} of them for the epoch. Taken up for \
         its second epoch, it ends by `{}`. Taken up again after {} epoch, it reads the checkpoint in {:.0} s and ends \
-        after {:.0} s, at most {:.1} MB of anonymous memory in use: L's tables of the checkpoint are copied into a mapped file, too. L and F \
+        after {:.0} s, at most {:.1} MB of anonymous memory in use: L's tables of the checkpoint stay in its file. L and F \
         have {} those of the fit without an interruption (digests {} and {}).\n",
         text(&killed["documents"]),
         text(&killed["topics"]),

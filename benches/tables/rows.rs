@@ -29,7 +29,7 @@ struct Rows<'a> {
 pub fn record(records: &Path, folder: &Path, sizes: &[&str]) {
     fs::create_dir_all(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let sizes: Vec<[&str; 2]> = match sizes {
-        [] => SIZES.to_vec(),
+        sizes if sizes.len() < 2 => SIZES.to_vec(),
         sizes => sizes
             .chunks_exact(2)
             .map(|size| [size[0], size[1]])
@@ -140,7 +140,7 @@ impl Rows<'_> {
         // Reading the checkpoint takes about as long as writing it: this is in the middle of the epoch.
         let before = first["seconds"].as_f64().unwrap_or_default()
             - first["epochs"][0]["seconds"].as_f64().unwrap_or_default();
-        let killed = resume(&format!("{:.0}", before / 2.0 + epoch / 2.0))?;
+        let killed = resume(&format!("{:.0}", (before / 2.0 + epoch / 2.0).max(1.0)))?;
         let continued = resume("0")?;
         self.killed = json!({
             "documents": documents,

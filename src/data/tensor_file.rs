@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 use serde::Serialize;
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::system::memory::check_free;
-use crate::system::{MappedFile, OpenFile, Values, check_regular, mapped_zeros};
+use crate::system::{MappedFile, OpenFile, Values, check_regular, values_of_file};
 use crate::text::shown_path;
 
 use super::matrix::Matrix;
@@ -122,21 +123,21 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Reads the metadata, the matrices of these names, and those that `more` names, which depend on the metadata. `folder` names
-/// the folder for the values of a matrix that are put into a mapped file; without one they are on the heap.
+/// Reads the metadata, the matrices of these names, and those that `more` names, which depend on the metadata. The values of a
+/// matrix for which `in_place` holds stay in the file, which is mapped; those of the others are copied to the heap.
 ///
 /// # Errors
-/// If the file cannot be read, is of another kind or format, or differs from what was written; if memory or a disk has no
-/// room for the matrices.
+/// If the file cannot be read, is of another kind or format, or differs from what was written; if memory has no room for
+/// the matrices.
 pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     path: &Path,
     kind: &FileKind,
     names: [&'static str; T],
     more: impl FnOnce(&N) -> Vec<&'static str>,
-    folder: impl Fn(&N, &str) -> Option<PathBuf>,
+    in_place: impl Fn(&N, &str) -> bool,
 ) -> Result<(N, [Matrix; T], Vec<Matrix>)> {
     // The matrices are copies of the bytes of a map, which the system drops where memory is short.
-    let mapped = MappedFile::new(OpenFile::open(path)?)?;
+    let mapped = Arc::new(MappedFile::new(OpenFile::open(path)?)?);
     let file = mapped.bytes()?;
     let damaged = |what: &dyn std::fmt::Display| invalid_file(path, kind, what);
     let (_, metadata) = SafeTensors::read_metadata(file).map_err(|error| damaged(&error))?;
@@ -169,11 +170,15 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     let mut on_the_heap = 0;
     for name in names.into_iter().chain(more(&metadata)) {
         let tensor = tensors.tensor(name).map_err(|error| damaged(&error))?;
-        let folder = folder(&metadata, name);
-        if folder.is_none() {
+        let start = tensor.data().as_ptr() as usize - file.as_ptr() as usize;
+        let values = match in_place(&metadata, name) {
+            true => values_of_file(&mapped, start, tensor.data().len() / 4)?,
+            false => None,
+        };
+        if values.is_none() {
             on_the_heap += tensor.data().len() as u64;
         }
-        found.push((name, tensor, folder));
+        found.push((name, tensor, values));
     }
     let what = format!("{}, read into memory,", shown_path(path));
     check_free(on_the_heap, &what).map_err(|error| {
@@ -181,10 +186,11 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
             .fix("look for a damaged file where the size surprises you; otherwise free some memory")
     })?;
     let mut tables = Vec::new();
-    for (name, tensor, folder) in found {
+    for (name, tensor, values) in found {
         tables.push(match (tensor.dtype(), tensor.shape()) {
             (Dtype::F32, &[rows, columns]) => {
-                Matrix::of(rows, columns, copied(tensor.data(), folder.as_deref())?)
+                let values = values.unwrap_or_else(|| Values::Memory(from_bytes(tensor.data())));
+                Matrix::of(rows, columns, values)
             }
             (dtype, shape) => {
                 return Err(damaged(&format!(
@@ -193,8 +199,9 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
             }
         });
     }
+    let sum = checksum(json, tables.iter().map(Matrix::values));
     mapped.check_unchanged()?;
-    if text(CHECKSUM) != Some(&checksum(json, tables.iter().map(Matrix::values))) {
+    if text(CHECKSUM) != Some(&sum) {
         return Err(damaged(&"its contents are not what was written"));
     }
     let others = tables.split_off(T);
@@ -245,15 +252,9 @@ fn checksum<'a>(metadata: &str, tables: impl IntoIterator<Item = &'a [f32]>) -> 
     format!("{sum:016x}")
 }
 
-/// The values of these bytes, in a mapped file of a folder or on the heap.
-fn copied(bytes: &[u8], folder: Option<&Path>) -> Result<Values> {
-    let length = bytes.len() / 4;
-    let mut values = match folder {
-        Some(folder) => mapped_zeros(folder, length)?,
-        None => Values::Memory(vec![0.0; length]),
-    };
-    for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(4)) {
-        *value = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-    }
-    Ok(values)
+fn from_bytes(bytes: &[u8]) -> Vec<f32> {
+    bytes
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+        .collect()
 }

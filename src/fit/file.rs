@@ -69,7 +69,7 @@ impl Fit {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let (metadata, [l, f], _) =
-            tensor_file::read::<Metadata, 2>(path, &FIT, ["L", "F"], |_| Vec::new(), |_, _| None)?;
+            tensor_file::read::<Metadata, 2>(path, &FIT, ["L", "F"], |_| Vec::new(), |_, _| false)?;
         let terms = metadata.terms.map(Terms::new).transpose()?;
         let documents = metadata.documents.map(Documents::from_saved).transpose()?;
         let fits = l.columns() == f.rows()

@@ -223,7 +223,8 @@ impl RowTable {
     ///
     /// # Cost
     /// Copies the rows, on all cores where there are many; a row that is not in memory is read from the disk, a page of 4 KiB at
-    /// least. The system is asked for 64 rows at once (`MADV_WILLNEED`), so that the disk serves them side by side.
+    /// least. Of a file larger than half of the free memory 64 rows are asked for at once (`MADV_WILLNEED`), so that the disk
+    /// serves them side by side.
     #[doc(alias = "index_select")]
     #[doc(alias = "lookup")]
     pub fn gather(&self, rows: impl Indices) -> Result<Matrix> {

@@ -3,6 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use crate::config::Precision;
+use crate::system::memory::free_memory;
 use crate::system::{SharedMap, from_bf16, to_bf16};
 
 /// Number of locks. A row's lock is its number modulo this one, so that neighbouring rows have different locks.
@@ -42,6 +43,9 @@ pub(super) struct SharedRows {
     /// The byte of the map where the first table starts.
     start: usize,
     stripes: Vec<RwLock<()>>,
+    /// Whether the rows are in a file that memory does not hold: asking for rows that are in memory takes longer than to copy
+    /// them.
+    prefetches: bool,
 }
 
 /// Buffers of a thread for one row.
@@ -57,6 +61,7 @@ impl SharedRows {
     pub(super) fn new(layout: Layout, map: SharedMap, start: usize) -> Self {
         Self {
             layout,
+            prefetches: map.is_in_file() && layout.bytes() > free_memory() / 2,
             map,
             start,
             stripes: (0..STRIPES).map(|_| RwLock::new(())).collect(),
@@ -82,9 +87,12 @@ impl SharedRows {
         }
     }
 
-    /// Asks the system to read these rows of the first `tables` tables now, if they are in a file: a disk serves many requests in
-    /// the time of a few.
+    /// Asks the system to read these rows of the first `tables` tables now, if they are in a file that memory does not hold: a disk
+    /// serves many requests in the time of a few.
     pub(super) fn prefetch(&self, rows: impl Iterator<Item = usize>, tables: usize) {
+        if !self.prefetches {
+            return;
+        }
         let bytes = self.layout.width * self.layout.precision.bytes() as usize;
         for row in rows {
             for table in 0..tables {

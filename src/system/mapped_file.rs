@@ -41,6 +41,11 @@ impl MappedFile {
         Ok(&self.map)
     }
 
+    /// The address of the file's first byte, for values that are a part of the map.
+    pub(crate) fn map_start(&self) -> *const u8 {
+        self.map.as_ptr()
+    }
+
     /// Fails if the file was truncated or rewritten since it was opened, or a page of the map was lost. Costs one system
     /// call.
     pub(crate) fn check_unchanged(&self) -> Result<()> {

@@ -2,13 +2,19 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
+use std::sync::Arc;
 
 use memmap2::MmapMut;
 
 use crate::error::{Error, ErrorKind, Result};
 
 use super::atomic_file::{SPILL_FULL_REMEDY, unlinked_temp_file};
+use super::mapped_file::MappedFile;
 use super::mapped_range::MappedRange;
+
+/// Bytes that the system is asked for at once: it reads no more than its own limit for a request, 128 KiB on many disks, and
+/// ignores the rest.
+const PIECE: usize = 128 << 10;
 
 /// A type of which every bit pattern is a value, and all bits zero are the value 0.
 ///
@@ -61,6 +67,35 @@ pub(crate) enum Values<T = f32> {
         /// Number of values.
         length: usize,
     },
+    /// A part of a file of somebody else's, which is only read.
+    OfFile {
+        file: Arc<MappedFile>,
+        /// The byte of the file at which the values begin.
+        start: usize,
+        /// Number of values.
+        length: usize,
+    },
+}
+
+/// The values of a mapped file from the byte `start` on, without a copy; `None` where they are not aligned in memory.
+pub(crate) fn values_of_file<T: Plain>(
+    file: &Arc<MappedFile>,
+    start: usize,
+    length: usize,
+) -> Result<Option<Values<T>>> {
+    let bytes = file.bytes()?;
+    let part = start
+        .checked_add(length.saturating_mul(size_of::<T>()))
+        .and_then(|end| bytes.get(start..end));
+    // Tensor files are little-endian.
+    let aligned = part.is_some_and(|part| part.as_ptr().cast::<T>().is_aligned());
+    Ok(
+        (aligned && cfg!(target_endian = "little")).then(|| Values::OfFile {
+            file: file.clone(),
+            start,
+            length,
+        }),
+    )
 }
 
 impl<T: Plain> Values<T> {
@@ -85,19 +120,18 @@ impl<T: Plain> Values<T> {
             .fix(
                 "check the disk, or name a folder on another one (TopicModel::table_storage, Budget::spill_dir)",
             )),
+            Self::OfFile { file, .. } => file.check_unchanged(),
             _ => Ok(()),
         }
     }
 
     /// Whether they are in a file, from which the system reads them.
     pub(crate) fn is_in_file(&self) -> bool {
-        matches!(
-            self,
-            Self::Mapped {
-                file_range: Some(_),
-                ..
-            }
-        )
+        match self {
+            Self::Memory(_) => false,
+            Self::Mapped { file_range, .. } => file_range.is_some(),
+            Self::OfFile { .. } => true,
+        }
     }
 
     /// Tells the system that access is random (`MADV_RANDOM`), so that it does not read ahead.
@@ -124,9 +158,12 @@ impl<T: Plain> Values<T> {
         } = self
         {
             let size = size_of::<T>();
-            let (start, length) = (range.start * size, range.len() * size);
-            // Only a hint; errors are ignored.
-            let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
+            let end = range.end * size;
+            for start in (range.start * size..end).step_by(PIECE) {
+                let length = PIECE.min(end - start);
+                // Only a hint; errors are ignored.
+                let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
+            }
         }
     }
 }
@@ -141,14 +178,28 @@ impl<T: Plain> Deref for Values<T> {
             Self::Mapped { map, length, .. } => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().cast(), *length)
             },
+            // SAFETY: the values lie inside the map and are aligned, as was checked when this was made; every bit pattern is a value of
+            // a plain type. `check_kept` says afterwards whether the file has changed.
+            Self::OfFile {
+                file,
+                start,
+                length,
+            } => unsafe {
+                std::slice::from_raw_parts(file.map_start().add(*start).cast(), *length)
+            },
         }
     }
 }
 
 impl<T: Plain> DerefMut for Values<T> {
     fn deref_mut(&mut self) -> &mut [T] {
+        if matches!(self, Self::OfFile { .. }) {
+            // A file of somebody else's is not changed.
+            *self = Self::Memory(self.to_vec());
+        }
         match self {
             Self::Memory(values) => values,
+            Self::OfFile { .. } => &mut [],
             // SAFETY: as in `deref`, and the mapping is borrowed mutably.
             Self::Mapped { map, length, .. } => unsafe {
                 std::slice::from_raw_parts_mut(map.as_mut_ptr().cast(), *length)

@@ -38,7 +38,7 @@ pub(crate) use held::held;
 pub(crate) use held::{address, hold};
 pub(crate) use live_output::LiveOutput;
 pub(crate) use mapped_file::MappedFile;
-pub(crate) use mapped_table::{Plain, Values, lazy_zeroed, mapped_zeros};
+pub(crate) use mapped_table::{Plain, Values, lazy_zeroed, mapped_zeros, values_of_file};
 #[cfg(feature = "cuda")]
 pub(crate) use nvml::gpu_memory;
 pub(crate) use open_file::{Advice, OpenFile};

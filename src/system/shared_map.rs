@@ -37,6 +37,11 @@ impl SharedMap {
         })
     }
 
+    /// Whether it is of a file, from which the system reads it.
+    pub(crate) fn is_in_file(&self) -> bool {
+        self.file_range.is_some()
+    }
+
     /// Whether pages of the file were lost, because its disk failed or it was cut. They have read as zeros since then.
     pub(crate) fn is_lost(&self) -> bool {
         self.file_range.as_ref().is_some_and(MappedRange::is_lost)
@@ -45,7 +50,7 @@ impl SharedMap {
     /// Asks the system to read a range of bytes now, if it is in a file (`MADV_WILLNEED`).
     pub(crate) fn prefetch(&self, start: usize, bytes: usize) {
         #[cfg(unix)]
-        if self.file_range.is_some() {
+        if self.is_in_file() {
             // Only a hint; errors are ignored.
             let _ = self
                 .map

@@ -1,6 +1,6 @@
 //! What a checkpoint holds, and which checkpoints are refused.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -69,12 +69,9 @@ impl Metadata {
         }
     }
 
-    /// The folder in which a fit keeps a table in a mapped file.
-    fn folder(&self, table: &str) -> Option<PathBuf> {
-        match self.settings.solver.table_storage() {
-            TableStorage::File(folder) if is_of_l(table) => Some(folder),
-            _ => None,
-        }
+    /// Whether a table is one that the fit keeps in a mapped file, because it may be larger than memory.
+    fn in_place(&self, table: &str) -> bool {
+        is_of_l(table) && self.settings.solver.table_storage() != TableStorage::Memory
     }
 
     /// Whether position, history and names belong together, and to a fit of these settings.
@@ -124,7 +121,7 @@ pub(crate) fn read(path: &Path) -> Result<(Metadata, StartState)> {
         &CHECKPOINT,
         [],
         Metadata::tables,
-        Metadata::folder,
+        Metadata::in_place,
     )?;
     metadata.settings.check()?;
     let refuse = |what: &str| Err(invalid_file(path, &CHECKPOINT, &what));

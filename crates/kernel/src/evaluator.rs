@@ -233,6 +233,9 @@ impl Evaluator {
                 match evcxr.execute_with_callbacks(&bound, &mut callbacks) {
                     // It did not compile, so nothing of it has run. The cell as it stands may compile, because it keeps
                     // temporary values longer; otherwise its errors name the right places.
+                    Err(Error::CompilationErrors(_) | Error::Message(_)) if control.is_asked() => {
+                        break;
+                    }
                     Err(Error::CompilationErrors(_) | Error::Message(_)) => {}
                     result => {
                         result?;

@@ -69,6 +69,10 @@ impl LazyRows {
                 }
             });
         }
+        // They may be in mapped files, whose lost pages read as zeros.
+        for table in std::iter::once(&state.l).chain(&state.l_state) {
+            table.check_kept()?;
+        }
         rows.advise_random();
         Ok(Self {
             topics,
