@@ -35,6 +35,11 @@ impl Fit {
     /// have a recall@20 of 0.22, the most popular terms 0.25; with three topics, 1,000 terms and 150 observed tokens it is 0.37
     /// against 0.31.
     ///
+    /// Few epochs rank better for the same reason: of 20,000 drawn documents of 50 to 100 tokens, expectation-maximisation with
+    /// 50 topics has an NDCG@20 of 0.249 after 20 epochs, and of 0.232 after its last one. The alternating least squares of the Python
+    /// package implicit have 0.233 there at the best of their settings; on the ratings of MovieLens 100k they are ahead, and ours
+    /// is 0.79 to 0.91 of theirs (`cargo xtask bench recommend`).
+    ///
     /// ```
     /// use topicbook::{Solver, Synthetic, TopicModel};
     /// let all = Synthetic::new(200, 500, 2).avg_doc_length(300).seed(1).generate()?.counts();
