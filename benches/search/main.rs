@@ -1,5 +1,6 @@
 //! `cargo xtask bench search`: what `Solver::auto` reaches in a time, beside coordinate descent from one random start after
-//! the other. Writes `search.json` and `search.md` into a folder after every cell.
+//! the other. Writes `search.json` and `search.md` into a folder after every cell, and keeps the cells that are there from
+//! an earlier run with the same limits and seeds: all of them take three hours.
 //!
 //! ```text
 //! search FOLDER SECONDS SEEDS [name=COUNTS.npz ...]
@@ -18,11 +19,12 @@ mod record;
 #[path = "../support/tokens.rs"]
 mod tokens;
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use topicbook::{Counts, Device, Result, Solver, TopicModel};
 
 use arguments::number;
@@ -49,11 +51,18 @@ fn measure(folder: &Path, seconds: f64, seeds: u64, files: &[String]) -> Result<
         .into_iter()
         .filter(|limit| *limit <= seconds)
         .collect();
+    let measured = measured_before(folder, &limits, seeds);
     let mut cells = Vec::new();
     for (name, counts) in corpora::corpora(files)? {
         let summary = counts.summary()?;
         let (documents, terms) = counts.shape();
         for topics in TOPICS {
+            let is_this = |cell: &&Value| cell["corpus"] == name && cell["topics"] == topics;
+            if let Some(cell) = measured.iter().find(is_this) {
+                cells.push(cell.clone());
+                continue;
+            }
+            let machine = record::machine();
             let mut scores = Vec::new();
             // Seeds that nothing was tuned with.
             for seed in (0..seeds).map(|seed| 9_000 + 10 * seed) {
@@ -69,14 +78,39 @@ fn measure(folder: &Path, seconds: f64, seeds: u64, files: &[String]) -> Result<
                 "tokens": summary.total(),
                 "topics": topics,
                 "scores": scores,
+                "machine": machine,
             });
             println!("{}", page::line(&cell, &limits));
             cells.push(cell);
-            let record = json!({ "machine": record::machine(), "limits": limits, "cells": cells });
+            // Cells that come later and were measured before stay in the record if this run ends here.
+            let of_later = measured.iter().filter(|cell| {
+                !cells.iter().any(|done| {
+                    ["corpus", "topics"]
+                        .iter()
+                        .all(|key| done[*key] == cell[*key])
+                })
+            });
+            let all: Vec<&Value> = cells.iter().chain(of_later).collect();
+            let record = json!({ "limits": limits, "cells": all });
             record::write(folder, "search", &record, &page::markdown(&record));
         }
     }
     Ok(())
+}
+
+/// The cells of the folder's record, if it has the same limits and number of seeds.
+fn measured_before(folder: &Path, limits: &[f64], seeds: u64) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("search.json")).unwrap_or_default();
+    let record: Value = serde_json::from_str(&text).unwrap_or_default();
+    if record["limits"] != json!(limits) {
+        return Vec::new();
+    }
+    let cells = record["cells"].as_array().into_iter().flatten();
+    let cells = cells.filter(|cell| {
+        let scores = cell["scores"].as_array();
+        scores.is_some_and(|scores| scores.len() as u64 == seeds)
+    });
+    cells.cloned().collect()
 }
 
 /// The best score so far at each limit.

@@ -1,5 +1,6 @@
 //! The page of the record.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -40,18 +41,29 @@ pub fn markdown(record: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let (cells, limits) = (list(&record["cells"]), list(&record["limits"]));
     let seeds = cells.first().map_or(0, |cell| list(&cell["scores"]).len());
+    let machine = |cell: &Value, key: &str| {
+        cell["machine"][key]
+            .as_str()
+            .unwrap_or_default()
+            .to_string()
+    };
+    let processors: BTreeSet<String> = cells
+        .iter()
+        .map(|cell| machine(cell, "processor"))
+        .collect();
     let mut page = format!(
         "# Search\n\n`cargo xtask bench search` on {}. A second is two seconds of CPU time, as two threads have.\n\n\
         How much higher the best log-likelihood of `Solver::auto` is than that of coordinate descent from one random start \
         after the other (to a relative gain of 1e-6), at the same time: medians of {seeds} seeds, in nats per million \
         tokens.\n\n| corpus | documents x terms | nonzero | k |",
-        record["machine"]["processor"].as_str().unwrap_or_default()
+        Vec::from_iter(processors).join(" and ")
     );
     for limit in &limits {
         let _ = write!(page, " {} s |", limit.as_f64().unwrap_or_default());
     }
-    page.push_str("\n|---|---|---|---|");
+    page.push_str(" load before |\n|---|---|---|---|");
     limits.iter().for_each(|_| page.push_str("---|"));
+    page.push_str("---|");
     let mut not_lower = vec![0; limits.len()];
     for cell in &cells {
         let [documents, terms, nonzeros] =
@@ -68,6 +80,8 @@ pub fn markdown(record: &Value) -> String {
             *not_lower += i32::from(gain >= 0.0);
             let _ = write!(page, " {gain:.0} |");
         }
+        let load = machine(cell, "load_average");
+        let _ = write!(page, " {} |", load.split(' ').next().unwrap_or_default());
     }
     page.push_str("\n\nNot lower in");
     for (limit, not_lower) in limits.iter().zip(&not_lower) {
