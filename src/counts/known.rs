@@ -16,7 +16,7 @@ pub(crate) struct InMemory {
     pub(crate) loaded: u64,
     /// Additional memory from the first use of the counts on.
     pub(crate) to_read: u64,
-    /// Additional memory while an `.npz` is read into memory.
+    /// Additional memory while the counts are read into memory.
     pub(crate) while_reading: u64,
 }
 
@@ -65,7 +65,7 @@ impl Counts {
             (Store::Shards(shards), _) if shards.is_unread() => InMemory {
                 loaded: shards.held_bytes(),
                 to_read: self.bytes_stored(),
-                ..InMemory::default()
+                while_reading: shards.scratch_bytes(),
             },
             (Store::Expected(_), _) => InMemory {
                 to_read: self.bytes_stored(),

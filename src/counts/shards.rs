@@ -170,6 +170,18 @@ impl Shards {
         self.files.iter().map(|file| file.in_memory().loaded).sum()
     }
 
+    /// Memory of reading all files, besides the rows: one file at a time is unpacked, by pieces where it has rows, or whole.
+    pub(super) fn scratch_bytes(&self) -> u64 {
+        if self.have_rows() {
+            return self.piece_bytes();
+        }
+        let whole = self.files.iter().map(|file| {
+            let memory = file.in_memory();
+            memory.to_read + memory.while_reading
+        });
+        whole.max().unwrap_or(0)
+    }
+
     /// The largest piece of a file that is unpacked at once.
     pub(super) fn piece_bytes(&self) -> u64 {
         self.files
