@@ -34,6 +34,8 @@ pub(crate) struct Gpu {
     pub(crate) capability: Version,
     /// PCI bus id, by which NVML finds the GPU; its device numbers differ from CUDA's.
     pub(crate) pci_bus_id: Option<CString>,
+    /// Its UUID in hexadecimal digits, which no other GPU has; `None` if the driver does not report it.
+    pub(crate) uuid: Option<String>,
     /// The reason why the GPU cannot be used; `None` if it can.
     pub(crate) unusable_because: Option<String>,
 }
@@ -176,6 +178,7 @@ impl Driver {
             memory: memory as u64,
             capability: Version(capability[0] as u32, capability[1] as u32),
             pci_bus_id: self.pci_bus_id(device),
+            uuid: self.uuid(device),
             unusable_because: None,
         })
     }
@@ -190,6 +193,18 @@ impl Driver {
         };
         let text = CStr::from_bytes_until_nul(&text).ok()?;
         (status == 0).then(|| text.to_owned())
+    }
+
+    fn uuid(&self, device: c_int) -> Option<String> {
+        type GetUuid = unsafe extern "C" fn(*mut u8, c_int) -> c_int;
+        let mut uuid = [0u8; 16];
+        // SAFETY: `GetUuid` is the signature in cuda.h, whose CUuuid is a struct of 16 bytes.
+        let status = unsafe {
+            let get = self.function::<GetUuid>(c"cuDeviceGetUuid").ok()?;
+            get(uuid.as_mut_ptr(), device)
+        };
+        let digits = uuid.iter().map(|byte| format!("{byte:02x}"));
+        (status == 0).then(|| digits.collect())
     }
 
     /// A function of the driver's library.

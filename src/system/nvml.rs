@@ -1,6 +1,6 @@
-//! Free and used GPU memory from NVML, NVIDIA's management library, where it is installed.
+//! Free and used GPU memory and the driver's version from NVML, NVIDIA's management library, where it is installed.
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use super::cuda_driver;
@@ -27,6 +27,7 @@ struct NvmlMemory {
 struct Nvml {
     device_by_bus_id: unsafe extern "C" fn(*const c_char, *mut Device) -> c_int,
     memory_info: unsafe extern "C" fn(Device, *mut NvmlMemory) -> c_int,
+    driver_version: Option<unsafe extern "C" fn(*mut c_char, c_uint) -> c_int>,
     /// PCI bus ids of the GPUs, by CUDA device number.
     bus_ids: Vec<Option<CString>>,
 }
@@ -36,8 +37,7 @@ struct Nvml {
 /// GPUs are looked up by PCI bus id, because NVML numbers all GPUs of the machine and CUDA only those that
 /// `CUDA_VISIBLE_DEVICES` leaves visible.
 pub(crate) fn gpu_memory(gpu: usize) -> Option<GpuMemory> {
-    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
-    let nvml = NVML.get_or_init(load).as_ref()?;
+    let nvml = nvml()?;
     let bus_id = nvml.bus_ids.get(gpu)?.as_ref()?;
     let mut device: Device = std::ptr::null_mut();
     let mut memory = NvmlMemory::default();
@@ -53,6 +53,21 @@ pub(crate) fn gpu_memory(gpu: usize) -> Option<GpuMemory> {
     })
 }
 
+/// The version of the NVIDIA driver, such as `570.86.10`; `None` if NVML is missing or does not report it.
+pub(crate) fn driver_version() -> Option<String> {
+    let get = nvml()?.driver_version?;
+    let mut text = [0u8; 96];
+    // SAFETY: the function was loaded by name and has this signature (nvml.h); the buffer's length is passed with it.
+    let status = unsafe { get(text.as_mut_ptr().cast(), text.len() as c_uint) };
+    let text = CStr::from_bytes_until_nul(&text).ok()?;
+    (status == 0).then(|| text.to_string_lossy().into_owned())
+}
+
+fn nvml() -> Option<&'static Nvml> {
+    static NVML: OnceLock<Option<Nvml>> = OnceLock::new();
+    NVML.get_or_init(load).as_ref()
+}
+
 fn load() -> Option<Nvml> {
     type Init = unsafe extern "C" fn() -> c_int;
     let library = open_library(&[c"libnvidia-ml.so.1", c"libnvidia-ml.so"])?;
@@ -61,6 +76,7 @@ fn load() -> Option<Nvml> {
         let nvml = Nvml {
             device_by_bus_id: function(library, c"nvmlDeviceGetHandleByPciBusId_v2")?,
             memory_info: function(library, c"nvmlDeviceGetMemoryInfo")?,
+            driver_version: function(library, c"nvmlSystemGetDriverVersion"),
             bus_ids: cuda_driver::find()
                 .ok()?
                 .gpus

@@ -1,6 +1,6 @@
-//! The functions of `libnvidia-ml` that report the GPU's memory.
+//! The functions of `libnvidia-ml` that report the driver's version and the GPU's memory.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use crate::state::state;
 
@@ -17,6 +17,22 @@ const INVALID_ARGUMENT: c_int = 2;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn nvmlInit_v2() -> c_int {
+    SUCCESS
+}
+
+/// # Safety
+/// `version` is valid for writing `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlSystemGetDriverVersion(version: *mut c_char, length: c_uint) -> c_int {
+    let text = c"0.0";
+    if (length as usize) < text.count_bytes() + 1 {
+        return INVALID_ARGUMENT;
+    }
+    // SAFETY: the caller's buffer has `length` bytes, which are enough.
+    unsafe {
+        text.as_ptr()
+            .copy_to_nonoverlapping(version, text.count_bytes() + 1)
+    };
     SUCCESS
 }
 

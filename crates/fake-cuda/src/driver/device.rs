@@ -69,6 +69,14 @@ pub unsafe extern "C" fn cuDeviceGetPCIBusId(
     SUCCESS
 }
 
+/// `out` points at the 16 bytes of a `CUuuid`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetUuid(out: *mut u8, gpu: c_int) -> Status {
+    let uuid = [gpu as u8; 16];
+    // SAFETY: the caller's pointer is valid for writing 16 bytes.
+    unsafe { write_result(out.cast(), Some(uuid), INVALID_VALUE) }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem_v2(out: *mut usize, _: c_int) -> Status {
     // SAFETY: the caller's pointer is valid for writing.
