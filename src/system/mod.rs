@@ -18,6 +18,8 @@ mod open_file;
 mod progress_lines;
 mod random;
 mod regular_file;
+#[cfg(feature = "cuda")]
+mod self_checks;
 pub(crate) mod serde_f64;
 mod shared_map;
 mod simd;
@@ -40,12 +42,14 @@ pub(crate) use live_output::LiveOutput;
 pub(crate) use mapped_file::MappedFile;
 pub(crate) use mapped_table::{Plain, Values, lazy_zeroed, mapped_zeros, values_of_file};
 #[cfg(feature = "cuda")]
-pub(crate) use nvml::gpu_memory;
+pub(crate) use nvml::{driver_version, gpu_memory};
 pub(crate) use open_file::{Advice, OpenFile};
 pub use progress_lines::show_progress;
 pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines};
 pub(crate) use random::{Purpose, stream};
 pub(crate) use regular_file::{check_regular, read_whole};
+#[cfg(feature = "cuda")]
+pub(crate) use self_checks::{SelfCheck, Subject, cache_folder};
 pub(crate) use shared_map::SharedMap;
 pub(crate) use simd::simd_dispatch;
 pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax, sum};

@@ -15,6 +15,7 @@ mod packed;
 mod pinned;
 mod reduce;
 mod resident;
+mod sources;
 pub(crate) mod sparse;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -31,6 +32,7 @@ pub(crate) use footprint::{
 };
 #[cfg(test)]
 pub(crate) use lavapipe::{Processor, Software, SoftwareBackend, gpu, has_lavapipe};
+pub(crate) use sources::sources_checksum;
 pub(crate) use upload::Residency;
 
 use crate::batches::Batch;
