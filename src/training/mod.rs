@@ -16,6 +16,8 @@ mod progress;
 mod recorder;
 mod run;
 mod schedule;
+#[cfg(feature = "cuda")]
+mod self_check;
 mod smoothing;
 mod source;
 mod state;
@@ -33,6 +35,8 @@ pub(crate) use memory_watch::FitMonitor;
 pub(crate) use observer::Observer;
 pub(crate) use progress::epochs_done;
 pub(crate) use run::train;
+#[cfg(feature = "cuda")]
+pub(crate) use self_check::self_check;
 #[cfg(any(test, feature = "bench-hooks"))]
 pub(crate) use {
     init::{initial_tables, orders},
