@@ -9,10 +9,14 @@ use crate::config::WITHOUT_CUDA;
 use crate::error::Result;
 use crate::model::TopicModel;
 use crate::synthetic::Synthetic;
-#[cfg(feature = "cuda")]
-use crate::system::cuda_driver;
 use crate::system::memory::free_memory;
+#[cfg(feature = "cuda")]
+use crate::system::{SelfCheck, cuda_driver};
 use crate::text::bytes;
+#[cfg(feature = "cuda")]
+use crate::text::shown_path;
+#[cfg(feature = "cuda")]
+use crate::training::self_check;
 
 /// Result of [`doctor`]: processor, memory and GPUs of this machine, and whether fits work on them. `Display` writes
 /// one line for each check.
@@ -27,7 +31,9 @@ pub struct Doctor {
     well: bool,
 }
 
-/// Checks processor, memory, NVIDIA driver, run-time compiler (NVRTC) and GPUs, and fits a small model on each device.
+/// Checks processor, memory, NVIDIA driver, run-time compiler (NVRTC) and GPUs, and fits a small model on each device. For
+/// each GPU it shows the result of the [self-check](Device#self-check), which it runs if none is kept, and the file that keeps
+/// it.
 ///
 /// ```
 /// let doctor = topicbook::doctor();
@@ -81,13 +87,39 @@ fn look_for_gpus(rows: &mut Vec<(String, String)>, loss: Option<f64>) -> bool {
                     rows.push((format!("fit on GPU {number}"), reason.clone()));
                     continue;
                 }
-                let (verdict, right, _) = test_fit(Device::Cuda(number), loss);
+                let (verdict, passed) = self_check_of(number);
+                rows.push((format!("self-check of GPU {number}"), verdict));
+                let (verdict, right) = match passed {
+                    true => {
+                        let (verdict, right, _) = test_fit(Device::Cuda(number), loss);
+                        (verdict, right)
+                    }
+                    false => ("refused: the GPU must pass its self-check".into(), false),
+                };
                 well &= right;
                 rows.push((format!("fit on GPU {number}"), verdict));
             }
         }
     }
     well
+}
+
+/// The result of a GPU's self-check in words, and whether it has passed.
+#[cfg(feature = "cuda")]
+fn self_check_of(gpu: usize) -> (String, bool) {
+    match self_check(gpu) {
+        Err(error) => (format!("could not run: {}", error.headline()), false),
+        Ok(SelfCheck { difference, file }) => {
+            let kept = match file {
+                Some(file) => format!(" (kept in {})", shown_path(&file)),
+                None => String::new(),
+            };
+            match difference {
+                None => (format!("passed{kept}"), true),
+                Some(difference) => (format!("failed: {difference}{kept}"), false),
+            }
+        }
+    }
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -149,7 +181,8 @@ impl Doctor {
         &self.rows
     }
 
-    /// Whether the small fit works on every usable device: it ends, and its loss is that of the CPU within 0.1%.
+    /// Whether the small fit works on every usable device: it ends, and its loss is that of the CPU within 0.1%. A GPU must
+    /// also pass its self-check.
     ///
     /// ```
     /// assert!(topicbook::doctor().is_well());

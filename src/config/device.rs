@@ -6,9 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 #[cfg(feature = "cuda")]
-use crate::system::cuda_driver;
+use crate::system::{SelfCheck, cuda_driver};
 
 /// The device that a model is trained on.
+///
+/// # Self-check
+/// When a process first plans a fit on a GPU, small fits of 20 documents run there and on the CPU, with dense and with
+/// sparse counts, and losses, L and F are compared. Their steps are a matter of milliseconds; NVRTC compiles the kernels
+/// before, which takes longer and is not counted in that. Where results differ by more than rounding, or the check cannot
+/// run, [`Auto`](Self::Auto) uses the CPU, and one line says why: in the plan, in the progress of the fit and in
+/// [`Fit::note`](crate::Fit::note). A GPU that was asked for by its number is refused with an error.
+///
+/// The result is kept in a small file, so that later processes do not check again: in the folder `self-check` of
+/// `TOPICBOOK_CACHE`, else of `$XDG_CACHE_HOME/topicbook`, else of `~/.cache/topicbook`. It holds for one driver and NVRTC,
+/// one GPU (by its UUID) and one build (by the crate's version, and a checksum of the sources of its kernels). Where the
+/// file cannot be written, each process checks. [`doctor`](fn@crate::doctor) shows the result and the file.
 ///
 /// ```
 /// use topicbook::{Device, Synthetic, TopicModel};
@@ -22,18 +34,18 @@ use crate::system::cuda_driver;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Device {
-    /// The first CUDA GPU that can be used, if a driver and NVRTC are found, else the CPU.
+    /// The first CUDA GPU that can be used, if a driver and NVRTC are found and it passes its self-check, else the CPU.
     #[default]
     Auto,
     /// The CPU, with as many threads as rayon's global pool.
     Cpu,
-    /// The CUDA GPU of this number, counted from 0; a fit is refused when it cannot be used.
+    /// The CUDA GPU of this number, counted from 0; a fit is refused when it cannot be used or fails its self-check.
     Cuda(usize),
 }
 
 impl Device {
     /// What this device stands for on this machine, and why: which GPU [`Device::Auto`] finds, or what is missing for
-    /// one.
+    /// one. A self-check counts once it has run in this process, or its result was read.
     ///
     /// ```
     /// use topicbook::Device;
@@ -44,6 +56,12 @@ impl Device {
     #[doc(alias = "is_available")]
     pub fn describe(&self) -> String {
         match (self, self.resolve()) {
+            (Device::Auto, Ok(Resolved::Cuda(gpu))) if has_failed(gpu) => {
+                format!("CPU (CUDA GPU {gpu} fails its self-check)")
+            }
+            (_, Ok(Resolved::Cuda(gpu))) if has_failed(gpu) => {
+                format!("CUDA GPU {gpu}, which fails its self-check")
+            }
             (_, Ok(Resolved::Cuda(gpu))) => format!("CUDA GPU {gpu}"),
             (Device::Auto, Ok(Resolved::Cpu)) => match missing() {
                 None => "CPU".into(),
@@ -88,6 +106,17 @@ fn first_gpu() -> Option<usize> {
 #[cfg(not(feature = "cuda"))]
 fn first_gpu() -> Option<usize> {
     None
+}
+
+/// Whether this process knows that a GPU fails its self-check.
+#[cfg(feature = "cuda")]
+fn has_failed(gpu: usize) -> bool {
+    SelfCheck::known(gpu).is_some_and(|known| known.difference.is_some())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn has_failed(_gpu: usize) -> bool {
+    false
 }
 
 /// Why no GPU is looked at.

@@ -162,13 +162,17 @@ impl Fit {
         self
     }
 
-    /// The fit with what went wrong without ending it.
+    /// The fit with what else went wrong without ending it.
     pub(crate) fn noted(mut self, note: Option<String>) -> Self {
-        self.note = note;
+        self.note = match (self.note.take(), note) {
+            (Some(first), Some(second)) => Some(format!("{first}\n{second}")),
+            (first, second) => first.or(second),
+        };
         self
     }
 
-    /// What went wrong during the fit without ending it: a checkpoint that could not be written. `None` for a fit that
+    /// What went wrong without ending the fit, a line each: a GPU that [`Device::Auto`](crate::Device::Auto) has found and
+    /// that failed its self-check, so that the CPU was used; a checkpoint that could not be written. `None` for a fit that
     /// was loaded.
     ///
     /// ```

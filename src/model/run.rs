@@ -22,13 +22,15 @@ impl TopicModel {
     ///
     /// # Errors
     /// When a setting is out of its range or does not belong to the solver, the counts are too small for the topics, the
-    /// device cannot be used, or no way of fitting keeps within the budget: then the message names the smallest changes
-    /// that would.
+    /// device cannot be used, a GPU that was asked for by its number fails its
+    /// [self-check](crate::Device#self-check), or no way of fitting keeps within the budget: then the message names the
+    /// smallest changes that would.
     ///
     /// # Cost
     /// The sizes of a stream, and those of a solver that passes over all documents, depend on how many counts are zero:
     /// then, for dense counts, the pass that checks all counts comes first, in buffers that fit the budget, and is not
-    /// repeated. It also comes before a refusal, whose numbers depend on it. Otherwise no counts are read.
+    /// repeated. It also comes before a refusal, whose numbers depend on it. Otherwise no counts are read. The first plan of
+    /// a process for a GPU runs the self-check of that GPU, unless its result is kept.
     #[doc(alias = "dry_run")]
     pub fn plan(&self, counts: impl OrRef<Counts>) -> Result<Plan> {
         Plan::new(&self.recipe, counts.value(), false)

@@ -101,10 +101,11 @@ impl Fit {
             });
         }
         if self.settings.device == Device::Auto && self.device.starts_with("CPU") {
-            card = card.note(format!(
-                "Device::Auto has chosen: {}.",
-                Device::Auto.describe()
-            ));
+            let chosen = Device::Auto.describe();
+            // A GPU may be found that the fit could not use.
+            if chosen.starts_with("CPU") {
+                card = card.note(format!("Device::Auto has chosen: {chosen}."));
+            }
         }
         if self.history.len() < self.settings.epochs {
             card = card.note(format!(

@@ -75,7 +75,7 @@ impl Plan {
             ]
         });
         card = card.grid(&["item", "memory", "phase", "size"], rows.collect());
-        for line in &self.notes {
+        for line in self.fallback.iter().chain(&self.notes) {
             card = card.note(line);
         }
         match self.vram {

@@ -51,6 +51,8 @@ pub struct Plan {
     items: Vec<Item>,
     ram: Limit,
     vram: Option<Vram>,
+    /// Why the fit runs on the CPU although a GPU was found: the GPU has failed its self-check.
+    fallback: Option<String>,
     /// Sentences about placements that do not fit the limits.
     notes: Vec<String>,
     /// Anonymous memory of the process before the fit, in bytes.
@@ -70,13 +72,17 @@ struct Vram {
 }
 
 impl Plan {
-    /// Plans a new fit, or a resumed one whose state is in memory already.
+    /// Plans a new fit, or a resumed one whose state is in memory already. The self-check of a GPU comes before the search:
+    /// its result decides the device, and the memory that it leaves in use belongs to the process before the fit.
     pub(crate) fn new(recipe: &Recipe, counts: &Counts, resumed: bool) -> Result<Self> {
         let device = recipe.check(counts)?;
-        search::search(recipe, counts, device, resumed, Before::measure(counts))
+        let (device, fallback) = gpu::after_self_check(device, recipe.settings.device)?;
+        let plan = search::search(recipe, counts, device, resumed, Before::measure(counts))?;
+        Ok(Self { fallback, ..plan })
     }
 
-    /// Plans a fit to counts that do not exist yet. A budget of VRAM describes a GPU, which this machine need not have.
+    /// Plans a fit to counts that do not exist yet. A budget of VRAM describes a GPU, which this machine need not have. No
+    /// self-check runs, because no fit follows.
     pub(crate) fn estimate(recipe: &Recipe, counts: &Counts) -> Result<Self> {
         recipe.check_settings(counts)?;
         let described = recipe.budget.vram_bytes().is_some();

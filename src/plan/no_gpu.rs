@@ -1,7 +1,15 @@
 //! What plans know of GPUs in a build without the feature `cuda`: nothing.
 
-use crate::config::{Resolved, Solver};
+use crate::config::{Device, Resolved, Solver};
 use crate::cost::{Item, Shape};
+use crate::error::Result;
+
+pub(super) fn after_self_check(
+    device: Resolved,
+    _requested: Device,
+) -> Result<(Resolved, Option<String>)> {
+    Ok((device, None))
+}
 
 pub(super) fn free_vram(_device: Resolved) -> Option<u64> {
     None

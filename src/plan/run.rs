@@ -97,11 +97,17 @@ impl Plan {
 
     pub(crate) fn run(
         &self,
-        start: ResumeState,
+        mut start: ResumeState,
         prepared: Prepared,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
         let _fitting = phase("fit");
+        if let Some(line) = &self.fallback {
+            start.note = Some(match start.note.take() {
+                Some(note) => format!("{line}\n{note}"),
+                None => line.clone(),
+            });
+        }
         let fit_monitor = FitMonitor {
             monitor: prepared.monitor,
             ram: self.ram,
@@ -117,11 +123,12 @@ impl Plan {
             fit_monitor,
             observer,
         );
-        fit.map_err(|error| match (error.kind(), self.vram) {
-            // The error may be caused by exhausted VRAM: add the planned items.
-            (ErrorKind::Device, Some(vram)) if !vram.simulated => error.at(self.vram_table()),
-            _ => error,
-        })
+        fit.map(|fit| fit.noted(self.fallback.clone()))
+            .map_err(|error| match (error.kind(), self.vram) {
+                // The error may be caused by exhausted VRAM: add the planned items.
+                (ErrorKind::Device, Some(vram)) if !vram.simulated => error.at(self.vram_table()),
+                _ => error,
+            })
     }
 
     pub(crate) fn run_in_background(

@@ -402,6 +402,7 @@ impl Search<'_> {
                 simulated: !self.limits.on_gpu,
             }),
             items,
+            fallback: None,
             notes,
             baseline: found.before.baseline,
             check_buffer: found.check_buffer(),

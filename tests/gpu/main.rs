@@ -15,5 +15,6 @@ mod memory;
 mod page;
 #[path = "../../benches/support/record.rs"]
 mod record;
+mod self_check;
 #[path = "../../benches/gpu/work.rs"]
 mod work;
