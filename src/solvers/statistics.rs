@@ -19,7 +19,7 @@ const IN_F32: usize = 256;
 simd_dispatch! {
     /// Adds x / rate times the term's row of `f` to `multipliers`. The first row of `f` is that of term `first`; `weights` and
     /// the rows are padded with zeros to `multipliers.len()`, a multiple of `LANES`. `ratios` is scratch.
-    pub(crate) fn accumulate_multipliers(
+    pub(crate) fn accumulate_multipliers<V: Vector>(
         columns: &[u32],
         counts: &[f32],
         f: &[f32],
@@ -28,18 +28,18 @@ simd_dispatch! {
         multipliers: &mut [f32],
         ratios: &mut Vec<f32>,
     ) {
-        let starts = columns.iter().map(|&column| (column as usize - first) * weights.len());
+        let start = |i: usize| (columns[i] as usize - first) * weights.len();
         ratios.resize(counts.len().next_multiple_of(LANES), 0.0);
-        rates(weights, f, starts.clone(), ratios);
+        rates::<V>(weights, f, columns.len(), start, ratios);
         divide(counts, ratios, FLOOR, false);
-        add_rows(ratios, f, starts, multipliers);
+        add_rows::<V>(&ratios[..columns.len()], f, start, multipliers);
     }
 }
 
 simd_dispatch! {
     /// Adds x / rate times the document's row of `l` to each term's row of `statistics`, and x log rate to `likelihood`. All
     /// rows are padded with zeros to `sums.len()`, a multiple of `LANES`. `sums` and `ratios` are scratch.
-    pub(crate) fn accumulate_statistics(
+    pub(crate) fn accumulate_statistics<V: Vector>(
         counts: &ByTerm<'_>,
         l: &[f32],
         f: &[f32],
@@ -53,12 +53,12 @@ simd_dispatch! {
         for (term, (row_of_f, statistics)) in rows.enumerate() {
             let (documents, counts) = counts.of(term);
             for (documents, counts) in documents.chunks(IN_F32).zip(counts.chunks(IN_F32)) {
-                let starts = documents.iter().map(|&document| document as usize * width);
+                let start = |i: usize| documents[i] as usize * width;
                 ratios.resize(counts.len().next_multiple_of(LANES), 0.0);
-                rates(row_of_f, l, starts.clone(), ratios);
+                rates::<V>(row_of_f, l, documents.len(), start, ratios);
                 *likelihood += divide(counts, ratios, FLOOR, true);
                 sums.fill(0.0);
-                add_rows(ratios, l, starts, sums);
+                add_rows::<V>(&ratios[..documents.len()], l, start, sums);
                 for (statistic, sum) in statistics.iter_mut().zip(&*sums) {
                     *statistic += f64::from(*sum);
                 }

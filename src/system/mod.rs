@@ -26,6 +26,7 @@ mod simd;
 mod simd_math;
 mod stop_button;
 mod torch_random;
+mod vector;
 mod write_target;
 
 pub(crate) use aligned::{Aligned, aligned_zeros};
@@ -55,4 +56,7 @@ pub(crate) use simd::simd_dispatch;
 pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax, sum};
 pub(crate) use stop_button::StopButton;
 pub(crate) use torch_random::{EpochOrders, TorchRandom};
+pub(crate) use vector::Vector;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use vector::x86;
 pub(crate) use write_target::follow_links;

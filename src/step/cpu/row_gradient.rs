@@ -1,18 +1,17 @@
 //! The accumulated gradients of the terms with counts in a batch: a row for each.
 
+use crate::counts::rows::find_nonzeros;
 use crate::system::{LANES, Values, lazy_zeroed};
 
 use super::sparse::Nonzero;
 
-/// The slot of a term without counts in the batch.
-const NO_SLOT: u32 = u32::MAX;
-
 /// One row for each term with counts since the last [`clear`](Self::clear). Rows are padded to whole registers: if a row that
 /// is stored overlapped the next one that is loaded, the load would wait for the store (store forwarding fails).
 pub(crate) struct RowGradient {
+    /// Zeros, but for the rows in use. The first row stays zero: it is that of every term without counts.
     rows: Values,
     width: usize,
-    /// Each term's row, or [`NO_SLOT`].
+    /// Each term's row.
     slots: Vec<u32>,
     slots_used: u32,
     /// Scratch: the nonzero counts of one document.
@@ -23,52 +22,64 @@ impl RowGradient {
     pub(crate) fn new(terms: usize, topics: usize) -> Self {
         let width = topics.next_multiple_of(LANES);
         Self {
-            rows: lazy_zeroed(terms * width),
+            rows: lazy_zeroed((terms + 1) * width),
             width,
-            slots: vec![NO_SLOT; terms],
+            slots: vec![0; terms],
             slots_used: 0,
             nonzeros: Vec::new(),
         }
     }
 
+    fn row(&self, term: usize) -> &[f32] {
+        &self.rows[self.slots[term] as usize * self.width..][..self.width]
+    }
+
     pub(crate) fn value(&self, term: usize, topic: usize) -> f32 {
-        match self.slots[term] {
-            NO_SLOT => 0.0,
-            slot => self.rows[slot as usize * self.width + topic],
-        }
+        self.row(term)[topic]
+    }
+
+    fn rows_in_use(&mut self) -> &mut [f32] {
+        let end = (self.slots_used as usize + 1) * self.width;
+        &mut self.rows[self.width..end]
     }
 
     /// Multiplies all rows by a factor.
     pub(crate) fn scale(&mut self, factor: f32) {
-        let used = self.slots_used as usize * self.width;
-        self.rows[..used]
-            .iter_mut()
-            .for_each(|value| *value *= factor);
+        let rows = self.rows_in_use();
+        rows.iter_mut().for_each(|value| *value *= factor);
     }
 
     pub(crate) fn clear(&mut self) {
         if self.slots_used > 0 {
-            self.slots.fill(NO_SLOT);
+            self.rows_in_use().fill(0.0);
+            self.slots.fill(0);
             self.slots_used = 0;
         }
     }
 
     /// Looks up the slots of a document's nonzero counts, whose columns are counted from `first`; terms without a slot get the
-    /// next free one, with a gradient of zero. Returns them and all rows.
+    /// next free one. Returns them and all rows.
     pub(crate) fn slots_of(&mut self, columns: &[u32], first: usize) -> (&[Nonzero], &mut [f32]) {
-        self.nonzeros.clear();
-        for column in columns {
+        self.nonzeros.resize(columns.len(), Nonzero::default());
+        let mut used = self.slots_used;
+        for (column, nonzero) in columns.iter().zip(&mut self.nonzeros) {
             let term = column - first as u32;
             let slot = &mut self.slots[term as usize];
-            if *slot == NO_SLOT {
-                *slot = self.slots_used;
-                self.slots_used += 1;
-                let row = &mut self.rows[*slot as usize * self.width..][..self.width];
-                row.as_chunks_mut::<LANES>().0.fill([0.0; LANES]);
-            }
-            self.nonzeros.push(Nonzero { term, slot: *slot });
+            // Without a branch: whether a term is new cannot be predicted.
+            let is_new = *slot == 0;
+            used += u32::from(is_new);
+            *slot = if is_new { used } else { *slot };
+            *nonzero = Nonzero { term, slot: *slot };
         }
+        self.slots_used = used;
         (&self.nonzeros, &mut self.rows)
+    }
+
+    /// The terms that have a slot, in order.
+    pub(crate) fn terms_in_use(&self) -> Vec<u32> {
+        let mut terms = Vec::with_capacity(self.slots_used as usize);
+        find_nonzeros(&self.slots, 0, &mut terms);
+        terms
     }
 }
 
@@ -88,35 +99,30 @@ impl Packed {
         }
     }
 
-    /// Copies the gradients of `terms`.
+    /// Copies the gradients of the terms from `first` to `end`. Those with a slot are the next of `terms`, and are taken from
+    /// there.
     #[inline(always)]
     pub(crate) fn fill(
         &mut self,
         gradient: &RowGradient,
-        terms: std::ops::Range<usize>,
+        terms: &mut &[u32],
+        (first, end): (usize, usize),
         topics: usize,
     ) {
-        let slots = &gradient.slots[terms];
-        if slots.iter().all(|&slot| slot == NO_SLOT) {
-            if !self.is_clear {
-                self.values.fill(0.0);
-                self.is_clear = true;
-            }
-            return;
+        if !self.is_clear {
+            self.values.fill(0.0);
+            self.is_clear = true;
         }
-        self.is_clear = false;
-        for (term, &slot) in slots.iter().enumerate() {
+        while let Some((&term, rest)) = terms.split_first()
+            && (term as usize) < end
+        {
+            *terms = rest;
+            self.is_clear = false;
+            let row = gradient.row(term as usize).as_chunks::<LANES>().0;
+            let out = &mut self.values[(term as usize - first) * topics..];
             // Whole registers: the next row overwrites the padding of this one.
-            for block in (0..topics).step_by(LANES) {
-                let (out, _) = self.values[term * topics + block..].as_chunks_mut::<LANES>();
-                out[0] = match slot {
-                    NO_SLOT => [0.0; LANES],
-                    slot => {
-                        gradient.rows[slot as usize * gradient.width + block..]
-                            .as_chunks::<LANES>()
-                            .0[0]
-                    }
-                };
+            for (out, values) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(row) {
+                *out = *values;
             }
         }
     }

@@ -226,19 +226,18 @@ fn update_rows<const S: usize>(
         offsets,
     } = constants;
     let per_chunk = offsets.len() / topics;
-    let chunk = |first: usize| first..terms.min(first + per_chunk);
+    let in_use = gradient.terms_in_use();
+    let mut in_use = &in_use[..];
     // The gradients of a chunk are packed a chunk ahead: a load of what has just been stored in other parts would wait.
     let mut buffers = [(); 2].map(|()| Packed::new(offsets.len()));
-    buffers[0].fill(gradient, chunk(0), *topics);
+    buffers[0].fill(gradient, &mut in_use, (0, per_chunk), *topics);
     for first in (0..terms).step_by(per_chunk) {
         let [packed, next] = &mut buffers;
-        if first + per_chunk < terms {
-            next.fill(gradient, chunk(first + per_chunk), *topics);
-        }
-        let terms = chunk(first);
-        let at = terms.start * topics..terms.end * topics;
+        let end = first + per_chunk;
+        next.fill(gradient, &mut in_use, (end, end + per_chunk), *topics);
+        let at = first * topics..terms.min(end) * topics;
         let (scaled_totals, offsets) = (&scaled_totals[..at.len()], &offsets[..at.len()]);
-        let of_topic = |i: usize| (scaled_totals[i], offsets[i]);
+        let of_topic = (|i: usize| scaled_totals[i], |i: usize| offsets[i]);
         update(rule, &mut tables, at, 0, &packed.values, of_topic);
         buffers.swap(0, 1);
     }
@@ -256,7 +255,7 @@ fn update_tiles<const S: usize>(
     let zeros = [0.0; BLOCK_TERMS];
     for tile in tiles(0..terms) {
         for topic in 0..constants.topics {
-            let of_topic = (constants.scaled_totals[topic], constants.offsets[topic]);
+            let (total, offset) = (constants.scaled_totals[topic], constants.offsets[topic]);
             let row = tile.terms.start * constants.topics + topic * tile.width;
             for first in (0..tile.terms.len()).step_by(BLOCK_TERMS) {
                 let length = BLOCK_TERMS.min(tile.terms.len() - first);
@@ -265,9 +264,15 @@ fn update_tiles<const S: usize>(
                     true => &zeros[..],
                     false => &gradient[at.clone()],
                 };
-                update(rule, &mut tables, at, topic * BLOCK_TERMS, gradient, |_| {
-                    of_topic
-                });
+                let of_topic = (|_| total, |_| offset);
+                update(
+                    rule,
+                    &mut tables,
+                    at,
+                    topic * BLOCK_TERMS,
+                    gradient,
+                    of_topic,
+                );
             }
         }
     }
@@ -282,30 +287,60 @@ fn update<const S: usize>(
     at: Range<usize>,
     lane: usize,
     gradient: &[f32],
-    of_topic: impl Fn(usize) -> (f32, f32),
+    (total, offset): (impl Fn(usize) -> f32, impl Fn(usize) -> f32),
 ) {
-    // Slices of equal lengths let the compiler drop the bounds checks.
     let length = at.len();
-    let logits = &mut tables.logits[at.clone()][..length];
-    let exps = &mut tables.exps[at.clone()][..length];
-    let (first_state, second_state) = match &mut *tables.state {
+    let logits = &mut tables.logits[at.clone()];
+    let exps = &mut tables.exps[at.clone()];
+    let state: (&mut [f32], &mut [f32]) = match &mut *tables.state {
         [first, second, ..] => (&mut first[at.clone()], &mut second[at]),
-        [first] => (&mut first[at], &mut [][..]),
-        [] => (&mut [][..], &mut [][..]),
+        [first] => (&mut first[at], &mut []),
+        [] => (&mut [], &mut []),
     };
-    let first_state = &mut first_state[..length];
-    let second_state = &mut second_state[..if S > 1 { length } else { 0 }];
-    let gradient = &gradient[..length];
     let sums = &mut tables.sums[lane..][..length];
     let largest = &mut tables.largest[lane..][..length];
     // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
     // instructions, which is then less than two turns of the loop.
+    advance(rule, logits, state.0, state.1, exps, gradient, total);
+    exponentiate(logits, offset, exps, sums, largest);
+}
+
+/// Takes the step of some logits. Each table is an argument of its own, so that the compiler knows that they do not overlap.
+#[inline(always)]
+fn advance<const S: usize>(
+    rule: impl Rule<S>,
+    logits: &mut [f32],
+    first_state: &mut [f32],
+    second_state: &mut [f32],
+    exps: &[f32],
+    gradient: &[f32],
+    total: impl Fn(usize) -> f32,
+) {
+    // Slices of equal lengths let the compiler drop the bounds checks.
+    let length = logits.len();
+    let first_state = &mut first_state[..length];
+    let second_state = &mut second_state[..if S > 1 { length } else { 0 }];
+    let (exps, gradient) = (&exps[..length], &gradient[..length]);
     for i in 0..length {
-        let g = exps[i] * (of_topic(i).0 - gradient[i]);
+        let g = exps[i] * (total(i) - gradient[i]);
         logits[i] = step_entry(rule, logits[i], g, first_state, second_state, i);
     }
+}
+
+/// Computes the exponentials of some logits, and adds them to the sums of their lanes.
+#[inline(always)]
+fn exponentiate(
+    logits: &[f32],
+    offset: impl Fn(usize) -> f32,
+    exps: &mut [f32],
+    sums: &mut [f32],
+    largest: &mut [f32],
+) {
+    let length = logits.len();
+    let (exps, sums) = (&mut exps[..length], &mut sums[..length]);
+    let largest = &mut largest[..length];
     for i in 0..length {
-        let power = exp(logits[i] - of_topic(i).1);
+        let power = exp(logits[i] - offset(i));
         exps[i] = power;
         sums[i] += power;
         largest[i] = max_of_numbers(logits[i], largest[i]);

@@ -1,8 +1,8 @@
 //! Loss and gradients of one document in a shard, for sparse counts: the vector lanes are topics.
 
 use crate::config::SMALLEST_RATE;
-use crate::kernels::{Floor, WIDEST, divide, rates, registers, with_registers};
-use crate::system::{LANES, simd_dispatch};
+use crate::kernels::{Floor, WIDEST, add_row, divide, rates, registers, store, with_registers};
+use crate::system::{LANES, Vector, simd_dispatch};
 
 /// The term of a nonzero count.
 #[derive(Clone, Copy, Default)]
@@ -32,7 +32,7 @@ pub(crate) struct Tables<'a> {
 
 simd_dispatch! {
     /// Adds the part of each nonzero count x of a document to the loss and the gradients.
-    pub(crate) fn accumulate_document(tables: Tables<'_>, nonzeros: &[Nonzero], counts: &[f32]) {
+    pub(crate) fn accumulate_document<V: Vector>(tables: Tables<'_>, nonzeros: &[Nonzero], counts: &[f32]) {
         // Below the smallest rate the clamped logarithm is constant: its gradient is zero.
         const FLOOR: Floor = Floor {
             rate: SMALLEST_RATE as f32,
@@ -40,15 +40,15 @@ simd_dispatch! {
         };
         let Tables { weights, weight_gradients, topics, exps, term_gradients, ratios, likelihood } = tables;
         ratios.resize(counts.len().next_multiple_of(LANES), 0.0);
-        let starts = nonzeros.iter().map(|nonzero| nonzero.term as usize * topics);
-        rates(weights, exps, starts, ratios);
+        let start = |i: usize| nonzeros[i].term as usize * topics;
+        rates::<V>(weights, exps, nonzeros.len(), start, ratios);
         *likelihood += divide(counts, ratios, FLOOR, true);
         let strides = (topics, weights.len());
         let blocks = weights.chunks(WIDEST).zip(weight_gradients.chunks_mut(WIDEST));
         for (block, (weights, gradients)) in blocks.enumerate() {
             let (exps, out) = (&exps[block * WIDEST..], &mut term_gradients[block * WIDEST..]);
             with_registers!(weights, R => {
-                scatter::<R>(weights, gradients, exps, out, nonzeros, strides, ratios);
+                scatter::<V, R>(weights, gradients, exps, out, nonzeros, strides, ratios);
             });
         }
     }
@@ -57,7 +57,7 @@ simd_dispatch! {
 /// Adds each ratio times its term's row to the gradients of the weights, and each ratio times the weights to its term's
 /// gradient.
 #[inline(always)]
-fn scatter<const R: usize>(
+fn scatter<V: Vector, const R: usize>(
     weights: &[f32],
     gradients: &mut [f32],
     exps: &[f32],
@@ -66,20 +66,15 @@ fn scatter<const R: usize>(
     (topics, width): (usize, usize),
     ratios: &[f32],
 ) {
-    let weights = registers::<R>(weights);
-    let mut totals = [[0.0f32; LANES]; R];
+    let weights = registers::<V, R>(weights);
+    let mut totals = registers::<V, R>(gradients);
     for (nonzero, &ratio) in nonzeros.iter().zip(ratios) {
+        let ratio = V::splat(ratio);
+        add_row(&mut totals, ratio, &exps[nonzero.term as usize * topics..]);
         let out = &mut term_gradients[nonzero.slot as usize * width..][..R * LANES];
-        let row = &exps[nonzero.term as usize * topics..][..R * LANES];
-        for r in 0..R {
-            for lane in 0..LANES {
-                let at = r * LANES + lane;
-                totals[r][lane] = row[at].mul_add(ratio, totals[r][lane]);
-                out[at] = weights[r][lane].mul_add(ratio, out[at]);
-            }
+        for (weights, out) in weights.iter().zip(out.as_chunks_mut().0) {
+            weights.mul_add(ratio, V::load(out)).store(out);
         }
     }
-    for (gradient, total) in gradients.iter_mut().zip(totals.as_flattened()) {
-        *gradient += total;
-    }
+    store(&totals, gradients);
 }
