@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_between};
-use crate::kernels::{DOCUMENTS, Form, WIDEST, tiled_terms, tiles};
+use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
 use crate::system::{Aligned, LANES, Values, aligned_zeros, exp, lazy_zeroed, simd_dispatch};
 
 use super::row_gradient::RowGradient;
-use super::sparse::{Tables, accumulate_document};
+use super::sparse::{Document, accumulate_document};
 use super::tiles::TileSums;
 
 /// The accumulated gradients of a shard's terms: those of the sum of x log rate.
@@ -26,8 +26,9 @@ pub(crate) enum Gradient {
 pub(crate) struct Accumulator {
     pub(crate) range: Range<usize>,
     pub(crate) topics: usize,
-    /// exp(logit - offset of the topic), in the order of the form, with padding so that whole registers can be read past the
-    /// end.
+    /// exp(logit - offset of the topic), in the order of [`Form::Tiles`]. In the other form it is empty: there the
+    /// exponentials of terms with counts are computed for each batch, because a table of all is as much to read and write
+    /// in every step as the logits are.
     exps: Aligned<f32>,
     /// Sums of the exponentials over the terms, per topic.
     pub(crate) exp_sums: Vec<f64>,
@@ -52,11 +53,13 @@ pub(crate) struct Weights<'a> {
     pub(crate) topics: usize,
     /// Topics, rounded up to whole registers.
     pub(crate) width: usize,
+    /// What is subtracted from F's logits before the exponential, for each topic, padded to whole registers.
+    offsets: Vec<f32>,
 }
 
 impl<'a> Weights<'a> {
-    /// From rows of L (documents x topics) and the scales of F's topics.
-    pub(crate) fn new(rows: &'a [usize], l: &[f32], scales: &[f64]) -> Self {
+    /// From rows of L (documents x topics), and the scales and offsets of F's topics.
+    pub(crate) fn new(rows: &'a [usize], l: &[f32], scales: &[f64], offsets: &[f32]) -> Self {
         let topics = scales.len();
         let width = topics.next_multiple_of(LANES);
         let documents = rows.len().next_multiple_of(DOCUMENTS);
@@ -72,12 +75,15 @@ impl<'a> Weights<'a> {
             }
             padded[..topics].copy_from_slice(by_document);
         }
+        let mut offsets = offsets.to_vec();
+        offsets.resize(width, 0.0);
         Self {
             rows,
             padded,
             by_document,
             topics,
             width,
+            offsets,
         }
     }
 }
@@ -86,7 +92,7 @@ impl Accumulator {
     pub(crate) fn new(range: Range<usize>, topics: usize, form: Form) -> Self {
         let terms = range.len();
         Self {
-            exps: aligned_zeros(tiled_terms(terms) * topics + WIDEST),
+            exps: exps_of(form, terms, topics),
             gradient: Gradient::new(form, terms, topics),
             range,
             topics,
@@ -110,72 +116,35 @@ impl Accumulator {
         Form::of(counts, all_terms, rows.iter().copied(), &self.range)
     }
 
-    /// Changes the form. Gradients that were accumulated are lost.
+    /// Changes the form. Gradients that were accumulated are lost; [`set_logits`](Self::set_logits) has to follow.
     pub(crate) fn set_form(&mut self, form: Form) {
         let (terms, topics) = (self.range.len(), self.topics);
-        let mut exps = aligned_zeros(self.exps.len());
-        reorder(&self.exps, &mut exps, self.form(), form, (terms, topics));
-        self.exps = exps;
+        self.exps = exps_of(form, terms, topics);
         self.gradient = Gradient::new(form, terms, topics);
     }
 
-    /// The exponential of a term and topic.
-    pub(crate) fn exp(&self, term: usize, topic: usize) -> f32 {
-        self.exps[self.form().at(self.range.len(), self.topics, term, topic)]
+    /// Computes the sums of the exponentials of the logits, which are in the order of the form, and what the form keeps of
+    /// the exponentials.
+    pub(crate) fn set_logits(&mut self, logits: &[f32], offsets: &[f32]) {
+        let terms = self.range.len();
+        match self.form() {
+            Form::Rows => sum_of_exponentials(logits, offsets, terms, &mut self.exp_sums),
+            Form::Tiles => {
+                exponentials(logits, offsets, terms, &mut self.exps, &mut self.exp_sums);
+            }
+        }
     }
 
-    /// Computes the exponentials and their sums from the logits, which are in the order of the form.
-    pub(crate) fn set_logits(&mut self, logits: &[f32], offsets: &[f32]) {
-        let (terms, form) = (self.range.len(), self.form());
-        exponentials(
-            logits,
-            offsets,
-            terms,
-            form,
-            &mut self.exps,
-            &mut self.exp_sums,
-        );
+    /// The accumulated gradient of a term and topic.
+    pub(crate) fn gradient(&self, term: usize, topic: usize) -> f32 {
+        self.gradient
+            .value(self.range.len(), self.topics, term, topic)
     }
 
     /// The exponentials, mutable, and the accumulated gradients of the terms. Call
     /// [`clear_gradients`](Self::clear_gradients) afterwards.
     pub(crate) fn exps_and_gradients(&mut self) -> (&mut [f32], &Gradient) {
         (&mut self.exps, &self.gradient)
-    }
-
-    /// Copies the gradients with respect to these terms' logits into a table of topics x `all_terms`; `totals` is each
-    /// topic's expected number of the batch's tokens.
-    pub(crate) fn copy_gradients(
-        &self,
-        scales: &[f64],
-        totals: &[f64],
-        all_terms: usize,
-        table: &mut [f32],
-    ) {
-        let (terms, topics) = (self.range.len(), self.topics);
-        for term in 0..terms {
-            for topic in 0..topics {
-                let accumulated = f64::from(self.gradient.value(terms, topics, term, topic));
-                let exp = f64::from(self.exp(term, topic));
-                let gradient = exp * (scales[topic] * totals[topic] - accumulated);
-                table[topic * all_terms + self.range.start + term] = gradient as f32;
-            }
-        }
-    }
-
-    /// The sum of the squared gradients with respect to these terms' logits; `scaled_totals` is each topic's expected number
-    /// of the batch's tokens times its scale.
-    pub(crate) fn squared_gradient(&self, scaled_totals: &[f64]) -> f64 {
-        let (terms, topics) = (self.range.len(), self.topics);
-        let mut squares = 0.0;
-        for term in 0..terms {
-            for (topic, total) in scaled_totals.iter().enumerate() {
-                let accumulated = self.gradient.value(terms, topics, term, topic);
-                let gradient = f64::from(self.exp(term, topic)) * (total - f64::from(accumulated));
-                squares += gradient * gradient;
-            }
-        }
-        squares
     }
 
     /// Multiplies the accumulated gradients of the terms by a factor.
@@ -196,9 +165,11 @@ impl Accumulator {
     }
 
     /// Computes these terms' part of a batch's likelihood and weight gradients, and adds the gradients of the terms to
-    /// those accumulated since the last [`clear_gradients`](Self::clear_gradients).
+    /// those accumulated since the last [`clear_gradients`](Self::clear_gradients). `logits` are those of the terms, with a
+    /// register more than they need.
     pub(crate) fn accumulate(
         &mut self,
+        logits: &[f32],
         counts: &View<'_>,
         all_terms: usize,
         weights: &Weights<'_>,
@@ -221,20 +192,25 @@ impl Accumulator {
             Gradient::Rows(gradient) => {
                 let tables = weights.padded.chunks(weights.width);
                 let tables = tables.zip(sums.chunks_mut(weights.width));
+                let softmax = (logits, &weights.offsets[..]);
                 for (&row, (weights, sums)) in weights.rows.iter().zip(tables) {
                     let (columns, counts) =
                         nonzeros_between(counts, all_terms, row, &self.range, &mut self.nonzeros);
-                    let (nonzeros, gradient) = gradient.slots_of(columns, self.range.start);
-                    let tables = Tables {
+                    let terms = gradient.terms_of(columns, self.range.start);
+                    let document = Document {
+                        counts,
                         weights,
                         weight_gradients: sums,
-                        topics: self.topics,
-                        exps: &self.exps,
-                        term_gradients: gradient,
-                        ratios: &mut self.ratios,
-                        likelihood: &mut self.likelihood,
                     };
-                    accumulate_document(tables, nonzeros, counts);
+                    let scratch = &mut self.ratios;
+                    accumulate_document(
+                        document,
+                        terms,
+                        softmax,
+                        self.topics,
+                        scratch,
+                        &mut self.likelihood,
+                    );
                 }
             }
         }
@@ -278,43 +254,48 @@ pub(super) fn reorder(
     }
 }
 
+/// The table of exponentials that a form keeps, zeroed.
+fn exps_of(form: Form, terms: usize, topics: usize) -> Aligned<f32> {
+    aligned_zeros(match form {
+        Form::Rows => 0,
+        Form::Tiles => tiled_terms(terms) * topics,
+    })
+}
+
 simd_dispatch! {
-    /// Writes exp(logit - offset), and each topic's sum of the exponentials.
+    /// Writes exp(logit - offset), and each topic's sum of the exponentials, in the order of [`Form::Tiles`].
     fn exponentials(
         logits: &[f32],
         offsets: &[f32],
         terms: usize,
-        form: Form,
         exps: &mut [f32],
         sums: &mut [f64],
     ) {
         let topics = offsets.len();
         sums.fill(0.0);
-        match form {
-            Form::Rows => {
-                let rows = logits[..terms * topics].chunks_exact(topics);
-                for (row, exps) in rows.zip(exps.chunks_exact_mut(topics)) {
-                    for ((value, power), offset) in row.iter().zip(&mut *exps).zip(offsets) {
-                        *power = exp(value - offset);
-                    }
-                    for (sum, power) in sums.iter_mut().zip(exps) {
-                        *sum += f64::from(*power);
-                    }
+        for tile in tiles(0..terms) {
+            for (topic, offset) in offsets.iter().enumerate() {
+                let row = tile.terms.start * topics + topic * tile.width;
+                let row = row..row + tile.terms.len();
+                for (value, power) in logits[row.clone()].iter().zip(&mut exps[row.clone()]) {
+                    *power = exp(value - offset);
+                }
+                for power in &exps[row] {
+                    sums[topic] += f64::from(*power);
                 }
             }
-            Form::Tiles => {
-                for tile in tiles(0..terms) {
-                    for (topic, offset) in offsets.iter().enumerate() {
-                        let row = tile.terms.start * topics + topic * tile.width;
-                        let row = row..row + tile.terms.len();
-                        for (value, power) in logits[row.clone()].iter().zip(&mut exps[row.clone()]) {
-                            *power = exp(value - offset);
-                        }
-                        for power in &exps[row] {
-                            sums[topic] += f64::from(*power);
-                        }
-                    }
-                }
+        }
+    }
+}
+
+simd_dispatch! {
+    /// Writes each topic's sum of exp(logit - offset), for logits in the order of [`Form::Rows`].
+    fn sum_of_exponentials(logits: &[f32], offsets: &[f32], terms: usize, sums: &mut [f64]) {
+        let topics = offsets.len();
+        sums.fill(0.0);
+        for row in logits[..terms * topics].chunks_exact(topics) {
+            for ((sum, value), offset) in sums.iter_mut().zip(row).zip(offsets) {
+                *sum += f64::from(exp(value - offset));
             }
         }
     }

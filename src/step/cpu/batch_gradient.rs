@@ -6,7 +6,7 @@ use crate::counts::View;
 use crate::data::Matrix;
 use crate::system::softmax;
 
-use super::accumulate::{Accumulator, Weights};
+use super::accumulate::Weights;
 use super::shard::Shard;
 use super::{reduce, terms_per_shard};
 
@@ -34,34 +34,38 @@ pub(crate) fn loss_and_gradients(
         .map(|topic| f.row(topic).iter().copied().fold(f32::MIN, f32::max))
         .collect();
     let length = terms_per_shard(topics, terms);
-    let mut accumulators: Vec<Accumulator> = (0..terms)
+    let mut shards: Vec<Shard> = (0..terms)
         .into_par_iter()
         .step_by(length)
         .map(|first| {
             let range = first..terms.min(first + length);
             let mut shard = Shard::new(range, f, &[]);
-            shard.choose_form(view, terms, rows);
+            shard.choose_form(view, terms, rows, &offsets);
             shard.recompute_exps(&offsets);
-            shard.accumulator
+            shard
         })
         .collect();
     let scales: Vec<f64> = (0..topics)
         .map(|topic| {
-            let sums = accumulators.iter().map(|shard| shard.exp_sums[topic]);
+            let sums = shards.iter().map(|shard| shard.accumulator.exp_sums[topic]);
             1.0 / sums.sum::<f64>()
         })
         .collect();
     // The weights of the documents, which `reduce` replaces by gradients.
     let mut l = l.values().to_vec();
     l.chunks_exact_mut(topics).for_each(softmax);
-    let weights = Weights::new(rows, &l, &scales);
-    accumulators
+    let weights = Weights::new(rows, &l, &scales, &offsets);
+    shards
         .par_iter_mut()
         .for_each(|shard| shard.accumulate(view, terms, &weights));
-    let (likelihood, totals) = reduce(accumulators.iter(), weights.width, &scales, &mut l);
+    let accumulators = shards.iter().map(|shard| &shard.accumulator);
+    let (likelihood, totals) = reduce(accumulators, weights.width, &scales, &mut l);
+    let scaled_totals: Vec<f64> = (scales.iter().zip(&totals))
+        .map(|(scale, total)| scale * total)
+        .collect();
     let mut f = vec![0.0; topics * terms];
-    for shard in &accumulators {
-        shard.copy_gradients(&scales, &totals, terms, &mut f);
+    for shard in &shards {
+        shard.copy_gradients(&scaled_totals, &offsets, terms, &mut f);
     }
     LossAndGradients {
         loss: rows.len() as f64 - likelihood,

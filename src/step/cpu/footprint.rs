@@ -1,7 +1,7 @@
 //! RAM and disk space of a fused step.
 
 use crate::cost::{Consumer, Item, Memory, Phase, Shape};
-use crate::kernels::{BLOCK_TERMS, DOCUMENTS, WIDEST, is_dense};
+use crate::kernels::{BLOCK_TERMS, DOCUMENTS, is_dense};
 use crate::step::update::LazyRows;
 use crate::system::LANES;
 
@@ -59,13 +59,13 @@ impl FusedStep {
         let width = k.next_multiple_of(lanes);
         let shards = m.div_ceil(terms_per_shard(k as usize, m as usize) as u64);
         let l_memory = l_memory(shape);
-        let padding = BLOCK_TERMS as u64 * k + shards * WIDEST as u64;
-        // Rows of F's gradient are assigned to the terms of a batch as they occur; unused ones stay lazily zeroed. Tiles have
-        // a value for every term.
+        let padding = BLOCK_TERMS as u64 * k + shards * lanes;
+        // Rows of F's exponentials and gradient are assigned to the terms of a batch as they occur; unused ones stay lazily
+        // zeroed. Tiles have a value for every term.
         let tiles = is_dense(shape.nonzeros as usize, m as usize);
-        let gradient = match tiles {
+        let in_batch = match tiles {
             true => m * k,
-            false => m.min(batch.saturating_mul(shape.nonzeros)) * width,
+            false => (m.min(batch.saturating_mul(shape.nonzeros)) + shards) * width,
         };
         let padded = micro_batch.next_multiple_of(DOCUMENTS as u64);
         let in_run = match tiles {
@@ -78,7 +78,7 @@ impl FusedStep {
                 Consumer::Parameters,
                 "F's logits and their exponentials",
                 Phase::Fit,
-                8 * (m * k + padding),
+                4 * (m * k + padding + in_batch),
             ),
             Item::ram(
                 Consumer::OptimizerStates,
@@ -86,12 +86,12 @@ impl FusedStep {
                 Phase::Fit,
                 4 * shape.f_state_values * m * k,
             ),
-            // Also each term's slot, and column, term, slot and count of one document's nonzeros.
+            // Also each term's slot and each slot's term, and column, slot, count and ratio of one document's nonzeros.
             Item::ram(
                 Consumer::Gradients,
                 "F's gradient",
                 Phase::Fit,
-                4 * gradient + 20 * m,
+                4 * in_batch + 24 * m,
             ),
             Item::ram(
                 Consumer::Gradients,

@@ -71,6 +71,7 @@ impl FusedStep {
         let (topics, terms) = state.f.shape();
         let per_shard = terms_per_shard(topics, terms);
         let shards = (0..terms)
+            .into_par_iter()
             .step_by(per_shard)
             .map(|first| {
                 let range = first..terms.min(first + per_shard);
@@ -141,16 +142,16 @@ impl FusedStep {
         for (&document, weights) in batch.documents.iter().zip(l.chunks_exact_mut(topics)) {
             self.l.weights(document, weights);
         }
-        let weights = Weights::new(batch.rows, &l, &self.scales);
+        let weights = Weights::new(batch.rows, &l, &self.scales, &self.offsets);
         let terms = self.terms;
         if !self.forms_chosen {
-            let shards = self.shards.par_iter_mut();
-            shards.for_each(|shard| shard.choose_form(&batch.view, terms, batch.rows));
+            let (shards, offsets) = (self.shards.par_iter_mut(), &self.offsets);
+            shards.for_each(|shard| shard.choose_form(&batch.view, terms, batch.rows, offsets));
             self.forms_chosen = true;
         }
         self.shards
             .par_iter_mut()
-            .for_each(|shard| shard.accumulator.accumulate(&batch.view, terms, &weights));
+            .for_each(|shard| shard.accumulate(&batch.view, terms, &weights));
         let accumulators = self.shards.iter().map(|shard| &shard.accumulator);
         let (likelihood, totals) = reduce(accumulators, weights.width, &self.scales, &mut l);
         (batch.documents.len() as f64 - likelihood, l, totals)
@@ -167,7 +168,7 @@ impl FusedStep {
         // One sum for each shard, added up in order: the same for any number of threads.
         let shards = self.shards.par_iter();
         let squares: Vec<f64> = shards
-            .map(|shard| shard.accumulator.squared_gradient(&totals))
+            .map(|shard| shard.squared_gradient(&totals, &self.offsets))
             .collect();
         let of_l = gradients.iter().map(|value| f64::from(*value).powi(2));
         let norm = (of_l.sum::<f64>() + squares.iter().sum::<f64>()).sqrt();
@@ -239,9 +240,10 @@ impl Step for FusedStep {
         let rules = self.counter.step(learning_rate);
         self.l
             .step(batch.documents, &gradients, rules.l_rule, rules.step_sizes);
+        let old_offsets = self.offsets.clone();
         self.update_offsets();
         totals.iter_mut().for_each(|total| *total *= factor);
-        let constants = Constants::new(&self.scales, &totals, &self.offsets);
+        let constants = Constants::new(&self.scales, &totals, &old_offsets, &self.offsets);
         self.shards
             .par_iter_mut()
             .for_each(|shard| shard.update(&constants, rules.f_rule));
@@ -266,9 +268,12 @@ impl Step for FusedStep {
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {
         let mut f = vec![0.0; self.topics * self.terms];
-        for shard in &self.shards {
-            shard.copy_probabilities(self.terms, &self.scales, &mut f);
-        }
+        let rows = f.par_chunks_exact_mut(self.terms).zip(&self.scales);
+        rows.enumerate().for_each(|(topic, (row, scale))| {
+            for shard in &self.shards {
+                shard.copy_probabilities(topic, *scale, &self.offsets, row);
+            }
+        });
         divergence::check("L", self.l.extent(), &self.parameters)?;
         Ok((
             self.l.probabilities()?,
@@ -284,9 +289,12 @@ impl Step for FusedStep {
         let (l, l_state) = self.l.tables()?;
         let f_table = |table: usize| {
             let mut values = vec![0.0; self.topics * self.terms];
-            for shard in &self.shards {
-                shard.copy_table(table, self.terms, &mut values);
-            }
+            let rows = values.par_chunks_exact_mut(self.terms).enumerate();
+            rows.for_each(|(topic, row)| {
+                for shard in &self.shards {
+                    shard.copy_table(table, topic, row);
+                }
+            });
             Matrix::from_parts(self.topics, self.terms, values)
         };
         let f_values = self.parameters.optimizer.state_values().f;

@@ -1,21 +1,34 @@
-//! The accumulated gradients of the terms with counts in a batch: a row for each.
+//! The exponentials and the accumulated gradients of the terms with counts in a batch: a row of each.
 
 use crate::counts::rows::find_nonzeros;
 use crate::system::{LANES, Values, lazy_zeroed};
 
-use super::sparse::Nonzero;
-
-/// One row for each term with counts since the last [`clear`](Self::clear). Rows are padded to whole registers: if a row that
+/// Two rows for each term with counts since the last [`clear`](Self::clear). Rows are padded to whole registers: if a row that
 /// is stored overlapped the next one that is loaded, the load would wait for the store (store forwarding fails).
 pub(crate) struct RowGradient {
     /// Zeros, but for the rows in use. The first row stays zero: it is that of every term without counts.
     rows: Values,
+    /// Rows of exponentials, of those in use.
+    exps: Values,
     width: usize,
     /// Each term's row.
     slots: Vec<u32>,
     slots_used: u32,
-    /// Scratch: the nonzero counts of one document.
-    nonzeros: Vec<Nonzero>,
+    /// The term of each row in use.
+    terms: Vec<u32>,
+    /// Scratch: the slots of one document's nonzero counts.
+    nonzeros: Vec<u32>,
+}
+
+/// The rows of the terms of a document's nonzero counts.
+pub(crate) struct DocumentTerms<'a> {
+    /// The row of each nonzero count.
+    pub(crate) slots: &'a [u32],
+    /// The terms whose exponentials have to be computed, and the row of the first.
+    pub(crate) new: &'a [u32],
+    pub(crate) new_exps: usize,
+    pub(crate) exps: &'a mut [f32],
+    pub(crate) gradients: &'a mut [f32],
 }
 
 impl RowGradient {
@@ -23,9 +36,11 @@ impl RowGradient {
         let width = topics.next_multiple_of(LANES);
         Self {
             rows: lazy_zeroed((terms + 1) * width),
+            exps: lazy_zeroed((terms + 1) * width),
             width,
             slots: vec![0; terms],
             slots_used: 0,
+            terms: vec![0; terms + 1],
             nonzeros: Vec::new(),
         }
     }
@@ -58,9 +73,10 @@ impl RowGradient {
     }
 
     /// Looks up the slots of a document's nonzero counts, whose columns are counted from `first`; terms without a slot get the
-    /// next free one. Returns them and all rows.
-    pub(crate) fn slots_of(&mut self, columns: &[u32], first: usize) -> (&[Nonzero], &mut [f32]) {
-        self.nonzeros.resize(columns.len(), Nonzero::default());
+    /// next free one, with a gradient of zero.
+    pub(crate) fn terms_of(&mut self, columns: &[u32], first: usize) -> DocumentTerms<'_> {
+        self.nonzeros.resize(columns.len(), 0);
+        let before = self.slots_used as usize;
         let mut used = self.slots_used;
         for (column, nonzero) in columns.iter().zip(&mut self.nonzeros) {
             let term = column - first as u32;
@@ -69,10 +85,18 @@ impl RowGradient {
             let is_new = *slot == 0;
             used += u32::from(is_new);
             *slot = if is_new { used } else { *slot };
-            *nonzero = Nonzero { term, slot: *slot };
+            self.terms[*slot as usize] = term;
+            *nonzero = *slot;
         }
         self.slots_used = used;
-        (&self.nonzeros, &mut self.rows)
+        let in_use = 1 + used as usize;
+        DocumentTerms {
+            slots: &self.nonzeros,
+            new: &self.terms[before + 1..in_use],
+            new_exps: before + 1,
+            exps: &mut self.exps[..in_use * self.width],
+            gradients: &mut self.rows[..in_use * self.width],
+        }
     }
 
     /// The terms that have a slot, in order.

@@ -9,7 +9,7 @@ use crate::step::divergence;
 use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
 use crate::system::{Aligned, LANES, aligned_zeros, exp, max_of_numbers, simd_dispatch};
 
-use super::accumulate::{Accumulator, Gradient, reorder};
+use super::accumulate::{Accumulator, Gradient, Weights, reorder};
 use super::row_gradient::{Packed, RowGradient};
 
 pub(crate) struct Shard {
@@ -35,11 +35,19 @@ pub(crate) struct Constants {
     topics: usize,
     /// The topic's expected number of tokens over its sum of exponentials: the inner product in softmax's backward.
     scaled_totals: Vec<f32>,
+    /// Offsets of the exponentials that the gradients were computed with.
+    old_offsets: Vec<f32>,
+    /// Offsets of the next exponentials.
     offsets: Vec<f32>,
 }
 
 impl Constants {
-    pub(crate) fn new(scales: &[f64], totals: &[f64], offsets: &[f32]) -> Self {
+    pub(crate) fn new(
+        scales: &[f64],
+        totals: &[f64],
+        old_offsets: &[f32],
+        offsets: &[f32],
+    ) -> Self {
         let topics = offsets.len();
         let terms = terms_per_chunk(topics);
         let scaled_totals: Vec<f32> = scales
@@ -50,6 +58,7 @@ impl Constants {
         Self {
             topics,
             scaled_totals: scaled_totals.repeat(terms),
+            old_offsets: old_offsets.repeat(terms),
             offsets: offsets.repeat(terms),
         }
     }
@@ -60,11 +69,12 @@ impl Shard {
     pub(crate) fn new(range: Range<usize>, logits: &Matrix, state: &[Matrix]) -> Self {
         let topics = logits.rows();
         let part = |table: &Matrix| {
-            let mut part = aligned_zeros(tiled_terms(range.len()) * topics);
-            let rows = part.chunks_exact_mut(topics);
-            for (term, row) in range.clone().zip(rows) {
-                for (topic, value) in row.iter_mut().enumerate() {
-                    *value = table.row(topic)[term];
+            // One register more: the last row is read in whole registers.
+            let mut part = aligned_zeros(tiled_terms(range.len()) * topics + LANES);
+            for topic in 0..topics {
+                let values = &table.row(topic)[range.clone()];
+                for (row, value) in part.chunks_exact_mut(topics).zip(values) {
+                    row[topic] = *value;
                 }
             }
             part
@@ -78,7 +88,13 @@ impl Shard {
     }
 
     /// Takes the form that is the faster one for a batch.
-    pub(crate) fn choose_form(&mut self, counts: &View<'_>, all_terms: usize, rows: &[usize]) {
+    pub(crate) fn choose_form(
+        &mut self,
+        counts: &View<'_>,
+        all_terms: usize,
+        rows: &[usize],
+        offsets: &[f32],
+    ) {
         let (old, new) = (
             self.accumulator.form(),
             self.accumulator.best_form(counts, all_terms, rows),
@@ -93,6 +109,19 @@ impl Shard {
             *table = reordered;
         }
         self.accumulator.set_form(new);
+        self.recompute_exps(offsets);
+    }
+
+    /// Adds the part that the shard's terms have in a batch's likelihood and gradients.
+    pub(crate) fn accumulate(
+        &mut self,
+        counts: &View<'_>,
+        all_terms: usize,
+        weights: &Weights<'_>,
+    ) {
+        let logits = &self.logits;
+        self.accumulator
+            .accumulate(logits, counts, all_terms, weights);
     }
 
     fn terms(&self) -> usize {
@@ -105,10 +134,25 @@ impl Shard {
 
     /// Recomputes the largest logit of every topic.
     pub(crate) fn find_largest(&mut self) {
-        let (terms, topics, form) = (self.terms(), self.topics(), self.accumulator.form());
-        for topic in 0..topics {
-            let values = (0..terms).map(|term| self.logits[form.at(terms, topics, term, topic)]);
-            self.largest[topic] = values.fold(f32::MIN, f32::max);
+        let (terms, topics) = (self.terms(), self.topics());
+        self.largest.fill(f32::MIN);
+        match self.accumulator.form() {
+            Form::Rows => {
+                for row in self.logits[..terms * topics].chunks_exact(topics) {
+                    for (largest, value) in self.largest.iter_mut().zip(row) {
+                        *largest = largest.max(*value);
+                    }
+                }
+            }
+            Form::Tiles => {
+                for tile in tiles(0..terms) {
+                    let rows = self.logits[tile.terms.start * topics..].chunks_exact(tile.width);
+                    for (largest, row) in self.largest.iter_mut().zip(rows) {
+                        let values = row[..tile.terms.len()].iter().copied();
+                        *largest = values.fold(*largest, f32::max);
+                    }
+                }
+            }
         }
     }
 
@@ -142,44 +186,103 @@ impl Shard {
             largest: &mut largest,
         };
         update_tables(tables, gradient, terms, constants, rule);
-        let form = self.accumulator.form();
         self.accumulator.clear_gradients();
-        self.accumulator.exp_sums.fill(0.0);
-        self.largest.fill(f32::MIN);
-        for (at, (sum, value)) in sums.iter().zip(&largest).enumerate() {
-            let topic = match form {
-                Form::Rows => at % topics,
-                Form::Tiles => at / lanes,
-            };
-            self.accumulator.exp_sums[topic] += f64::from(*sum);
-            self.largest[topic] = self.largest[topic].max(*value);
+        let form = self.accumulator.form();
+        let totals = self.accumulator.exp_sums.iter_mut();
+        let totals = totals.zip(&mut self.largest);
+        match form {
+            Form::Rows => {
+                for (topic, (total, max)) in totals.enumerate() {
+                    let of_topic = || (topic..sums.len()).step_by(topics);
+                    *total = of_topic().map(|at| f64::from(sums[at])).sum();
+                    *max = of_topic().map(|at| largest[at]).fold(f32::MIN, f32::max);
+                }
+            }
+            Form::Tiles => {
+                let lanes = sums.chunks_exact(lanes).zip(largest.chunks_exact(lanes));
+                for ((total, max), (sums, largest)) in totals.zip(lanes) {
+                    // The lanes of a register each have their own sum, so that additions do not wait for each other.
+                    let mut registers = [0.0; LANES];
+                    for sums in sums.as_chunks::<LANES>().0 {
+                        for (register, sum) in registers.iter_mut().zip(sums) {
+                            *register += f64::from(*sum);
+                        }
+                    }
+                    *total = registers.iter().sum();
+                    *max = largest.iter().copied().fold(f32::MIN, max_of_numbers);
+                }
+            }
         }
     }
 
-    /// Copies the shard's part of a table, topics x `all_terms`: 0 is that of the logits, the others are the optimizer's
-    /// state.
-    pub(crate) fn copy_table(&self, table: usize, all_terms: usize, out: &mut [f32]) {
+    /// Copies the shard's part of a topic's row of a table: 0 is that of the logits, the others are the optimizer's state.
+    /// `row` has all terms.
+    pub(crate) fn copy_table(&self, table: usize, topic: usize, row: &mut [f32]) {
         let part = match table {
             0 => &self.logits,
             table => &self.state[table - 1],
         };
-        let (terms, topics, form) = (self.terms(), self.topics(), self.accumulator.form());
-        for topic in 0..topics {
-            let out = &mut out[topic * all_terms + self.accumulator.range.start..];
-            for (term, value) in out[..terms].iter_mut().enumerate() {
-                *value = part[form.at(terms, topics, term, topic)];
+        for (term, value) in row[self.accumulator.range.clone()].iter_mut().enumerate() {
+            *value = part[self.at(term, topic)];
+        }
+    }
+
+    /// Copies the shard's part of a topic's row of F, which has all terms.
+    pub(crate) fn copy_probabilities(
+        &self,
+        topic: usize,
+        scale: f64,
+        offsets: &[f32],
+        row: &mut [f32],
+    ) {
+        for (term, value) in row[self.accumulator.range.clone()].iter_mut().enumerate() {
+            *value = (f64::from(self.exp(term, topic, offsets)) * scale) as f32;
+        }
+    }
+
+    /// The place of a term and topic in the tables.
+    fn at(&self, term: usize, topic: usize) -> usize {
+        let form = self.accumulator.form();
+        form.at(self.terms(), self.topics(), term, topic)
+    }
+
+    /// The exponential of a term and topic.
+    fn exp(&self, term: usize, topic: usize, offsets: &[f32]) -> f32 {
+        exp(self.logits[self.at(term, topic)] - offsets[topic])
+    }
+
+    /// Copies the gradients with respect to the shard's logits into a table of topics x `all_terms`; `scaled_totals` is each
+    /// topic's expected number of the batch's tokens times its scale.
+    pub(crate) fn copy_gradients(
+        &self,
+        scaled_totals: &[f64],
+        offsets: &[f32],
+        all_terms: usize,
+        table: &mut [f32],
+    ) {
+        for (topic, row) in table.chunks_exact_mut(all_terms).enumerate() {
+            let row = &mut row[self.accumulator.range.clone()];
+            for (term, value) in row.iter_mut().enumerate() {
+                *value = self.gradient(term, topic, scaled_totals, offsets) as f32;
             }
         }
     }
 
-    /// Copies the shard's part into F (topics x `all_terms`).
-    pub(crate) fn copy_probabilities(&self, all_terms: usize, scales: &[f64], f: &mut [f32]) {
-        for (topic, scale) in scales.iter().enumerate() {
-            let out = &mut f[topic * all_terms + self.accumulator.range.start..];
-            for (term, value) in out[..self.terms()].iter_mut().enumerate() {
-                *value = (f64::from(self.accumulator.exp(term, topic)) * scale) as f32;
+    /// The sum of the squared gradients with respect to the shard's logits.
+    pub(crate) fn squared_gradient(&self, scaled_totals: &[f64], offsets: &[f32]) -> f64 {
+        let mut squares = 0.0;
+        for term in 0..self.terms() {
+            for topic in 0..self.topics() {
+                squares += self.gradient(term, topic, scaled_totals, offsets).powi(2);
             }
         }
+        squares
+    }
+
+    /// The gradient through the softmax.
+    fn gradient(&self, term: usize, topic: usize, scaled_totals: &[f64], offsets: &[f32]) -> f64 {
+        let accumulated = f64::from(self.accumulator.gradient(term, topic));
+        f64::from(self.exp(term, topic, offsets)) * (scaled_totals[topic] - accumulated)
     }
 }
 
@@ -188,6 +291,7 @@ struct Tables<'a> {
     logits: &'a mut [f32],
     /// One or two tables.
     state: &'a mut [Aligned<f32>],
+    /// In the order of tiles; empty where the tables are in the order of rows.
     exps: &'a mut [f32],
     /// Sums of the new exponentials, and the largest new logits, by lanes.
     sums: &'a mut [f32],
@@ -223,6 +327,7 @@ fn update_rows<const S: usize>(
     let Constants {
         topics,
         scaled_totals,
+        old_offsets,
         offsets,
     } = constants;
     let per_chunk = offsets.len() / topics;
@@ -230,6 +335,7 @@ fn update_rows<const S: usize>(
     let mut in_use = &in_use[..];
     // The gradients of a chunk are packed a chunk ahead: a load of what has just been stored in other parts would wait.
     let mut buffers = [(); 2].map(|()| Packed::new(offsets.len()));
+    let mut exps = vec![0.0; offsets.len()];
     buffers[0].fill(gradient, &mut in_use, (0, per_chunk), *topics);
     for first in (0..terms).step_by(per_chunk) {
         let [packed, next] = &mut buffers;
@@ -237,8 +343,10 @@ fn update_rows<const S: usize>(
         next.fill(gradient, &mut in_use, (end, end + per_chunk), *topics);
         let at = first * topics..terms.min(end) * topics;
         let (scaled_totals, offsets) = (&scaled_totals[..at.len()], &offsets[..at.len()]);
+        let exps = &mut exps[..at.len()];
+        exponentials(&tables.logits[at.clone()], old_offsets, exps);
         let of_topic = (|i: usize| scaled_totals[i], |i: usize| offsets[i]);
-        update(rule, &mut tables, at, 0, &packed.values, of_topic);
+        update(rule, &mut tables, at, 0, exps, &packed.values, of_topic);
         buffers.swap(0, 1);
     }
 }
@@ -253,6 +361,7 @@ fn update_tiles<const S: usize>(
     constants: &Constants,
 ) {
     let zeros = [0.0; BLOCK_TERMS];
+    let exps = std::mem::take(&mut tables.exps);
     for tile in tiles(0..terms) {
         for topic in 0..constants.topics {
             let (total, offset) = (constants.scaled_totals[topic], constants.offsets[topic]);
@@ -265,11 +374,13 @@ fn update_tiles<const S: usize>(
                     false => &gradient[at.clone()],
                 };
                 let of_topic = (|_| total, |_| offset);
+                let exps = &mut exps[at.clone()];
                 update(
                     rule,
                     &mut tables,
                     at,
                     topic * BLOCK_TERMS,
+                    exps,
                     gradient,
                     of_topic,
                 );
@@ -279,19 +390,19 @@ fn update_tiles<const S: usize>(
 }
 
 /// Updates the values at `at`, whose sums are those from `lane` on; `of_topic` gives the total and the offset of the topic of
-/// each.
+/// each. `exps` are their exponentials, which are replaced.
 #[inline(always)]
 fn update<const S: usize>(
     rule: impl Rule<S>,
     tables: &mut Tables<'_>,
     at: Range<usize>,
     lane: usize,
+    exps: &mut [f32],
     gradient: &[f32],
     (total, offset): (impl Fn(usize) -> f32, impl Fn(usize) -> f32),
 ) {
     let length = at.len();
     let logits = &mut tables.logits[at.clone()];
-    let exps = &mut tables.exps[at.clone()];
     let state: (&mut [f32], &mut [f32]) = match &mut *tables.state {
         [first, second, ..] => (&mut first[at.clone()], &mut second[at]),
         [first] => (&mut first[at], &mut []),
@@ -303,6 +414,14 @@ fn update<const S: usize>(
     // instructions, which is then less than two turns of the loop.
     advance(rule, logits, state.0, state.1, exps, gradient, total);
     exponentiate(logits, offset, exps, sums, largest);
+}
+
+/// Computes the exponentials of some logits.
+#[inline(always)]
+fn exponentials(logits: &[f32], offsets: &[f32], exps: &mut [f32]) {
+    for ((power, value), offset) in exps.iter_mut().zip(logits).zip(offsets) {
+        *power = exp(value - offset);
+    }
 }
 
 /// Takes the step of some logits. Each table is an argument of its own, so that the compiler knows that they do not overlap.
@@ -327,7 +446,7 @@ fn advance<const S: usize>(
     }
 }
 
-/// Computes the exponentials of some logits, and adds them to the sums of their lanes.
+/// Computes the exponentials of logits after a step, and adds them to the sums of their lanes.
 #[inline(always)]
 fn exponentiate(
     logits: &[f32],
