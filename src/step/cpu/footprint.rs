@@ -16,6 +16,14 @@ pub(crate) fn l_memory(shape: &Shape) -> Memory {
     }
 }
 
+/// The number of terms with counts in a batch, if each document has a count of each term with the same probability. Where
+/// some terms are more frequent than others, there are fewer.
+fn terms_in_batch(shape: &Shape) -> u64 {
+    let absent = 1.0 - shape.nonzeros as f64 / shape.terms.max(1) as f64;
+    let in_batch = 1.0 - absent.powf(shape.batch as f64);
+    (shape.terms as f64 * in_batch).ceil() as u64
+}
+
 impl LazyRows {
     /// L's logits, their optimizer state and the bookkeeping of stale rows.
     pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
@@ -65,7 +73,7 @@ impl FusedStep {
         let tiles = is_dense(shape.nonzeros as usize, m as usize);
         let in_batch = match tiles {
             true => m * k,
-            false => (m.min(batch.saturating_mul(shape.nonzeros)) + shards) * width,
+            false => (terms_in_batch(shape) + shards) * width,
         };
         let padded = micro_batch.next_multiple_of(DOCUMENTS as u64);
         let in_run = match tiles {
