@@ -15,6 +15,7 @@ pub(crate) mod memory;
 #[cfg(feature = "cuda")]
 mod nvml;
 mod open_file;
+mod prefetch;
 mod progress_lines;
 mod random;
 mod regular_file;
@@ -45,6 +46,7 @@ pub(crate) use mapped_table::{Plain, Values, lazy_zeroed, mapped_zeros, values_o
 #[cfg(feature = "cuda")]
 pub(crate) use nvml::{driver_version, gpu_memory};
 pub(crate) use open_file::{Advice, OpenFile};
+pub(crate) use prefetch::prefetch_lines;
 pub use progress_lines::show_progress;
 pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines};
 pub(crate) use random::{Purpose, stream};

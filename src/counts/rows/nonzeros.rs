@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::counts::View;
 use crate::counts::dense::DenseRows;
 use crate::counts::dtype::{CountValue, Dtype, Element, with_values};
-use crate::system::simd_dispatch;
+use crate::system::{prefetch_lines, simd_dispatch};
 
 /// Number of values tested together; each sets one bit of a mask.
 const GROUP: usize = u32::BITS as usize;
@@ -56,6 +56,61 @@ pub(crate) fn nonzeros_between<'a>(
             (columns, counts)
         }
     }
+}
+
+/// The nonzero counts of a row in a range of terms, as [`nonzeros_between`]. `end` is where the previous range of this row
+/// has ended, if it was the one before these terms, or any other number; it becomes the end of this range. Of sparse counts
+/// the passage is then found in the cache lines that it is in, where a binary search would wait for others.
+pub(crate) fn nonzeros_after<'a>(
+    view: &View<'a>,
+    all_terms: usize,
+    row: usize,
+    terms: &Range<usize>,
+    end: &mut usize,
+    buffer: &'a mut NonzeroBuffer,
+) -> (&'a [u32], &'a [f32]) {
+    let View::Csr(csr) = view else {
+        return nonzeros_between(view, all_terms, row, terms, buffer);
+    };
+    let (columns, counts) = csr.row(row);
+    let range = columns_after(columns, terms, *end);
+    *end = range.end;
+    (&columns[range.clone()], &counts[range])
+}
+
+/// Asks for the first cache lines of a row's nonzero counts from position `at` on, which [`nonzeros_after`] will read.
+pub(crate) fn prefetch_nonzeros(view: &View<'_>, row: usize, at: usize) {
+    /// Nonzero counts that are asked for: four cache lines of columns, and as many of counts.
+    const AHEAD: usize = 64;
+    if let View::Csr(csr) = view {
+        let (columns, counts) = csr.row(row);
+        let range = at.min(columns.len())..columns.len().min(at + AHEAD);
+        prefetch_lines(&columns[range.clone()]);
+        prefetch_lines(&counts[range]);
+    }
+}
+
+/// The positions of a range of terms in the sorted columns of a row; quick if they begin at `guess`.
+fn columns_after(columns: &[u32], terms: &Range<usize>, guess: usize) -> Range<usize> {
+    let is_before = |at: usize, term: usize| {
+        columns
+            .get(at)
+            .is_some_and(|&column| (column as usize) < term)
+    };
+    let is_start = guess <= columns.len()
+        && !is_before(guess, terms.start)
+        && (guess == 0 || is_before(guess - 1, terms.start));
+    let start = match is_start {
+        true => guess,
+        false => columns.partition_point(|&column| (column as usize) < terms.start),
+    };
+    // Steps of doubling length, until one is past the end.
+    let mut length = 1;
+    while is_before(start + length - 1, terms.end) {
+        length *= 2;
+    }
+    let rest = &columns[start..columns.len().min(start + length)];
+    start..start + rest.partition_point(|&column| (column as usize) < terms.end)
 }
 
 /// The positions of a range of terms in the sorted columns of a row, by binary search.
@@ -173,6 +228,26 @@ mod tests {
                 .map(|at| at as u32 + 5),
         );
         assert_eq!(found, expected, "{:?}", T::DTYPE);
+    }
+
+    #[test]
+    fn passages_are_those_of_a_binary_search_from_any_guess() {
+        let columns: Vec<u32> = (0..200u32).filter(|at| at * at % 7 < 3).collect();
+        for columns in [&columns[..], &columns[..1], &[]] {
+            for start in (0..210).step_by(7) {
+                for length in [0, 1, 5, 64, 300] {
+                    let terms = start..start + length;
+                    for guess in 0..=columns.len() + 2 {
+                        let found = columns_after(columns, &terms, guess);
+                        assert_eq!(
+                            found,
+                            columns_between(columns, &terms),
+                            "{terms:?}, {guess}"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]

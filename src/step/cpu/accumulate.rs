@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use crate::counts::View;
-use crate::counts::rows::{NonzeroBuffer, nonzeros_between};
 use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
 use crate::system::{Aligned, LANES, Values, aligned_zeros, exp, lazy_zeroed, simd_dispatch};
 
+use super::exp_rows::{Logits, SCRATCH};
 use super::row_gradient::RowGradient;
-use super::sparse::{Document, accumulate_document};
+use super::sparse::{Document, Tables, accumulate_document};
 use super::tiles::TileSums;
 
 /// The accumulated gradients of a shard's terms: those of the sum of x log rate.
@@ -37,9 +37,6 @@ pub(crate) struct Accumulator {
     pub(crate) weight_gradients: Vec<f32>,
     /// These terms' part of the batch's sum of x log rate.
     pub(crate) likelihood: f64,
-    nonzeros: NonzeroBuffer,
-    /// Scratch: the ratios of one document.
-    ratios: Vec<f32>,
 }
 
 /// The weights of a batch's documents: rows of L times the scales of F's exponentials.
@@ -99,8 +96,6 @@ impl Accumulator {
             exp_sums: vec![0.0; topics],
             weight_gradients: Vec::new(),
             likelihood: 0.0,
-            nonzeros: NonzeroBuffer::default(),
-            ratios: Vec::new(),
         }
     }
 
@@ -141,10 +136,9 @@ impl Accumulator {
             .value(self.range.len(), self.topics, term, topic)
     }
 
-    /// The exponentials, mutable, and the accumulated gradients of the terms. Call
-    /// [`clear_gradients`](Self::clear_gradients) afterwards.
-    pub(crate) fn exps_and_gradients(&mut self) -> (&mut [f32], &Gradient) {
-        (&mut self.exps, &self.gradient)
+    /// The table of exponentials that the form keeps, and the accumulated gradients of the terms, which an update zeroes.
+    pub(crate) fn exps_and_gradients(&mut self) -> (&mut [f32], &mut Gradient) {
+        (&mut self.exps, &mut self.gradient)
     }
 
     /// Multiplies the accumulated gradients of the terms by a factor.
@@ -156,16 +150,8 @@ impl Accumulator {
         }
     }
 
-    /// Clears the accumulated gradients of the terms.
-    pub(crate) fn clear_gradients(&mut self) {
-        match &mut self.gradient {
-            Gradient::Rows(gradient) => gradient.clear(),
-            Gradient::Tiles { is_clear, .. } => *is_clear = true,
-        }
-    }
-
     /// Computes these terms' part of a batch's likelihood and weight gradients, and adds the gradients of the terms to
-    /// those accumulated since the last [`clear_gradients`](Self::clear_gradients). `logits` are those of the terms, with a
+    /// those accumulated since the last update. `logits` are those of the terms, with a
     /// register more than they need.
     pub(crate) fn accumulate(
         &mut self,
@@ -192,26 +178,35 @@ impl Accumulator {
             Gradient::Rows(gradient) => {
                 let tables = weights.padded.chunks(weights.width);
                 let tables = tables.zip(sums.chunks_mut(weights.width));
-                let softmax = (logits, &weights.offsets[..]);
-                for (&row, (weights, sums)) in weights.rows.iter().zip(tables) {
-                    let (columns, counts) =
-                        nonzeros_between(counts, all_terms, row, &self.range, &mut self.nonzeros);
-                    let terms = gradient.terms_of(columns, self.range.start);
-                    let document = Document {
-                        counts,
-                        weights,
-                        weight_gradients: sums,
-                    };
-                    let scratch = &mut self.ratios;
-                    accumulate_document(
-                        document,
-                        terms,
-                        softmax,
-                        self.topics,
-                        scratch,
-                        &mut self.likelihood,
-                    );
-                }
+                let (first, topics, rows) = (self.range.start, self.topics, weights.rows);
+                let logits = Logits {
+                    values: logits,
+                    offsets: &weights.offsets,
+                    topics,
+                };
+                SCRATCH.with_borrow_mut(|scratch| {
+                    scratch.exps.start(self.range.len());
+                    for (document, (weights, sums)) in (0..rows.len()).zip(tables) {
+                        let nonzeros =
+                            scratch
+                                .nonzeros
+                                .of(counts, all_terms, rows, document, &self.range);
+                        let document = Document {
+                            nonzeros,
+                            weights,
+                            weight_gradients: sums,
+                        };
+                        let tables = Tables {
+                            first,
+                            topics,
+                            exps: scratch.exps.of(nonzeros.0, first as u32, logits),
+                            gradients: gradient.values_of(nonzeros.0, first as u32),
+                            ratios: &mut scratch.ratios,
+                            likelihood: &mut self.likelihood,
+                        };
+                        accumulate_document(document, tables);
+                    }
+                });
             }
         }
     }

@@ -16,14 +16,6 @@ pub(crate) fn l_memory(shape: &Shape) -> Memory {
     }
 }
 
-/// The number of terms with counts in a batch, if each document has a count of each term with the same probability. Where
-/// some terms are more frequent than others, there are fewer.
-fn terms_in_batch(shape: &Shape) -> u64 {
-    let absent = 1.0 - shape.nonzeros as f64 / shape.terms.max(1) as f64;
-    let in_batch = 1.0 - absent.powf(shape.batch as f64);
-    (shape.terms as f64 * in_batch).ceil() as u64
-}
-
 impl LazyRows {
     /// L's logits, their optimizer state and the bookkeeping of stale rows.
     pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
@@ -68,12 +60,13 @@ impl FusedStep {
         let shards = m.div_ceil(terms_per_shard(k as usize, m as usize) as u64);
         let l_memory = l_memory(shape);
         let padding = BLOCK_TERMS as u64 * k + shards * lanes;
-        // Rows of F's exponentials and gradient are assigned to the terms of a batch as they occur; unused ones stay lazily
-        // zeroed. Tiles have a value for every term.
+        // Tiles keep the exponentials of all terms. Else each thread has those of the terms of one shard, the shard's slots, and
+        // column, row, count and ratio of one document's nonzeros.
         let tiles = is_dense(shape.nonzeros as usize, m as usize);
-        let in_batch = match tiles {
-            true => m * k,
-            false => (terms_in_batch(shape) + shards) * width,
+        let in_shard = terms_per_shard(k as usize, m as usize) as u64;
+        let exps = match tiles {
+            true => m * k + padding,
+            false => rayon::current_num_threads() as u64 * in_shard * (width + 6),
         };
         let padded = micro_batch.next_multiple_of(DOCUMENTS as u64);
         let in_run = match tiles {
@@ -86,7 +79,7 @@ impl FusedStep {
                 Consumer::Parameters,
                 "F's logits and their exponentials",
                 Phase::Fit,
-                4 * (m * k + padding + in_batch),
+                4 * (m * k + padding + exps),
             ),
             Item::ram(
                 Consumer::OptimizerStates,
@@ -94,12 +87,11 @@ impl FusedStep {
                 Phase::Fit,
                 4 * shape.f_state_values * m * k,
             ),
-            // Also each term's slot and each slot's term, and column, slot, count and ratio of one document's nonzeros.
             Item::ram(
                 Consumer::Gradients,
                 "F's gradient",
                 Phase::Fit,
-                4 * in_batch + 24 * m,
+                4 * (m * k + padding),
             ),
             Item::ram(
                 Consumer::Gradients,

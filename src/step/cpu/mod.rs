@@ -8,6 +8,7 @@
 
 mod accumulate;
 mod batch_gradient;
+mod exp_rows;
 #[cfg(feature = "cuda")]
 mod flex;
 mod footprint;

@@ -10,7 +10,7 @@ use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
 use crate::system::{Aligned, LANES, aligned_zeros, exp, max_of_numbers, simd_dispatch};
 
 use super::accumulate::{Accumulator, Gradient, Weights, reorder};
-use super::row_gradient::{Packed, RowGradient};
+use super::row_gradient::RowGradient;
 
 pub(crate) struct Shard {
     pub(crate) accumulator: Accumulator,
@@ -186,7 +186,6 @@ impl Shard {
             largest: &mut largest,
         };
         update_tables(tables, gradient, terms, constants, rule);
-        self.accumulator.clear_gradients();
         let form = self.accumulator.form();
         let totals = self.accumulator.exp_sums.iter_mut();
         let totals = totals.zip(&mut self.largest);
@@ -235,18 +234,19 @@ impl Shard {
         offsets: &[f32],
         row: &mut [f32],
     ) {
-        for (term, value) in row[self.accumulator.range.clone()].iter_mut().enumerate() {
-            *value = (f64::from(self.exp(term, topic, offsets)) * scale) as f32;
-        }
+        let row = &mut row[self.accumulator.range.clone()];
+        probabilities(self, topic, scale, offsets, row);
     }
 
     /// The place of a term and topic in the tables.
+    #[inline(always)]
     fn at(&self, term: usize, topic: usize) -> usize {
         let form = self.accumulator.form();
         form.at(self.terms(), self.topics(), term, topic)
     }
 
     /// The exponential of a term and topic.
+    #[inline(always)]
     fn exp(&self, term: usize, topic: usize, offsets: &[f32]) -> f32 {
         exp(self.logits[self.at(term, topic)] - offsets[topic])
     }
@@ -271,18 +271,35 @@ impl Shard {
     /// The sum of the squared gradients with respect to the shard's logits.
     pub(crate) fn squared_gradient(&self, scaled_totals: &[f64], offsets: &[f32]) -> f64 {
         let mut squares = 0.0;
-        for term in 0..self.terms() {
-            for topic in 0..self.topics() {
-                squares += self.gradient(term, topic, scaled_totals, offsets).powi(2);
-            }
-        }
+        add_squares(self, scaled_totals, offsets, &mut squares);
         squares
     }
 
     /// The gradient through the softmax.
+    #[inline(always)]
     fn gradient(&self, term: usize, topic: usize, scaled_totals: &[f64], offsets: &[f32]) -> f64 {
         let accumulated = f64::from(self.accumulator.gradient(term, topic));
         f64::from(self.exp(term, topic, offsets)) * (scaled_totals[topic] - accumulated)
+    }
+}
+
+simd_dispatch! {
+    /// Writes a topic's probabilities of the shard's terms.
+    fn probabilities(shard: &Shard, topic: usize, scale: f64, offsets: &[f32], row: &mut [f32]) {
+        for (term, value) in row.iter_mut().enumerate() {
+            *value = (f64::from(shard.exp(term, topic, offsets)) * scale) as f32;
+        }
+    }
+}
+
+simd_dispatch! {
+    /// Adds the squared gradients of the shard's logits.
+    fn add_squares(shard: &Shard, scaled_totals: &[f64], offsets: &[f32], squares: &mut f64) {
+        for term in 0..shard.terms() {
+            for topic in 0..shard.topics() {
+                *squares += shard.gradient(term, topic, scaled_totals, offsets).powi(2);
+            }
+        }
     }
 }
 
@@ -302,7 +319,7 @@ simd_dispatch! {
     /// One pass over a shard's logits: the gradient through the softmax, the update rule, the next exponentials.
     fn update_tables(
         tables: Tables<'_>,
-        gradient: &Gradient,
+        gradient: &mut Gradient,
         terms: usize,
         constants: &Constants,
         rule: UpdateRule,
@@ -311,6 +328,7 @@ simd_dispatch! {
             Gradient::Rows(gradient) => update_rows(rule, tables, gradient, terms, constants),
             Gradient::Tiles { values, is_clear } => {
                 update_tiles(rule, tables, values, *is_clear, terms, constants);
+                *is_clear = true;
             }
         })
     }
@@ -320,7 +338,7 @@ simd_dispatch! {
 fn update_rows<const S: usize>(
     rule: impl Rule<S>,
     mut tables: Tables<'_>,
-    gradient: &RowGradient,
+    gradient: &mut RowGradient,
     terms: usize,
     constants: &Constants,
 ) {
@@ -331,24 +349,23 @@ fn update_rows<const S: usize>(
         offsets,
     } = constants;
     let per_chunk = offsets.len() / topics;
-    let in_use = gradient.terms_in_use();
-    let mut in_use = &in_use[..];
-    // The gradients of a chunk are packed a chunk ahead: a load of what has just been stored in other parts would wait.
-    let mut buffers = [(); 2].map(|()| Packed::new(offsets.len()));
+    let zeros = vec![0.0; offsets.len()];
     let mut exps = vec![0.0; offsets.len()];
-    buffers[0].fill(gradient, &mut in_use, (0, per_chunk), *topics);
     for first in (0..terms).step_by(per_chunk) {
-        let [packed, next] = &mut buffers;
-        let end = first + per_chunk;
-        next.fill(gradient, &mut in_use, (end, end + per_chunk), *topics);
-        let at = first * topics..terms.min(end) * topics;
+        let chunk = first..terms.min(first + per_chunk);
+        let at = chunk.start * topics..chunk.end * topics;
         let (scaled_totals, offsets) = (&scaled_totals[..at.len()], &offsets[..at.len()]);
         let exps = &mut exps[..at.len()];
         exponentials(&tables.logits[at.clone()], old_offsets, exps);
         let of_topic = (|i: usize| scaled_totals[i], |i: usize| offsets[i]);
-        update(rule, &mut tables, at, 0, exps, &packed.values, of_topic);
-        buffers.swap(0, 1);
+        let gradient = gradient.of(chunk);
+        let values = gradient.as_deref().unwrap_or(&zeros);
+        update(rule, &mut tables, at, 0, exps, values, of_topic);
+        if let Some(gradient) = gradient {
+            gradient.fill(0.0);
+        }
     }
+    gradient.mark_clear();
 }
 
 #[inline(always)]

@@ -1,0 +1,197 @@
+//! What a thread needs of a shard with few nonzero counts: the exponentials of the terms with counts in a batch, a row for
+//! each, computed when the term is met first.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::counts::View;
+use crate::counts::rows::{NonzeroBuffer, nonzeros_after, prefetch_nonzeros};
+use crate::system::{Aligned, LANES, exp, per_lane, simd_dispatch};
+
+/// Rows of one shard at a time, which stay in the thread's caches.
+pub(super) struct ExpRows {
+    /// Rows of whole registers. The first is that of no term.
+    rows: Aligned<f32>,
+    /// Each term's row, or zero.
+    slots: Vec<u32>,
+    /// The terms of the rows.
+    terms: Vec<u32>,
+    /// Scratch: the rows of one document's nonzero counts.
+    nonzeros: Vec<u32>,
+}
+
+/// Finds the nonzero counts of documents in one shard after the other.
+#[derive(Default)]
+pub(super) struct Nonzeros {
+    buffer: NonzeroBuffer,
+    /// Where each document of a batch has ended in the shard before.
+    ends: Vec<usize>,
+}
+
+impl Nonzeros {
+    /// Columns and values of the nonzero counts of the document `document` of a batch, whose rows are `rows`, in a range of
+    /// terms. Asks for those of the next document.
+    pub(super) fn of<'a>(
+        &'a mut self,
+        view: &View<'a>,
+        all_terms: usize,
+        rows: &[usize],
+        document: usize,
+        terms: &Range<usize>,
+    ) -> (&'a [u32], &'a [f32]) {
+        if self.ends.len() < rows.len() {
+            self.ends.resize(rows.len(), 0);
+        }
+        if let Some(&next) = rows.get(document + 1) {
+            prefetch_nonzeros(view, next, self.ends[document + 1]);
+        }
+        let end = &mut self.ends[document];
+        nonzeros_after(
+            view,
+            all_terms,
+            rows[document],
+            terms,
+            end,
+            &mut self.buffer,
+        )
+    }
+}
+
+/// The scratch buffers of a thread.
+pub(super) struct Scratch {
+    pub(super) exps: ExpRows,
+    pub(super) nonzeros: Nonzeros,
+    /// The ratios of one document.
+    pub(super) ratios: Vec<f32>,
+}
+
+thread_local! {
+    pub(super) static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch {
+        exps: ExpRows {
+            rows: Aligned::new(0),
+            slots: Vec::new(),
+            terms: vec![0],
+            nonzeros: Vec::new(),
+        },
+        nonzeros: Nonzeros::default(),
+        ratios: Vec::new(),
+    });
+}
+
+/// The logits (terms x topics, with a register more) and the offsets (padded to whole registers) of a shard.
+#[derive(Clone, Copy)]
+pub(super) struct Logits<'a> {
+    pub(super) values: &'a [f32],
+    pub(super) offsets: &'a [f32],
+    pub(super) topics: usize,
+}
+
+impl ExpRows {
+    /// Begins with the rows of a shard.
+    pub(super) fn start(&mut self, terms: usize) {
+        // What an earlier shard has left behind, also one whose task has panicked.
+        for &term in &self.terms {
+            if let Some(slot) = self.slots.get_mut(term as usize) {
+                *slot = 0;
+            }
+        }
+        self.terms.truncate(1);
+        if self.slots.len() < terms {
+            self.slots.resize(terms, 0);
+        }
+    }
+
+    /// All rows, and the row of each of a document's nonzero counts, whose columns are counted from `first`.
+    pub(super) fn of(
+        &mut self,
+        columns: &[u32],
+        first: u32,
+        logits: Logits<'_>,
+    ) -> (&[f32], &[u32]) {
+        self.nonzeros.resize(columns.len(), 0);
+        let before = self.terms.len();
+        self.terms.resize(before + columns.len(), 0);
+        let mut last = before as u32 - 1;
+        for (column, nonzero) in columns.iter().zip(&mut self.nonzeros) {
+            let term = column - first;
+            let slot = &mut self.slots[term as usize];
+            // Without a branch: whether a term is new cannot be predicted.
+            let is_new = *slot == 0;
+            last += u32::from(is_new);
+            *slot = if is_new { last } else { *slot };
+            self.terms[*slot as usize] = term;
+            *nonzero = *slot;
+        }
+        self.terms.truncate(last as usize + 1);
+        let width = logits.offsets.len();
+        let length = self.terms.len() * width;
+        if self.rows.len() < length {
+            self.rows.resize(length, 0.0);
+        }
+        let new = &mut self.rows[before * width..length];
+        exponentials(&self.terms[before..], logits, new);
+        (&self.rows, &self.nonzeros)
+    }
+}
+
+simd_dispatch! {
+    /// Computes a row of exponentials for each term, in whole registers: those behind its last topic are of other logits, and
+    /// the weights that they meet are zero.
+    fn exponentials(terms: &[u32], logits: Logits<'_>, rows: &mut [f32]) {
+        let Logits { values, offsets, topics } = logits;
+        let offsets = offsets.as_chunks::<LANES>().0;
+        for (&term, row) in terms.iter().zip(rows.chunks_exact_mut(offsets.len() * LANES)) {
+            let logits = values[term as usize * topics..].as_chunks::<LANES>().0;
+            let registers = row.as_chunks_mut::<LANES>().0.iter_mut();
+            for ((row, logits), offsets) in registers.zip(logits).zip(offsets) {
+                *row = per_lane(|lane| exp(logits[lane] - offsets[lane]));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_term_gets_the_row_of_its_exponentials() {
+        let (terms, topics, width) = (40, 3, LANES);
+        let values: Vec<f32> = (0..terms * topics + LANES)
+            .map(|at| at as f32 / 50.0)
+            .collect();
+        let mut offsets = vec![1.0, 2.0, 0.5];
+        offsets.resize(width, 0.0);
+        let logits = Logits {
+            values: &values,
+            offsets: &offsets,
+            topics,
+        };
+        SCRATCH.with_borrow_mut(|Scratch { exps: rows, .. }| {
+            // Another shard before it, which is larger.
+            rows.start(90);
+            let other = vec![0.0; 90 * topics + LANES];
+            rows.of(
+                &[10, 89],
+                0,
+                Logits {
+                    values: &other,
+                    ..logits
+                },
+            );
+            rows.start(terms);
+            for columns in [vec![100, 103, 139], vec![], vec![101, 103, 120, 139]] {
+                let slots = rows.of(&columns, 100, logits).1.to_vec();
+                assert_eq!(slots.len(), columns.len());
+                for (slot, column) in slots.into_iter().zip(columns) {
+                    for topic in 0..topics {
+                        let logit = values[(column as usize - 100) * topics + topic];
+                        let value = rows.rows[slot as usize * width + topic];
+                        assert_eq!(value, exp(logit - offsets[topic]), "term {column}");
+                    }
+                }
+            }
+            assert_eq!(rows.terms.len(), 1 + 5);
+        });
+    }
+}
