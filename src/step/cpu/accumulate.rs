@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::counts::View;
 use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
-use crate::system::{Aligned, LANES, Values, aligned_zeros, exp, lazy_zeroed, simd_dispatch};
+use crate::system::{LANES, Values, exp, lazy_zeroed, simd_dispatch};
 
 use super::exp_rows::{Logits, SCRATCH};
 use super::row_gradient::RowGradient;
@@ -26,10 +26,6 @@ pub(crate) enum Gradient {
 pub(crate) struct Accumulator {
     pub(crate) range: Range<usize>,
     pub(crate) topics: usize,
-    /// exp(logit - offset of the topic), in the order of [`Form::Tiles`]. In the other form it is empty: there the
-    /// exponentials of terms with counts are computed for each batch, because a table of all is as much to read and write
-    /// in every step as the logits are.
-    exps: Aligned<f32>,
     /// Sums of the exponentials over the terms, per topic.
     pub(crate) exp_sums: Vec<f64>,
     gradient: Gradient,
@@ -51,7 +47,7 @@ pub(crate) struct Weights<'a> {
     /// Topics, rounded up to whole registers.
     pub(crate) width: usize,
     /// What is subtracted from F's logits before the exponential, for each topic, padded to whole registers.
-    offsets: Vec<f32>,
+    pub(crate) offsets: Vec<f32>,
 }
 
 impl<'a> Weights<'a> {
@@ -89,7 +85,6 @@ impl Accumulator {
     pub(crate) fn new(range: Range<usize>, topics: usize, form: Form) -> Self {
         let terms = range.len();
         Self {
-            exps: exps_of(form, terms, topics),
             gradient: Gradient::new(form, terms, topics),
             range,
             topics,
@@ -111,23 +106,15 @@ impl Accumulator {
         Form::of(counts, all_terms, rows.iter().copied(), &self.range)
     }
 
-    /// Changes the form. Gradients that were accumulated are lost; [`set_logits`](Self::set_logits) has to follow.
+    /// Changes the form. Gradients that were accumulated are lost.
     pub(crate) fn set_form(&mut self, form: Form) {
-        let (terms, topics) = (self.range.len(), self.topics);
-        self.exps = exps_of(form, terms, topics);
-        self.gradient = Gradient::new(form, terms, topics);
+        self.gradient = Gradient::new(form, self.range.len(), self.topics);
     }
 
-    /// Computes the sums of the exponentials of the logits, which are in the order of the form, and what the form keeps of
-    /// the exponentials.
+    /// Computes the sums of the exponentials of the logits, which are in the order of the form.
     pub(crate) fn set_logits(&mut self, logits: &[f32], offsets: &[f32]) {
-        let terms = self.range.len();
-        match self.form() {
-            Form::Rows => sum_of_exponentials(logits, offsets, terms, &mut self.exp_sums),
-            Form::Tiles => {
-                exponentials(logits, offsets, terms, &mut self.exps, &mut self.exp_sums);
-            }
-        }
+        let (terms, form) = (self.range.len(), self.form());
+        sum_of_exponentials(logits, offsets, terms, form, &mut self.exp_sums);
     }
 
     /// The accumulated gradient of a term and topic.
@@ -136,9 +123,9 @@ impl Accumulator {
             .value(self.range.len(), self.topics, term, topic)
     }
 
-    /// The table of exponentials that the form keeps, and the accumulated gradients of the terms, which an update zeroes.
-    pub(crate) fn exps_and_gradients(&mut self) -> (&mut [f32], &mut Gradient) {
-        (&mut self.exps, &mut self.gradient)
+    /// The accumulated gradients of the terms, which an update zeroes.
+    pub(crate) fn gradients_mut(&mut self) -> &mut Gradient {
+        &mut self.gradient
     }
 
     /// Multiplies the accumulated gradients of the terms by a factor.
@@ -168,7 +155,7 @@ impl Accumulator {
             Gradient::Tiles { values, is_clear } => {
                 let sums = TileSums {
                     weights,
-                    exps: &self.exps,
+                    logits,
                     gradient: values,
                     weight_gradients: sums,
                     likelihood: &mut self.likelihood,
@@ -249,48 +236,34 @@ pub(super) fn reorder(
     }
 }
 
-/// The table of exponentials that a form keeps, zeroed.
-fn exps_of(form: Form, terms: usize, topics: usize) -> Aligned<f32> {
-    aligned_zeros(match form {
-        Form::Rows => 0,
-        Form::Tiles => tiled_terms(terms) * topics,
-    })
-}
-
 simd_dispatch! {
-    /// Writes exp(logit - offset), and each topic's sum of the exponentials, in the order of [`Form::Tiles`].
-    fn exponentials(
+    /// Writes each topic's sum of exp(logit - offset), for logits in the order of a form.
+    fn sum_of_exponentials(
         logits: &[f32],
         offsets: &[f32],
         terms: usize,
-        exps: &mut [f32],
+        form: Form,
         sums: &mut [f64],
     ) {
         let topics = offsets.len();
         sums.fill(0.0);
-        for tile in tiles(0..terms) {
-            for (topic, offset) in offsets.iter().enumerate() {
-                let row = tile.terms.start * topics + topic * tile.width;
-                let row = row..row + tile.terms.len();
-                for (value, power) in logits[row.clone()].iter().zip(&mut exps[row.clone()]) {
-                    *power = exp(value - offset);
-                }
-                for power in &exps[row] {
-                    sums[topic] += f64::from(*power);
+        match form {
+            Form::Rows => {
+                for row in logits[..terms * topics].chunks_exact(topics) {
+                    for ((sum, value), offset) in sums.iter_mut().zip(row).zip(offsets) {
+                        *sum += f64::from(exp(value - offset));
+                    }
                 }
             }
-        }
-    }
-}
-
-simd_dispatch! {
-    /// Writes each topic's sum of exp(logit - offset), for logits in the order of [`Form::Rows`].
-    fn sum_of_exponentials(logits: &[f32], offsets: &[f32], terms: usize, sums: &mut [f64]) {
-        let topics = offsets.len();
-        sums.fill(0.0);
-        for row in logits[..terms * topics].chunks_exact(topics) {
-            for ((sum, value), offset) in sums.iter_mut().zip(row).zip(offsets) {
-                *sum += f64::from(exp(value - offset));
+            Form::Tiles => {
+                for tile in tiles(0..terms) {
+                    let rows = logits[tile.terms.start * topics..].chunks_exact(tile.width);
+                    for ((sum, row), offset) in sums.iter_mut().zip(rows).zip(offsets) {
+                        for value in &row[..tile.terms.len()] {
+                            *sum += f64::from(exp(value - offset));
+                        }
+                    }
+                }
             }
         }
     }

@@ -60,14 +60,16 @@ impl FusedStep {
         let shards = m.div_ceil(terms_per_shard(k as usize, m as usize) as u64);
         let l_memory = l_memory(shape);
         let padding = BLOCK_TERMS as u64 * k + shards * lanes;
-        // Tiles keep the exponentials of all terms. Else each thread has those of the terms of one shard, the shard's slots, and
-        // column, row, count and ratio of one document's nonzeros.
         let tiles = is_dense(shape.nonzeros as usize, m as usize);
-        let in_shard = terms_per_shard(k as usize, m as usize) as u64;
-        let exps = match tiles {
-            true => m * k + padding,
-            false => rayon::current_num_threads() as u64 * in_shard * (width + 6),
+        // Groups of terms that have no count in any document stay lazily zeroed.
+        let with_counts = match tiles {
+            true => m,
+            false => m.min(n.saturating_mul(shape.nonzeros)),
         };
+        // Each thread has the exponentials of the terms of one shard, the shard's slots, and column, row, count and ratio of one
+        // document's nonzeros.
+        let in_shard = terms_per_shard(k as usize, m as usize) as u64;
+        let exps = rayon::current_num_threads() as u64 * in_shard * (width + 6);
         let padded = micro_batch.next_multiple_of(DOCUMENTS as u64);
         let in_run = match tiles {
             true => padded.min(documents_in_run(k as usize) as u64),
@@ -91,7 +93,7 @@ impl FusedStep {
                 Consumer::Gradients,
                 "F's gradient",
                 Phase::Fit,
-                4 * (m * k + padding),
+                4 * (with_counts * k + padding),
             ),
             Item::ram(
                 Consumer::Gradients,

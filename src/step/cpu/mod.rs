@@ -108,7 +108,7 @@ impl FusedStep {
         let offsets = &self.offsets;
         self.shards
             .par_iter_mut()
-            .for_each(|shard| shard.recompute_exps(offsets));
+            .for_each(|shard| shard.recompute_sums(offsets));
         self.update_scales();
     }
 
@@ -146,8 +146,8 @@ impl FusedStep {
         let weights = Weights::new(batch.rows, &l, &self.scales, &self.offsets);
         let terms = self.terms;
         if !self.forms_chosen {
-            let (shards, offsets) = (self.shards.par_iter_mut(), &self.offsets);
-            shards.for_each(|shard| shard.choose_form(&batch.view, terms, batch.rows, offsets));
+            let shards = self.shards.par_iter_mut();
+            shards.for_each(|shard| shard.choose_form(&batch.view, terms, batch.rows));
             self.forms_chosen = true;
         }
         self.shards

@@ -88,13 +88,7 @@ impl Shard {
     }
 
     /// Takes the form that is the faster one for a batch.
-    pub(crate) fn choose_form(
-        &mut self,
-        counts: &View<'_>,
-        all_terms: usize,
-        rows: &[usize],
-        offsets: &[f32],
-    ) {
+    pub(crate) fn choose_form(&mut self, counts: &View<'_>, all_terms: usize, rows: &[usize]) {
         let (old, new) = (
             self.accumulator.form(),
             self.accumulator.best_form(counts, all_terms, rows),
@@ -109,7 +103,6 @@ impl Shard {
             *table = reordered;
         }
         self.accumulator.set_form(new);
-        self.recompute_exps(offsets);
     }
 
     /// Adds the part that the shard's terms have in a batch's likelihood and gradients.
@@ -161,13 +154,13 @@ impl Shard {
         divergence::extent(&self.logits)
     }
 
-    /// Recomputes the exponentials and their sums from the logits.
-    pub(crate) fn recompute_exps(&mut self, offsets: &[f32]) {
+    /// Recomputes the sums of the exponentials from the logits.
+    pub(crate) fn recompute_sums(&mut self, offsets: &[f32]) {
         self.accumulator.set_logits(&self.logits, offsets);
     }
 
-    /// Updates the shard's logits with their accumulated gradients, which are cleared, and recomputes the exponentials
-    /// and their sums.
+    /// Updates the shard's logits with their accumulated gradients, which are cleared, and recomputes the sums of
+    /// the exponentials.
     pub(crate) fn update(&mut self, constants: &Constants, rule: UpdateRule) {
         let (terms, topics) = (self.terms(), self.topics());
         // A topic has as many sums as a chunk has lanes for it.
@@ -177,11 +170,10 @@ impl Shard {
         };
         let mut sums = vec![0.0; lanes * topics];
         let mut largest = vec![f32::MIN; lanes * topics];
-        let (exps, gradient) = self.accumulator.exps_and_gradients();
+        let gradient = self.accumulator.gradients_mut();
         let tables = Tables {
             logits: &mut self.logits,
             state: &mut self.state,
-            exps,
             sums: &mut sums,
             largest: &mut largest,
         };
@@ -308,8 +300,6 @@ struct Tables<'a> {
     logits: &'a mut [f32],
     /// One or two tables.
     state: &'a mut [Aligned<f32>],
-    /// In the order of tiles; empty where the tables are in the order of rows.
-    exps: &'a mut [f32],
     /// Sums of the new exponentials, and the largest new logits, by lanes.
     sums: &'a mut [f32],
     largest: &'a mut [f32],
@@ -378,10 +368,11 @@ fn update_tiles<const S: usize>(
     constants: &Constants,
 ) {
     let zeros = [0.0; BLOCK_TERMS];
-    let exps = std::mem::take(&mut tables.exps);
+    let mut exps = [0.0; BLOCK_TERMS];
     for tile in tiles(0..terms) {
         for topic in 0..constants.topics {
             let (total, offset) = (constants.scaled_totals[topic], constants.offsets[topic]);
+            let old_offset = [constants.old_offsets[topic]; BLOCK_TERMS];
             let row = tile.terms.start * constants.topics + topic * tile.width;
             for first in (0..tile.terms.len()).step_by(BLOCK_TERMS) {
                 let length = BLOCK_TERMS.min(tile.terms.len() - first);
@@ -391,7 +382,8 @@ fn update_tiles<const S: usize>(
                     false => &gradient[at.clone()],
                 };
                 let of_topic = (|_| total, |_| offset);
-                let exps = &mut exps[at.clone()];
+                let exps = &mut exps[..length];
+                exponentials(&tables.logits[at.clone()], &old_offset, exps);
                 update(
                     rule,
                     &mut tables,
