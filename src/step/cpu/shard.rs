@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::counts::View;
 use crate::data::Matrix;
-use crate::kernels::{BLOCK_TERMS, Form, tiled_terms, tiles};
+use crate::kernels::{BLOCK_TERMS, Form, TERMS, tiled_terms, tiles};
 use crate::step::divergence;
 use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
 use crate::system::{Aligned, LANES, aligned_zeros, exp, max_of_numbers, simd_dispatch};
@@ -350,7 +350,8 @@ fn update_rows<const S: usize>(
         let of_topic = (|i: usize| scaled_totals[i], |i: usize| offsets[i]);
         let gradient = gradient.of(chunk);
         let values = gradient.as_deref().unwrap_or(&zeros);
-        update(rule, &mut tables, at, 0, exps, values, of_topic);
+        let lanes = 0..at.len();
+        update(rule, &mut tables, at, lanes, exps, values, of_topic);
         if let Some(gradient) = gradient {
             gradient.fill(0.0);
         }
@@ -367,62 +368,53 @@ fn update_tiles<const S: usize>(
     terms: usize,
     constants: &Constants,
 ) {
-    let zeros = [0.0; BLOCK_TERMS];
-    let mut exps = [0.0; BLOCK_TERMS];
+    let zeros = [0.0; TERMS];
+    let mut exps = [0.0; TERMS];
     for tile in tiles(0..terms) {
         for topic in 0..constants.topics {
             let (total, offset) = (constants.scaled_totals[topic], constants.offsets[topic]);
-            let old_offset = [constants.old_offsets[topic]; BLOCK_TERMS];
+            let old_offset = [constants.old_offsets[topic]; TERMS];
             let row = tile.terms.start * constants.topics + topic * tile.width;
-            for first in (0..tile.terms.len()).step_by(BLOCK_TERMS) {
-                let length = BLOCK_TERMS.min(tile.terms.len() - first);
-                let at = row + first..row + first + length;
-                let gradient = match is_clear {
-                    true => &zeros[..],
-                    false => &gradient[at.clone()],
-                };
-                let of_topic = (|_| total, |_| offset);
-                let exps = &mut exps[..length];
-                exponentials(&tables.logits[at.clone()], &old_offset, exps);
-                update(
-                    rule,
-                    &mut tables,
-                    at,
-                    topic * BLOCK_TERMS,
-                    exps,
-                    gradient,
-                    of_topic,
-                );
-            }
+            let at = row..row + tile.terms.len();
+            let gradient = match is_clear {
+                true => &zeros[..],
+                false => &gradient[at.clone()],
+            };
+            let exps = &mut exps[..at.len()];
+            exponentials(&tables.logits[at.clone()], &old_offset, exps);
+            let lanes = topic * BLOCK_TERMS..(topic + 1) * BLOCK_TERMS;
+            let of_topic = (|_| total, |_| offset);
+            update(rule, &mut tables, at, lanes, exps, gradient, of_topic);
         }
     }
 }
 
-/// Updates the values at `at`, whose sums are those from `lane` on; `of_topic` gives the total and the offset of the topic of
-/// each. `exps` are their exponentials, which are replaced.
+/// Updates the values at `at`, one run of them after the other, as long as the sums at `lanes`; `of_topic` gives the total and
+/// the offset of the topic of each. `exps` are their exponentials, which are replaced.
 #[inline(always)]
 fn update<const S: usize>(
     rule: impl Rule<S>,
     tables: &mut Tables<'_>,
     at: Range<usize>,
-    lane: usize,
+    lanes: Range<usize>,
     exps: &mut [f32],
     gradient: &[f32],
     (total, offset): (impl Fn(usize) -> f32, impl Fn(usize) -> f32),
 ) {
-    let length = at.len();
     let logits = &mut tables.logits[at.clone()];
     let state: (&mut [f32], &mut [f32]) = match &mut *tables.state {
         [first, second, ..] => (&mut first[at.clone()], &mut second[at]),
         [first] => (&mut first[at], &mut []),
         [] => (&mut [], &mut []),
     };
-    let sums = &mut tables.sums[lane..][..length];
-    let largest = &mut tables.largest[lane..][..length];
+    let sums = &mut tables.sums[lanes.clone()];
+    let largest = &mut tables.largest[lanes.clone()];
     // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
     // instructions, which is then less than two turns of the loop.
     advance(rule, logits, state.0, state.1, exps, gradient, total);
-    exponentiate(logits, offset, exps, sums, largest);
+    for (logits, exps) in logits.chunks(lanes.len()).zip(exps.chunks_mut(lanes.len())) {
+        exponentiate(logits, &offset, exps, sums, largest);
+    }
 }
 
 /// Computes the exponentials of some logits.
@@ -459,7 +451,7 @@ fn advance<const S: usize>(
 #[inline(always)]
 fn exponentiate(
     logits: &[f32],
-    offset: impl Fn(usize) -> f32,
+    offset: &impl Fn(usize) -> f32,
     exps: &mut [f32],
     sums: &mut [f32],
     largest: &mut [f32],
