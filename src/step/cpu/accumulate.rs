@@ -6,8 +6,8 @@ use crate::counts::View;
 use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
 use crate::system::{LANES, Values, exp, lazy_zeroed, simd_dispatch};
 
-use super::exp_rows::{Logits, SCRATCH};
 use super::row_gradient::RowGradient;
+use super::scratch::{Logits, SCRATCH};
 use super::sparse::{Document, Tables, accumulate_document};
 use super::tiles::TileSums;
 
@@ -138,8 +138,7 @@ impl Accumulator {
     }
 
     /// Computes these terms' part of a batch's likelihood and weight gradients, and adds the gradients of the terms to
-    /// those accumulated since the last update. `logits` are those of the terms, with a
-    /// register more than they need.
+    /// those accumulated since the last update. `logits` are those of the terms, with a register more than they need.
     pub(crate) fn accumulate(
         &mut self,
         logits: &[f32],

@@ -8,11 +8,11 @@
 
 mod accumulate;
 mod batch_gradient;
-mod exp_rows;
 #[cfg(feature = "cuda")]
 mod flex;
 mod footprint;
 mod row_gradient;
+mod scratch;
 mod shard;
 mod sparse;
 mod tiles;
