@@ -50,11 +50,7 @@ pub(crate) fn rates<V: Vector>(
             for (group, rates) in rates.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
                 let first = group * LANES;
                 let mut products = [V::splat(0.0); LANES];
-                // A number of rows that is known lets all products stay in registers.
-                let rows = match first + LANES <= length {
-                    true => LANES,
-                    false => length - first,
-                };
+                let rows = LANES.min(length - first);
                 for (i, products) in products[..rows].iter_mut().enumerate() {
                     *products = dot(&weights, &table[start(first + i) + block * WIDEST..]);
                 }
