@@ -8,6 +8,8 @@
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+mod gpu_runs;
+mod measure;
 #[path = "../../tests/plan/measured.rs"]
 mod measured;
 mod page;
@@ -16,6 +18,7 @@ mod record;
 mod runs;
 #[path = "../support/sampler.rs"]
 mod sampler;
+mod table;
 mod techniques;
 
 use std::fs;
@@ -23,12 +26,12 @@ use std::path::Path;
 use std::process::{Command, exit};
 
 use serde_json::{Map, Value, json};
-use topicbook::{Device, Result, memory, release};
+use topicbook::{Device, Result};
 
-use measured::value;
+use gpu_runs::{MAIN, MANY, Run, on_gpu};
+use measure::measure;
 use record::result_of;
-use runs::{MAIN, MANY, Run};
-use sampler::Sampler;
+use runs::{describe, on_cpu, prepare};
 
 /// Times that each run is repeated: one of each, then the next of each, so that a slow minute does not fall on one of them.
 const ROUNDS: usize = 3;
@@ -47,48 +50,22 @@ fn main() -> Result<()> {
     }
 }
 
-/// Fits once; the peaks that were planned and measured, in bytes, and the seconds of an epoch, of the clock and of the CPU.
+/// The runs on this machine.
+fn all(has_gpu: bool) -> Vec<Run> {
+    let mut runs = on_cpu();
+    if has_gpu {
+        runs.extend(on_gpu(Device::Cuda(0), &[MAIN, MANY]));
+    }
+    runs
+}
+
+/// Fits once.
 ///
 /// # Panics
 /// When there is no run of that name.
 fn run(name: &str, folder: &Path) -> Result<Value> {
-    let run = runs::all().into_iter().find(|run| run.name == name);
-    let Run { counts, model, .. } = run.unwrap_or_else(|| panic!("no run {name}"));
-    let before = memory().anonymous;
-    let counts = counts(folder)?;
-    // What drawing the counts has freed is no part of the fit.
-    release();
-    let sampler = Sampler::start();
-    let plan = model(folder).plan(&counts)?;
-    let cpu_seconds = || record::cpu_seconds().iter().sum::<f64>();
-    let cpu_before = cpu_seconds();
-    let fit = plan.fit()?;
-    let cpu = (cpu_seconds() - cpu_before) / fit.epochs().len() as f64;
-    let measured = sampler.finish();
-    let mut seconds: Vec<f64> = fit
-        .epochs()
-        .iter()
-        .skip(1)
-        .map(|epoch| epoch.duration.as_secs_f64())
-        .collect();
-    seconds.sort_by(f64::total_cmp);
-    let vram = |column: &str| match plan.peak_vram() {
-        Some(_) => {
-            json!((value(&fit.memory(), "VRAM reserved", column) * f64::from(1 << 20)).round())
-        }
-        None => Value::Null,
-    };
-    Ok(json!({
-        "before": before,
-        "counts": counts.to_string(),
-        "predicted": plan.peak_ram(),
-        "measured": measured,
-        "vram_predicted": vram("predicted peak, MiB"),
-        "vram_measured": vram("measured peak, MiB"),
-        "seconds": seconds[seconds.len() / 2],
-        "cpu_seconds": cpu,
-        "loss": fit.loss(),
-    }))
+    let run = all(true).into_iter().find(|run| run.name == name);
+    measure(&run.unwrap_or_else(|| panic!("no run {name}")), folder)
 }
 
 /// Runs everything that this machine can, and writes the record. Exits with an error if a run failed or a measured peak is
@@ -100,10 +77,10 @@ fn record_all(records: &Path, folder: &Path) -> Result<()> {
     if !has_gpu {
         eprintln!("SKIPPED: the runs on a GPU: {gpu}");
     }
-    let described = runs::prepare(folder)?;
+    let described = prepare(folder)?;
     let mut results: Map<String, Value> = Map::new();
     for round in 0..ROUNDS {
-        for run in runs::all().iter().filter(|run| has_gpu || !run.on_gpu) {
+        for run in all(has_gpu) {
             eprintln!("round {}: {}", round + 1, run.name);
             let mut program = Command::new(std::env::current_exe().unwrap());
             let output = program.args(["run", run.name]).arg(folder).output();
@@ -119,7 +96,7 @@ fn record_all(records: &Path, folder: &Path) -> Result<()> {
         "uptime": fs::read_to_string("/proc/uptime").unwrap_or_default().trim(),
         "burn": version_of("burn"),
         "gpu": gpu,
-        "sizes": [MAIN.describe(), MANY.describe()],
+        "sizes": [describe(&MAIN), describe(&MANY)],
         "density": described,
         "cache": "warm: the files were written by this command",
         "runs": results,

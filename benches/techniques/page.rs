@@ -2,47 +2,10 @@
 
 use serde_json::Value;
 
-use crate::techniques::TECHNIQUES;
+use crate::table::{Medians, median, number, table};
 
 /// The share of the planned peak by which a measured one may differ from it.
 const TOLERANCE: f64 = 0.1;
-
-/// Medians over the rounds of a run: bytes above the process before the counts existed, and seconds an epoch.
-struct Result {
-    planned: f64,
-    measured: f64,
-    seconds: f64,
-    cpu_seconds: f64,
-}
-
-/// The median of a number over the rounds of a run; NaN where a round has none.
-fn median(rounds: &[Value], of: impl Fn(&Value) -> f64) -> f64 {
-    let mut values: Vec<f64> = rounds.iter().map(of).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn number(row: &Value, name: &str) -> f64 {
-    row[name].as_f64().unwrap_or(f64::NAN)
-}
-
-/// The medians of a run, if the record has it.
-fn result_of(record: &Value, name: &str) -> Option<Result> {
-    let rounds = record["runs"][name].as_array()?;
-    let is_gpu = name.starts_with("GPU");
-    let peak = |which: &str| {
-        median(rounds, |row| match is_gpu {
-            true => number(row, &format!("vram_{which}")),
-            false => number(row, which) - number(row, "before"),
-        })
-    };
-    Some(Result {
-        planned: peak("predicted"),
-        measured: peak("measured"),
-        seconds: median(rounds, |row| number(row, "seconds")),
-        cpu_seconds: median(rounds, |row| number(row, "cpu_seconds")),
-    })
-}
 
 /// The page, and a line for each run that failed or whose peak is further from the plan's than [`TOLERANCE`].
 pub fn markdown(record: &Value) -> (String, Vec<String>) {
@@ -67,8 +30,7 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
          Memory is the peak of the process's anonymous memory (on a GPU: of reserved VRAM), sampled every millisecond, above what the \
          process had before the counts existed, so that counts in memory count. *More time* is that of an epoch by the clock, *more \
          CPU time* that of the process, which other programs on the machine do not change. *Claimed* is what the table of techniques in \
-         seed document 002 says of neural networks.\n\n\
-         | Technique | Saved, % | By the plan, % | More time, % | More CPU time, % | Claimed |\n|---|---:|---:|---:|---:|---|\n",
+         seed document 002 says of neural networks.\n\n",
         sizes(&record["sizes"][0]),
         density(0),
         sizes(&record["sizes"][1]),
@@ -76,22 +38,8 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
         text(&record["cache"]),
         record["runs"]["kept"].as_array().map_or(0, Vec::len),
     );
-    let result = |name: &str| result_of(record, name);
-    for technique in &TECHNIQUES {
-        let (Some(with), Some(without)) = (result(technique.with), result(technique.without))
-        else {
-            continue;
-        };
-        page += &format!(
-            "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {} |\n",
-            technique.what,
-            100.0 * (1.0 - with.measured / without.measured),
-            100.0 * (1.0 - with.planned / without.planned),
-            100.0 * (with.seconds / without.seconds - 1.0),
-            100.0 * (with.cpu_seconds / without.cpu_seconds - 1.0),
-            technique.claimed,
-        );
-    }
+    let rounds = |name: &str| record["runs"][name].as_array().cloned().unwrap_or_default();
+    page += &table(rounds);
     let gpu = text(&record["gpu"]);
     if !gpu.starts_with("CUDA") {
         page += &format!("\nThe techniques on a GPU were skipped: {gpu}.\n");
@@ -119,7 +67,7 @@ pub fn markdown(record: &Value) -> (String, Vec<String>) {
         let mib = |bytes: f64| bytes / f64::from(1 << 20);
         page += &format!(
             "| {name} | {:.1} | {:.1} | {:.1} | {ratio:.3} | {:.3} | {:.3} | {:.6e} |\n",
-            mib(result(name).map_or(f64::NAN, |result| result.measured)),
+            mib(Medians::of(rounds).map_or(f64::NAN, |medians| medians.measured)),
             mib(planned),
             mib(measured),
             median(rounds, |row| number(row, "seconds")),

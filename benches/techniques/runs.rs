@@ -4,73 +4,21 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use topicbook::{
-    Budget, Counts, Device, Dtype, GradientStep, Optimizer, Precision, Reading, Result, Synthetic,
-    TableStorage, TopicModel,
+    Counts, Device, Dtype, GradientStep, Optimizer, Precision, Reading, Result, TableStorage,
+    TopicModel,
 };
 
-/// Sizes of counts and of the model that is fitted to them.
-pub struct Sizes {
-    pub documents: usize,
-    pub terms: usize,
-    pub tokens: usize,
-    pub topics: usize,
-    pub batch: usize,
-}
+use crate::gpu_runs::{MAIN, MANY, Run, Sizes};
 
-/// A batch's table of rates, 49 MiB, is what there is most of.
-pub const MAIN: Sizes = Sizes {
-    documents: 2_000,
-    terms: 50_000,
-    tokens: 1_000,
-    topics: 20,
-    batch: 256,
-};
-
-/// L is what there is most of: 38 MiB, and as much again for each number of optimizer state.
-pub const MANY: Sizes = Sizes {
-    documents: 100_000,
-    terms: 500,
-    tokens: 20,
-    topics: 100,
-    batch: 128,
-};
-
-impl Sizes {
-    pub fn describe(&self) -> Value {
-        json!({
-            "documents": self.documents,
-            "terms": self.terms,
-            "tokens": self.tokens,
-            "topics": self.topics,
-            "batch": self.batch,
-        })
-    }
-
-    fn generate(&self) -> Result<Counts> {
-        let recipe = Synthetic::new(self.documents, self.terms, 10);
-        Ok(recipe
-            .avg_doc_length(self.tokens)
-            .seed(42)
-            .generate()?
-            .counts())
-    }
-
-    fn model(&self, device: Device) -> TopicModel {
-        TopicModel::new(self.topics)
-            .batch_size(self.batch)
-            .epochs(3)
-            .seed(1)
-            .device(device)
-            .quiet()
-    }
-}
-
-/// A fit, made from the folder of the counts.
-pub struct Run {
-    pub name: &'static str,
-    pub on_gpu: bool,
-    pub counts: fn(&Path) -> Result<Counts>,
-    pub model: Box<dyn Fn(&Path) -> TopicModel>,
+/// The sizes in the record.
+pub fn describe(sizes: &Sizes) -> Value {
+    json!({
+        "documents": sizes.documents,
+        "terms": sizes.terms,
+        "tokens": sizes.tokens,
+        "topics": sizes.topics,
+        "batch": sizes.batch,
+    })
 }
 
 /// Writes the files; the share of nonzero counts of both sizes.
@@ -110,16 +58,12 @@ fn dense<T: topicbook::CountValue>(convert: fn(f32) -> T) -> Result<Counts> {
     Counts::dense(MAIN.documents, MAIN.terms, values)
 }
 
-/// All runs, of which those on a GPU need one.
-pub fn all() -> Vec<Run> {
+pub fn on_cpu() -> Vec<Run> {
     use GradientStep::{Autodiff, Checkpointing, CustomBackward, Fused};
-    let run = |name, counts: fn(&Path) -> Result<Counts>, model: TopicModel| Run {
-        name,
-        on_gpu: model.settings().device != Device::Cpu,
-        counts,
-        model: Box::new(move |_| model.clone()),
+    let run = |name, counts: fn(&Path) -> Result<Counts>, model: TopicModel| {
+        Run::new(name, counts, model)
     };
-    let (cpu, gpu) = (MAIN.model(Device::Cpu), MAIN.model(Device::Cuda(0)));
+    let cpu = MAIN.model(Device::Cpu);
     let part = |documents: usize| cpu.step(Autodiff).micro_batch(documents);
     let many = MANY.model(Device::Cpu);
     let rowwise = many.optimizer(Optimizer::RowwiseAdam);
@@ -132,8 +76,6 @@ pub fn all() -> Vec<Run> {
     };
     let spilled = rowwise.clone();
     let narrow = rowwise.table_precision(Precision::Bf16);
-    let small = Budget::new().vram(40u64 << 20).unwrap_or_default();
-    let gpu_many = MANY.model(Device::Cuda(0)).optimizer(Optimizer::AdamW);
     vec![
         run("kept", main_csr, cpu.step(Autodiff)),
         run("checkpointing", main_csr, cpu.step(Checkpointing)),
@@ -149,23 +91,10 @@ pub fn all() -> Vec<Run> {
         run("two states in bf16", many_csr, narrow),
         run("one state", many_csr, sgd),
         Run {
-            name: "L in a file",
-            on_gpu: false,
-            counts: many_csr,
             model: Box::new(move |folder| {
                 spilled.table_storage(TableStorage::File(folder.to_path_buf()))
             }),
+            ..run("L in a file", many_csr, many)
         },
-        run("GPU: kept", main_csr, gpu.step(Autodiff)),
-        run("GPU: checkpointing", main_csr, gpu.step(Checkpointing)),
-        run(
-            "GPU: 4 parts",
-            main_csr,
-            gpu.step(Autodiff).micro_batch(MAIN.batch / 4),
-        ),
-        run("GPU: fused", main_csr, gpu.step(Fused)),
-        run("GPU: bf16", main_csr, gpu.precision(Precision::Bf16)),
-        run("GPU: L there", many_csr, gpu_many.clone()),
-        run("GPU: L offloaded", many_csr, gpu_many.budget(small)),
     ]
 }

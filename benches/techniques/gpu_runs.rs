@@ -1,0 +1,100 @@
+//! A fit that is measured, its sizes, and the fits on a GPU.
+
+use std::path::Path;
+
+use topicbook::{
+    Budget, Counts, Device, GradientStep, Optimizer, Precision, Result, Synthetic, TopicModel,
+};
+
+/// Sizes of counts and of the model that is fitted to them.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub documents: usize,
+    pub terms: usize,
+    pub tokens: usize,
+    pub topics: usize,
+    pub batch: usize,
+}
+
+/// A batch's table of rates, 49 MiB, is what there is most of.
+pub const MAIN: Sizes = Sizes {
+    documents: 2_000,
+    terms: 50_000,
+    tokens: 1_000,
+    topics: 20,
+    batch: 256,
+};
+
+/// L is what there is most of: 38 MiB, and as much again for each number of optimizer state.
+pub const MANY: Sizes = Sizes {
+    documents: 100_000,
+    terms: 500,
+    tokens: 20,
+    topics: 100,
+    batch: 128,
+};
+
+impl Sizes {
+    pub fn generate(&self) -> Result<Counts> {
+        let recipe = Synthetic::new(self.documents, self.terms, 10);
+        Ok(recipe
+            .avg_doc_length(self.tokens)
+            .seed(42)
+            .generate()?
+            .counts())
+    }
+
+    pub fn model(&self, device: Device) -> TopicModel {
+        TopicModel::new(self.topics)
+            .batch_size(self.batch)
+            .epochs(3)
+            .seed(1)
+            .device(device)
+            .quiet()
+    }
+}
+
+/// Makes counts from a folder, or anew.
+type MakeCounts = Box<dyn Fn(&Path) -> Result<Counts>>;
+
+/// A fit, made from the folder of the counts.
+pub struct Run {
+    pub name: &'static str,
+    pub counts: MakeCounts,
+    pub model: Box<dyn Fn(&Path) -> TopicModel>,
+}
+
+impl Run {
+    pub fn new(
+        name: &'static str,
+        counts: impl Fn(&Path) -> Result<Counts> + 'static,
+        model: TopicModel,
+    ) -> Self {
+        Self {
+            name,
+            counts: Box::new(counts),
+            model: Box::new(move |_| model.clone()),
+        }
+    }
+}
+
+/// The runs on a GPU, or on the CPU in its place, with a wide and a long L.
+pub fn on_gpu(device: Device, &[main, many]: &[Sizes; 2]) -> Vec<Run> {
+    use GradientStep::{Autodiff, Checkpointing, Fused};
+    let run = |name, sizes: Sizes, model| Run::new(name, move |_| sizes.generate(), model);
+    let gpu = main.model(device);
+    let gpu_many = many.model(device).optimizer(Optimizer::AdamW);
+    // Holds L alone, but not with its optimizer states and a batch's counts.
+    let bytes = (many.documents * many.topics * 4) as u64 * 21 / 20;
+    let small = Budget::new().vram(bytes).unwrap_or_default();
+    let part = gpu.step(Autodiff).micro_batch(main.batch / 4);
+    vec![
+        run("GPU: kept", main, gpu.step(Autodiff)),
+        run("GPU: checkpointing", main, gpu.step(Checkpointing)),
+        run("GPU: 4 parts", main, part),
+        run("GPU: fused", main, gpu.step(Fused)),
+        run("GPU: bf16", main, gpu.precision(Precision::Bf16)),
+        run("GPU: L there", many, gpu_many.clone()),
+        run("GPU: L offloaded", many, gpu_many.budget(small)),
+    ]
+}
