@@ -9,6 +9,8 @@
 #[path = "../support/arguments.rs"]
 mod arguments;
 mod page;
+#[path = "../support/rate_rule.rs"]
+mod rate_rule;
 #[path = "../support/record.rs"]
 mod record;
 #[path = "../support/seeds.rs"]
@@ -16,6 +18,7 @@ mod seeds;
 
 use std::path::Path;
 
+use rate_rule::rule;
 use seeds::SEEDS;
 use serde_json::{Value, json};
 use topicbook::{Counts, Device, Matrix, Optimizer, Result, Synthetic, TopicModel};
@@ -58,11 +61,6 @@ impl Corpus {
     fn steps(&self, batch: usize) -> usize {
         self.counts.documents().div_ceil(batch)
     }
-}
-
-/// The factor that the documentation of `TopicModel::batch_size` recommends.
-fn rule(steps: usize) -> f64 {
-    (64.0 / steps as f64).sqrt().clamp(1.0, 8.0)
 }
 
 /// The settings of a fit that differ from the defaults.
