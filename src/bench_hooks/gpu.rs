@@ -14,7 +14,7 @@ use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::step::{Fused, OffloadedStep, State, TensorStep};
-use crate::system::gpu_memory;
+use crate::system::{Purpose, gpu_memory, stream};
 use crate::training::initial_tables;
 
 use super::iterations_of;
@@ -129,33 +129,81 @@ pub fn plain_copy(on: On, bytes: usize, rounds: usize) -> Result<f64> {
 /// Uploads and downloads per second of a table of `f32`, measured separately: the medians of `rounds`.
 pub fn transfers(on: On, (rows, columns): (usize, usize), rounds: usize) -> Result<[f64; 2]> {
     let host: Vec<f32> = (0..rows * columns).map(|at| at as f32).collect();
-    on!(on, B, device => {
-        let mut seconds = [Vec::new(), Vec::new()];
-        // The first round allocates the staging buffers, and is not counted.
-        for _ in 0..=rounds {
-            let began = Instant::now();
-            let fill = |row: usize, out: &mut [f32]| {
-                out.copy_from_slice(&host[row * columns..(row + 1) * columns]);
-            };
-            let table = B::upload_rows((rows, columns), fill, &device)?;
-            wait::<B>(&device)?;
-            seconds[0].push(began.elapsed().as_secs_f64());
-            let began = Instant::now();
-            let (same, elapsed) = B::wait(B::download(table), |downloaded| {
-                let elapsed = began.elapsed().as_secs_f64();
-                (downloaded == host, elapsed)
-            })?;
-            seconds[1].push(elapsed);
-            if !same {
-                return Err(Error::new(ErrorKind::Device, "a table was changed by its transfers"));
-            }
+    let all: Vec<usize> = (0..rows).collect();
+    on!(on, B, device => timed_transfers::<B>(&device, (&host, columns), &all, rounds, |_| ()))
+}
+
+/// The same for `rows` random rows of a table of `table_rows`: an upload gathers them out of the table, and a download scatters
+/// them back on one thread, as a step does with the rows of an offloaded L.
+pub fn gathered(
+    on: On,
+    table_rows: usize,
+    (rows, columns): (usize, usize),
+    rounds: usize,
+) -> Result<[f64; 2]> {
+    let host: Vec<f32> = (0..table_rows * columns).map(|at| at as f32).collect();
+    let mut random = stream(1, Purpose::BlockOrder, 0);
+    let chosen = rand::seq::index::sample(&mut random, table_rows, rows).into_vec();
+    // Not zeroed pages, which the first write to each would have to allocate.
+    let mut back = vec![-1.0; host.len()];
+    let seconds = on!(on, B, device => timed_transfers::<B>(&device, (&host, columns), &chosen, rounds, |downloaded| {
+        for (&row, values) in chosen.iter().zip(downloaded.chunks_exact(columns)) {
+            back[row * columns..(row + 1) * columns].copy_from_slice(values);
         }
-        Ok(seconds.map(|mut seconds| {
-            seconds.remove(0);
-            seconds.sort_by(f64::total_cmp);
-            1.0 / seconds[seconds.len() / 2]
-        }))
-    })
+    }))?;
+    let same = |&row: &usize| {
+        let range = row * columns..(row + 1) * columns;
+        back[range.clone()] == host[range]
+    };
+    match chosen.iter().all(same) {
+        true => Ok(seconds),
+        false => Err(changed()),
+    }
+}
+
+/// Uploads and downloads per second of the chosen rows of a table; `arrived` gets each download, and its time counts.
+fn timed_transfers<B: Transfer>(
+    device: &B::Device,
+    (host, columns): (&[f32], usize),
+    chosen: &[usize],
+    rounds: usize,
+    mut arrived: impl FnMut(&[f32]),
+) -> Result<[f64; 2]> {
+    let mut seconds = [Vec::new(), Vec::new()];
+    // The first round allocates the staging buffers, and is not counted.
+    for _ in 0..=rounds {
+        let began = Instant::now();
+        let fill = |number: usize, out: &mut [f32]| {
+            let row = chosen[number];
+            out.copy_from_slice(&host[row * columns..(row + 1) * columns]);
+        };
+        let table = B::upload_rows((chosen.len(), columns), fill, device)?;
+        wait::<B>(device)?;
+        seconds[0].push(began.elapsed().as_secs_f64());
+        let began = Instant::now();
+        let (elapsed, same) = B::wait(B::download(table), |downloaded| {
+            arrived(downloaded);
+            let elapsed = began.elapsed().as_secs_f64();
+            let mut rows = chosen.iter().zip(downloaded.chunks_exact(columns));
+            let same = |(&row, values): (&usize, &[f32])| {
+                values == &host[row * columns..(row + 1) * columns]
+            };
+            (elapsed, rows.all(same))
+        })?;
+        seconds[1].push(elapsed);
+        if !same {
+            return Err(changed());
+        }
+    }
+    Ok(seconds.map(|mut seconds| {
+        seconds.remove(0);
+        seconds.sort_by(f64::total_cmp);
+        1.0 / seconds[seconds.len() / 2]
+    }))
+}
+
+fn changed() -> Error {
+    Error::new(ErrorKind::Device, "a table was changed by its transfers")
 }
 
 /// Bytes in use and reserved by the runtime's allocator, and bytes in use on the whole GPU (NVML); `None` if unknown.

@@ -10,7 +10,8 @@ use burn::backend::{Autodiff, Flex};
 use rand::RngExt;
 
 pub use gpu::{
-    On, gpu_memory_now, iterations as iterations_offloaded, plain_copy, transfers, upload_all,
+    On, gathered, gpu_memory_now, iterations as iterations_offloaded, plain_copy, transfers,
+    upload_all,
 };
 
 use crate::batches::{self, Batch};
