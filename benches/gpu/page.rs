@@ -1,19 +1,15 @@
-//! The record as a page, and the goals that it misses.
+//! The record as a page.
 
 use serde_json::Value;
 
-/// Goals: seconds of an epoch of 100,000 documents at most.
-const EPOCH_SECONDS: f64 = 1.5;
-/// An epoch's time at most, relative to that of its bytes on the bus.
-const OVER_BUS: f64 = 1.3;
-/// Speed relative to tinytopics at least.
-const TIMES_FASTER: f64 = 15.0;
-/// Relative error of a VRAM prediction at most.
-const VRAM_ERROR: f64 = 0.1;
-/// Bytes by which the memory of the pool may change from fit to fit.
-const POOL_GROWTH: f64 = 1048576.0;
+use crate::goals::{
+    epoch, missed_goals, over_bus, rows, times_faster, times_faster_to_score, vram_error,
+    without_result,
+};
+use crate::sizes::DENSITIES;
+use crate::table::table;
 
-fn text(value: &Value) -> String {
+pub fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => "-".into(),
@@ -21,7 +17,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn show(value: Option<f64>, unit: f64) -> String {
+pub fn show(value: Option<f64>, unit: f64) -> String {
     value.map_or("-".into(), |value| {
         let value = value / unit;
         match value.abs() {
@@ -32,124 +28,17 @@ fn show(value: Option<f64>, unit: f64) -> String {
     })
 }
 
-/// Seconds of the fastest epoch after the first, which compiles kernels.
-fn epoch(row: &Value) -> Option<f64> {
-    let seconds = row["epoch_seconds"].as_array()?;
-    let seconds = seconds.iter().skip(1).filter_map(Value::as_f64);
-    seconds.min_by(f64::total_cmp)
-}
-
-fn over_bus(row: &Value) -> Option<f64> {
-    Some(epoch(row)? / row["bus_seconds"].as_f64()?)
-}
-
-/// Relative error of the predicted VRAM.
-fn vram_error(row: &Value) -> Option<f64> {
-    Some(row["vram_predicted"].as_f64()? / row["vram_reserved_peak"].as_f64()? - 1.0)
-}
-
-/// The row of counts in RAM to which the goals apply.
-fn in_ram(record: &Value) -> &Value {
-    &record["rows"][format!("f32 in RAM, batch {}", record["batch"])]
-}
-
-/// Speed per document relative to tinytopics.
-fn times_faster(record: &Value) -> Option<f64> {
-    let (peer, ours) = (&record["rows"]["tinytopics"], in_ram(record));
-    let per_document =
-        |seconds: Option<f64>, row: &Value| Some(seconds? / row["documents"].as_f64()?);
-    let peer_seconds = per_document(peer["seconds_per_epoch"].as_f64(), peer)?;
-    Some(peer_seconds / per_document(epoch(ours), ours)?)
-}
-
-/// Rows that failed, and goals that were missed or not measured. A dry run has no goals.
-pub fn missed_goals(record: &Value) -> Vec<String> {
-    let mut missed = Vec::new();
-    let rows = record["rows"].as_object().cloned().unwrap_or_default();
-    for (name, row) in &rows {
-        if !row["failed"].is_null() {
-            let stderr = text(&row["stderr"]);
-            let last = stderr.lines().last().unwrap_or_default();
-            missed.push(format!("{name}: failed, {} ({last})", text(&row["failed"])));
-        }
-    }
-    if record["small"] == true {
-        return missed;
-    }
-    let mut goal = |what: &str,
-                    measured: Option<f64>,
-                    reached: &dyn Fn(f64) -> bool,
-                    asked: &str| match measured {
-        Some(measured) if reached(measured) => {}
-        Some(measured) => {
-            missed.push(format!(
-                "{what}: {}, {asked} asked",
-                show(Some(measured), 1.0)
-            ));
-        }
-        None => missed.push(format!("{what}: not measured, {asked} asked")),
-    };
-    let ours = in_ram(record);
-    let scale = ours["documents"].as_f64().unwrap_or(0.0) / 1e5;
-    goal(
-        "f32 in RAM, seconds an epoch (for 100,000 documents)",
-        epoch(ours).map(|seconds| seconds / scale),
-        &|seconds| seconds <= EPOCH_SECONDS,
-        &format!("at most {EPOCH_SECONDS}"),
-    );
-    goal(
-        "f32 in RAM, over the time of the bus",
-        over_bus(ours),
-        &|times| times <= OVER_BUS,
-        &format!("at most {OVER_BUS}"),
-    );
-    goal(
-        "times faster than tinytopics",
-        times_faster(record),
-        &|times| times >= TIMES_FASTER,
-        &format!("at least {TIMES_FASTER}"),
-    );
-    for (name, row) in rows
-        .iter()
-        .filter(|(_, row)| !row["epoch_seconds"].is_null())
-    {
-        goal(
-            &format!("{name}, VRAM predicted over measured, less one"),
-            vram_error(row),
-            &|error| error.abs() <= VRAM_ERROR,
-            &format!("within {VRAM_ERROR}"),
-        );
-    }
-    let fits = &record["rows"]["fits one after the other"];
-    for pool in ["in_use", "reserved"] {
-        goal(
-            &format!(
-                "fits one after the other, bytes {pool} after the last, less those after the second"
-            ),
-            growth(&fits[pool]),
-            &|bytes| bytes.abs() <= POOL_GROWTH,
-            &format!("at most {POOL_GROWTH}"),
-        );
-    }
-    missed
-}
-
-/// The change from the second fit to the last; the first has only one epoch.
-fn growth(after_fits: &Value) -> Option<f64> {
-    let bytes = after_fits.as_array()?;
-    Some(bytes.last()?.as_f64()? - bytes.get(1)?.as_f64()?)
-}
-
 pub fn markdown(record: &Value) -> String {
     let mut page = header(record);
-    page += &fits(&record["rows"]);
+    page += &equal_quality(record);
+    page += &fits(record);
     page += &transfers(&record["rows"]);
-    page += &offload(&record["rows"]["L of many rows"]);
-    page += &tinytopics(record);
+    page += &offload(&record["rows"]);
+    page += &techniques(record);
     page += &consecutive_fits(&record["rows"]["fits one after the other"]);
     let missed = missed_goals(record);
     if !missed.is_empty() {
-        page += "\nGoals missed:\n\n";
+        page += "\nRows without a result, and goals missed:\n\n";
         for line in missed {
             page += &format!("- {line}\n");
         }
@@ -186,24 +75,23 @@ fn header(record: &Value) -> String {
     page
 }
 
-fn fits(rows: &Value) -> String {
+fn fits(record: &Value) -> String {
     let mut page = String::from(
         "\nEpochs: the fastest after the first, which compiles kernels. *Bus*: the same counts in the same batches through the \
          same pinned staging buffers, with nothing computed. VRAM in MiB: *reserved* and *in use* are the peaks of the memory \
          pool, *error* is that of the prediction relative to *reserved*, NVML is the peak of the whole GPU less its use before \
          the fit.\n\n\
-         | Counts | X on the GPU | Batch (micro-batch) | GB | Epoch, s | Bus, s | Over bus | Predicted | Reserved | Error, % | In use | NVML |\n\
-         |---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+         | Counts | Documents | Nonzero, % | X on the GPU | Batch (micro-batch) | GB | Epoch, s | Bus, s | Over bus | Predicted | Reserved | Error, % | In use | NVML |\n\
+         |---|---:|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
     );
-    for (name, row) in rows.as_object().into_iter().flatten() {
-        if row["epoch_seconds"].is_null() {
-            continue;
-        }
+    for (name, row) in rows(record).filter(|(_, row)| !row["epoch_seconds"].is_null()) {
         let mib = |name: &str| show(row[name].as_f64(), 1048576.0);
         let nvml = || Some(row["nvml_peak"].as_f64()? - row["nvml_before"].as_f64()?);
         page += &format!(
-            "| {name}, {} | {} | {} ({}) | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            "| {name}, {} | {} | {} | {} | {} ({}) | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             text(&row["dtype"]),
+            row["documents"],
+            show(row["density"].as_f64(), 0.01),
             if row["resident"] == true {
                 "resident"
             } else {
@@ -226,49 +114,114 @@ fn fits(rows: &Value) -> String {
 }
 
 fn transfers(rows: &Value) -> String {
-    let (bus, torch) = (&rows["bus"], &rows["PyTorch, pinned"]);
+    let (bus, gathered) = (&rows["bus"], &rows["gathered rows"]);
     let mut page = format!(
-        "\nA large copy out of pageable memory: {} GB/s. Tables of {} x {} f32, transfers a second:\n\n\
-         | | to the GPU | from it |\n|---|---:|---:|\n",
+        "\nA large copy out of pageable memory: {} GB/s. Transfers a second of tables of {} x {} f32, through pinned memory; \
+         *gathered* are as many random rows of a table of {} rows, gathered on the way to the GPU and scattered on the way back, \
+         which is the case of SpeedTorch:\n\n\
+         | | to the GPU | from it | gathered to the GPU | scattered from it |\n|---|---:|---:|---:|---:|\n",
         show(bus["pageable_bytes_per_second"].as_f64(), 1e9),
         text(&bus["rows"]),
         text(&bus["columns"]),
+        text(&gathered["table_rows"]),
     );
-    for (name, row) in [("topicbook", bus), ("PyTorch, pinned", torch)] {
+    for (name, whole, gathered) in [
+        ("topicbook", bus, gathered),
+        (
+            "PyTorch",
+            &rows["PyTorch, bus"],
+            &rows["PyTorch, gathered rows"],
+        ),
+    ] {
+        let rate = |row: &Value, way: &str| show(row[format!("{way}_per_second")].as_f64(), 1.0);
         page += &format!(
-            "| {name} | {} | {} |\n",
-            show(row["to_gpu_per_second"].as_f64(), 1.0),
-            show(row["from_gpu_per_second"].as_f64(), 1.0),
+            "| {name} | {} | {} | {} | {} |\n",
+            rate(whole, "to_gpu"),
+            rate(whole, "from_gpu"),
+            rate(gathered, "to_gpu"),
+            rate(gathered, "from_gpu"),
         );
     }
     page
 }
 
-fn offload(row: &Value) -> String {
-    format!(
-        "\nL of {} rows, k = {}, batch {}: {} iterations a second with L on the GPU, {} with L offloaded to host memory.\n",
-        text(&row["documents"]),
-        text(&row["topics"]),
-        text(&row["batch"]),
-        show(row["on_gpu_per_second"].as_f64(), 1.0),
-        show(row["on_host_per_second"].as_f64(), 1.0),
-    )
+fn offload(rows: &Value) -> String {
+    let ours = &rows["L of many rows"];
+    let mut page = format!(
+        "\nIterations a second with L of {} rows, k = {}, batch {}, on the GPU and beside it in host memory. The thread on \
+         embeddings that a GPU does not hold (seed document 004) has 90 and 15 with SparseAdam, a factor of 6:\n\n\
+         | | L on the GPU | L beside it | Times slower beside it |\n|---|---:|---:|---:|\n",
+        text(&ours["documents"]),
+        text(&ours["topics"]),
+        text(&ours["batch"]),
+    );
+    for (name, row) in [
+        ("topicbook, AdamW", ours),
+        ("PyTorch, SparseAdam", &rows["PyTorch, L of many rows"]),
+    ] {
+        let [there, beside] =
+            ["on_gpu", "on_host"].map(|place| row[format!("{place}_per_second")].as_f64());
+        page += &format!(
+            "| {name} | {} | {} | {} |\n",
+            show(there, 1.0),
+            show(beside, 1.0),
+            show(there.zip(beside).map(|(there, beside)| there / beside), 1.0),
+        );
+    }
+    page
 }
 
-fn tinytopics(record: &Value) -> String {
-    let peer = &record["rows"]["tinytopics"];
-    match &peer["skipped"] {
-        Value::Null => format!(
-            "\ntinytopics on the first {} documents, batch {}: {} s an epoch. Per document, topicbook (batch {}) is {} times \
-             faster. Large batches need more epochs for the same score: `benches/records/batches.md` has how many.\n",
+fn equal_quality(record: &Value) -> String {
+    let mut page = String::from(
+        "\n*Score*: of L and F after the last epoch, the mean over tokens of log rate. tinytopics has its default batch of 16 and \
+         learning rates; topicbook has the rates of its rule, and ends after the first epoch that scores as high as tinytopics at \
+         its end, where an epoch's score is taken before the updates of its own batches. Both begin with the same counts in RAM, \
+         after a fit that compiles kernels; seconds are of the whole fit, with the upload. An epoch's times are compared per \
+         document, with f32 in RAM.\n\n\
+         | Nonzero | Documents | tinytopics: epochs | s | Epoch, s | Score | topicbook: batch | Rates times | Epochs | s | Score | Times faster to the score | Times faster an epoch |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+    );
+    for density in DENSITIES {
+        let of = |name: &str| &record["rows"][format!("{name}, {density}")];
+        let (peer, ours) = (of("tinytopics"), of("equal score"));
+        page += &format!(
+            "| {density} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             text(&peer["documents"]),
-            text(&peer["batch"]),
+            text(&peer["epochs"]),
+            show(peer["seconds"].as_f64(), 1.0),
             show(peer["seconds_per_epoch"].as_f64(), 1.0),
-            record["batch"],
-            show(times_faster(record), 1.0),
-        ),
-        reason => format!("\ntinytopics was not run: {}.\n", text(reason)),
+            score(peer),
+            text(&ours["batch"]),
+            show(ours["factor"].as_f64(), 1.0),
+            text(&ours["epochs"]),
+            show(ours["seconds"].as_f64(), 1.0),
+            score(ours),
+            show(times_faster_to_score(record, density), 1.0),
+            show(times_faster(record, density), 1.0),
+        );
     }
+    page
+}
+
+fn score(row: &Value) -> String {
+    row["score"]
+        .as_f64()
+        .map_or("-".into(), |score| format!("{score:.5}"))
+}
+
+fn techniques(record: &Value) -> String {
+    let rounds = |name: &str| {
+        let row = &record["rows"][name];
+        match row.is_null() || without_result(row).is_some() {
+            true => Vec::new(),
+            false => vec![row.clone()],
+        }
+    };
+    format!(
+        "\nThe techniques of `benches/records/techniques.md` on a GPU, one run of three epochs each; memory is the peak of reserved \
+         VRAM:\n\n{}",
+        table(rounds)
+    )
 }
 
 fn consecutive_fits(row: &Value) -> String {

@@ -1,211 +1,242 @@
-//! Runs all rows, each in a process of its own, and writes the record.
+//! All rows, the most important first.
 
-use std::fs;
 use std::path::Path;
-use std::process::{Command, exit};
 
-use serde_json::{Map, Value, json};
-use topicbook::{Device, Result, doctor};
+use topicbook::Device;
 
-use crate::page;
-use crate::record::{self, result_of};
+use crate::gpu_runs;
+use crate::schedule::Row;
+use crate::sizes::{DENSITIES, Sizes};
 
-/// Documents that tinytopics gets at most: seconds an epoch, at its published 24 s for 100,000 documents.
-const PEER_DOCUMENTS: usize = 20_000;
-/// tinytopics' default.
-const PEER_BATCH: usize = 16;
+/// What all rows share.
+pub struct Rows<'a> {
+    pub sizes: Sizes,
+    /// The name of the sizes in this program's arguments.
+    pub size: &'a str,
+    /// The device, as this program's arguments name it.
+    pub on: &'a str,
+    /// This program.
+    pub program: &'a Path,
+    /// A Python with the peers, and the script that runs them.
+    pub peers: [&'a Path; 2],
+    /// The folder of the counts, with one folder for each density.
+    pub data: &'a Path,
+}
 
-/// The sizes of all rows.
-#[derive(Clone, Copy)]
-struct Sizes {
-    /// Documents, terms, topics.
-    shape: [usize; 3],
-    batches: [usize; 4],
-    /// The batch size of rows that do not compare batch sizes.
+/// The counts of a row of a fit, and the budget of VRAM that it gets.
+struct Case {
+    name: String,
+    density: usize,
+    form: &'static str,
+    method: &'static str,
+    documents: usize,
     batch: usize,
-    epochs: usize,
-    /// VRAM budgets: of most rows, and smaller ones of u8 and CSR counts, which would fit on the GPU otherwise.
     vram: &'static str,
-    vram_of_u8: &'static str,
-    vram_of_csr: &'static str,
-    /// Bytes of the large copy out of pageable memory.
-    pageable: usize,
-    /// Rows and columns of the transferred table.
-    table: [usize; 2],
-    /// Documents, topics, batch size and steps of the fits with L on the GPU and offloaded.
-    offload: [usize; 4],
-    /// Documents, terms, topics and number of consecutive fits.
-    growth: [usize; 4],
 }
 
-const FULL: Sizes = Sizes {
-    shape: [100_000, 100_000, 20],
-    batches: [16, 256, 1_024, 4_096],
-    batch: 1_024,
-    epochs: 3,
-    vram: "24 GiB",
-    vram_of_u8: "6 GiB",
-    vram_of_csr: "512 MiB",
-    pageable: 2 << 30,
-    table: [131_072, 128],
-    offload: [10_000_000, 20, 1_024, 500],
-    growth: [4_000, 10_000, 20, 10],
-};
+impl Rows<'_> {
+    pub fn all(&self) -> Vec<Row> {
+        let mut rows = self.counts_and_quality(0);
+        let [documents, _, _] = self.sizes.shape;
+        let part = documents.div_ceil(self.sizes.part);
+        let case = |name: &str, form, vram| self.case(name, form, vram);
+        rows.extend([
+            self.fit(&case("u8 in RAM", "narrow", self.sizes.vram_of_u8), 60),
+            self.fit(&case("u8 on the GPU", "narrow", "all"), 60),
+            self.convert("CSR file", "csr", documents),
+            self.fit(&case("CSR in RAM", "csr", self.sizes.vram_of_csr), 40),
+            self.fit(&case("CSR on the GPU", "csr", "all"), 40),
+            self.fit(&case("f32 on the GPU", "f32", "all"), 60),
+            self.convert("f32 file", "disk", part),
+            self.fit(&self.of_part("f32 from disk", "disk"), 60),
+        ]);
+        rows.extend(self.transfers());
+        rows.extend(self.counts_and_quality(1));
+        let dense = case("u8 on the GPU", "narrow", "all");
+        rows.push(self.fit(
+            &Case {
+                name: format!("{}, {}", dense.name, DENSITIES[1]),
+                density: 1,
+                ..dense
+            },
+            60,
+        ));
+        rows.extend(self.techniques());
+        let [documents, terms, topics, fits] = self.sizes.growth;
+        let growth = strings(&[&"growth", &self.on, &documents, &terms, &topics, &fits]);
+        rows.push(self.ours("fits one after the other", 60, growth));
+        rows.extend(self.batches_and_methods());
+        rows
+    }
 
-/// A dry run within seconds, which also works without a GPU: it tests the program and measures nothing.
-const SMALL: Sizes = Sizes {
-    shape: [300, 400, 4],
-    batches: [16, 32, 64, 128],
-    batch: 64,
-    epochs: 2,
-    vram: "64 MiB",
-    vram_of_u8: "64 MiB",
-    vram_of_csr: "64 MiB",
-    pageable: 1 << 20,
-    table: [1_024, 128],
-    offload: [2_000, 4, 64, 20],
-    growth: [100, 80, 3, 2],
-};
-
-/// The results so far, by row.
-struct Rows(Map<String, Value>);
-
-impl Rows {
-    /// Runs a process and keeps its result, or its failure.
-    fn run(&mut self, name: &str, command: &mut Command) {
-        eprintln!("{name}");
-        let result = match command.output() {
-            Ok(output) => result_of(&output),
-            Err(error) => json!({ "failed": error.to_string() }),
+    /// Counts of a density, an epoch of them from RAM, and the time to equal quality.
+    fn counts_and_quality(&self, density: usize) -> Vec<Row> {
+        let percent = DENSITIES[density];
+        let [documents, terms, topics] = self.sizes.shape;
+        let folder = self.folder(density);
+        let length = self.sizes.lengths[density];
+        let generate = strings(&[&"generate", &folder, &documents, &terms, &topics, &length]);
+        let fit = Case {
+            density,
+            ..self.case(&format!("f32 in RAM, {percent}"), "f32", self.sizes.vram)
         };
-        eprintln!("  {result}");
-        self.0.insert(name.into(), result);
+        let [batch, epochs, seconds] = self.sizes.peer;
+        let part = documents.div_ceil(self.sizes.part);
+        let tinytopics = strings(&[
+            &"tinytopics",
+            &format!("{folder}/X_narrow.npy"),
+            &part,
+            &topics,
+            &batch,
+            &epochs,
+            &seconds,
+        ]);
+        let equal = strings(&[&"equal", &self.on, &folder, &topics, &self.sizes.batch]);
+        let tinytopics = self.peer(&format!("tinytopics, {percent}"), 120, tinytopics);
+        let equal = Row {
+            target: Some(tinytopics.name.clone()),
+            ..self.ours(&format!("equal score, {percent}"), 90, equal)
+        };
+        vec![
+            self.makes_counts(&format!("counts, {percent}"), 90, generate),
+            self.fit(&fit, 90),
+            tinytopics,
+            equal,
+        ]
     }
-}
 
-pub fn record(folder: &Path, arguments: &[&str]) -> Result<()> {
-    let (small, peer) = match arguments {
-        ["--small", peer @ ..] => (true, peer),
-        peer => (false, peer),
-    };
-    let gpu = Device::Cuda(0).describe();
-    let has_gpu = gpu == "CUDA GPU 0";
-    if !has_gpu && !small {
-        eprintln!(
-            "No GPU can be used here: {gpu}. `./run.sh --small` tries everything that runs without one, at tiny sizes."
-        );
-        exit(2);
+    /// Transfers of whole tables and of gathered rows, and steps with L beside the GPU.
+    fn transfers(&self) -> Vec<Row> {
+        let [rows, columns, table_rows] = self.sizes.table;
+        let [documents, topics, batch, steps] = self.sizes.offload;
+        let bus = strings(&[&"bus", &self.on, &self.sizes.pageable, &rows, &columns]);
+        let gathered = strings(&[&"gathered", &self.on, &table_rows, &rows, &columns]);
+        let offload = strings(&[&"offload", &self.on, &documents, &topics, &batch, &steps]);
+        let peer_bus = strings(&[&"transfers", &rows, &columns]);
+        let peer_gathered = strings(&[&"gathered", &table_rows, &rows, &columns]);
+        let peer_table = strings(&[&"table", &documents, &topics, &batch, &steps]);
+        vec![
+            self.ours("bus", 30, bus),
+            self.peer("PyTorch, bus", 30, peer_bus),
+            self.ours("gathered rows", 30, gathered),
+            self.peer("PyTorch, gathered rows", 30, peer_gathered),
+            self.ours("L of many rows", 60, offload),
+            self.peer("PyTorch, L of many rows", 60, peer_table),
+        ]
     }
-    let on = if has_gpu { "0" } else { "cpu" };
-    let data = folder.join("data");
-    fs::create_dir_all(&data).unwrap_or_else(|error| panic!("{}: {error}", data.display()));
-    let asked = if small { SMALL } else { FULL };
-    let (shape, scaled) = scale_down(asked.shape, &data);
-    let sizes = Sizes { shape, ..asked };
-    let mut rows = Rows(Map::new());
-    run_fits(&mut rows, &sizes, on, &data);
-    run_other_rows(&mut rows, &sizes, on);
-    if let [python, script] = peer {
-        run_peers(&mut rows, &sizes, [python, script], &data);
-    }
-    let record = json!({
-        "small": small,
-        "asked": asked.shape,
-        "shape": shape,
-        "scaled": scaled,
-        "GPU": gpu,
-        "machine": machine(),
-        "vram_budget": sizes.vram,
-        "batch": sizes.batch,
-        "rows": rows.0,
-    });
-    record::write(folder, "gpu", &record, &page::markdown(&record));
-    let _ = fs::remove_dir_all(&data);
-    let missed = page::missed_goals(&record);
-    if !missed.is_empty() {
-        eprintln!("Goals missed:\n{}", missed.join("\n"));
-        exit(1);
-    }
-    Ok(())
-}
 
-/// Generates the counts, and fits them in all forms, with all methods, resident or uploaded.
-fn run_fits(rows: &mut Rows, sizes: &Sizes, on: &str, data: &Path) {
-    let data = data.display().to_string();
-    let [n, m, k] = sizes.shape;
-    let generate = strings(&[&"generate", &data, &n, &m, &k]);
-    rows.run("generate", &mut this_program(&generate));
-    let by_batch = sizes.batches.map(|batch| {
-        let name = format!("f32 in RAM, batch {batch}");
-        (name, "f32", "f32", batch, sizes.vram)
-    });
-    let others = [
-        ("u8 in RAM", "narrow", "f32", sizes.vram_of_u8),
-        ("u8 in RAM, bf16", "narrow", "bf16", sizes.vram_of_u8),
-        ("CSR in RAM", "csr", "f32", sizes.vram_of_csr),
-        ("f32 on the GPU", "f32", "f32", "all"),
-        ("u8 on the GPU", "narrow", "f32", "all"),
-        ("u8 on the GPU, bf16", "narrow", "bf16", "all"),
-        ("CSR on the GPU", "csr", "f32", "all"),
-        ("CSR on the GPU, bf16", "csr", "bf16", "all"),
-        ("f32 from disk", "disk", "f32", sizes.vram),
-        ("EM, f32 in RAM", "f32", "em", sizes.vram),
-        ("EM, CSR on the GPU", "csr", "em", "all"),
-    ];
-    let others =
-        others.map(|(name, form, method, vram)| (name.into(), form, method, sizes.batch, vram));
-    for (name, form, method, batch, vram) in by_batch.into_iter().chain(others) {
+    /// The runs that show what each technique saves on a GPU.
+    fn techniques(&self) -> Vec<Row> {
+        let runs = gpu_runs::on_gpu(Device::Cpu, &self.sizes.techniques).into_iter();
+        runs.map(|run| {
+            let folder = self.data.display();
+            let technique = strings(&[&"technique", &self.on, &folder, &self.size, &run.name]);
+            self.ours(run.name, 30, technique)
+        })
+        .collect()
+    }
+
+    /// Batch sizes, precisions and EM, most of them for a part of the documents.
+    fn batches_and_methods(&self) -> Vec<Row> {
+        let bf16 = |case: Case| Case {
+            name: format!("{}, bf16", case.name),
+            method: "bf16",
+            ..case
+        };
+        let em = |case: Case| Case {
+            name: format!("EM, {}", case.name),
+            method: "em",
+            ..case
+        };
+        let by_batch = self.sizes.batches.map(|batch| Case {
+            batch,
+            ..self.of_part(&format!("f32 in RAM, batch {batch}"), "f32")
+        });
+        let narrow = |name, vram| self.case(name, "narrow", vram);
+        let others = [
+            bf16(narrow("u8 in RAM", self.sizes.vram_of_u8)),
+            bf16(narrow("u8 on the GPU", "all")),
+            bf16(self.case("CSR on the GPU", "csr", "all")),
+            em(self.of_part("f32 in RAM", "f32")),
+            em(self.case("CSR on the GPU", "csr", "all")),
+        ];
+        let cases = by_batch.into_iter().chain(others);
+        cases.map(|case| self.fit(&case, 60)).collect()
+    }
+
+    /// A fit of `f32` to all documents of the first density.
+    fn case(&self, name: &str, form: &'static str, vram: &'static str) -> Case {
+        Case {
+            name: name.into(),
+            density: 0,
+            form,
+            method: "f32",
+            documents: self.sizes.shape[0],
+            batch: self.sizes.batch,
+            vram,
+        }
+    }
+
+    /// The same of a part of the documents, within a budget that does not hold their counts.
+    fn of_part(&self, name: &str, form: &'static str) -> Case {
+        Case {
+            documents: self.sizes.shape[0].div_ceil(self.sizes.part),
+            ..self.case(name, form, self.sizes.vram_of_part)
+        }
+    }
+
+    fn fit(&self, case: &Case, limit: u64) -> Row {
         let fit = strings(&[
             &"fit",
-            &on,
-            &data,
-            &form,
-            &method,
-            &k,
-            &batch,
-            &sizes.epochs,
-            &vram,
+            &self.on,
+            &self.folder(case.density),
+            &case.form,
+            &case.method,
+            &case.documents,
+            &self.sizes.shape[2],
+            &case.batch,
+            &self.sizes.epochs,
+            &case.vram,
         ]);
-        rows.run(&name, &mut this_program(&fit));
+        self.ours(&case.name, limit, fit)
     }
-}
 
-/// The rows that need no generated counts.
-fn run_other_rows(rows: &mut Rows, sizes: &Sizes, on: &str) {
-    let [table_rows, columns] = sizes.table;
-    let bus = strings(&[&"bus", &on, &sizes.pageable, &table_rows, &columns]);
-    rows.run("bus", &mut this_program(&bus));
-    let [documents, topics, batch, steps] = sizes.offload;
-    let offload = strings(&[&"offload", &on, &documents, &topics, &batch, &steps]);
-    rows.run("L of many rows", &mut this_program(&offload));
-    let [documents, terms, topics, fits] = sizes.growth;
-    let growth = strings(&[&"growth", &on, &documents, &terms, &topics, &fits]);
-    rows.run("fits one after the other", &mut this_program(&growth));
-}
+    /// Writes the first documents of the first density as the file of a form.
+    fn convert(&self, name: &str, form: &str, documents: usize) -> Row {
+        let convert = strings(&[&"convert", &self.folder(0), &form, &documents]);
+        self.makes_counts(name, 60, convert)
+    }
 
-/// PyTorch and tinytopics, by a Python and a script.
-fn run_peers(rows: &mut Rows, sizes: &Sizes, [python, script]: [&str; 2], data: &Path) {
-    let peer = |arguments: &[String]| {
-        let mut command = Command::new(python);
-        command.arg(script).args(arguments);
-        command
-    };
-    let [table_rows, columns] = sizes.table;
-    let transfers = strings(&[&"transfers", &table_rows, &columns]);
-    rows.run("PyTorch, pinned", &mut peer(&transfers));
-    let [n, _, k] = sizes.shape;
-    let counts = format!("{}/X_f32.npy", data.display());
-    let documents = n.min(PEER_DOCUMENTS);
-    let tinytopics = strings(&[&"tinytopics", &counts, &documents, &k, &PEER_BATCH]);
-    rows.run("tinytopics", &mut peer(&tinytopics));
-}
+    fn folder(&self, density: usize) -> String {
+        self.data.join(DENSITIES[density]).display().to_string()
+    }
 
-/// This program with other arguments.
-fn this_program(arguments: &[String]) -> Command {
-    let program = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
-    let mut command = Command::new(program);
-    command.args(arguments);
-    command
+    fn makes_counts(&self, name: &str, limit: u64, arguments: Vec<String>) -> Row {
+        Row {
+            makes_counts: true,
+            ..self.ours(name, limit, arguments)
+        }
+    }
+
+    fn ours(&self, name: &str, limit: u64, arguments: Vec<String>) -> Row {
+        Row {
+            name: name.into(),
+            limit,
+            program: self.program.into(),
+            arguments,
+            target: None,
+            makes_counts: false,
+        }
+    }
+
+    fn peer(&self, name: &str, limit: u64, arguments: Vec<String>) -> Row {
+        let [python, script] = self.peers;
+        let script = script.display().to_string();
+        Row {
+            program: python.into(),
+            ..self.ours(name, limit, [vec![script], arguments].concat())
+        }
+    }
 }
 
 fn strings(arguments: &[&dyn ToString]) -> Vec<String> {
@@ -213,52 +244,4 @@ fn strings(arguments: &[&dyn ToString]) -> Vec<String> {
         .iter()
         .map(|argument| argument.to_string())
         .collect()
-}
-
-/// The shape with as many of the documents as memory and disk can hold, and the reason where these are fewer.
-fn scale_down([documents, terms, topics]: [usize; 3], data: &Path) -> ([usize; 3], Option<String>) {
-    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let memory = memory
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
-    let memory = memory.and_then(|rest| rest.split_whitespace().next()?.parse::<usize>().ok());
-    // f32 counts in four fifths of the memory; on nine tenths of the disk, also u8 and CSR.
-    let by_memory = memory.map_or(documents, |kib| kib * 1024 / 5 * 4 / (4 * terms));
-    let by_disk = free_disk(data).map_or(documents, |bytes| bytes / 10 * 9 / (6 * terms));
-    let fits = documents.min(by_memory).min(by_disk).max(topics);
-    let scaled = (fits < documents).then(|| {
-        let limit = match by_memory < by_disk {
-            true => "free memory",
-            false => "free disk space",
-        };
-        format!("{fits} of {documents} documents: as many as {limit} holds")
-    });
-    ([fits, terms, topics], scaled)
-}
-
-fn free_disk(folder: &Path) -> Option<usize> {
-    let output = Command::new("df")
-        .args(["-B1", "--output=avail"])
-        .arg(folder)
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().nth(1)?.trim().parse().ok()
-}
-
-/// The machine, its GPU as the driver reports it, and the library's own checks.
-fn machine() -> Value {
-    let driver = Command::new("nvidia-smi")
-        .args([
-            "--query-gpu=name,memory.total,driver_version,pcie.link.gen.current,pcie.link.width.current,power.limit",
-            "--format=csv,noheader",
-        ])
-        .output();
-    let driver = driver.map_or(String::new(), |output| {
-        String::from_utf8_lossy(&output.stdout).trim().to_string()
-    });
-    let mut machine = record::machine();
-    machine["GPU, memory, driver, PCIe generation and width, power limit"] = json!(driver);
-    machine["doctor"] = json!(doctor().to_string());
-    machine
 }
