@@ -12,13 +12,7 @@ use crate::task::{At, Fail, Result, command, output, run, step};
 const LIMIT: u64 = 60 << 20;
 
 /// The script of the archive: `./run.sh`, and `./run.sh --small` on a machine without a GPU.
-const SCRIPT: &str = "\
-#!/bin/sh
-# Measures topicbook on this machine's GPU, and also tinytopics and PyTorch if Python has them (PYTHON names another
-# Python than python3). `--small` runs everything at tiny sizes. Writes gpu.json and gpu.md into this folder.
-cd \"$(dirname \"$0\")\" || exit 1
-exec ./gpu record . \"$@\" \"${PYTHON:-python3}\" gpu_peers.py
-";
+const SCRIPT: &str = include_str!("gpu_run.sh");
 
 /// Builds the program, checks that it needs no shared library of Rust or topicbook, and packs it with its script.
 pub fn pack(places: &Places) -> Result<()> {
@@ -43,6 +37,15 @@ pub fn pack(places: &Places) -> Result<()> {
     run(command("chmod").arg("+x").arg(&script))?;
     let peers = places.root.join("xtask/python/gpu_peers.py");
     fs::copy(&peers, folder.join("gpu_peers.py")).at(&peers)?;
+    step("downloading tinytopics", || {
+        run(command("python3")
+            .args(["-m", "pip", "download", "--quiet", "--no-input"])
+            .args(["--disable-pip-version-check", "--no-deps"])
+            .args(["--only-binary", ":all:", "--requirement"])
+            .arg(places.root.join("xtask/python/gpu_peers.txt"))
+            .arg("--dest")
+            .arg(&folder))
+    })?;
     let archive = places.build().join("topicbook-gpu.tar.xz");
     run(command("tar")
         .arg("-C")
