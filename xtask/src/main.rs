@@ -87,7 +87,8 @@ cargo xtask <command>
   bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
   bench bus        measures epochs on a simulated bus (0.1 GB/s each way; kernels take no time); writes benches/records/bus.json
   bench batches    finds learning rates for batch sizes (a quarter of an hour); writes benches/records/batches.json, .md
-  bench gpu        packs a program that measures fits on a GPU, for machines without Rust: build/topicbook-gpu.tar.xz
+  bench gpu        packs a program that measures fits on a GPU beside tinytopics and PyTorch within eight minutes, for machines
+                   without Rust: build/topicbook-gpu.tar.xz
   fuzz <target> [seconds]
                    mutates files of crates/fuzz/corpus/<target> for ten minutes, or for that many seconds
   fuzz round [mutants] [seed]
