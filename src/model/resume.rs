@@ -70,7 +70,7 @@ impl Checkpoint {
     /// # Cost
     /// Reads the tables into memory, in bytes x k x (documents + terms): 12 for gradient steps with AdamW (L, F and their
     /// optimizer state), 4 for expectation-maximisation and for what is streamed, 8 for coordinate descent, and up to
-    /// 20, with 3 topics more for 8 of them, for [`Solver::auto`](crate::Solver::auto). Where the fit keeps L in mapped files
+    /// 16, with 3 topics more for 8 of them, and 20 more for terms alone, for [`Solver::auto`](crate::Solver::auto). Where the fit keeps L in mapped files
     /// ([`TableStorage::File`](crate::TableStorage::File)), the tables of L stay in the checkpoint's file, which is mapped until the fit
     /// has copied them.
     #[doc(alias = "resume")]

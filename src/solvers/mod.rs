@@ -11,11 +11,9 @@ mod coordinate_descent;
 mod em_gpu;
 mod factor;
 mod fold_in;
-mod merge_topics;
-mod new_topics;
 mod parts;
 mod row_update;
-mod split_merge;
+mod search;
 mod state;
 mod statistics;
 mod streaming_em;
@@ -44,7 +42,7 @@ use crate::error::{Error, Result};
 use coordinate_descent::Descent;
 #[cfg(feature = "cuda")]
 use em_gpu::GpuEm;
-use split_merge::SplitMerge;
+use search::Search;
 use streaming_em::StreamingEm;
 
 /// Floor of a rate (an entry of L F) in the solvers, only to keep x / rate and log rate finite.
@@ -63,6 +61,17 @@ pub(crate) struct Iteration {
 }
 
 impl Iteration {
+    /// What an iteration gains, from its gain and that of the iteration before. An iteration that rejects an
+    /// extrapolation gains nothing and the next one little, after which the gains are as before: the estimate therefore
+    /// falls by half at most.
+    fn gain(&self, previous_score: f64, previous_gain: f64) -> f64 {
+        let gain = self.score - previous_score;
+        match previous_gain.is_finite() {
+            true => gain.max(0.5 * previous_gain),
+            false => gain,
+        }
+    }
+
     /// Whether the solver has converged, given the score of the previous iteration. Near an optimum the gain in score
     /// falls with the square of the distance, hence the square root for the residual.
     pub(crate) fn converged(&self, previous_score: f64, tolerance: f64) -> bool {
@@ -112,9 +121,7 @@ pub(crate) fn create(
         }
         (Solver::Em(_), Resolved::Cpu) => Box::new(StreamingEm::by_em(counts, streams, start)?),
         (Solver::CoordinateDescent(_), _) if !streams => Box::new(Descent::new(counts, start)?),
-        (Solver::Auto(_), _) if !streams => {
-            Box::new(SplitMerge::new(counts, start, settings.seed)?)
-        }
+        (Solver::Auto(_), _) if !streams => Box::new(Search::new(counts, start, settings.seed)?),
         (Solver::CoordinateDescent(_) | Solver::Auto(_), _) => {
             Box::new(StreamingEm::by_descent(counts, streams, start)?)
         }
@@ -175,7 +182,7 @@ pub(crate) fn host_memory_with_gpu(solver: &Solver, shape: &Shape, resident: boo
 pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item> {
     match solver {
         Solver::CoordinateDescent(_) if !streams => ascent_memory::memory(shape),
-        Solver::Auto(_) if !streams => split_merge::memory(shape),
+        Solver::Auto(_) if !streams => search::memory(shape),
         Solver::Em(_) => streaming_em::memory(shape, false),
         _ => streaming_em::memory(shape, true),
     }
@@ -204,12 +211,12 @@ pub(crate) fn memory_around_iterations(shape: &Shape) -> [Item; 2] {
 /// Bytes of the tables in a checkpoint: at most, where they change during the fit.
 pub(crate) fn checkpoint_bytes(solver: &Solver, streams: bool, shape: (u64, u64, u64)) -> u64 {
     let (documents, terms, topics) = shape;
-    let columns = match solver {
-        Solver::CoordinateDescent(_) if !streams => coordinate_descent::saved_columns(topics),
-        Solver::Auto(_) if !streams => split_merge::saved_columns(topics),
-        _ => topics,
+    let [of_l, of_f] = match solver {
+        Solver::CoordinateDescent(_) if !streams => [coordinate_descent::saved_columns(topics); 2],
+        Solver::Auto(_) if !streams => search::saved_columns(topics),
+        _ => [topics; 2],
     };
-    4 * columns * (documents + terms)
+    4 * (of_l * documents + of_f * terms)
 }
 
 /// Memory of a copy of the state for a checkpoint. The solvers on the CPU write their tables from where they are.

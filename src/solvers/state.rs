@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::coordinate_descent::AscentNumbers;
 use super::factor::Factor;
-use super::split_merge::SearchNumbers;
+use super::search::{MEMBERS, SearchNumbers};
 
 /// The numbers of a solver's state, which say which tables belong to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,22 +17,28 @@ pub(crate) enum Numbers {
     /// Expectation-maximisation, and coordinate descent over a stream: L and F are the state.
     Factors,
     Ascent(AscentNumbers),
-    Search(SearchNumbers),
+    Search(Box<SearchNumbers>),
 }
 
 /// L in tokens (documents x topics) and F in probabilities (terms x topics).
 const FACTORS: [&str; 2] = ["l", "f"];
 /// The tables of an [`Ascent`](super::coordinate_descent::Ascent); its other tables equal these.
 pub(super) const ASCENT: [&str; 4] = ["best_l", "best_f", "previous_l", "extrapolated_f"];
-/// The tables of a split-merge candidate, with up to 3 topics more.
+/// The tables of a candidate of the search, with up to 3 topics more.
 pub(super) const CANDIDATE: [&str; 4] = [
     "candidate_best_l",
     "candidate_best_f",
     "candidate_previous_l",
     "candidate_extrapolated_f",
 ];
-/// The best factors of the earlier starts.
-pub(super) const EARLIER: [&str; 2] = ["earlier_l", "earlier_f"];
+/// F of earlier fits of the search.
+pub(super) const EARLIER: [&str; MEMBERS] = [
+    "earlier_1_f",
+    "earlier_2_f",
+    "earlier_3_f",
+    "earlier_4_f",
+    "earlier_5_f",
+];
 
 impl Numbers {
     /// The names of the tables.
@@ -43,7 +49,7 @@ impl Numbers {
             Self::Search(search) => {
                 let mut names = ASCENT.to_vec();
                 names.extend(search.candidate.iter().flat_map(|_| CANDIDATE));
-                names.extend(search.earlier_score.iter().flat_map(|_| EARLIER));
+                names.extend(&EARLIER[..search.earlier.len().min(EARLIER.len())]);
                 names
             }
         }

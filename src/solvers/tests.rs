@@ -279,7 +279,7 @@ proptest! {
             (|c, l, f| Ok(Box::new(StreamingEm::by_em(c, false, Start::New(l, f))?)), false),
             (|c, l, f| Ok(Box::new(StreamingEm::by_descent(c, false, Start::New(l, f))?)), false),
             (|c, l, f| Ok(Box::new(Descent::new(c, Start::New(l, f))?.without_extrapolation())), true),
-            (|c, l, f| Ok(Box::new(SplitMerge::new(c, Start::New(l, f), 3)?)), true),
+            (|c, l, f| Ok(Box::new(Search::new(c, Start::New(l, f), 3)?)), true),
             // Extrapolates, and rejects iterations that lower the score.
             (|c, l, f| Ok(Box::new(Descent::new(c, Start::New(l, f))?)), true),
         ];

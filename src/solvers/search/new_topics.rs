@@ -1,4 +1,4 @@
-//! Where a search starts, and the topics that a candidate adds.
+//! The topics that candidates start from or add.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,32 +7,36 @@ use rayon::prelude::*;
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 
-use super::coordinate_descent::{Data, Factors};
-use super::factor::{CHUNK, Factor, reciprocals};
-use super::merge_topics::merge_losses;
+use crate::solvers::coordinate_descent::{Data, Factors};
+use crate::solvers::factor::{CHUNK, Factor, reciprocals};
 
 /// The share of every document's tokens that the added topics start with, together.
 const ADDED_SHARE: f64 = 0.2;
 
-/// Random factors: topics with random terms, and equal shares of them in every document.
-pub(super) fn random_start(
-    data: &Data,
-    like: &Factors,
+/// `values` random values, as topics.
+pub(super) fn random_topics(
     topics: usize,
+    values: usize,
     random: &mut Xoshiro256PlusPlus,
-) -> Factors {
-    let f = like.f.values.iter();
+) -> Factor {
+    let values = (0..values).map(|_| 0.01 + random.random::<f32>());
     let mut f = Factor {
         topics,
-        values: f.map(|_| 0.01 + random.random::<f32>()).collect(),
+        values: values.collect(),
     };
     f.scale_columns(&reciprocals(&f.column_sums()));
+    f
+}
+
+/// These topics, and equal shares of them in every document.
+pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
+    let topics = f.topics;
     let lengths = data.lengths.iter();
-    let l =
+    let shares =
         lengths.flat_map(|length| std::iter::repeat_n((*length / topics as f64) as f32, topics));
     let l = Factor {
         topics,
-        values: l.collect(),
+        values: shares.collect(),
     };
     Factors { l, f }
 }
@@ -76,34 +80,6 @@ pub(super) fn topics_of_documents(
         columns.push(column);
     }
     columns
-}
-
-/// The topics of `other` that `factors` lack most: those whose tokens lose most where each is merged with the topic of
-/// `factors` that is most like it.
-pub(super) fn topics_of_another(factors: &Factors, other: &Factors, added: usize) -> Vec<Vec<f64>> {
-    let topics = factors.f.topics;
-    let rows = factors
-        .f
-        .values
-        .chunks(topics)
-        .zip(other.f.values.chunks(topics));
-    let both = Factor {
-        topics: 2 * topics,
-        values: rows.flat_map(|(a, b)| a.iter().chain(b)).copied().collect(),
-    };
-    let tokens = [factors.l.column_sums(), other.l.column_sums()].concat();
-    let losses = merge_losses(&both, &tokens);
-    let lost = |topic: usize| {
-        let losses = &losses[(topics + topic) * 2 * topics..][..topics];
-        losses.iter().copied().fold(f64::INFINITY, f64::min)
-    };
-    let mut order: Vec<usize> = (0..topics).collect();
-    order.sort_by(|a, b| lost(*b).total_cmp(&lost(*a)));
-    let column = |topic: &usize| {
-        let rows = other.f.values.chunks(topics);
-        rows.map(|row| f64::from(row[*topic])).collect()
-    };
-    order[..added].iter().map(column).collect()
 }
 
 /// Adds topics with these term frequencies.
@@ -173,41 +149,4 @@ fn deviances(factors: &Factors, data: &Data, view: &View<'_>) -> Vec<f64> {
         })
         .collect();
     parts.concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Factors with one document, whose tokens are shared equally, and topics that have these terms alone, equally often.
-    fn factors(topics: &[&[usize]]) -> Factors {
-        let terms = 8;
-        let value = |at: usize| {
-            let (term, topic) = (at / topics.len(), at % topics.len());
-            match topics[topic].contains(&term) {
-                true => 1.0 / topics[topic].len() as f32,
-                false => 1e-12,
-            }
-        };
-        let factor = |values| Factor {
-            topics: topics.len(),
-            values,
-        };
-        Factors {
-            l: factor(vec![100.0; topics.len()]),
-            f: factor((0..terms * topics.len()).map(value).collect()),
-        }
-    }
-
-    #[test]
-    fn the_topics_that_are_lacking_come_first() {
-        let own = factors(&[&[0, 1], &[2, 3], &[4, 5]]);
-        let other = factors(&[&[2, 3], &[6, 7], &[0, 2]]);
-        let columns = topics_of_another(&own, &other, 2);
-        let terms_of =
-            |column: &[f64]| -> Vec<usize> { (0..8).filter(|term| column[*term] > 0.1).collect() };
-        // No own topic has the terms 6 and 7; two have one of the terms 0 and 2.
-        assert_eq!(terms_of(&columns[0]), [6, 7]);
-        assert_eq!(terms_of(&columns[1]), [0, 2]);
-    }
 }

@@ -1,11 +1,11 @@
-//! Merges two topics of a candidate of the split-merge search.
+//! Merges two topics of a candidate.
 
 use rayon::prelude::*;
 
 use crate::system::ln;
 
-use super::coordinate_descent::Factors;
-use super::factor::{CHUNK, Factor};
+use crate::solvers::coordinate_descent::Factors;
+use crate::solvers::factor::{CHUNK, Factor};
 
 /// Merges the two topics whose merger costs the least log-likelihood: those with the smallest Jensen-Shannon
 /// divergence, weighted by their tokens.
@@ -33,7 +33,7 @@ pub(super) fn merge_most_similar(factors: &Factors) -> Factors {
 
 /// For each pair of topics (second, first) with first < second, the log-likelihood in nats that their tokens lose when
 /// both topics have the mean of their term distributions.
-pub(super) fn merge_losses(f: &Factor, tokens: &[f64]) -> Vec<f64> {
+fn merge_losses(f: &Factor, tokens: &[f64]) -> Vec<f64> {
     let topics = f.topics;
     let x_log_x = |x: f64| if x > 0.0 { x * x.ln() } else { 0.0 };
     let x_log_x_f32 = |x: f32| x * ln(x.max(f32::MIN_POSITIVE));

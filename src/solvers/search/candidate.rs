@@ -1,0 +1,164 @@
+//! Factors that may replace the best ones: what they start from, and how long they are fitted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::counts::View;
+use crate::data::NamedTable;
+use crate::error::Result;
+use crate::solvers::coordinate_descent::{Ascent, AscentNumbers, Data, Factors, SWEEPS};
+use crate::solvers::state::{CANDIDATE, SavedTables};
+
+use super::CONVERGED;
+use super::merge_topics::merge_most_similar;
+
+/// Topics that a candidate adds, but at most k.
+pub(super) const ADDED: usize = 3;
+/// Iterations with the added topics before the first merge.
+const GROW_ITERATIONS: usize = 5;
+/// Sweeps over the coordinates of a row while there are more than k topics.
+const GROW_SWEEPS: usize = 2;
+/// A candidate promises to gain that many times what it has gained in its last iteration:
+/// while an ascent settles, it still gains about ten times as much as in its last iteration.
+const PROMISE: f64 = 15.0;
+
+/// What a candidate starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Origin {
+    /// The best factors with added topics, which are merged until k are left.
+    Added,
+    /// Random factors.
+    Random,
+    /// The topics of two earlier fits, one of each pair.
+    Crossed,
+}
+
+impl Origin {
+    /// Iterations with k topics before a candidate may be given up. Random factors are fitted until they converge: what
+    /// they reach shows late, and a fit that has not converged has little that the best one lacks.
+    const fn least_iterations(self) -> Option<usize> {
+        match self {
+            Self::Added => Some(3),
+            Self::Crossed => Some(4),
+            Self::Random => None,
+        }
+    }
+}
+
+/// Factors that are fitted as long as they may become better than the best ones.
+pub(super) struct Candidate {
+    pub(super) ascent: Ascent,
+    pub(super) origin: Origin,
+    /// Iterations with the topics that it has now.
+    pub(super) iterations: usize,
+    /// What an iteration gains.
+    pub(super) gain: f64,
+}
+
+/// The numbers of a candidate in a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CandidateNumbers {
+    ascent: AscentNumbers,
+    origin: Origin,
+    iterations: usize,
+    #[serde(with = "crate::system::serde_f64")]
+    gain: f64,
+    /// Topics in addition to those requested.
+    pub(super) added: usize,
+}
+
+impl CandidateNumbers {
+    /// Whether a search reaches these numbers.
+    pub(super) fn are_in_range(&self) -> bool {
+        let most_added = match self.origin {
+            Origin::Added => ADDED,
+            Origin::Random | Origin::Crossed => 0,
+        };
+        self.ascent.are_in_range() && !self.gain.is_nan() && self.added <= most_added
+    }
+}
+
+/// What an iteration has shown about a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Continues,
+    Better,
+    /// It has converged to a lower score than the best one.
+    Converged,
+    /// It promises less than the best one has.
+    Hopeless,
+}
+
+impl Candidate {
+    pub(super) fn new(start: Factors, origin: Origin) -> Self {
+        Self {
+            ascent: Ascent::new(start),
+            origin,
+            iterations: 0,
+            gain: f64::INFINITY,
+        }
+    }
+
+    /// The topics that it has in addition to those requested.
+    pub(super) fn added(&self, requested: usize) -> usize {
+        self.ascent.best.f.topics - requested
+    }
+
+    /// Runs one iteration, and merges two topics behind it if there are more than `requested`.
+    pub(super) fn advance(
+        &mut self,
+        data: &Data,
+        view: &View<'_>,
+        (requested, best): (usize, f64),
+    ) -> Verdict {
+        let added = self.added(requested);
+        let sweeps = if added > 0 { GROW_SWEEPS } else { SWEEPS };
+        let before = self.ascent.score;
+        let iteration = self.ascent.step(data, view, sweeps);
+        self.iterations += 1;
+        if added > 0 {
+            // Topics that are merged one after the other need one iteration each.
+            let grows = added == ADDED.min(requested) && self.iterations < GROW_ITERATIONS;
+            if !grows {
+                let merged = merge_most_similar(&self.ascent.best);
+                *self = Self::new(merged, self.origin);
+            }
+            return Verdict::Continues;
+        }
+        self.gain = iteration.gain(before, self.gain);
+        let promised = self.ascent.score + PROMISE * self.gain;
+        let least = self.origin.least_iterations();
+        let may_end = least.is_some_and(|least| self.iterations >= least);
+        if self.ascent.score > best {
+            Verdict::Better
+        } else if iteration.converged(before, CONVERGED) {
+            Verdict::Converged
+        } else if may_end && promised < best {
+            Verdict::Hopeless
+        } else {
+            Verdict::Continues
+        }
+    }
+
+    /// What a checkpoint stores.
+    pub(super) fn state(&self, requested: usize) -> (CandidateNumbers, [NamedTable<'_>; 4]) {
+        let (ascent, tables) = self.ascent.state(CANDIDATE);
+        let numbers = CandidateNumbers {
+            ascent,
+            origin: self.origin,
+            iterations: self.iterations,
+            gain: self.gain,
+            added: self.added(requested),
+        };
+        (numbers, tables)
+    }
+
+    /// The candidate of a checkpoint.
+    pub(super) fn saved(numbers: CandidateNumbers, tables: &mut SavedTables) -> Result<Self> {
+        Ok(Self {
+            ascent: Ascent::saved(numbers.ascent, tables)?,
+            origin: numbers.origin,
+            iterations: numbers.iterations,
+            gain: numbers.gain,
+        })
+    }
+}

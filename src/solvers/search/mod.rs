@@ -1,0 +1,311 @@
+//! Coordinate descent, and a search for a higher maximum among many.
+//!
+//! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
+//! one, and no sequence of small uphill steps leads from one maximum to another. The search therefore fits the best
+//! factors until they gain little, and then candidates, of three origins:
+//!
+//! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
+//!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
+//!   split;
+//! - random factors;
+//! - the topics of two earlier fits, one of each pair that is alike. Two maxima differ in some topics and agree in
+//!   others, so such a candidate is near a maximum at once, and often near a higher one (the crossover of Gribel and
+//!   Vidal 2019, who search so for clusters).
+//!
+//! A candidate ends when it is better than the best factors, which it then replaces, or when it promises to stay worse.
+//! Added topics come first, as long as they bring better fits: they do so again and again on some corpora, and hardly ever
+//! on others. Then random factors are fitted until they converge, again and again, and each of these fits is combined with
+//! the best one.
+
+mod candidate;
+mod crossover;
+mod members;
+mod merge_topics;
+mod new_topics;
+mod numbers;
+
+use crate::cost::{Consumer, Item, Phase, Shape};
+use crate::counts::{Counts, View};
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::system::{Purpose, stream};
+
+use super::ascent_memory::{ascent_memory, data_memory};
+use super::coordinate_descent::{Ascent, Data, SWEEPS, saved_columns as saved_columns_of_ascent};
+use super::state::{ASCENT, EARLIER, SavedState, SavedTables, other_solver};
+use super::{Iterate, Iteration, Numbers, SolverState, Start};
+
+use candidate::{ADDED, Candidate, Origin, Verdict};
+pub(crate) use members::MEMBERS;
+use members::Members;
+use new_topics::{add_topics, equal_shares, random_topics, topics_of_documents};
+pub(crate) use numbers::SearchNumbers;
+use numbers::{Progress, Score};
+
+/// Iterations of the best factors before a candidate may start: of new factors, and of those that were a candidate.
+const FIRST_ITERATIONS: usize = 10;
+const MORE_ITERATIONS: usize = 6;
+/// The first candidate beside new best factors starts when an iteration gains less than this, in nats per token: before,
+/// further iterations gain more.
+const LITTLE_GAIN: f64 = 5e-5;
+/// The factors have converged when an iteration gains less than this fraction of the score, and the residual is small.
+const CONVERGED: f64 = 1e-6;
+/// Added topics are tried while this share of them has brought better fits lately.
+const LEAST_RATE: f64 = 0.25;
+/// The share at first, and how much of it a further candidate leaves.
+const FIRST_RATE: f64 = 0.5;
+const KEPT_RATE: f64 = 0.6;
+/// Iterations of other candidates after which added topics are tried again.
+const OTHER_ITERATIONS: usize = 100;
+/// The candidates between those with added topics, in turn.
+const TURNS: [Turn; 3] = [Turn::Start, Turn::CrossNewest, Turn::CrossAny];
+/// Consecutive candidates that are not better, after which the search ends.
+const MOST_FAILURES: usize = 30;
+/// Sweeps over the coordinates of a row of L before the first iteration of a candidate that has topics only.
+const FIRST_SWEEPS: usize = 2 * SWEEPS;
+
+/// Memory of a fit besides the counts.
+pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
+    let (topics, more) = (shape.topics, shape.topics + ADDED as u64);
+    let mut items = data_memory(shape, more);
+    items.push(Item::ram(
+        Consumer::Parameters,
+        "F of earlier fits",
+        Phase::Fit,
+        4 * MEMBERS as u64 * topics * shape.terms,
+    ));
+    let best = ascent_memory(shape, topics);
+    // An iteration updates either the best factors or the candidate, so its extra copy is counted once.
+    items.extend(best.into_iter().filter(|item| item.phase != Phase::Pass));
+    let candidate = ascent_memory(shape, more).into_iter().map(|item| Item {
+        what: format!("{}, candidate", item.what),
+        ..item
+    });
+    items.extend(candidate);
+    items
+}
+
+/// The most columns of all tables in a checkpoint, for documents and for terms: those of the best factors and a candidate,
+/// and for terms those of earlier fits.
+pub(crate) fn saved_columns(topics: u64) -> [u64; 2] {
+    let both = saved_columns_of_ascent(topics) + saved_columns_of_ascent(topics + ADDED as u64);
+    [both, both + MEMBERS as u64 * topics]
+}
+
+/// What is tried next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Add,
+    Start,
+    CrossNewest,
+    CrossAny,
+}
+
+pub(crate) struct Search {
+    data: Data,
+    best: Ascent,
+    candidate: Option<Candidate>,
+    members: Members,
+    seed: u64,
+    progress: Progress,
+}
+
+impl Search {
+    pub(crate) fn new(counts: &Counts, start: Start, seed: u64) -> Result<Self> {
+        let data = Data::new(counts)?;
+        let (l, f) = match start {
+            Start::New(l, f) => (l, f),
+            Start::Saved(state) => return Self::saved(data, state, seed),
+        };
+        Ok(Self {
+            best: Ascent::new(data.factors(l, f)),
+            data,
+            candidate: None,
+            members: Members::default(),
+            seed,
+            progress: Progress::new(FIRST_ITERATIONS),
+        })
+    }
+
+    /// The search of a checkpoint. Its tables are in the order of [`state`](Iterate::state).
+    fn saved(data: Data, state: SavedState, seed: u64) -> Result<Self> {
+        let Numbers::Search(numbers) = state.numbers else {
+            return Err(other_solver());
+        };
+        let numbers = *numbers;
+        let mut tables = SavedTables::new(state.tables);
+        let best = Ascent::saved(numbers.best, &mut tables)?;
+        let candidate = numbers.candidate;
+        let candidate = candidate.map(|numbers| Candidate::saved(numbers, &mut tables));
+        let candidate = candidate.transpose()?;
+        let mut members = Members::default();
+        for Score(score) in numbers.earlier {
+            let [f] = tables.take()?;
+            members.0.push((f, score));
+        }
+        Ok(Self {
+            data,
+            best,
+            candidate,
+            members,
+            seed,
+            progress: numbers.progress,
+        })
+    }
+
+    fn topics_requested(&self) -> usize {
+        self.best.best.f.topics
+    }
+
+    /// Whether a candidate may begin.
+    fn may_begin(&self) -> bool {
+        let progress = &self.progress;
+        let gains_little = progress.gain <= LITTLE_GAIN * self.data.tokens;
+        progress.failures < MOST_FAILURES
+            && progress.iterations_first == 0
+            && (progress.converged || progress.failures == 0 && gains_little)
+    }
+
+    /// The next candidate.
+    fn begin(&mut self, view: &View<'_>) -> Candidate {
+        let number = self.progress.stream_number;
+        let mut random = stream(self.seed, Purpose::Candidate, number);
+        self.progress.stream_number += 1;
+        let progress = &mut self.progress;
+        let tries_added =
+            progress.added_rate >= LEAST_RATE || progress.other_iterations >= OTHER_ITERATIONS;
+        let turn = match tries_added {
+            true => Turn::Add,
+            false => TURNS[progress.turn],
+        };
+        if !tries_added {
+            progress.turn = (progress.turn + 1) % TURNS.len();
+        }
+        let topics = self.topics_requested();
+        let best = &self.best.best;
+        let (start, origin) = match turn {
+            Turn::Add => {
+                let added = ADDED.min(topics);
+                let columns = topics_of_documents(best, &self.data, view, added, &mut random);
+                (add_topics(best, &self.data, &columns), Origin::Added)
+            }
+            Turn::Start => {
+                let f = random_topics(topics, best.f.values.len(), &mut random);
+                (equal_shares(f, &self.data), Origin::Random)
+            }
+            Turn::CrossNewest | Turn::CrossAny => {
+                let f = match turn {
+                    Turn::CrossAny => self.members.cross_any(&best.f, &mut random),
+                    _ => self.members.cross_newest(&best.f, &mut random),
+                };
+                let mut factors = equal_shares(f, &self.data);
+                self.data.fit_l(view, FIRST_SWEEPS, &mut factors);
+                (factors, Origin::Crossed)
+            }
+        };
+        Candidate::new(start, origin)
+    }
+
+    /// Runs one iteration of a candidate. Returns the candidate while it continues.
+    fn advance(&mut self, mut candidate: Candidate, view: &View<'_>) -> Option<Candidate> {
+        let goal = (self.topics_requested(), self.best.score);
+        let verdict = candidate.advance(&self.data, view, goal);
+        if verdict == Verdict::Continues {
+            return Some(candidate);
+        }
+        let Candidate {
+            ascent,
+            origin,
+            iterations,
+            gain,
+        } = candidate;
+        let is_better = verdict == Verdict::Better;
+        let (f, score) = if is_better {
+            self.progress.improved(gain);
+            let earlier = std::mem::replace(&mut self.best, ascent);
+            (earlier.best.f, earlier.score)
+        } else {
+            self.progress.failures += 1;
+            (ascent.best.f, ascent.score)
+        };
+        match origin {
+            // It is like the best fit, with other topics in places, and no fit to combine with it.
+            Origin::Added => self.progress.note_added(is_better),
+            Origin::Random | Origin::Crossed => {
+                self.progress.other_iterations += iterations;
+                self.members.add(f, score, self.best.score);
+            }
+        }
+        None
+    }
+}
+
+impl Iterate for Search {
+    fn iterate(&mut self, counts: &Counts) -> Result<Iteration> {
+        let view = counts.view()?;
+        if self.candidate.is_none() && self.may_begin() {
+            self.candidate = Some(self.begin(&view));
+        }
+        if let Some(candidate) = self.candidate.take() {
+            self.candidate = self.advance(candidate, &view);
+            return Ok(Iteration {
+                score: self.best.score,
+                residual: f64::INFINITY,
+            });
+        }
+        let before = self.best.score;
+        let iteration = self.best.step(&self.data, &view, SWEEPS);
+        let progress = &mut self.progress;
+        progress.iterations_first = progress.iterations_first.saturating_sub(1);
+        progress.gain = iteration.gain(before, progress.gain);
+        progress.converged = iteration.converged(before, CONVERGED);
+        Ok(match progress.failures < MOST_FAILURES {
+            true => Iteration {
+                residual: f64::INFINITY,
+                ..iteration
+            },
+            // The search is over: plain coordinate descent until it converges.
+            false => iteration,
+        })
+    }
+
+    fn topics(&self) -> Result<(Matrix, Matrix)> {
+        Ok(self.best.best.topics())
+    }
+
+    fn stage(&self) -> Option<String> {
+        let stage = match &self.candidate {
+            None => "the best start".into(),
+            Some(candidate) => match candidate.added(self.topics_requested()) {
+                0 => match candidate.origin {
+                    Origin::Added => "merged topics".into(),
+                    Origin::Random => "a new start".into(),
+                    Origin::Crossed => "mixed topics".into(),
+                },
+                added => format!("{added} more topics"),
+            },
+        };
+        Some(stage)
+    }
+
+    fn state(&self) -> Result<SolverState<'_>> {
+        let (best, tables) = self.best.state(ASCENT);
+        let mut tables = Vec::from(tables);
+        let candidate = self.candidate.as_ref().map(|candidate| {
+            let (numbers, own) = candidate.state(self.topics_requested());
+            tables.extend(own);
+            numbers
+        });
+        let members = self.members.0.iter().zip(EARLIER);
+        tables.extend(members.map(|((f, _), name)| f.named(name)));
+        Ok(SolverState {
+            numbers: Numbers::Search(Box::new(SearchNumbers {
+                best,
+                candidate,
+                earlier: Vec::from_iter(self.members.0.iter().map(|(_, score)| Score(*score))),
+                progress: self.progress.clone(),
+            })),
+            tables,
+        })
+    }
+}
