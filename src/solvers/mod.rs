@@ -15,6 +15,7 @@ mod merge_topics;
 mod new_topics;
 mod parts;
 mod row_update;
+mod shards;
 mod split_merge;
 mod state;
 mod statistics;
@@ -29,8 +30,13 @@ use burn_cuda::{Cuda, CudaDevice};
 
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
 pub(crate) use parts::Parts;
+pub(crate) use shards::Shards;
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use shards::Tree;
 pub(crate) use state::{Numbers, SavedState, SolverState, Start};
-pub(crate) use streaming_em::documents_in_block;
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use streaming_em::{RankStart, StreamingEm};
+pub(crate) use streaming_em::{documents_in_block, start_factors, sums_bytes};
 pub(crate) use term_rates::{TermFit, TermRates};
 
 #[cfg(not(feature = "cuda"))]
@@ -44,7 +50,9 @@ use crate::error::{Error, Result};
 use coordinate_descent::Descent;
 #[cfg(feature = "cuda")]
 use em_gpu::GpuEm;
+use factor::Factor;
 use split_merge::SplitMerge;
+#[cfg(not(any(test, feature = "cluster-worker")))]
 use streaming_em::StreamingEm;
 
 /// Floor of a rate (an entry of L F) in the solvers, only to keep x / rate and log rate finite.
@@ -72,9 +80,16 @@ impl Iteration {
     }
 }
 
+/// L (documents x topics) and F (topics x terms) with rows that sum to one, of L in tokens and F in probabilities (terms x
+/// topics).
+pub(crate) fn topics_of(l: Matrix, f: Matrix) -> (Matrix, Matrix) {
+    let (l, f) = (Factor::from_table(l), Factor::from_table(f));
+    (l.proportions(), f.probabilities())
+}
+
 /// The sum of n log n over the documents' lengths n. The sum of x log rate is larger by this amount with rates that sum
 /// to the length of their document than with rates that sum to one.
-fn entropy(lengths: &[f64]) -> f64 {
+pub(crate) fn entropy(lengths: &[f64]) -> f64 {
     let lengths = lengths.iter().filter(|length| **length > 0.0);
     lengths.map(|length| length * length.ln()).sum()
 }
