@@ -76,6 +76,8 @@ pub enum ErrorKind {
     Space,
     /// A computation on another thread panicked.
     Panic,
+    /// A rank of a cluster has ended, hangs or sees other counts, or its job cannot be started.
+    Cluster,
 }
 
 impl Error {

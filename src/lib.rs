@@ -27,7 +27,7 @@
 //! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`]; files of single cells as [`Cells`], tables with names as [`CountTable`]; written by a [`CountsWriter`] |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
-//! | fitting | [`TopicModel::fit`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
+//! | fitting | [`TopicModel::fit`], or by the ranks of a [`Cluster`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
 //! | results | a [`Fit`]: its [`Evaluation`] on held-out documents, its [`RankingEvaluation`] as a recommender, its [`Coherence`], [`Matrix`] values, [`Table`s](Fit::top_terms) and [`Chart`s](Fit::plot_structure); an [`Explorer`] shows it as a page |
 //! | embeddings | a [`RowTable`] of any number of rows, in memory or in a mapped file: rows gathered, updated with gradients and flushed |
 //! | this machine | [`doctor`] says which device fits, and what is missing |
@@ -103,6 +103,7 @@ mod batches;
 pub mod bench_hooks;
 #[cfg(feature = "charts")]
 mod charts;
+mod cluster;
 mod config;
 mod cost;
 mod counts;
@@ -128,8 +129,8 @@ pub use batches::Reading;
 #[cfg(feature = "charts")]
 pub use charts::{Chart, IntoRows, IntoSeries, Number, Numbers, palette, side_by_side, stack};
 pub use config::{
-    Budget, ByteSize, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings,
-    Solver, TableStorage,
+    Budget, ByteSize, Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision,
+    Settings, Solver, TableStorage,
 };
 #[cfg(feature = "polars")]
 pub use counts::CountTable;
@@ -159,6 +160,13 @@ pub use synthetic::{Corpus, Synthetic};
 pub use system::show_progress;
 pub use training::Training;
 pub use vectorizer::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
+
+/// What a rank of a cluster runs; no part of the API.
+#[cfg(feature = "cluster-worker")]
+#[doc(hidden)]
+pub mod cluster_worker {
+    pub use crate::cluster::worker::{Ranks, is_supervised, run, supervise};
+}
 
 /// The Burn whose tensors [`Matrix::to_tensor`] gives and [`Matrix::from_tensor`] takes, so that nobody has to match its version.
 ///
@@ -197,11 +205,11 @@ pub mod polars {
 /// ```
 pub mod prelude {
     pub use crate::{
-        Budget, ByteSize, Cells, Checkpoint, Coherence, Corpus, CountValue, Counts, CountsWriter,
-        Device, Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind, Estimate,
-        Evaluation, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan, Precision,
-        RankingEvaluation, Reading, Resample, RowTable, Settings, Solver, Summary, Sweep,
-        SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms, TextCounts, Texts,
+        Budget, ByteSize, Cells, Checkpoint, Cluster, Coherence, Corpus, CountValue, Counts,
+        CountsWriter, Device, Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind,
+        Estimate, Evaluation, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan,
+        Precision, RankingEvaluation, Reading, Resample, RowTable, Settings, Solver, Summary,
+        Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms, TextCounts, Texts,
         TopicModel, Training, Update, Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]

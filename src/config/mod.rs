@@ -2,6 +2,7 @@
 
 mod budget;
 mod byte_size;
+mod cluster;
 mod device;
 mod gradient_step;
 mod optimizer;
@@ -13,6 +14,7 @@ mod storage;
 
 pub use budget::Budget;
 pub use byte_size::ByteSize;
+pub use cluster::Cluster;
 pub use device::Device;
 pub(crate) use device::Resolved;
 #[cfg(not(feature = "cuda"))]

@@ -1,4 +1,4 @@
-//! `Recipe` holds a fit's settings, term names, budget, checkpoint path and callback.
+//! `Recipe` holds a fit's settings, term names, budget, checkpoint path, cluster and callback.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -10,6 +10,7 @@ use crate::data::{Epoch, Terms};
 use crate::error::{Error, ErrorKind, Result};
 
 use super::budget::Budget;
+use super::cluster::Cluster;
 use super::device::Resolved;
 use super::precision::Precision;
 use super::settings::Settings;
@@ -29,6 +30,7 @@ pub(crate) struct Recipe {
     pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) budget: Budget,
     pub(crate) on_epoch: Option<OnEpoch>,
+    pub(crate) cluster: Option<Cluster>,
     /// Setters of the solver's parameters that were called: which, and for which kind of solver.
     parameters: Vec<(&'static str, Kind)>,
 }
@@ -75,6 +77,7 @@ impl Recipe {
             checkpoint: None,
             budget: Budget::new(),
             on_epoch: None,
+            cluster: None,
             parameters: Vec::new(),
         }
     }

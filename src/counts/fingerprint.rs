@@ -34,6 +34,25 @@ impl Fingerprint {
     }
 }
 
+/// What a cluster's job says of its counts, and its ranks compare.
+#[cfg(any(test, feature = "cluster-worker"))]
+impl Fingerprint {
+    /// Number of nonzero counts.
+    pub(crate) fn nonzeros(&self) -> u64 {
+        self.nonzeros
+    }
+
+    /// Sum of all counts, in tokens.
+    pub(crate) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// The sum of the documents' digests, modulo 2^64.
+    pub(crate) fn contents(&self) -> u64 {
+        self.contents
+    }
+}
+
 /// Values that are converted at once.
 const CHUNK: usize = 256;
 

@@ -1,6 +1,6 @@
 //! What is known of counts without reading them: where they are, and the memory that they use.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::system::Claim;
@@ -129,6 +129,15 @@ impl Counts {
     /// The total of all counts, if the summary is cached.
     pub(crate) fn known_total(&self) -> Option<f64> {
         self.inner.summary.get().map(Summary::total)
+    }
+
+    /// The files of the counts, in the order of their documents; none of counts in memory alone.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        match &self.inner.location {
+            Location::Memory => Vec::new(),
+            Location::File(path) | Location::Loaded(path) => vec![path.clone()],
+            Location::Files(paths) => paths.clone(),
+        }
     }
 
     /// The location, for messages. Says so if the counts are still to be read.

@@ -18,6 +18,8 @@ mod halves;
 mod known;
 mod layout;
 mod open;
+#[cfg(any(test, feature = "cluster-worker"))]
+mod part;
 mod pass;
 mod resample;
 pub(crate) mod rows;
@@ -45,6 +47,8 @@ pub(crate) use fingerprint::Fingerprint;
 pub(crate) use halves::HalvedBatch;
 pub(crate) use known::InMemory;
 pub use layout::{Layout, Location};
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use part::check_documents;
 pub(crate) use pass::{READ_BYTES, pass_bytes, read_bytes};
 pub use resample::Resample;
 pub use select_terms::DocumentFrequency;

@@ -63,7 +63,7 @@ pub(super) fn for_each_stored_block_within(
             counts
                 .claim()
                 .check_memory(buffers.min(counts.bytes_stored()))?;
-            for_each_file_block(row_file, block, visit)
+            for_each_file_block(row_file, 0..documents, block, visit)
         }
         None => counts.with_view(|view| {
             visit(Block {

@@ -145,10 +145,10 @@ impl fmt::Debug for Summary {
 const BLOCK_VALUES: usize = 1 << 18;
 
 /// The terms with a nonzero count: one bit for each, shared by all tasks.
-struct UsedTerms(Vec<AtomicU64>);
+pub(super) struct UsedTerms(Vec<AtomicU64>);
 
 impl UsedTerms {
-    fn new(terms: usize) -> Self {
+    pub(super) fn new(terms: usize) -> Self {
         let mut words = Vec::new();
         words.resize_with(terms.div_ceil(u64::BITS as usize), AtomicU64::default);
         Self(words)
@@ -177,13 +177,13 @@ impl UsedTerms {
 /// Partial result over some rows. [`join`](Self::join) is commutative and associative, so the order of the tasks does
 /// not matter.
 #[derive(Default)]
-struct Tally {
+pub(super) struct Tally {
     nonzeros: u64,
     largest: f64,
     /// The sum of the documents' digests, modulo 2^64.
-    contents: u64,
+    pub(super) contents: u64,
     /// Row, column and value of the first value that is not a count.
-    bad: Option<(usize, usize, f64)>,
+    pub(super) bad: Option<(usize, usize, f64)>,
 }
 
 impl Tally {
@@ -291,7 +291,7 @@ fn bits_of(flags: &[u8; u64::BITS as usize]) -> u64 {
 
 /// Sums the rows of a block on all threads, and writes their sums to `lengths`. `row_values` is the mean number of
 /// stored values in a row.
-fn tally_rows(
+pub(super) fn tally_rows(
     block: &Block<'_>,
     terms: usize,
     row_values: usize,

@@ -11,7 +11,7 @@ pub(crate) mod sealed {
 /// call returns.
 ///
 /// Implemented for [`Counts`](crate::Counts), [`Terms`](crate::Terms), [`Matrix`](crate::Matrix),
-/// [`TopicModel`](crate::TopicModel), [`Budget`](crate::Budget), [`Settings`](crate::Settings), [`Solver`](crate::Solver),
+/// [`TopicModel`](crate::TopicModel), [`Budget`](crate::Budget), [`Cluster`](crate::Cluster), [`Settings`](crate::Settings), [`Solver`](crate::Solver),
 /// [`TableStorage`](crate::TableStorage), [`Evaluation`](crate::Evaluation) and references to them. No other crate can implement it.
 ///
 /// ```

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::batches::Reading;
-use crate::config::{Budget, Device, GradientStep, Optimizer, Precision, Solver, TableStorage};
+use crate::config::{
+    Budget, Cluster, Device, GradientStep, Optimizer, Precision, Solver, TableStorage,
+};
 use crate::data::{Epoch, OrRef, Terms};
 
 use super::TopicModel;
@@ -464,5 +466,31 @@ impl TopicModel {
     /// ```
     pub fn checkpoint(&self, path: impl Into<PathBuf>) -> Self {
         self.with(|recipe| recipe.checkpoint = Some(path.into()))
+    }
+
+    /// Fits by the ranks of this [`Cluster`], with the same result as in this process, bit for bit; `topicbook-worker` has to be built
+    /// (`cargo xtask worker`).
+    ///
+    /// [`plan`](Self::plan) shows the memory of a rank, what the ranks exchange in a pass, and refuses what they cannot fit. The
+    /// counts are in a file that every rank sees under the same path. A pass costs one sum of F's statistics over the ranks; L's
+    /// rows stay where their documents are.
+    ///
+    /// Solvers: [`Solver::em`](crate::Solver::em), and [`Solver::coordinate_descent`](crate::Solver::coordinate_descent) as it is for
+    /// streamed counts. Gradient steps would exchange F at every step. A cluster keeps its own checkpoints:
+    /// [`Cluster::retries`] starts a job again that has lost a rank.
+    ///
+    /// ```
+    /// use topicbook::{Cluster, Solver, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let model = TopicModel::new(3).solver(Solver::em()).cluster(Cluster::local(2));
+    /// // These are in memory alone.
+    /// let error = model.plan(&counts).unwrap_err();
+    /// assert!(error.to_string().contains("write_npz"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "distributed")]
+    #[doc(alias = "MPI")]
+    pub fn cluster(&self, cluster: impl OrRef<Cluster>) -> Self {
+        self.with(|recipe| recipe.cluster = Some(cluster.value().clone()))
     }
 }

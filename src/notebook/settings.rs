@@ -1,8 +1,8 @@
 //! Notebook display of models and their settings.
 
 use crate::config::{
-    Budget, ByteSize, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings,
-    Solver, TableStorage,
+    Budget, ByteSize, Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision,
+    Settings, Solver, TableStorage,
 };
 use crate::model::TopicModel;
 use crate::text::{Card, count, counted, escape};
@@ -95,6 +95,15 @@ impl Budget {
     pub fn evcxr_display(&self) {
         let (ram, vram) = self.described();
         let card = Card::new("Budget").row("RAM", ram).row("VRAM", vram);
+        show_card(&card, None);
+    }
+}
+
+impl Cluster {
+    /// Shows where the ranks are below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Cluster").row("ranks", self.to_string());
         show_card(&card, None);
     }
 }

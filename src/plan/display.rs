@@ -66,6 +66,9 @@ impl Plan {
         if let Some(vram) = self.vram {
             card = card.row("peak of VRAM", self.against_limit(vram.limit, Memory::Vram));
         }
+        if let Some(cluster) = &self.cluster {
+            card = cluster.show(card);
+        }
         let rows = self.items.iter().map(|item| {
             vec![
                 item.what.clone(),

@@ -1,6 +1,7 @@
 //! Plans: how a fit will use memory, item by item, decided before anything is allocated.
 
 mod candidate;
+mod cluster;
 #[cfg(any(feature = "polars", feature = "charts"))]
 mod consumers;
 mod display;
@@ -19,9 +20,10 @@ use std::sync::Arc;
 use crate::config::{Recipe, Resolved};
 use crate::cost::{Item, Limit, Placement, Shape};
 use crate::counts::Counts;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use candidate::Before;
+use cluster::OnCluster;
 
 /// How a fit will use memory: which data are in which memory, the size of the micro-batches, and the predicted peaks
 /// with their budgets. Made by [`TopicModel::plan`](crate::TopicModel::plan) and executed by [`Plan::fit`].
@@ -59,6 +61,8 @@ pub struct Plan {
     baseline: u64,
     /// Bytes of a read buffer of the pass that checks the counts.
     check_buffer: u64,
+    /// What the ranks need, on a cluster.
+    cluster: Option<OnCluster>,
     /// Listed among the values that the process holds, as long as a copy of the plan exists.
     _held: Arc<()>,
 }
@@ -75,6 +79,13 @@ impl Plan {
     /// Plans a new fit, or a resumed one whose state is in memory already. The self-check of a GPU comes before the search:
     /// its result decides the device, and the memory that it leaves in use belongs to the process before the fit.
     pub(crate) fn new(recipe: &Recipe, counts: &Counts, resumed: bool) -> Result<Self> {
+        if let Some(cluster) = &recipe.cluster {
+            recipe.check_settings(counts)?;
+            let recipe = cluster::for_ranks(recipe, cluster, counts)?;
+            let device = recipe.check(counts)?;
+            let before = Before::measure(counts);
+            return search::search(&recipe, counts, device, resumed, before)?.on_cluster(cluster);
+        }
         let device = recipe.check(counts)?;
         let (device, fallback) = gpu::after_self_check(device, recipe.settings.device)?;
         let plan = search::search(recipe, counts, device, resumed, Before::measure(counts))?;
@@ -85,6 +96,10 @@ impl Plan {
     /// self-check runs, because no fit follows.
     pub(crate) fn estimate(recipe: &Recipe, counts: &Counts) -> Result<Self> {
         recipe.check_settings(counts)?;
+        if recipe.cluster.is_some() {
+            return Err(Error::setting("an estimate for a cluster")
+                .fix("plan with counts: their nonzero counts decide how many ranks they occupy"));
+        }
         let described = recipe.budget.vram_bytes().is_some();
         let device = match described && recipe.settings.solver.runs_on_gpu() {
             true => Resolved::Cuda(0),

@@ -403,6 +403,7 @@ impl Search<'_> {
             }),
             items,
             fallback: None,
+            cluster: None,
             notes,
             baseline: found.before.baseline,
             check_buffer: found.check_buffer(),

@@ -14,6 +14,7 @@ mod fold_in;
 mod parts;
 mod row_update;
 mod search;
+mod shards;
 mod state;
 mod statistics;
 mod streaming_em;
@@ -27,8 +28,13 @@ use burn_cuda::{Cuda, CudaDevice};
 
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
 pub(crate) use parts::Parts;
+pub(crate) use shards::Shards;
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use shards::Tree;
 pub(crate) use state::{Numbers, SavedState, SolverState, Start};
-pub(crate) use streaming_em::documents_in_block;
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use streaming_em::{RankStart, StreamingEm};
+pub(crate) use streaming_em::{documents_in_block, start_factors, sums_bytes};
 pub(crate) use term_rates::{TermFit, TermRates};
 
 #[cfg(not(feature = "cuda"))]
@@ -42,7 +48,9 @@ use crate::error::{Error, Result};
 use coordinate_descent::Descent;
 #[cfg(feature = "cuda")]
 use em_gpu::GpuEm;
+use factor::Factor;
 use search::Search;
+#[cfg(not(any(test, feature = "cluster-worker")))]
 use streaming_em::StreamingEm;
 
 /// Floor of a rate (an entry of L F) in the solvers, only to keep x / rate and log rate finite.
@@ -81,9 +89,16 @@ impl Iteration {
     }
 }
 
+/// L (documents x topics) and F (topics x terms) with rows that sum to one, of L in tokens and F in probabilities (terms x
+/// topics).
+pub(crate) fn topics_of(l: Matrix, f: Matrix) -> (Matrix, Matrix) {
+    let (l, f) = (Factor::from_table(l), Factor::from_table(f));
+    (l.proportions(), f.probabilities())
+}
+
 /// The sum of n log n over the documents' lengths n. The sum of x log rate is larger by this amount with rates that sum
 /// to the length of their document than with rates that sum to one.
-fn entropy(lengths: &[f64]) -> f64 {
+pub(crate) fn entropy(lengths: &[f64]) -> f64 {
     let lengths = lengths.iter().filter(|length| **length > 0.0);
     lengths.map(|length| length * length.ln()).sum()
 }

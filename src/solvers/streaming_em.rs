@@ -2,6 +2,9 @@
 //! updated given F, then its contribution is added to F's sufficient statistics (terms x topics). Counts are read once
 //! per iteration and may be in a file, because the statistics of blocks add up.
 
+#[cfg(any(test, feature = "cluster-worker"))]
+mod rank;
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 
@@ -9,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::Counts;
-use crate::counts::rows::{Block, NonzeroBuffer, for_each_block, nonzeros_of_row};
+use crate::counts::rows::{Block, NonzeroBuffer, Visit, for_each_block, nonzeros_of_row};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernels::DOCUMENTS;
@@ -17,7 +20,11 @@ use crate::kernels::DOCUMENTS;
 use super::factor::{CHUNK, Factor, reciprocals};
 use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts, Pending};
 use super::row_update::{RowProblem, Rows, Scratch, improve};
+use super::shards::{Shards, Tree};
 use super::{Iterate, Iteration, SolverState, Start, entropy};
+
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use rank::RankStart;
 
 /// Cells (documents x terms) and documents of a block: enough work for all threads, but little memory.
 const CELLS_PER_BLOCK: usize = 1 << 23;
@@ -38,6 +45,11 @@ thread_local! {
 pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
     let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
     let padded = Parts::values(terms, topics);
+    let shards = Shards::new(
+        documents as usize,
+        terms as usize,
+        documents * shape.nonzeros,
+    );
     let in_block = documents.min(documents_in_block(terms as usize) as u64);
     // Each thread copies the nonzero counts of a dense row and their columns. The mean number is used; the longest row
     // may have as many as there are terms.
@@ -74,7 +86,7 @@ pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
             Consumer::Gradients,
             "statistics of F, in double precision",
             Phase::Fit,
-            8 * padded,
+            sums_bytes(terms, topics) * shards.tables(),
         ),
         Item::ram(
             Consumer::Gradients,
@@ -97,11 +109,29 @@ pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
     ]
 }
 
+/// Bytes of the sums of a pass, of one shard or of all.
+pub(crate) fn sums_bytes(terms: u64, topics: u64) -> u64 {
+    8 * (Parts::values(terms, topics) + Sums::OTHERS as u64)
+}
+
 /// Documents per block. It depends on the number of terms alone, so that the same counts give the same fit in memory
 /// and from a file.
 pub(crate) fn documents_in_block(terms: usize) -> usize {
     let whole_tiles = CELLS_PER_BLOCK / terms / DOCUMENTS * DOCUMENTS;
     whole_tiles.clamp(*DOCUMENTS_PER_BLOCK.start(), *DOCUMENTS_PER_BLOCK.end())
+}
+
+/// L in tokens and F in probabilities (terms x topics) before the first pass. `lengths`: those of the documents, in tokens.
+pub(crate) fn start_factors(start: Start<'_>, lengths: &[f64]) -> Result<[Factor; 2]> {
+    match start {
+        Start::New(l, f) => {
+            let (mut l, mut f) = (Factor::from_l(l), Factor::from_f(f));
+            l.scale_rows(lengths);
+            f.scale_columns(&reciprocals(&f.column_sums()));
+            Ok([l, f])
+        }
+        Start::Saved(state) => state.into_factors(),
+    }
 }
 
 /// How rows of L are updated.
@@ -121,10 +151,15 @@ pub(crate) struct StreamingEm {
     l: Factor,
     /// F in probabilities (terms x topics).
     f: Factor,
-    /// A copy of F and its statistics. They are kept between passes, because the page faults of a new allocation cost as much
-    /// as a pass over a few documents.
+    shards: Shards,
+    /// The first shard, and the first document; not 0 on a rank of a cluster, whose L has only its own documents.
+    first_shard: usize,
+    first_document: usize,
+    /// A copy of F. It is kept between passes, because the page faults of a new allocation cost as much as a pass over a few
+    /// documents.
     parts: Parts,
-    statistics: Vec<f64>,
+    /// F's statistics, then the likelihood and the KKT residual.
+    tree: Tree,
     pending: Pending,
 }
 
@@ -141,19 +176,14 @@ impl StreamingEm {
 
     fn new(l_update: LUpdate, counts: &Counts, streamed: bool, start: Start) -> Result<Self> {
         let summary = counts.summary()?;
-        let [l, f] = match start {
-            Start::New(l, f) => {
-                let (mut l, mut f) = (Factor::from_l(l), Factor::from_f(f));
-                l.scale_rows(summary.document_lengths());
-                f.scale_columns(&reciprocals(&f.column_sums()));
-                [l, f]
-            }
-            Start::Saved(state) => state.into_factors()?,
-        };
+        let [l, f] = start_factors(start, summary.document_lengths())?;
         let padded = Parts::values(counts.terms() as u64, f.topics as u64);
         Ok(Self {
+            first_shard: 0,
+            first_document: 0,
+            shards: Shards::new(counts.documents(), counts.terms(), summary.nonzeros()),
             parts: Parts::new(counts.terms(), f.topics),
-            statistics: vec![0.0; padded as usize],
+            tree: Tree::new(padded as usize + Sums::OTHERS),
             pending: Pending::default(),
             l_update,
             streamed,
@@ -243,32 +273,96 @@ impl StreamingEm {
     }
 }
 
-impl Iterate for StreamingEm {
-    fn iterate(&mut self, counts: &Counts) -> Result<Iteration> {
-        let (mut likelihood, mut kkt_residual) = (0.0, 0.0);
-        let documents = documents_in_block(counts.terms());
-        for_each_block(counts, self.streamed, documents, &mut |block| {
+impl StreamingEm {
+    /// Passes over the documents, which `read` reads in blocks: updates their rows of L, and sums the statistics of F.
+    fn pass(&mut self, read: impl FnOnce(Visit<'_>) -> Result<()>) -> Result<()> {
+        let (shards, first) = (self.shards, self.first_document);
+        let (mut shard, mut end) = (self.first_shard, first);
+        self.tree.clear();
+        if first > 0 {
+            self.parts.copy(&self.f.values);
+        }
+        read(&mut |mut block| {
             if block.first == 0 {
                 self.parts.start_pass(&self.f.values, &block);
-                self.statistics.fill(0.0);
             }
-            kkt_residual += self.update_l(&block);
-            let (parts, l) = (&self.parts, &self.l.values);
-            likelihood += parts.add_tiles(&block, l, &mut self.statistics);
-            if parts.collect(&block, &mut self.pending) {
-                likelihood += parts.add_pending(&mut self.pending, l, &mut self.statistics);
+            if block.first == end {
+                end = shards.documents(shard..shard + 1).end;
+                self.tree.start(shard);
+            }
+            let ends = block.first + block.rows.len() == end;
+            block.first -= first;
+            self.add(&block);
+            if ends {
+                self.end_shard();
+                shard += 1;
             }
             Ok(())
-        })?;
-        likelihood +=
-            self.parts
-                .add_pending(&mut self.pending, &self.l.values, &mut self.statistics);
-        self.parts.multiply(&mut self.f.values, &self.statistics);
-        self.f.scale_columns(&reciprocals(&self.f.column_sums()));
-        Ok(Iteration {
-            score: likelihood - self.entropy,
-            residual: kkt_residual / self.tokens,
         })
+    }
+
+    /// Adds a block to the sums of its shard.
+    fn add(&mut self, block: &Block<'_>) {
+        let residual = self.update_l(block);
+        let (parts, l) = (&self.parts, &self.l.values);
+        let sums = Sums::of(self.tree.current());
+        *sums.kkt_residual += residual;
+        *sums.likelihood += parts.add_tiles(block, l, sums.statistics);
+        if parts.collect(block, &mut self.pending) {
+            *sums.likelihood += parts.add_pending(&mut self.pending, l, sums.statistics);
+        }
+    }
+
+    /// Adds what is pending to the sums of the shard that ends here.
+    fn end_shard(&mut self) {
+        let sums = Sums::of(self.tree.current());
+        let l = &self.l.values;
+        *sums.likelihood += self
+            .parts
+            .add_pending(&mut self.pending, l, sums.statistics);
+        self.tree.join();
+    }
+
+    /// Updates F by the sums of all shards.
+    fn update_f(&mut self) -> Iteration {
+        let sums = Sums::of(self.tree.total());
+        self.parts.multiply(&mut self.f.values, sums.statistics);
+        self.f.scale_columns(&reciprocals(&self.f.column_sums()));
+        Iteration {
+            score: *sums.likelihood - self.entropy,
+            residual: *sums.kkt_residual / self.tokens,
+        }
+    }
+}
+
+/// The sums of a pass over some documents, which lie one after the other in a table.
+struct Sums<'a> {
+    /// Of F, in the order of [`Parts`].
+    statistics: &'a mut [f64],
+    likelihood: &'a mut f64,
+    kkt_residual: &'a mut f64,
+}
+
+impl<'a> Sums<'a> {
+    /// Sums besides the statistics.
+    const OTHERS: usize = 2;
+
+    fn of(table: &'a mut [f64]) -> Self {
+        let (statistics, others) = table.split_at_mut(table.len() - Self::OTHERS);
+        let (likelihood, kkt_residual) = others.split_at_mut(1);
+        Self {
+            statistics,
+            likelihood: &mut likelihood[0],
+            kkt_residual: &mut kkt_residual[0],
+        }
+    }
+}
+
+impl Iterate for StreamingEm {
+    fn iterate(&mut self, counts: &Counts) -> Result<Iteration> {
+        let (streamed, documents) = (self.streamed, documents_in_block(counts.terms()));
+        self.pass(|visit| for_each_block(counts, streamed, documents, visit))?;
+        Ok(self.update_f())
     }
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {

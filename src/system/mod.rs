@@ -3,6 +3,7 @@
 mod aligned;
 mod atomic_file;
 mod bf16;
+mod cache_folder;
 mod claim;
 #[cfg(feature = "cuda")]
 pub(crate) mod cuda_driver;
@@ -36,6 +37,7 @@ pub(crate) use atomic_file::{
     write_atomic_path, write_atomic_sized,
 };
 pub(crate) use bf16::{from_bf16, to_bf16};
+pub(crate) use cache_folder::cache_folder;
 pub(crate) use claim::Claim;
 #[cfg(feature = "notebook")]
 pub(crate) use held::held;
@@ -52,7 +54,7 @@ pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines}
 pub(crate) use random::{Purpose, stream};
 pub(crate) use regular_file::{check_regular, read_whole};
 #[cfg(feature = "cuda")]
-pub(crate) use self_checks::{SelfCheck, Subject, cache_folder};
+pub(crate) use self_checks::{SelfCheck, Subject};
 pub(crate) use shared_map::SharedMap;
 pub(crate) use simd::simd_dispatch;
 pub(crate) use simd_math::{LANES, exp, ln, max_of_numbers, per_lane, softmax, sum};

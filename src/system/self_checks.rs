@@ -1,7 +1,6 @@
 //! Results of the self-checks of GPUs: in this process, and in a file for each driver, GPU and build.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -111,18 +110,6 @@ impl Subject {
         let name = format!("{:08x}.json", crc32fast::hash(text.as_bytes()));
         cache.join(FOLDER).join(name)
     }
-}
-
-/// The cache folder, as `cargo xtask` finds it: `TOPICBOOK_CACHE`, else `$XDG_CACHE_HOME/topicbook`, else
-/// `~/.cache/topicbook`. Relative paths are ignored: they would name another folder after a change of directory.
-pub(crate) fn cache_folder() -> Option<PathBuf> {
-    let folder = |variable: &str| {
-        let path = PathBuf::from(env::var_os(variable)?);
-        path.is_absolute().then_some(path)
-    };
-    folder("TOPICBOOK_CACHE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("topicbook")))
-        .or_else(|| Some(folder("HOME")?.join(".cache").join("topicbook")))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The loop of solvers that pass over all documents in each iteration: expectation-maximisation and coordinate descent.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::{Resolved, Settings};
 use crate::cost::Placement;
@@ -10,7 +10,7 @@ use crate::data::Epoch;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers;
-use crate::solvers::{Iterate, Iteration, Start};
+use crate::solvers::{Iterate, Start};
 use crate::system::memory::{Handle, process_memory};
 
 use super::divergence;
@@ -53,10 +53,8 @@ pub(crate) fn iterate(
 ) -> Result<(Matrix, Matrix)> {
     let tolerance = settings.solver.as_full_pass();
     let tolerance = tolerance.map_or(0.0, |parameters| parameters.tolerance);
-    let tokens = counts.summary()?.total();
+    let totals = Totals::of(settings, counts)?;
     let documents = counts.documents();
-    // Losses are means over batches, as in tinytopics.
-    let batches = documents.div_ceil(settings.batch_size()) as f64;
     let mut epoch_began = Instant::now();
     let start = FitStart {
         epochs: settings.epochs,
@@ -87,11 +85,11 @@ pub(crate) fn iterate(
         let iteration = running.solver.iterate(counts)?;
         // Before observers see, and write, what was computed of a file that was cut meanwhile.
         counts.check_unchanged()?;
-        let report = report(
-            &iteration,
+        let report = epoch(
+            iteration.score,
             position.epoch + 1,
-            (documents, tokens, batches),
-            epoch_began,
+            &totals,
+            (epoch_began.elapsed(), process_memory().anonymous),
         );
         divergence::check(&report, settings)?;
         epoch_began = Instant::now();
@@ -131,19 +129,39 @@ pub(crate) fn iterate(
     Ok(topics)
 }
 
-fn report(
-    iteration: &Iteration,
+/// What the numbers of an epoch are divided by.
+pub(super) struct Totals {
+    documents: f64,
+    tokens: f64,
+    /// Losses are means over batches, as in tinytopics.
+    batches: f64,
+}
+
+impl Totals {
+    pub(super) fn of(settings: &Settings, counts: &Counts) -> Result<Self> {
+        let documents = counts.documents();
+        Ok(Self {
+            documents: documents as f64,
+            tokens: counts.summary()?.total(),
+            batches: documents.div_ceil(settings.batch_size()) as f64,
+        })
+    }
+}
+
+/// The report of a pass with this score.
+pub(super) fn epoch(
+    score: f64,
     epoch: usize,
-    (documents, tokens, batches): (usize, f64, f64),
-    epoch_began: Instant,
+    totals: &Totals,
+    (duration, memory_bytes): (Duration, u64),
 ) -> Epoch {
     Epoch {
         epoch,
-        loss: (documents as f64 - iteration.score) / batches,
-        log_likelihood_per_token: iteration.score / tokens,
+        loss: (totals.documents - score) / totals.batches,
+        log_likelihood_per_token: score / totals.tokens,
         learning_rate: 0.0,
         grad_norm: None,
-        duration: epoch_began.elapsed(),
-        memory_bytes: process_memory().anonymous,
+        duration,
+        memory_bytes,
     }
 }

@@ -5,6 +5,7 @@ mod callback;
 mod checkpoint;
 pub(crate) mod checkpoint_contents;
 mod checkpoint_files;
+mod cluster;
 mod divergence;
 pub(crate) mod full_pass;
 mod init;

@@ -22,7 +22,7 @@ use super::smoothing::smoothed;
 use super::source::source;
 use super::state::StartState;
 use super::stop::StopObserver;
-use super::{full_pass, minibatch};
+use super::{cluster, full_pass, minibatch};
 
 /// Trains from `start` to the end of the fit, or until an observer stops it, with checkpoints to `files`. `observer` is
 /// registered after the
@@ -83,9 +83,17 @@ pub(crate) fn train(
     }
     let start = (device, placement, start.state, start.position);
     let monitor = fit_monitor.monitor.handle();
-    let (l, f) = match settings.solver.is_full_pass() {
-        true => run_full_passes(settings, counts, start, &mut observers, &monitor)?,
-        false => run_minibatches(settings, counts, start, &mut observers, &monitor)?,
+    let mut job_failures = None;
+    let (l, f) = match (&recipe.cluster, settings.solver.is_full_pass()) {
+        (Some(cluster), _) => {
+            let (_, _, state, _) = start;
+            let (l, f, failures) =
+                cluster::fit((settings, cluster), counts, state, &mut observers)?;
+            job_failures = failures;
+            (l, f)
+        }
+        (None, true) => run_full_passes(settings, counts, start, &mut observers, &monitor)?,
+        (None, false) => run_minibatches(settings, counts, start, &mut observers, &monitor)?,
     };
     let f = smoothed(f, &l, counts, settings.smoothing)?;
     drop(memory);
@@ -98,10 +106,14 @@ pub(crate) fn train(
         f,
         recipe.terms.clone(),
         recorder.epochs,
-        device.to_string(),
+        match &recipe.cluster {
+            Some(cluster) => cluster.to_string(),
+            None => device.to_string(),
+        },
         Some(profile),
     )
     .fitted_to(Some(Fingerprint::of(counts)?))
+    .noted(job_failures)
     .noted(writer.and_then(CheckpointWriter::into_failure)))
 }
 

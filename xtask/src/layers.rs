@@ -8,7 +8,7 @@ use crate::task::{At, Fail, Result};
 
 /// The folders (and single files) of `src`, from top to bottom: each may import those after it. ARCHITECTURE.md shows
 /// the same order.
-const ORDER: [&str; 24] = [
+const ORDER: [&str; 25] = [
     "lib",
     "notebook",
     "bench_hooks",
@@ -17,6 +17,7 @@ const ORDER: [&str; 24] = [
     "plan",
     "training",
     "fit",
+    "cluster",
     "solvers",
     "row_table",
     "step",

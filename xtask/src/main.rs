@@ -16,6 +16,7 @@ mod setup;
 mod sizes;
 mod task;
 mod test;
+mod worker;
 // Only the launcher uses the functions that configure the cells' compiler.
 #[allow(dead_code)]
 mod crates;
@@ -49,6 +50,8 @@ cargo xtask <command>
   test             runs everything: format, layers, links, lints, documentation, tests, the library without its default
                    features, then the kernel, the notebooks and a browser
   setup            installs what the other commands need: Python environment, evcxr, library, kernel
+  worker           builds the program of the ranks of a fit on a cluster, with the site's MPI (MPICC, or mpicc in the PATH), or
+                   with Open MPI from Python packages
   bench cells      compares the times of cells with those of a bare evcxr; writes benches/records/cells.json
   bench starts     starts 1,000 kernels on a busy machine; writes benches/records/starts.json
   bench plain      times a plain evcxr that builds topicbook itself (half an hour); writes benches/records/plain.json
@@ -135,6 +138,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
         ["check"] => return test::check(&Places::of_xtask()?),
         ["test"] => return test::all(&Places::of_xtask()?),
+        ["worker"] => worker::build(&Places::of_xtask()?)?,
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "kernels", "record"] => bench::kernels(&Places::of_xtask()?, "record", &[])?,
         ["bench", "kernels", part @ ..] => bench::kernels(&Places::of_xtask()?, "compare", part)?,

@@ -72,6 +72,21 @@ impl Places {
         self.cache.join("nvrtc")
     }
 
+    /// The Python environment that has Open MPI, and libclang.
+    pub fn mpi(&self) -> PathBuf {
+        self.cache.join("mpi")
+    }
+
+    /// The program of the ranks of a fit on a cluster.
+    pub fn worker(&self) -> PathBuf {
+        self.cache.join("bin").join("topicbook-worker")
+    }
+
+    /// Cargo's target folder for that program, which is built with fewer features and flags of its own.
+    pub fn worker_target(&self) -> PathBuf {
+        self.target.join("worker")
+    }
+
     /// The kernel, which runs the cells.
     pub fn kernel_exe(&self) -> PathBuf {
         kernel_exe(&self.cache)

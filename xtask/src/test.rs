@@ -15,6 +15,7 @@ use crate::places::Places;
 use crate::setup;
 use crate::sizes;
 use crate::task::{Fail, Result, command, run, step};
+use crate::worker;
 
 #[derive(Default)]
 struct Tally {
@@ -63,12 +64,16 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     tally += single("links", || links::check(places));
     setup::python(places)?;
     setup::nvrtc(places);
+    worker::for_tests(places);
     tally += single("compiling everything", || {
         setup::library(places)?;
         run(cargo_test(places).args(WORKSPACE).arg("--no-run"))
     });
     // These two use the dependencies that have been compiled above.
     tally += single("lints", || lint::clippy(places));
+    if places.worker().is_file() {
+        tally += single("lints of the worker", || worker::lints(places));
+    }
     tally += single("documentation", || lint::documentation(places));
     tally += counted("unit, integration and documentation tests", || {
         // Shows the output of passed tests as well: a test that is skipped prints that.
@@ -158,6 +163,7 @@ fn cargo_test(places: &Places) -> Command {
         // The tests of file formats call NumPy and SciPy.
         .env("TOPICBOOK_PYTHON", places.python_exe())
         .env("TOPICBOOK_NVRTC", places.nvrtc())
+        .env("TOPICBOOK_WORKER", places.worker())
         .env("PATH", path);
     cargo
 }

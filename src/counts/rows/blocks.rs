@@ -34,7 +34,8 @@ pub(crate) fn for_each_block(
     visit: Visit<'_>,
 ) -> Result<()> {
     if streamed && let Some(row_file) = counts.row_file(counts.is_buffered_as_csr()?)? {
-        return for_each_file_block(row_file, documents_per_block, visit);
+        let documents = 0..row_file.documents();
+        return for_each_file_block(row_file, documents, documents_per_block, visit);
     }
     let documents = counts.documents();
     for first in (0..documents).step_by(documents_per_block.max(1)) {
@@ -44,22 +45,22 @@ pub(crate) fn for_each_block(
     Ok(())
 }
 
-/// The streamed pass of [`for_each_block`] over an open file.
+/// The streamed pass of [`for_each_block`] over these documents of an open file.
 pub(crate) fn for_each_file_block(
     row_file: RowFiles,
+    documents: Range<usize>,
     documents_per_block: usize,
     visit: Visit<'_>,
 ) -> Result<()> {
-    let documents = row_file.documents();
     let mut free_buffers = vec![row_file.buffer(), row_file.buffer()];
     let reader = Reader::start(row_file, Access::Sequential)?;
-    let blocks = |first: usize| {
-        (first..documents)
+    let blocks = || {
+        (documents.clone())
             .step_by(documents_per_block.max(1))
-            .map(|first| first..documents.min(first + documents_per_block))
+            .map(|first| first..documents.end.min(first + documents_per_block))
     };
-    let mut unrequested = blocks(0);
-    for rows in blocks(0) {
+    let mut unrequested = blocks();
+    for rows in blocks() {
         while let Some(buffer) = free_buffers.pop() {
             match unrequested.next() {
                 Some(next) => reader.request(vec![next], buffer),

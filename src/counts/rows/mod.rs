@@ -8,7 +8,7 @@ mod row_file;
 mod row_files;
 mod row_reader;
 
-pub(crate) use blocks::{Block, for_each_block, for_each_file_block};
+pub(crate) use blocks::{Block, Visit, for_each_block, for_each_file_block};
 pub(crate) use nonzeros::{
     NonzeroBuffer, append_nonzeros, columns_between, count_between, find_nonzeros, nonzeros_after,
     nonzeros_between, nonzeros_of_row, prefetch_nonzeros,

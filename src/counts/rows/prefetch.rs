@@ -163,6 +163,7 @@ impl Worker {
                     }
                     // Prefetch past the end of this request: the next one continues there.
                     Access::Sequential => {
+                        self.prefetched_to = self.prefetched_to.max(chunk.start);
                         let target =
                             (chunk.end + PREFETCH_BYTES / row_bytes).min(self.row_file.documents());
                         while self.prefetched_to < target {

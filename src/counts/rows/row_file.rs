@@ -137,8 +137,13 @@ impl Counts {
     /// dense rows of any dtype; and where there are more, passes take dense rows as tiles, and to find the nonzero counts of
     /// a file would take longer than to read it.
     pub(crate) fn is_buffered_as_csr(&self) -> Result<bool> {
+        Ok(self.layout() == Layout::Csr || self.is_buffered_with(self.nonzeros()?))
+    }
+
+    /// The same for a known number of nonzero counts.
+    pub(crate) fn is_buffered_with(&self, nonzeros: u64) -> bool {
         let cells = self.documents() as u64 * self.terms() as u64;
-        Ok(self.layout() == Layout::Csr || self.nonzeros()? * NONZERO_BYTES < cells)
+        self.layout() == Layout::Csr || nonzeros * NONZERO_BYTES < cells
     }
 }
 

@@ -71,24 +71,34 @@ impl Parts {
         }
     }
 
-    /// Chooses the form of each part by the first block of a pass, and copies F (terms x topics). The first block of every pass
-    /// is the same, so the forms do not depend on when a fit was resumed.
+    /// Chooses the form of each part by the first block of all documents, and copies F (terms x topics). That block is the same
+    /// in every pass, so the forms do not depend on when a fit was resumed.
     pub(crate) fn start_pass(&mut self, f: &[f32], first: &Block<'_>) {
-        let (topics, width, stride) = (self.topics, self.width, self.terms_of_part * self.width);
+        self.choose_forms(first);
+        self.copy(f);
+    }
+
+    /// Chooses the form of each part by the first block of all documents.
+    pub(super) fn choose_forms(&mut self, first: &Block<'_>) {
         let ranges: Vec<_> = (0..self.forms.len()).map(|part| self.range(part)).collect();
         let terms = self.terms;
         // Few terms are cut into smaller parts than tiles.
         let has_whole_tiles = self.terms_of_part == tiled_terms(self.terms_of_part);
-        let parts = self
-            .f
-            .par_chunks_mut(stride)
-            .zip(&mut self.forms)
-            .zip(ranges);
-        parts.for_each(|((values, form), range)| {
+        let parts = self.forms.par_iter_mut().zip(ranges);
+        parts.for_each(|(form, range)| {
             *form = match has_whole_tiles {
                 true => Form::of(&first.view, terms, first.rows.clone(), &range),
                 false => Form::Rows,
             };
+        });
+    }
+
+    /// Copies F (terms x topics) in the forms that were chosen.
+    pub(super) fn copy(&mut self, f: &[f32]) {
+        let (topics, width, stride) = (self.topics, self.width, self.terms_of_part * self.width);
+        let ranges: Vec<_> = (0..self.forms.len()).map(|part| self.range(part)).collect();
+        let parts = self.f.par_chunks_mut(stride).zip(&self.forms).zip(ranges);
+        parts.for_each(|((values, form), range)| {
             let rows = &f[range.start * topics..range.end * topics];
             match form {
                 Form::Tiles => to_tiles(rows, topics, values),

@@ -1,0 +1,178 @@
+//! Starts the ranks, and ends them.
+
+use std::env;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::config::Cluster;
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::cache_folder;
+use crate::text::shown_path;
+
+use super::run_folder::RunFolder;
+
+/// Variables of this process that a launcher receives; ranks receive no others from a notebook.
+const VARIABLES: [&str; 10] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "TMPDIR",
+    "SSH_AUTH_SOCK",
+    "KRB5CCNAME",
+    "SLURM_CONF",
+    "LD_LIBRARY_PATH",
+];
+/// With these Open MPI starts for root, who is the user in most containers.
+const AS_ROOT: [&str; 4] = [
+    "OMPI_ALLOW_RUN_AS_ROOT",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+    "PRTE_ALLOW_RUN_AS_ROOT",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM",
+];
+/// How long a launcher may take to end its ranks before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often a launcher is asked whether it has ended.
+const POLL: Duration = Duration::from_millis(10);
+
+/// The program of the ranks, and the `mpiexec` that belongs to its MPI.
+#[derive(Debug, Clone)]
+pub(crate) struct Launcher {
+    worker: PathBuf,
+    mpiexec: PathBuf,
+}
+
+impl Launcher {
+    /// The program that `TOPICBOOK_WORKER` names, else that of the cache folder.
+    pub(crate) fn find() -> Result<Self> {
+        let named = env::var_os("TOPICBOOK_WORKER").map(PathBuf::from);
+        let cached = || cache_folder().map(|cache| cache.join("bin").join("topicbook-worker"));
+        let worker = named.or_else(cached).filter(|path| path.is_file());
+        let Some(worker) = worker else {
+            return Err(Error::new(
+                ErrorKind::Cluster,
+                "the program of the ranks, topicbook-worker, is not built",
+            )
+            .fix(
+                "run `cargo xtask worker` once; it installs Open MPI where the site has no mpicc",
+            ));
+        };
+        let worker =
+            std::path::absolute(&worker).map_err(|error| Error::io("find", &worker, error))?;
+        let mpiexec = fs::read_to_string(worker.with_extension("mpiexec"));
+        Ok(Self {
+            mpiexec: mpiexec.map_or("mpiexec".into(), |path| path.trim().into()),
+            worker,
+        })
+    }
+
+    /// Starts the ranks. They end with the thread that calls this.
+    pub(crate) fn start(&self, cluster: &Cluster, folder: &RunFolder) -> Result<Launched> {
+        let words = cluster.words(&self.mpiexec);
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(Error::setting("the command of the cluster is empty"));
+        };
+        let output = folder.output();
+        let output = File::create(&output).map_err(|error| Error::io("write", &output, error))?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .arg(&self.worker)
+            .arg(folder.path())
+            .env_clear()
+            .envs(
+                VARIABLES
+                    .into_iter()
+                    .filter_map(|name| Some((name, env::var_os(name)?))),
+            )
+            .stdin(Stdio::null())
+            .stdout(
+                output
+                    .try_clone()
+                    .map_err(|e| Error::io("write", folder.path(), e))?,
+            )
+            .stderr(output)
+            // A Ctrl-C in a terminal is for the notebook, which ends the ranks itself.
+            .process_group(0);
+        // SAFETY: geteuid has no preconditions.
+        if unsafe { libc::geteuid() } == 0 {
+            command.envs(AS_ROOT.map(|name| (name, "1")));
+        }
+        end_with_parent(&mut command, libc::SIGTERM);
+        let child = command.spawn().map_err(|error| {
+            let program = shown_path(Path::new(program));
+            Error::new(
+                ErrorKind::Cluster,
+                format!("cannot start {program}: {error}"),
+            )
+            .fix("check the command of the cluster, and that the program is in the PATH")
+            .because(error)
+        })?;
+        Ok(Launched { child })
+    }
+}
+
+/// Has the system send a signal to the process when the thread that starts it ends.
+pub(super) fn end_with_parent(command: &mut Command, signal: libc::c_int) {
+    // SAFETY: prctl with these arguments is safe to call between fork and exec, and allocates nothing.
+    unsafe {
+        command.pre_exec(move || {
+            match libc::prctl(libc::PR_SET_PDEATHSIG, signal as libc::c_ulong) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+}
+
+/// A launcher that runs. Its ranks are ended when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    child: Child,
+}
+
+impl Launched {
+    /// How the launcher has ended; `None` while it runs.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Waits for the end of ranks that have done their work, for 5 seconds at most.
+    pub(crate) fn wait(&mut self) {
+        let began = Instant::now();
+        while self.ended().is_none() && began.elapsed() < GRACE {
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// Ends the ranks: asks the launcher to (`SIGTERM`), and kills it where it takes longer than 5 seconds.
+    pub(crate) fn end(&mut self) {
+        let Ok(process) = i32::try_from(self.child.id()) else {
+            return;
+        };
+        let asked = Instant::now();
+        if self.ended().is_none() {
+            // SAFETY: the process is a child that has not been waited for, so the number is its own.
+            unsafe { libc::kill(process, libc::SIGTERM) };
+        }
+        while self.ended().is_none() {
+            if asked.elapsed() > GRACE {
+                // The supervisors of the ranks on this machine end with it. What is left is beyond this process.
+                let _ = self.child.kill();
+                let _ = self.child.wait();
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,119 @@
+//! L and F between passes, in files: what ranks start from, and what a fit returns.
+
+use std::fs::{File, OpenOptions};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::solvers::topics_of;
+
+use super::run_folder::{RunFolder, read_json, write_json};
+
+/// Values that are converted to bytes at once.
+const CHUNK: usize = 1 << 14;
+
+/// The tables that are complete, and what decides whether the fit goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    /// Passes done.
+    pub(crate) passes: usize,
+    /// The score of the last one.
+    #[serde(with = "crate::system::serde_f64")]
+    pub(crate) score: f64,
+    /// Whether the fit has ended with it.
+    pub(crate) last: bool,
+}
+
+impl State {
+    pub(crate) fn read(folder: &RunFolder) -> Result<Self> {
+        read_json(&folder.state())
+    }
+
+    /// Makes these tables those that a fit goes on from.
+    pub(crate) fn commit(&self, folder: &RunFolder) -> Result<()> {
+        write_json(&folder.state(), self)
+    }
+}
+
+impl RunFolder {
+    /// Writes L and F of the start.
+    pub(crate) fn write_start(&self, l: &[f32], f: &[f32], lengths: &[f64]) -> Result<()> {
+        let [l_file, f_file] = self.tables(0);
+        write_at(&l_file, 0, l, f32::to_le_bytes)?;
+        write_at(&f_file, 0, f, f32::to_le_bytes)?;
+        write_at(&self.lengths(), 0, lengths, f64::to_le_bytes)?;
+        let state = State {
+            passes: 0,
+            score: f64::NEG_INFINITY,
+            last: false,
+        };
+        state.commit(self)
+    }
+
+    /// L and F of the last state, with rows that sum to one.
+    pub(crate) fn topics(
+        &self,
+        (documents, terms, topics): (usize, usize, usize),
+    ) -> Result<(Matrix, Matrix)> {
+        let [l, f] = self.tables(State::read(self)?.passes);
+        let read = |file: &Path, rows: usize| -> Result<Matrix> {
+            let values = read_at(file, 0..rows * topics, f32::from_le_bytes)?;
+            Ok(Matrix::from_parts(rows, topics, values))
+        };
+        Ok(topics_of(read(&l, documents)?, read(&f, terms)?))
+    }
+}
+
+/// Writes values into a file, from its value `first` on, and waits until they are on the disk. Others may write other parts.
+pub(crate) fn write_at<T: Copy, const N: usize>(
+    path: &Path,
+    first: usize,
+    values: &[T],
+    to_bytes: fn(T) -> [u8; N],
+) -> Result<()> {
+    let failed = |error| Error::io("write", path, error);
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(failed)?;
+    let mut bytes = Vec::with_capacity(N * CHUNK);
+    let mut at = (N * first) as u64;
+    for values in values.chunks(CHUNK) {
+        bytes.clear();
+        bytes.extend(values.iter().flat_map(|&value| to_bytes(value)));
+        file.write_all_at(&bytes, at).map_err(failed)?;
+        at += bytes.len() as u64;
+    }
+    file.sync_data().map_err(failed)
+}
+
+/// Reads a range of the values of a file.
+pub(crate) fn read_at<T, const N: usize>(
+    path: &Path,
+    range: Range<usize>,
+    from_bytes: fn([u8; N]) -> T,
+) -> Result<Vec<T>> {
+    let failed = |error| Error::io("read", path, error);
+    let file = File::open(path).map_err(failed)?;
+    let mut values = Vec::with_capacity(range.len());
+    let mut bytes = vec![0; N * CHUNK.min(range.len())];
+    for first in range.clone().step_by(CHUNK) {
+        let bytes = &mut bytes[..N * CHUNK.min(range.end - first)];
+        file.read_exact_at(bytes, (N * first) as u64)
+            .map_err(failed)?;
+        values.extend(
+            bytes
+                .as_chunks::<N>()
+                .0
+                .iter()
+                .map(|&value| from_bytes(value)),
+        );
+    }
+    Ok(values)
+}

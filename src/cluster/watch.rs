@@ -1,0 +1,128 @@
+//! Finds out that a rank has ended or hangs, and says which.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind};
+
+use super::record::Ended;
+use super::run_folder::{RunFolder, read_json};
+
+/// Lines of the output that an error repeats.
+const LINES: usize = 6;
+/// What a rank that waits for others writes into its sign of life, in the place of its phase.
+pub(super) const WAITING: &str = "waiting";
+
+/// The signs of life of the ranks: `host process tick phase blocks`.
+pub(crate) struct Watchdog {
+    patience: Duration,
+    ranks: BTreeMap<usize, Seen>,
+    ranks_planned: usize,
+}
+
+/// A rank's last signs, and when each of them was new.
+struct Seen {
+    tick: (String, Instant),
+    progress: (String, Instant),
+}
+
+impl Watchdog {
+    pub(crate) fn new(ranks: usize, patience: Duration) -> Self {
+        Self {
+            patience,
+            ranks: BTreeMap::new(),
+            ranks_planned: ranks,
+        }
+    }
+
+    /// Whether a rank has started.
+    pub(crate) fn has_seen_ranks(&self) -> bool {
+        !self.ranks.is_empty()
+    }
+
+    /// Reads the signs of life. An error names a rank that has shown none, or no progress, for too long. A rank that has not
+    /// started is waited for: jobs queue.
+    pub(crate) fn look(&mut self, folder: &RunFolder) -> Result<(), Error> {
+        let now = Instant::now();
+        for rank in 0..self.ranks_planned {
+            let Ok(text) = fs::read_to_string(folder.alive(rank)) else {
+                continue;
+            };
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let [host, process, tick, phase, blocks] = words[..] else {
+                // It is being written.
+                continue;
+            };
+            let progress = format!("{phase} {blocks}");
+            let seen = self.ranks.entry(rank).or_insert_with(|| Seen {
+                tick: (tick.into(), now),
+                progress: (progress.clone(), now),
+            });
+            if seen.tick.0 != tick {
+                seen.tick = (tick.into(), now);
+            }
+            // A rank that waits for others makes no progress of its own.
+            if seen.progress.0 != progress || phase == WAITING {
+                seen.progress = (progress, now);
+            }
+            let what = match self.patience {
+                patience if now - seen.tick.1 > patience => "has shown no sign of life",
+                patience if now - seen.progress.1 > patience => "has read no documents",
+                _ => continue,
+            };
+            let what = format!(
+                "rank {rank} (process {process} on {host}) {what} for {:?}",
+                self.patience
+            );
+            return Err(Error::new(ErrorKind::Cluster, what).fix(
+                "look whether the process is stopped and its disk answers; Cluster::patience allows more time, \
+                 Cluster::retries starts the job again",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Why a job has ended before its fit: the rank, its host and signal and its last lines, where they are known.
+pub(crate) fn failure(folder: &RunFolder, ranks: usize, status: ExitStatus) -> Error {
+    let ended = (0..ranks).filter_map(|rank| read_json::<Ended>(&folder.ended(rank)).ok());
+    // The launcher ends the other ranks by SIGTERM, and those that fail in an exchange with the lost one fail later.
+    let failed = ended
+        .filter(|ended| ended.signal != Some(libc::SIGTERM) && ended.code != Some(0))
+        .min_by_key(|ended| (ended.since_start_ms, ended.rank));
+    let output = fs::read_to_string(folder.output()).unwrap_or_default();
+    let error = match failed {
+        Some(ended) => {
+            let how = match (ended.signal, ended.code) {
+                (Some(libc::SIGKILL), _) => {
+                    "was killed (signal 9; short memory is a common reason)".into()
+                }
+                (Some(signal), _) => format!("was ended by signal {signal}"),
+                (None, code) => format!("ended with code {}", code.unwrap_or_default()),
+            };
+            let Ended {
+                rank,
+                host,
+                process,
+                last_lines,
+                ..
+            } = ended;
+            let what = format!("rank {rank} (process {process} on {host}) {how}");
+            match last_lines.is_empty() {
+                true => Error::new(ErrorKind::Cluster, what),
+                false => Error::new(ErrorKind::Cluster, format!("{what}: {last_lines}")),
+            }
+        }
+        None => {
+            let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
+            let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
+            Error::new(
+                ErrorKind::Cluster,
+                format!("the job ended before the fit ({status}): {last}"),
+            )
+        }
+    };
+    error.fix("Cluster::retries starts the job again from its last checkpoint")
+}

@@ -1,0 +1,306 @@
+//! What a rank runs: `topicbook-worker` gives it the messages of MPI, and tests those of threads.
+
+mod alive;
+mod exchange;
+#[cfg(feature = "cluster-worker")]
+mod supervise;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::counts::rows::{RowFiles, for_each_file_block};
+use crate::counts::{Counts, Layout, check_documents};
+use crate::error::{Error, ErrorKind, Result};
+use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block, entropy};
+use crate::system::memory::process_memory;
+use crate::text::shown_path;
+
+use super::job::Job;
+use super::record::{Event, PassLine, RankLine};
+use super::run_folder::{RunFolder, read_json};
+use super::state::{State, read_at, write_at};
+
+use alive::{Alive, Phase};
+#[cfg(feature = "cluster-worker")]
+pub use supervise::{is_supervised, supervise};
+
+/// Writing L and F takes at most one part in so many of a fit's time, and comes once a second at most.
+const TIME_DIVISOR: u32 = 50;
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The messages between the ranks. Each of them calls the same functions in the same order.
+pub trait Ranks {
+    /// This rank's number, from 0.
+    fn rank(&self) -> usize;
+    /// The number of ranks.
+    fn size(&self) -> usize;
+    /// Sends values to another rank, which receives as many.
+    fn send(&self, values: &[f64], to: usize);
+    /// Receives the values that another rank sends.
+    fn receive(&self, values: &mut [f64], from: usize);
+    /// Gives all ranks the values of rank 0.
+    fn broadcast(&self, values: &mut [f32]);
+}
+
+/// A rank of a fit.
+struct Rank<'a> {
+    folder: RunFolder,
+    job: Job,
+    ranks: &'a dyn Ranks,
+    counts: Counts,
+    /// The rank's documents.
+    own: Range<usize>,
+    solver: StreamingEm,
+    alive: Alive,
+    /// Highest anonymous memory so far, in bytes.
+    memory: u64,
+}
+
+/// Runs this rank's part of the job in `folder`, to its end.
+///
+/// # Errors
+/// When a file of the job or of the counts cannot be read or written, or the counts are not those of the job.
+pub fn run(folder: &Path, ranks: &dyn Ranks) -> Result<()> {
+    let folder = RunFolder::open(folder);
+    let alive = Alive::start(&folder, ranks.rank())?;
+    let job: Job = read_json(&folder.job())?;
+    let version = env!("CARGO_PKG_VERSION");
+    if job.version != version {
+        return Err(Error::new(
+            ErrorKind::Cluster,
+            format!(
+                "topicbook-worker is of version {version}, and the fit of {}",
+                job.version
+            ),
+        )
+        .fix("build it again: `cargo xtask worker`"));
+    }
+    if job.ranks != ranks.size() {
+        return Err(Error::new(
+            ErrorKind::Cluster,
+            format!(
+                "{} ranks have started, and {} were planned",
+                ranks.size(),
+                job.ranks
+            ),
+        )
+        .fix("check that the launcher belongs to the MPI with which the worker was built"));
+    }
+    let state = State::read(&folder)?;
+    Rank::new(folder, job, ranks, alive, state)?.fit(state)
+}
+
+impl<'a> Rank<'a> {
+    fn new(
+        folder: RunFolder,
+        job: Job,
+        ranks: &'a dyn Ranks,
+        alive: Alive,
+        state: State,
+    ) -> Result<Self> {
+        let counts = match &*job.counts {
+            [path] => Counts::open(path)?,
+            paths => Counts::open_files(paths)?,
+        };
+        let (documents, terms, topics) =
+            (job.fingerprint.documents, job.fingerprint.terms, job.topics);
+        if counts.shape() != (documents, terms) {
+            return Err(other_counts(
+                &job,
+                format!(
+                    "{} documents × {} terms in the place of {documents} × {terms}",
+                    counts.documents(),
+                    counts.terms()
+                ),
+            ));
+        }
+        let shards = Shards::new(documents, terms, job.fingerprint.nonzeros());
+        let shards_of_rank = shards.of_rank(ranks.rank(), ranks.size());
+        let own = shards.documents(shards_of_rank.clone());
+        let lengths = read_at(&folder.lengths(), 0..documents, f64::from_le_bytes)?;
+        alive.phase(Phase::Checking);
+        let rows = open_rows(&counts, &job, Layout::Dense == counts.layout())?;
+        let digest = check_documents(rows, own.clone(), terms, &lengths, &mut || alive.block())
+            .map_err(|error| error.at(format!("rank {}", ranks.rank())))?;
+        check_digests(digest, ranks, &job)?;
+        let [l, f] = folder.tables(state.passes);
+        let start = RankStart {
+            descent: job.descent,
+            shards,
+            own: shards_of_rank,
+            topics,
+            terms,
+            tokens: job.fingerprint.total(),
+            entropy: entropy(&lengths),
+            lengths: lengths[own.clone()].to_vec(),
+            l: read_at(&l, own.start * topics..own.end * topics, f32::from_le_bytes)?,
+            f: read_at(&f, 0..terms * topics, f32::from_le_bytes)?,
+        };
+        let in_block = documents_in_block(terms);
+        let rows = open_rows(&counts, &job, false)?;
+        let mut start = Some(start);
+        let mut solver = None;
+        for_each_file_block(rows, 0..in_block.min(documents), in_block, &mut |block| {
+            solver = start
+                .take()
+                .map(|start| StreamingEm::of_rank(start, &block));
+            Ok(())
+        })?;
+        let solver = solver.ok_or_else(|| other_counts(&job, "no documents".into()))?;
+        Ok(Self {
+            folder,
+            job,
+            ranks,
+            counts,
+            own,
+            solver,
+            alive,
+            memory: 0,
+        })
+    }
+
+    /// Passes over the documents until the fit ends.
+    fn fit(mut self, mut state: State) -> Result<()> {
+        let (mut written, mut took) = (Instant::now(), Duration::ZERO);
+        while !state.last {
+            let began = Instant::now();
+            self.alive.phase(Phase::Working);
+            let rows = open_rows(&self.counts, &self.job, false)?;
+            let (alive, memory) = (&self.alive, &mut self.memory);
+            self.solver.pass_of_rank(rows, self.own.clone(), &mut || {
+                alive.block();
+                *memory = process_memory().anonymous.max(*memory);
+            })?;
+            let working = began.elapsed();
+            self.alive.phase(Phase::Waiting);
+            exchange::to_first(self.ranks, self.solver.tree());
+            // Whether this is the last pass, and whether L and F are written.
+            let mut flags = [0.0; 2];
+            let before = state;
+            state.passes += 1;
+            if self.ranks.rank() == 0 {
+                let iteration = self.solver.update();
+                state.score = iteration.score;
+                state.last = iteration.converged(before.score, self.job.tolerance)
+                    || state.passes >= self.job.passes
+                    || self.folder.stop().exists();
+                let due = written.elapsed() >= MIN_INTERVAL.max(took * (TIME_DIVISOR - 1));
+                flags = [state.last, state.last || due].map(|flag| f32::from(u8::from(flag)));
+            }
+            self.ranks.broadcast(self.solver.f());
+            self.ranks.broadcast(&mut flags);
+            state.last = flags[0] > 0.0;
+            self.report(state, began, working)?;
+            if flags[1] > 0.0 {
+                let began = Instant::now();
+                self.write(state)?;
+                (written, took) = (Instant::now(), began.elapsed());
+            }
+        }
+        match self.ranks.rank() {
+            0 => self.tell(&Event::Finished),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the notebook of a pass.
+    fn report(&self, state: State, began: Instant, working: Duration) -> Result<()> {
+        let (whole, working) = (began.elapsed().as_secs_f64(), working.as_secs_f64());
+        let own = [
+            self.own.len() as f64,
+            working,
+            whole - working,
+            self.memory as f64,
+        ];
+        let Some(all) = exchange::gather(self.ranks, own) else {
+            return Ok(());
+        };
+        let line = |[documents, working, waiting, memory]: [f64; 4]| RankLine {
+            documents: documents as u64,
+            working,
+            waiting,
+            memory: memory as u64,
+        };
+        self.tell(&Event::Pass(PassLine {
+            pass: state.passes,
+            score: state.score,
+            seconds: whole,
+            ranks: all.into_iter().map(line).collect(),
+        }))
+    }
+
+    fn tell(&self, event: &Event) -> Result<()> {
+        let path = self.folder.events();
+        let failed = |error| Error::io("write", &path, error);
+        let mut line = serde_json::to_string(event).map_err(|error| failed(error.into()))?;
+        line.push('\n');
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(failed)?;
+        file.write_all(line.as_bytes()).map_err(failed)
+    }
+
+    /// Writes the rank's rows of L, and rank 0 writes F. When all have, these are the tables that a fit goes on from.
+    fn write(&mut self, state: State) -> Result<()> {
+        self.alive.phase(Phase::Writing);
+        let [l, f] = self.folder.tables(state.passes);
+        let first = self.own.start * self.job.topics;
+        write_at(&l, first, self.solver.l(), f32::to_le_bytes)?;
+        if self.ranks.rank() == 0 {
+            write_at(&f, 0, self.solver.f(), f32::to_le_bytes)?;
+        }
+        self.alive.phase(Phase::Waiting);
+        if exchange::gather(self.ranks, [0.0]).is_some() {
+            let previous = State::read(&self.folder)?;
+            state.commit(&self.folder)?;
+            for table in self.folder.tables(previous.passes) {
+                // A file that is left costs space alone.
+                let _ = fs::remove_file(table);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens the counts' file. `as_stored`: rows of dense counts are not converted.
+fn open_rows(counts: &Counts, job: &Job, as_stored: bool) -> Result<RowFiles> {
+    let to_csr = !as_stored && counts.is_buffered_with(job.fingerprint.nonzeros());
+    counts
+        .row_file(to_csr)?
+        .ok_or_else(|| other_counts(job, "a file that cannot be streamed".into()))
+}
+
+/// Compares the sum of the ranks' digests with that of the job's counts.
+fn check_digests(digest: u64, ranks: &dyn Ranks, job: &Job) -> Result<()> {
+    // Halves of 32 bits are exact in f64.
+    let halves = [(digest >> 32) as f64, (digest & u64::from(u32::MAX)) as f64];
+    let sum = exchange::gather(ranks, halves).map(|all| {
+        all.into_iter().fold(0u64, |sum, [high, low]| {
+            sum.wrapping_add(((high as u64) << 32) | low as u64)
+        })
+    });
+    match sum {
+        Some(sum) if sum != job.fingerprint.contents() => Err(other_counts(
+            job,
+            "documents of the same lengths, but with other counts".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The error for a file that differs from the one that the notebook has seen.
+fn other_counts(job: &Job, found: String) -> Error {
+    let paths: Vec<_> = job.counts.iter().map(|path| shown_path(path)).collect();
+    Error::new(
+        ErrorKind::Cluster,
+        format!("{} has {found}", paths.join(", ")),
+    )
+    .fix("every rank must see the file of the fit under this path")
+}

@@ -1,0 +1,181 @@
+//! The plan of a fit on a cluster: what a rank holds, what the ranks exchange, and what they cannot fit.
+
+use crate::batches::{Reading, Shuffle};
+use crate::config::{Cluster, Device, Recipe, Solver};
+use crate::cost::{Memory, Phase, peak};
+use crate::counts::{Counts, READ_BYTES};
+use crate::error::{Error, ErrorKind, Result};
+use crate::solvers::{Shards, documents_in_block, memory, memory_around_iterations, sums_bytes};
+use crate::text::{Card, bytes, count};
+
+use super::Plan;
+
+/// Anonymous memory of a rank besides tables and buffers: MPI, stacks of threads, and what the heap leaves unused.
+const PROCESS: u64 = 12 << 20;
+
+/// What a plan says of its cluster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct OnCluster {
+    ranks: usize,
+    shards: usize,
+    /// Peak of the largest rank.
+    rank_bytes: u64,
+    /// What all ranks send in a pass.
+    wire_bytes: u64,
+    /// The files of the run.
+    files_bytes: u64,
+}
+
+/// The recipe of a fit on a cluster, as its ranks run it: streamed, on the CPU.
+///
+/// # Errors
+/// When the ranks cannot run the solver, or cannot read the counts.
+pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> Result<Recipe> {
+    cluster.check()?;
+    let settings = &recipe.settings;
+    match &settings.solver {
+        Solver::Em(_) | Solver::CoordinateDescent(_) => {}
+        Solver::MiniBatch(parameters) => {
+            let steps = counts.documents().div_ceil(parameters.batch_size.max(1)) as u64;
+            let step = 2 * 4 * (counts.terms() * settings.topics) as u64;
+            return Err(Error::setting(format!(
+                "gradient steps on a cluster: the ranks would exchange F's gradients at each of {} steps of an epoch, {} an epoch for each rank",
+                count(steps),
+                bytes(steps.saturating_mul(step))
+            ))
+            .fix("use Solver::em() or Solver::coordinate_descent(), which exchange sums once a pass"));
+        }
+        other => {
+            return Err(Error::setting(format!(
+                "{other} on a cluster: its search compares fits that hold all counts in memory"
+            ))
+            .fix("use Solver::coordinate_descent() or Solver::em()"));
+        }
+    }
+    if let Device::Cuda(_) = settings.device {
+        return Err(Error::setting(format!("{} on a cluster", settings.device))
+            .fix("use Device::Cpu: ranks compute on the CPUs of their machines"));
+    }
+    if recipe.checkpoint.is_some() {
+        return Err(Error::setting("TopicModel::checkpoint with a cluster").fix(
+            "leave it out: the ranks keep checkpoints of their own, and Cluster::retries goes on from them",
+        ));
+    }
+    if settings.reading == Reading::InPlace {
+        return Err(Error::setting("counts read in place, on a cluster")
+            .fix("leave TopicModel::reading out: ranks stream their documents"));
+    }
+    let files = counts.files();
+    let is_table = |path: &std::path::PathBuf| {
+        let extension = path.extension().unwrap_or_default();
+        extension.eq_ignore_ascii_case("parquet") || extension.eq_ignore_ascii_case("csv")
+    };
+    if files.is_empty() || !counts.has_row_file() || files.iter().any(is_table) {
+        return Err(Error::setting(format!(
+            "counts in {} on a cluster: the ranks stream them from a file",
+            counts.location()
+        ))
+        .fix("write them where every rank sees them, and fit what that returns: counts.write_npz(\"X.npz\")?"));
+    }
+    let mut recipe = recipe.clone();
+    recipe.settings.device = Device::Cpu;
+    recipe.settings.reading = Reading::Stream {
+        block: documents_in_block(counts.terms()),
+        blocks: 1,
+    };
+    Ok(recipe)
+}
+
+impl Plan {
+    /// Adds the cluster to the plan of the notebook's process, whose own part is the start and the end: L and F.
+    pub(super) fn on_cluster(mut self, cluster: &Cluster) -> Result<Self> {
+        self.recipe
+            .check_counts(&self.counts, true, self.check_buffer.max(READ_BYTES))?;
+        let ranks = cluster.ranks()?;
+        let (documents, terms) = self.counts.shape();
+        let topics = self.shape.topics;
+        let nonzeros = self.counts.summary()?.nonzeros();
+        let shards = Shards::new(documents, terms, nonzeros);
+        if ranks > shards.number() {
+            return Err(Error::setting(format!(
+                "{ranks} ranks for counts that are cut into {}: each rank sums whole shards",
+                match shards.number() {
+                    1 => "1 shard".into(),
+                    number => format!("{number} shards"),
+                }
+            ))
+            .fix(format!(
+                "use at most {} ranks; more shards of these counts would cost more than they save",
+                shards.number()
+            )));
+        }
+        let exchange = shards.exchange(ranks);
+        let sums = sums_bytes(terms as u64, topics);
+        let of_rank = |rank| shards.documents(shards.of_rank(rank, ranks)).len();
+        let largest = (0..ranks).map(of_rank).max().unwrap_or_default();
+        let mut shape = self.shape;
+        shape.documents = largest as u64;
+        let items = memory(&self.recipe.settings.solver, &shape, true);
+        let reading = Shuffle {
+            block: documents_in_block(terms),
+            blocks: 1,
+        };
+        let reading = reading.bytes(&self.counts, 1)?;
+        let on_cluster = OnCluster {
+            ranks,
+            shards: shards.number(),
+            rank_bytes: peak(&items, Memory::Ram).0
+                + sums * exchange.most_tables.saturating_sub(shards.tables())
+                + reading
+                + 8 * documents as u64
+                + PROCESS,
+            wire_bytes: exchange.pieces * sums + (ranks as u64 - 1) * 4 * terms as u64 * topics,
+            files_bytes: 2 * 4 * topics * (documents + terms) as u64 + 8 * documents as u64,
+        };
+        // Sums, multipliers and buffers are the ranks'.
+        self.items
+            .retain(|item| !matches!(item.phase, Phase::Steps | Phase::Reading | Phase::Pass));
+        let [start, end] = memory_around_iterations(&self.shape);
+        self.items.retain(|item| item.phase != Phase::Fit);
+        for item in [start, end] {
+            if !self.items.contains(&item) {
+                self.items.push(item);
+            }
+        }
+        self.ram.predicted = peak(&self.items, Memory::Ram).0;
+        let all = on_cluster.rank_bytes.saturating_mul(ranks as u64);
+        if cluster.is_local() && self.ram.predicted.saturating_add(all) > self.ram.budget {
+            return Err(Error::new(
+                ErrorKind::Space,
+                format!(
+                    "{ranks} ranks of {} each and {} in this process exceed the budget of {}",
+                    bytes(on_cluster.rank_bytes),
+                    bytes(self.ram.predicted),
+                    bytes(self.ram.budget)
+                ),
+            )
+            .fix("use fewer ranks or topics, or a cluster of several machines"));
+        }
+        self.cluster = Some(on_cluster);
+        Ok(self)
+    }
+}
+
+impl OnCluster {
+    /// Adds what the ranks need to the plan's card.
+    pub(super) fn show(&self, card: Card) -> Card {
+        card.row(
+            "ranks",
+            format!("{} for {} shards of the documents", self.ranks, self.shards),
+        )
+        .row(
+            "memory of a rank",
+            format!("{} in the largest", bytes(self.rank_bytes)),
+        )
+        .row(
+            "exchange",
+            format!("{} a pass, over all ranks", bytes(self.wire_bytes)),
+        )
+        .row("run folder", bytes(self.files_bytes))
+    }
+}

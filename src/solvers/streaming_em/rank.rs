@@ -1,0 +1,96 @@
+//! The part of a rank in a fit on a cluster: the rows of L of some shards, and their sums.
+
+use std::ops::Range;
+
+use crate::counts::rows::{Block, RowFiles, for_each_file_block};
+use crate::error::Result;
+use crate::solvers::factor::Factor;
+use crate::solvers::parts::{Parts, Pending};
+use crate::solvers::shards::{Shards, Tree};
+use crate::solvers::{Iteration, documents_in_block};
+
+use super::{LUpdate, StreamingEm, Sums};
+
+/// What a rank starts from.
+pub(crate) struct RankStart {
+    /// Whether rows of L are updated by coordinate descent.
+    pub(crate) descent: bool,
+    pub(crate) shards: Shards,
+    /// Those of the rank.
+    pub(crate) own: Range<usize>,
+    pub(crate) topics: usize,
+    pub(crate) terms: usize,
+    /// Tokens of the rank's documents.
+    pub(crate) lengths: Vec<f64>,
+    /// Those of all documents, and the sum of n log n over their lengths.
+    pub(crate) tokens: f64,
+    pub(crate) entropy: f64,
+    /// The rank's rows of L in tokens, and F in probabilities (terms x topics).
+    pub(crate) l: Vec<f32>,
+    pub(crate) f: Vec<f32>,
+}
+
+impl StreamingEm {
+    /// `first`: the first block of all documents, which decides how parts of F are processed.
+    pub(crate) fn of_rank(start: RankStart, first: &Block<'_>) -> Self {
+        let RankStart { topics, terms, .. } = start;
+        let padded = Parts::values(terms as u64, topics as u64) as usize;
+        let mut parts = Parts::new(terms, topics);
+        parts.choose_forms(first);
+        let factor = |values| Factor { topics, values };
+        Self {
+            l_update: match start.descent {
+                true => LUpdate::CoordinateDescent,
+                false => LUpdate::Em,
+            },
+            streamed: true,
+            lengths: start.lengths,
+            entropy: start.entropy,
+            tokens: start.tokens,
+            l: factor(start.l),
+            f: factor(start.f),
+            first_document: start.shards.documents(start.own.clone()).start,
+            first_shard: start.own.start,
+            shards: start.shards,
+            parts,
+            tree: Tree::new(padded + Sums::OTHERS),
+            pending: Pending::default(),
+        }
+    }
+
+    /// Passes over the rank's documents, which are `documents` of the file. `progress` hears of each block.
+    pub(crate) fn pass_of_rank(
+        &mut self,
+        rows: RowFiles,
+        documents: Range<usize>,
+        progress: &mut dyn FnMut(),
+    ) -> Result<()> {
+        let in_block = documents_in_block(self.parts.terms());
+        self.pass(|visit| {
+            for_each_file_block(rows, documents, in_block, &mut |block| {
+                progress();
+                visit(block)
+            })
+        })
+    }
+
+    /// The sums of the last pass.
+    pub(crate) fn tree(&mut self) -> &mut Tree {
+        &mut self.tree
+    }
+
+    /// Updates F by the sums of all shards, once they are in the tree.
+    pub(crate) fn update(&mut self) -> Iteration {
+        self.update_f()
+    }
+
+    /// F in probabilities (terms x topics).
+    pub(crate) fn f(&mut self) -> &mut [f32] {
+        &mut self.f.values
+    }
+
+    /// The rank's rows of L in tokens.
+    pub(crate) fn l(&self) -> &[f32] {
+        &self.l.values
+    }
+}

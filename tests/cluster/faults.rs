@@ -1,0 +1,102 @@
+//! Ranks that are killed, and ranks that hang.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use topicbook::{Cluster, Error, ErrorKind, Solver, Training};
+
+use super::{alone, assert_same, cluster, counts, model};
+
+/// Passes of a fit that a fault meets.
+const PASSES: usize = 60;
+
+/// The process of a rank of the run in `folder`, once it has started.
+fn process_of(rank: usize, folder: &Path) -> Option<(PathBuf, String)> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    let run = entries
+        .map(|entry| entry.path())
+        .find(|path| path.is_dir())?;
+    let text = fs::read_to_string(run.join(format!("alive-{rank}"))).ok()?;
+    let process = text.split_whitespace().nth(1)?.to_owned();
+    Some((run, process))
+}
+
+/// Starts a fit, and sends a signal to rank 1 after two passes.
+fn with_fault(signal: &str, cluster: Cluster, folder: &Path) -> (Training, Instant) {
+    let counts = counts(folder);
+    let model = model(Solver::em()).epochs(PASSES).cluster(cluster);
+    let training = model.spawn(&counts).unwrap();
+    testkit::wait_for("two passes", || training.epochs_done() >= 2);
+    let (_, process) = process_of(1, folder).unwrap();
+    let sent = Command::new("kill").args([signal, &process]).status();
+    assert!(sent.unwrap().success());
+    (training, Instant::now())
+}
+
+fn error_of(signal: &str, within: u64) -> Option<Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = cluster(2, folder.path())?;
+    let (training, fault) = with_fault(signal, cluster, folder.path());
+    let error = training.join().unwrap_err();
+    let took = fault.elapsed();
+    assert!(took < Duration::from_secs(within), "{took:?}");
+    assert_eq!(error.kind(), ErrorKind::Cluster);
+    assert!(error.to_string().contains("rank 1 (process "), "{error}");
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 1, "the run is removed");
+    Some(error)
+}
+
+#[test]
+fn a_killed_rank_ends_the_fit_within_seconds() {
+    if let Some(error) = error_of("-KILL", 10) {
+        assert!(error.to_string().contains("signal 9"), "{error}");
+    }
+}
+
+#[test]
+fn a_rank_that_hangs_ends_the_fit() {
+    if let Some(error) = error_of("-STOP", 20) {
+        assert!(error.to_string().contains("no sign of life"), "{error}");
+    }
+}
+
+#[test]
+fn a_fit_that_loses_a_rank_goes_on_to_the_same_result() {
+    for signal in ["-KILL", "-STOP"] {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(cluster) = cluster(2, folder.path()) else {
+            return;
+        };
+        let (training, _) = with_fault(signal, cluster.retries(1), folder.path());
+        let fit = training.join().unwrap();
+        let note = fit.note().unwrap_or_default().to_owned();
+        assert!(note.contains("rank 1 (process "), "{note}");
+        let counts = counts(folder.path());
+        assert_same(&fit, &alone(Solver::em(), PASSES, &counts), signal);
+    }
+}
+
+#[test]
+fn a_run_is_readable_to_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let Some(cluster) = cluster(2, folder.path()) else {
+        return;
+    };
+    let counts = counts(folder.path());
+    let model = model(Solver::em()).epochs(1_000_000).cluster(cluster);
+    let training = model.spawn(&counts).unwrap();
+    testkit::wait_for("a rank", || process_of(1, folder.path()).is_some());
+    let (run, process) = process_of(1, folder.path()).unwrap();
+    let mode = fs::metadata(&run).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // A variable of this process that the ranks do not need.
+    let environment = fs::read(format!("/proc/{process}/environ")).unwrap();
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    assert!(environment.contains("PATH=") && !environment.contains("CARGO_PKG_NAME="));
+    training.stop();
+    training.join().unwrap();
+}

@@ -1,0 +1,78 @@
+//! Fits on clusters: refusals, which need no MPI, and ranks on this machine, which need `topicbook-worker`.
+
+mod faults;
+mod ranks;
+mod refusals;
+
+use std::path::Path;
+use std::time::Duration;
+
+use topicbook::{Cluster, Counts, ErrorKind, Fit, Reading, Solver, TopicModel};
+
+/// Sparse counts in a file, which are cut into 4 shards.
+fn counts(folder: &Path) -> Counts {
+    let (documents, terms) = (9_000, 900);
+    let count = |document: usize, term: usize| match (document * 31
+        + term * 17
+        + document * term % 13)
+        % 97
+    {
+        mixed if mixed < 13 => 1 + (mixed % 3) as u8,
+        _ => 0,
+    };
+    let values = (0..documents * terms).map(|at| count(at / terms, at % terms));
+    let counts = Counts::dense(documents, terms, values.collect::<Vec<u8>>()).unwrap();
+    counts.write_npz(folder.join("X.npz")).unwrap()
+}
+
+fn model(solver: Solver) -> TopicModel {
+    TopicModel::new(5)
+        .solver(solver)
+        .tolerance(0.0)
+        .seed(3)
+        .quiet()
+}
+
+/// So many ranks on this machine, with a run in `folder`; `None` where there is no worker.
+fn cluster(ranks: usize, folder: &Path) -> Option<Cluster> {
+    let cluster = Cluster::local(ranks)
+        .folder(folder)
+        .patience(Duration::from_secs(3));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let counts = counts(elsewhere.path());
+    let trial = model(Solver::em()).epochs(1).cluster(Cluster::local(1));
+    match trial.fit(&counts) {
+        Err(error)
+            if error.kind() == ErrorKind::Cluster && error.to_string().contains("not built") =>
+        {
+            println!("SKIPPED: topicbook-worker is not built (`cargo xtask worker` builds it)");
+            None
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => Some(cluster),
+    }
+}
+
+/// The same fit in one process.
+fn alone(solver: Solver, epochs: usize, counts: &Counts) -> Fit {
+    let stream = Reading::Stream {
+        block: 1024,
+        blocks: 1,
+    };
+    let model = model(solver).epochs(epochs).reading(stream);
+    model.fit(counts).unwrap()
+}
+
+fn assert_same(found: &Fit, expected: &Fit, what: &str) {
+    let bits = |fit: &Fit| -> Vec<u32> {
+        let (l, f) = (fit.l(), fit.f());
+        let values = l.values().iter().chain(f.values());
+        values.map(|value| value.to_bits()).collect()
+    };
+    assert!(bits(found) == bits(expected), "{what}");
+    let scores = |fit: &Fit| -> Vec<u64> {
+        let epochs = fit.epochs();
+        epochs.iter().map(|epoch| epoch.loss.to_bits()).collect()
+    };
+    assert_eq!(scores(found), scores(expected), "{what}");
+}
