@@ -55,7 +55,7 @@ pub enum Solver {
     /// The one that reaches the best likelihood in the records: coordinate descent that leaves local maxima by adding
     /// topics where documents fit worst and merging the topics that are most alike (splits and merges, Ueda et al. 2000),
     /// by random starts, and by fits that take each topic from one of two earlier fits (the crossover of Gribel and Vidal
-    /// 2019). The search ends when 30 tries in a row have brought no better fit.
+    /// 2019). The search ends when 120 tries in a row have brought no better fit.
     /// Its scores are the best so far, and its progress says what it tries. Counts that are streamed from a file are
     /// fitted as by `CoordinateDescent`.
     Auto(FullPass),

@@ -33,13 +33,12 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// Iterations with k topics before a candidate may be given up. Random factors are fitted until they converge: what
-    /// they reach shows late, and a fit that has not converged has little that the best one lacks.
-    const fn least_iterations(self) -> Option<usize> {
+    /// Iterations with k topics before a candidate may be given up.
+    const fn least_iterations(self) -> usize {
         match self {
-            Self::Added => Some(3),
-            Self::Crossed => Some(4),
-            Self::Random => None,
+            Self::Added => 3,
+            Self::Crossed => 4,
+            Self::Random => 10,
         }
     }
 }
@@ -49,7 +48,7 @@ pub(super) struct Candidate {
     pub(super) ascent: Ascent,
     pub(super) origin: Origin,
     /// Iterations with the topics that it has now.
-    pub(super) iterations: usize,
+    iterations: usize,
     /// What an iteration gains.
     pub(super) gain: f64,
 }
@@ -126,13 +125,11 @@ impl Candidate {
         }
         self.gain = iteration.gain(before, self.gain);
         let promised = self.ascent.score + PROMISE * self.gain;
-        let least = self.origin.least_iterations();
-        let may_end = least.is_some_and(|least| self.iterations >= least);
         if self.ascent.score > best {
             Verdict::Better
         } else if iteration.converged(before, CONVERGED) {
             Verdict::Converged
-        } else if may_end && promised < best {
+        } else if self.iterations >= self.origin.least_iterations() && promised < best {
             Verdict::Hopeless
         } else {
             Verdict::Continues

@@ -13,10 +13,11 @@
 //!   Vidal 2019, who search so for clusters).
 //!
 //! A candidate ends when it is better than the best factors, which it then replaces, or when it promises to stay worse.
-//! Added topics come first, as long as they bring better fits: they do so again and again on some corpora, and hardly ever
-//! on others. Then random factors are fitted until they converge, again and again, and each of these fits is combined with
-//! the best one.
+//! Added topics gain much on some corpora, again and again, and little on others. They are tried first, and then what has
+//! gained more an iteration lately: they, or random factors, which are combined with the best fit when they have converged or
+//! were given up.
 
+mod arms;
 mod candidate;
 mod crossover;
 mod members;
@@ -35,6 +36,7 @@ use super::coordinate_descent::{Ascent, Data, SWEEPS, saved_columns as saved_col
 use super::state::{ASCENT, EARLIER, SavedState, SavedTables, other_solver};
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
+use arms::Kind;
 use candidate::{ADDED, Candidate, Origin, Verdict};
 pub(crate) use members::MEMBERS;
 use members::Members;
@@ -50,17 +52,10 @@ const MORE_ITERATIONS: usize = 6;
 const LITTLE_GAIN: f64 = 5e-5;
 /// The factors have converged when an iteration gains less than this fraction of the score, and the residual is small.
 const CONVERGED: f64 = 1e-6;
-/// Added topics are tried while this share of them has brought better fits lately.
-const LEAST_RATE: f64 = 0.25;
-/// The share at first, and how much of it a further candidate leaves.
-const FIRST_RATE: f64 = 0.5;
-const KEPT_RATE: f64 = 0.6;
-/// Iterations of other candidates after which added topics are tried again.
-const OTHER_ITERATIONS: usize = 100;
-/// The candidates between those with added topics, in turn.
+/// Candidates other than those with added topics, one after the other.
 const TURNS: [Turn; 3] = [Turn::Start, Turn::CrossNewest, Turn::CrossAny];
 /// Consecutive candidates that are not better, after which the search ends.
-const MOST_FAILURES: usize = 30;
+const MOST_FAILURES: usize = 120;
 /// Sweeps over the coordinates of a row of L before the first iteration of a candidate that has topics only.
 const FIRST_SWEEPS: usize = 2 * SWEEPS;
 
@@ -172,13 +167,12 @@ impl Search {
         let mut random = stream(self.seed, Purpose::Candidate, number);
         self.progress.stream_number += 1;
         let progress = &mut self.progress;
-        let tries_added =
-            progress.added_rate >= LEAST_RATE || progress.other_iterations >= OTHER_ITERATIONS;
-        let turn = match tries_added {
-            true => Turn::Add,
-            false => TURNS[progress.turn],
+        let continues = progress.turn > 0;
+        let turn = match continues || progress.arms.next(self.best.score) == Kind::Others {
+            true => TURNS[progress.turn],
+            false => Turn::Add,
         };
-        if !tries_added {
+        if turn != Turn::Add {
             progress.turn = (progress.turn + 1) % TURNS.len();
         }
         let topics = self.topics_requested();
@@ -216,8 +210,8 @@ impl Search {
         let Candidate {
             ascent,
             origin,
-            iterations,
             gain,
+            ..
         } = candidate;
         let is_better = verdict == Verdict::Better;
         let (f, score) = if is_better {
@@ -228,13 +222,9 @@ impl Search {
             self.progress.failures += 1;
             (ascent.best.f, ascent.score)
         };
-        match origin {
-            // It is like the best fit, with other topics in places, and no fit to combine with it.
-            Origin::Added => self.progress.note_added(is_better),
-            Origin::Random | Origin::Crossed => {
-                self.progress.other_iterations += iterations;
-                self.members.add(f, score, self.best.score);
-            }
+        // With added topics it is like the best fit, with other topics in places, and no fit to combine with it.
+        if origin != Origin::Added {
+            self.members.add(f, score, self.best.score);
         }
         None
     }
@@ -246,6 +236,7 @@ impl Iterate for Search {
         if self.candidate.is_none() && self.may_begin() {
             self.candidate = Some(self.begin(&view));
         }
+        self.progress.arms.count();
         if let Some(candidate) = self.candidate.take() {
             self.candidate = self.advance(candidate, &view);
             return Ok(Iteration {

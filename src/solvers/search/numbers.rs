@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::solvers::coordinate_descent::AscentNumbers;
 
+use super::arms::Arms;
 use super::candidate::CandidateNumbers;
 use super::members::MEMBERS;
-use super::{FIRST_ITERATIONS, FIRST_RATE, KEPT_RATE, MORE_ITERATIONS, MOST_FAILURES, TURNS};
+use super::{FIRST_ITERATIONS, MORE_ITERATIONS, MOST_FAILURES, TURNS};
 
 /// The numbers of a search in a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,12 +30,8 @@ pub(super) struct Progress {
     pub(super) stream_number: u64,
     /// Candidates in turn that were not better.
     pub(super) failures: usize,
-    /// The share of candidates with added topics that has been better lately.
-    #[serde(with = "crate::system::serde_f64")]
-    pub(super) added_rate: f64,
-    /// Iterations of other candidates since the last one with added topics.
-    pub(super) other_iterations: usize,
-    /// Which of the other candidates is next.
+    pub(super) arms: Arms,
+    /// Which of the [`TURNS`] is next.
     pub(super) turn: usize,
     /// Iterations of the best factors before a candidate may start.
     pub(super) iterations_first: usize,
@@ -50,8 +47,7 @@ impl Progress {
         Self {
             stream_number: 0,
             failures: 0,
-            added_rate: FIRST_RATE,
-            other_iterations: 0,
+            arms: Arms::NONE,
             turn: 0,
             iterations_first,
             gain: f64::INFINITY,
@@ -63,21 +59,11 @@ impl Progress {
     pub(super) fn improved(&mut self, gain: f64) {
         *self = Self {
             stream_number: self.stream_number,
-            added_rate: self.added_rate,
-            other_iterations: self.other_iterations,
+            arms: self.arms.clone(),
             turn: self.turn,
             gain,
             ..Self::new(MORE_ITERATIONS)
         };
-    }
-
-    /// Notes whether a candidate with added topics was better.
-    pub(super) fn note_added(&mut self, is_better: bool) {
-        self.other_iterations = 0;
-        self.added_rate *= KEPT_RATE;
-        if is_better {
-            self.added_rate += 1.0 - KEPT_RATE;
-        }
     }
 }
 
@@ -101,7 +87,7 @@ impl SearchNumbers {
             && progress.failures <= MOST_FAILURES
             && progress.iterations_first <= FIRST_ITERATIONS
             && progress.turn < TURNS.len()
-            && (0.0..=1.0).contains(&progress.added_rate)
+            && progress.arms.are_in_range()
             && !progress.gain.is_nan()
     }
 }
