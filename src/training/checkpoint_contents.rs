@@ -265,16 +265,31 @@ mod tests {
         let extrapolation =
             json!({"step": "0.5", "last_accepted": "0.5", "limit": "1", "skip_next": true});
         let ascent = json!({"extrapolation": extrapolation, "score": "-inf"});
+        let tried = json!({"gain": "1", "iterations": "20", "ago": 3});
         json!({"Search": {
-            "current": ascent,
-            "candidate": {"ascent": ascent, "iterations_left": 5, "added": 1},
-            "earlier_score": "-1",
-            "search": {
+            "best": ascent,
+            "candidate": {
+                "ascent": ascent,
+                "origin": "Added",
+                "iterations": 2,
+                "gain": "inf",
+                "added": 1,
+            },
+            "earlier": ["-1"],
+            "progress": {
                 "stream_number": 1,
-                "failed_candidates": 0,
-                "failed_starts": 0,
-                "iterations_before_candidate": 3,
-                "settled": false,
+                "failures": 0,
+                "arms": {
+                    "added": tried,
+                    "others": tried,
+                    "now": "Added",
+                    "score": "-2",
+                    "iterations": 2,
+                },
+                "turn": 0,
+                "iterations_first": 3,
+                "gain": "inf",
+                "converged": false,
             },
         }})
     }
@@ -300,9 +315,9 @@ mod tests {
             (em, 1, -1.0, "do not belong together"),
             (
                 auto,
-                9,
+                8,
                 f32::NEG_INFINITY,
-                "earlier_f holds -inf in row 1, column 0",
+                "earlier_1_f holds -inf in row 1, column 0",
             ),
         ];
         for (make, table, value, expected) in values {
@@ -330,22 +345,22 @@ mod tests {
             (em, "/position/batches", json!(1)),
             (
                 auto,
-                "/iterations/0/Search/candidate/iterations_left",
-                json!(0),
+                "/iterations/0/Search/candidate/origin",
+                json!("Random"),
             ),
             (auto, "/iterations/0/Search/candidate/added", huge.clone()),
-            (auto, "/iterations/0/Search/current/score", json!("NaN")),
+            (auto, "/iterations/0/Search/best/score", json!("NaN")),
             (
                 auto,
-                "/iterations/0/Search/current/extrapolation/step",
+                "/iterations/0/Search/best/extrapolation/step",
                 json!("1e300"),
             ),
             (
                 auto,
-                "/iterations/0/Search/search/stream_number",
+                "/iterations/0/Search/progress/stream_number",
                 huge.clone(),
             ),
-            (auto, "/iterations/0/Search/search/failed_starts", huge),
+            (auto, "/iterations/0/Search/progress/failures", huge),
         ];
         for (make, place, value) in numbers {
             let mut parts = make();

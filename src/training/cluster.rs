@@ -152,9 +152,22 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Follows the job to its end.
-    fn follow(&mut self, mut launched: Launched) -> Result<()> {
+    /// Follows the job to its end. Where it fails, all passes that it has written are reported: the next attempt goes on behind
+    /// the last of them.
+    fn follow(&mut self, launched: Launched) -> Result<()> {
         let mut lines = Lines::new(self.folder.events());
+        let ended = self.follow_lines(launched, &mut lines);
+        if ended.is_err() {
+            for event in lines.read()? {
+                if let Event::Pass(line) = event {
+                    self.passed(line)?;
+                }
+            }
+        }
+        ended
+    }
+
+    fn follow_lines(&mut self, mut launched: Launched, lines: &mut Lines) -> Result<()> {
         let mut watchdog = Watchdog::new(self.ranks, self.cluster.time_without_progress());
         let mut looked = Instant::now();
         loop {

@@ -86,14 +86,14 @@ fn a_search_continues_wherever_it_was_interrupted() {
     let model = model(3, (Solver::auto(), Reading::InPlace));
     const EPOCHS: usize = 400;
     let whole = model.clone().epochs(EPOCHS).fit(&counts).unwrap();
-    // Candidates, and the best of earlier starts: alone and together.
+    // Candidates, and F of earlier fits: alone and together.
     let mut seen = [false; 4];
     for interrupted in (1..EPOCHS).step_by(21) {
         let part = model.clone().epochs(interrupted).checkpoint(&path);
         part.fit(&counts).unwrap();
         let file = fs::read(&path).unwrap();
         let has = |name: &str| file.windows(name.len()).any(|part| part == name.as_bytes());
-        seen[2 * usize::from(has("earlier_l")) + usize::from(has("candidate_best_l"))] = true;
+        seen[2 * usize::from(has("earlier_1_f")) + usize::from(has("candidate_best_l"))] = true;
         assert_same(&resume(&path).epochs(EPOCHS).fit(&counts).unwrap(), &whole);
     }
     assert_eq!(seen, [true; 4]);
