@@ -190,13 +190,14 @@ impl Data {
         factors
     }
 
-    /// Fits L to F, from the L that is there.
-    pub(crate) fn fit_l(&self, view: &View<'_>, sweeps: usize, factors: &mut Factors) {
-        self.update_l(view, sweeps, &mut factors.l, &factors.f);
-    }
-
     /// Updates all rows of L and returns their KKT residual.
-    fn update_l(&self, view: &View<'_>, sweeps: usize, l: &mut Factor, f: &Factor) -> f64 {
+    pub(crate) fn update_l(
+        &self,
+        view: &View<'_>,
+        sweeps: usize,
+        l: &mut Factor,
+        f: &Factor,
+    ) -> f64 {
         let column_sums = column_sums(f);
         let problem = RowProblem {
             factor: Rows::Table(&f.values),

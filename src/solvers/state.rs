@@ -49,7 +49,7 @@ impl Numbers {
             Self::Search(search) => {
                 let mut names = ASCENT.to_vec();
                 names.extend(search.candidate.iter().flat_map(|_| CANDIDATE));
-                names.extend(&EARLIER[..search.earlier.len().min(EARLIER.len())]);
+                names.extend(EARLIER.iter().take(search.earlier.len()));
                 names
             }
         }

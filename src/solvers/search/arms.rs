@@ -59,11 +59,10 @@ impl Arms {
     /// other kind once they bring nothing, then what gains more.
     pub(super) fn next(&mut self, score: f64) -> Kind {
         let (gain, iterations) = (score - self.score, self.iterations);
-        for kind in [Kind::Added, Kind::Others] {
-            let tried = match kind {
-                Kind::Added => &mut self.added,
-                Kind::Others => &mut self.others,
-            };
+        for (kind, tried) in [
+            (Kind::Added, &mut self.added),
+            (Kind::Others, &mut self.others),
+        ] {
             match self.now == Some(kind) {
                 true => tried.note(gain, iterations),
                 false => tried.ago += iterations,

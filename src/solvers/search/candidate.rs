@@ -17,8 +17,8 @@ pub(super) const ADDED: usize = 3;
 const GROW_ITERATIONS: usize = 5;
 /// Sweeps over the coordinates of a row while there are more than k topics.
 const GROW_SWEEPS: usize = 2;
-/// A candidate promises to gain that many times what it has gained in its last iteration:
-/// while an ascent settles, it still gains about ten times as much as in its last iteration.
+/// A candidate promises to gain that many times what an iteration gains: an ascent that settles still gains about ten times
+/// as much.
 const PROMISE: f64 = 15.0;
 
 /// What a candidate starts from.
@@ -28,8 +28,10 @@ pub(super) enum Origin {
     Added,
     /// Random factors.
     Random,
-    /// The topics of two earlier fits, one of each pair.
-    Crossed,
+    /// The topics of the best fit and of the newest one, one of each pair.
+    CrossedNewest,
+    /// The same of any two fits.
+    CrossedAny,
 }
 
 impl Origin {
@@ -37,7 +39,7 @@ impl Origin {
     const fn least_iterations(self) -> usize {
         match self {
             Self::Added => 3,
-            Self::Crossed => 4,
+            Self::CrossedNewest | Self::CrossedAny => 4,
             Self::Random => 10,
         }
     }
@@ -70,7 +72,7 @@ impl CandidateNumbers {
     pub(super) fn are_in_range(&self) -> bool {
         let most_added = match self.origin {
             Origin::Added => ADDED,
-            Origin::Random | Origin::Crossed => 0,
+            Origin::Random | Origin::CrossedNewest | Origin::CrossedAny => 0,
         };
         self.ascent.are_in_range() && !self.gain.is_nan() && self.added <= most_added
     }
@@ -81,10 +83,8 @@ impl CandidateNumbers {
 pub(super) enum Verdict {
     Continues,
     Better,
-    /// It has converged to a lower score than the best one.
-    Converged,
-    /// It promises less than the best one has.
-    Hopeless,
+    /// It has converged to a lower score than the best one, or promises less.
+    Worse,
 }
 
 impl Candidate {
@@ -127,10 +127,10 @@ impl Candidate {
         let promised = self.ascent.score + PROMISE * self.gain;
         if self.ascent.score > best {
             Verdict::Better
-        } else if iteration.converged(before, CONVERGED) {
-            Verdict::Converged
-        } else if self.iterations >= self.origin.least_iterations() && promised < best {
-            Verdict::Hopeless
+        } else if iteration.converged(before, CONVERGED)
+            || self.iterations >= self.origin.least_iterations() && promised < best
+        {
+            Verdict::Worse
         } else {
             Verdict::Continues
         }

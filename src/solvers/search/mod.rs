@@ -32,7 +32,10 @@ use crate::error::Result;
 use crate::system::{Purpose, stream};
 
 use super::ascent_memory::{ascent_memory, data_memory};
-use super::coordinate_descent::{Ascent, Data, SWEEPS, saved_columns as saved_columns_of_ascent};
+use super::coordinate_descent::{
+    Ascent, Data, Factors, SWEEPS, saved_columns as saved_columns_of_ascent,
+};
+use super::factor::Factor;
 use super::state::{ASCENT, EARLIER, SavedState, SavedTables, other_solver};
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
@@ -53,7 +56,7 @@ const LITTLE_GAIN: f64 = 5e-5;
 /// The factors have converged when an iteration gains less than this fraction of the score, and the residual is small.
 const CONVERGED: f64 = 1e-6;
 /// Candidates other than those with added topics, one after the other.
-const TURNS: [Turn; 3] = [Turn::Start, Turn::CrossNewest, Turn::CrossAny];
+const TURNS: [Origin; 3] = [Origin::Random, Origin::CrossedNewest, Origin::CrossedAny];
 /// Consecutive candidates that are not better, after which the search ends.
 const MOST_FAILURES: usize = 120;
 /// Sweeps over the coordinates of a row of L before the first iteration of a candidate that has topics only.
@@ -85,15 +88,6 @@ pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
 pub(crate) fn saved_columns(topics: u64) -> [u64; 2] {
     let both = saved_columns_of_ascent(topics) + saved_columns_of_ascent(topics + ADDED as u64);
     [both, both + MEMBERS as u64 * topics]
-}
-
-/// What is tried next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    Add,
-    Start,
-    CrossNewest,
-    CrossAny,
 }
 
 pub(crate) struct Search {
@@ -168,36 +162,38 @@ impl Search {
         self.progress.stream_number += 1;
         let progress = &mut self.progress;
         let continues = progress.turn > 0;
-        let turn = match continues || progress.arms.next(self.best.score) == Kind::Others {
-            true => TURNS[progress.turn],
-            false => Turn::Add,
-        };
-        if turn != Turn::Add {
+        let origin = if continues || progress.arms.next(self.best.score) == Kind::Others {
+            let origin = TURNS[progress.turn];
             progress.turn = (progress.turn + 1) % TURNS.len();
-        }
+            origin
+        } else {
+            Origin::Added
+        };
         let topics = self.topics_requested();
         let best = &self.best.best;
-        let (start, origin) = match turn {
-            Turn::Add => {
+        let start = match origin {
+            Origin::Added => {
                 let added = ADDED.min(topics);
                 let columns = topics_of_documents(best, &self.data, view, added, &mut random);
-                (add_topics(best, &self.data, &columns), Origin::Added)
+                add_topics(best, &self.data, &columns)
             }
-            Turn::Start => {
+            Origin::Random => {
                 let f = random_topics(topics, best.f.values.len(), &mut random);
-                (equal_shares(f, &self.data), Origin::Random)
+                equal_shares(f, &self.data)
             }
-            Turn::CrossNewest | Turn::CrossAny => {
-                let f = match turn {
-                    Turn::CrossAny => self.members.cross_any(&best.f, &mut random),
-                    _ => self.members.cross_newest(&best.f, &mut random),
-                };
-                let mut factors = equal_shares(f, &self.data);
-                self.data.fit_l(view, FIRST_SWEEPS, &mut factors);
-                (factors, Origin::Crossed)
+            Origin::CrossedNewest => {
+                self.with_l(self.members.cross_newest(&best.f, &mut random), view)
             }
+            Origin::CrossedAny => self.with_l(self.members.cross_any(&best.f, &mut random), view),
         };
         Candidate::new(start, origin)
+    }
+
+    /// These topics, and L that is fitted to them.
+    fn with_l(&self, f: Factor, view: &View<'_>) -> Factors {
+        let Factors { mut l, f } = equal_shares(f, &self.data);
+        self.data.update_l(view, FIRST_SWEEPS, &mut l, &f);
+        Factors { l, f }
     }
 
     /// Runs one iteration of a candidate. Returns the candidate while it continues.
@@ -271,7 +267,7 @@ impl Iterate for Search {
                 0 => match candidate.origin {
                     Origin::Added => "merged topics".into(),
                     Origin::Random => "a new start".into(),
-                    Origin::Crossed => "mixed topics".into(),
+                    Origin::CrossedNewest | Origin::CrossedAny => "mixed topics".into(),
                 },
                 added => format!("{added} more topics"),
             },
