@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::system::write_atomic;
 
 /// Runs of this process, which number their folders.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
@@ -121,11 +122,9 @@ impl Drop for RunFolder {
 
 /// Writes a value as JSON; readers see the whole of it or nothing.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
-    let failed = |error| Error::io("write", path, error);
-    let text = serde_json::to_string(value).map_err(|error| failed(error.into()))?;
-    let unfinished = path.with_extension("unfinished");
-    fs::write(&unfinished, text).map_err(failed)?;
-    fs::rename(&unfinished, path).map_err(failed)
+    write_atomic(path, |out| {
+        serde_json::to_writer(out, value).map_err(|error| Error::io("write", path, error.into()))
+    })
 }
 
 /// Reads a value that [`write_json`] has written.

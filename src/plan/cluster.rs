@@ -3,6 +3,7 @@
 use crate::batches::{Reading, Shuffle};
 use crate::config::{Cluster, Device, Recipe, Solver};
 use crate::cost::{Memory, Phase, peak};
+use crate::counts::formats::is_table;
 use crate::counts::{Counts, READ_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Shards, documents_in_block, memory, memory_around_iterations, sums_bytes};
@@ -66,11 +67,7 @@ pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> 
             .fix("leave TopicModel::reading out: ranks stream their documents"));
     }
     let files = counts.files();
-    let is_table = |path: &std::path::PathBuf| {
-        let extension = path.extension().unwrap_or_default();
-        extension.eq_ignore_ascii_case("parquet") || extension.eq_ignore_ascii_case("csv")
-    };
-    if files.is_empty() || !counts.has_row_file() || files.iter().any(is_table) {
+    if files.is_empty() || !counts.has_row_file() || files.iter().any(|file| is_table(file)) {
         return Err(Error::setting(format!(
             "counts in {} on a cluster: the ranks stream them from a file",
             counts.location()

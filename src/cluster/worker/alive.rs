@@ -116,6 +116,6 @@ pub(super) fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.split_whitespace().next() {
         Some(name) => name.into(),
-        None => "a host without a name".replace(' ', "-"),
+        None => "a-host-without-a-name".into(),
     }
 }

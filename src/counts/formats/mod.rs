@@ -84,7 +84,6 @@ const FORMATS: &[Format] = &[
 ];
 
 /// Whether the file is a table of triplets.
-#[cfg(feature = "polars")]
 pub(crate) fn is_table(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default();
     extension.eq_ignore_ascii_case("parquet") || extension.eq_ignore_ascii_case("csv")
