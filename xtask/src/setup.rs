@@ -221,14 +221,20 @@ fn made_from(
         return Ok(());
     }
     step(what, || {
-        if let Some(folder) = program.parent() {
-            fs::create_dir_all(folder).at(folder)?;
-        }
-        let unfinished = program.with_extension("unfinished");
-        make(&unfinished)?;
-        fs::rename(&unfinished, program).at(program)?;
+        replaced(program, make)?;
         fs::write(&done, &wanted).at(&done)
     })
+}
+
+/// Makes `program` by `make` in another file, and puts that in its place: processes that run keep the file that they were started
+/// from.
+pub fn replaced(program: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    if let Some(folder) = program.parent() {
+        fs::create_dir_all(folder).at(folder)?;
+    }
+    let unfinished = program.with_extension("unfinished");
+    make(&unfinished)?;
+    fs::rename(&unfinished, program).at(program)
 }
 
 /// A command that runs a program of the Python environment, with all of Jupyter's folders in the cache.

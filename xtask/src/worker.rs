@@ -31,12 +31,7 @@ pub fn build(places: &Places) -> Result<()> {
                 .join("debug")
                 .join("topicbook-worker");
             let program = places.worker();
-            let folder = program.parent().unwrap_or(&places.cache);
-            fs::create_dir_all(folder).at(folder)?;
-            // A rank that runs keeps the file that it was started from.
-            let unfinished = program.with_extension("unfinished");
-            fs::copy(&built, &unfinished).at(&built)?;
-            fs::rename(&unfinished, &program).at(&program)?;
+            setup::replaced(&program, |made| fs::copy(&built, made).at(&built).map(drop))?;
             let beside = program.with_extension("mpiexec");
             fs::write(&beside, mpiexec.display().to_string()).at(&beside)
         },
