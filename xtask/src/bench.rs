@@ -8,6 +8,7 @@ use crate::corpus;
 use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, command, run};
+use crate::worker;
 
 /// Measures the time from a kernel's start to the first value, and of single cells, in our kernel and in one without
 /// dependencies.
@@ -181,6 +182,12 @@ fn rust_docs(places: &Places) -> Result<PathBuf> {
             "this benchmark repeats Rust's documentation: install it with `rustup component add rust-docs`",
         )
     })
+}
+
+/// Times passes by ranks on this machine beside those of one process.
+pub fn cluster(places: &Places) -> Result<()> {
+    worker::build(places)?;
+    record(places, "cluster")
 }
 
 /// Compares what the automatic solver reaches with many random starts, for seconds and numbers of seeds that are given.

@@ -71,6 +71,8 @@ cargo xtask <command>
   bench narrow_tables
                    compares fits with L's tables in bf16 and f32 on the CPU, five seeds (a quarter of an hour); writes
                    benches/records/narrow_tables.json and .md
+  bench cluster    times passes by one to four ranks on this machine beside one process (half an hour, 9 GB of disk); writes
+                   benches/records/cluster.json and .md
   bench search [seconds seeds]
                    compares the automatic solver with many random starts on six corpora (60 s, 5 seeds: three hours);
                    writes benches/records/search.json and .md
@@ -157,6 +159,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "held_out", seeds] => bench::held_out(&Places::of_xtask()?, seeds)?,
         ["bench", "recommend"] => bench::recommend(&Places::of_xtask()?, &[])?,
         ["bench", "recommend", "quick"] => bench::recommend(&Places::of_xtask()?, &["quick"])?,
+        ["bench", "cluster"] => bench::cluster(&Places::of_xtask()?)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
         ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?, "all")?,

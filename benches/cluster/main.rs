@@ -1,0 +1,180 @@
+//! `cargo xtask bench cluster`: passes of fits by ranks on this machine, beside the same fit in one process. Writes
+//! `cluster.json` and `cluster.md` into a folder after every row.
+//!
+//! ```text
+//! cluster record RECORDS FOLDER                       all rows; FOLDER holds the counts, 9 GB
+//! cluster fit PATH SOLVER PASSES RANKS BLOCK FOLDER   one fit, by so many ranks or, with 0, in one process that streams blocks
+//! ```
+//! `fit` prints one JSON line.
+
+#[path = "../support/arguments.rs"]
+mod arguments;
+#[path = "../support/numbers.rs"]
+mod numbers;
+mod page;
+#[path = "../support/record.rs"]
+mod record;
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use topicbook::{Cluster, Counts, Device, Reading, Result, Solver, Synthetic, TopicModel};
+
+use arguments::number;
+use page::markdown;
+
+const TOPICS: usize = 20;
+/// How often each fit is measured; the ways take turns, so that a slow minute of the machine meets all of them.
+const ROUNDS: usize = 3;
+/// Ranks on this machine; 0 is the fit in one process.
+const RANKS: [usize; 5] = [0, 1, 2, 3, 4];
+
+/// Counts, and how they are drawn.
+struct Work {
+    name: &'static str,
+    file: &'static str,
+    documents: usize,
+    terms: usize,
+    length: usize,
+    /// Documents that a rank reads at a time, as `documents_in_block` of the library says.
+    block: usize,
+    passes: usize,
+}
+
+const WORKS: [Work; 2] = [
+    Work {
+        name: "text: 100,000 x 8,000, CSR",
+        file: "X.npz",
+        documents: 100_000,
+        terms: 8_000,
+        length: 200,
+        block: 1_024,
+        passes: 12,
+    },
+    Work {
+        name: "80,000 x 100,000, u8 .npy of 8 GB",
+        file: "X.npy",
+        documents: 80_000,
+        terms: 100_000,
+        length: 1_000,
+        block: 80,
+        passes: 4,
+    },
+];
+
+fn main() -> Result<()> {
+    let arguments = arguments::arguments();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["record", records, folder] => measure(Path::new(records), Path::new(folder)),
+        ["fit", path, solver, passes, ranks, block, folder] => {
+            let solver = match *solver {
+                "EM" => Solver::em(),
+                _ => Solver::coordinate_descent(),
+            };
+            let sizes = [number(passes), number(ranks), number(block)];
+            println!("{}", fit(path, solver, sizes, folder)?);
+            Ok(())
+        }
+        // `cargo test` runs benchmarks without arguments.
+        _ => Ok(()),
+    }
+}
+
+fn fit(
+    path: &str,
+    solver: Solver,
+    [passes, ranks, block]: [usize; 3],
+    folder: &str,
+) -> Result<Value> {
+    let counts = Counts::open(path)?;
+    let model = TopicModel::new(TOPICS)
+        .solver(solver)
+        .tolerance(0.0)
+        .epochs(passes)
+        .device(Device::Cpu)
+        .seed(1)
+        .quiet();
+    let model = match ranks {
+        0 => model.reading(Reading::Stream { block, blocks: 1 }),
+        ranks => model.cluster(Cluster::local(ranks).folder(folder)),
+    };
+    let plan = model.plan(&counts)?;
+    let fit = plan.fit()?;
+    let epochs = fit.epochs();
+    let seconds = epochs.iter().map(|epoch| epoch.duration.as_secs_f64());
+    Ok(json!({
+        "seconds": seconds.collect::<Vec<_>>(),
+        "whole": fit.duration().as_secs_f64(),
+        "score": fit.log_likelihood_per_token(),
+        "nonzeros": counts.summary()?.nonzeros(),
+        "plan": plan.to_string(),
+        "note": fit.note(),
+    }))
+}
+
+fn measure(records: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut works = Vec::new();
+    for work in WORKS {
+        let path = folder.join(work.file);
+        if !path.is_file() {
+            let recipe = Synthetic::new(work.documents, work.terms, TOPICS)
+                .avg_doc_length(work.length)
+                .seed(1);
+            match work.file {
+                "X.npz" => drop(recipe.generate()?.counts().write_npz(&path)?),
+                _ => drop(recipe.write_npy(&path)?),
+            }
+        }
+        let mut fits = Vec::new();
+        for solver in ["EM", "coordinate descent"] {
+            for round in 0..ROUNDS {
+                for ranks in RANKS {
+                    let result = this_program(&[
+                        "fit",
+                        &path.display().to_string(),
+                        solver,
+                        &work.passes.to_string(),
+                        &ranks.to_string(),
+                        &work.block.to_string(),
+                        &folder.display().to_string(),
+                    ]);
+                    println!(
+                        "{}, {solver}, {ranks} ranks, round {round}: {result}",
+                        work.name
+                    );
+                    fits.push(json!({ "solver": solver, "ranks": ranks, "result": result }));
+                }
+            }
+            let measured = row(&work, &fits);
+            let all: Vec<&Value> = works.iter().chain([&measured]).collect();
+            let record = json!({ "machine": record::machine(), "topics": TOPICS, "works": all });
+            record::write(records, "cluster", &record, &markdown(&record));
+        }
+        works.push(row(&work, &fits));
+        fs::remove_file(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+    Ok(())
+}
+
+/// What the record says of a work.
+fn row(work: &Work, fits: &[Value]) -> Value {
+    json!({
+        "name": work.name,
+        "documents": work.documents,
+        "terms": work.terms,
+        "passes": work.passes,
+        "fits": fits,
+    })
+}
+
+/// The result of this program with these arguments.
+fn this_program(arguments: &[&str]) -> Value {
+    let program = env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
+    let output = Command::new(program).args(arguments).output();
+    record::result_of(&output.unwrap_or_else(|error| panic!("this program: {error}")))
+}

@@ -1,0 +1,76 @@
+//! The page of the record.
+
+use serde_json::Value;
+
+use crate::numbers::{median, numbers};
+use crate::{RANKS, ROUNDS};
+
+/// The page.
+pub fn markdown(record: &Value) -> String {
+    let machine = &record["machine"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut page = format!(
+        "# Ranks on one machine\n\n`cargo xtask bench cluster` on {}, {} threads; k = {}. Ranks share the cores (one rank has both, \
+        two have one each, three and four share them), the disk and the page cache, so that they cannot be faster than one process: the \
+        table shows what ranks and their exchange cost. A pass is the median of {ROUNDS} fits' medians without their first pass; the \
+        whole fit includes starting the ranks, and writing and reading L and F.\n",
+        text(&machine["processor"]),
+        machine["threads"],
+        record["topics"],
+    );
+    for work in record["works"].as_array().into_iter().flatten() {
+        let fits = work["fits"].as_array().map_or(&[][..], Vec::as_slice);
+        let nonzeros = fits
+            .first()
+            .and_then(|fit| fit["result"]["nonzeros"].as_f64());
+        let cells = work["documents"].as_f64().zip(work["terms"].as_f64());
+        let density = nonzeros
+            .zip(cells)
+            .map(|(nonzeros, (n, m))| nonzeros / n / m);
+        page += &format!(
+            "\n## {}, {:.1}% nonzero\n\n| solver | ranks | s a pass | beside one process | whole fit, s | same score | last pass |\n\
+            |---|---:|---:|---:|---:|---|---|\n",
+            text(&work["name"]),
+            100.0 * density.unwrap_or(f64::NAN),
+        );
+        for solver in ["EM", "coordinate descent"] {
+            let of = |ranks: usize| -> Vec<&Value> {
+                let is = |fit: &&Value| fit["solver"] == solver && fit["ranks"] == ranks;
+                fits.iter().filter(is).map(|fit| &fit["result"]).collect()
+            };
+            let alone = seconds(&of(0));
+            for ranks in RANKS {
+                let results = of(ranks);
+                let Some(last) = results.last() else { continue };
+                let pass = seconds(&results);
+                let whole: Vec<f64> = results
+                    .iter()
+                    .filter_map(|one| one["whole"].as_f64())
+                    .collect();
+                let is_same = results.iter().all(|one| one["score"] == of(0)[0]["score"]);
+                page += &format!(
+                    "| {solver} | {} | {pass:.3} | {:.3} | {:.1} | {} | {} |\n",
+                    if ranks == 0 {
+                        "one process".into()
+                    } else {
+                        ranks.to_string()
+                    },
+                    pass / alone,
+                    median(&whole),
+                    if is_same { "yes" } else { "NO" },
+                    text(&last["note"]),
+                );
+            }
+        }
+    }
+    page
+}
+
+/// Seconds of a pass, of fits in all rounds.
+fn seconds(results: &[&Value]) -> f64 {
+    let of_each = results.iter().map(|result| {
+        let seconds = numbers(&result["seconds"]);
+        median(seconds.get(1..).unwrap_or_default())
+    });
+    median(&of_each.collect::<Vec<f64>>())
+}
