@@ -1,4 +1,5 @@
-//! Whether added topics or other candidates are tried next: what has gained more an iteration lately.
+//! What is done next: iterations of the best factors, added topics or other candidates, whichever has gained more an iteration
+//! lately.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +7,8 @@ use serde::{Deserialize, Serialize};
 const KEPT: f64 = 0.7;
 /// Iterations after which a kind is tried again, whatever it has gained.
 const MOST_ITERATIONS: usize = 300;
+/// What an iteration of a kind is expected to gain before it was tried, in nats per token.
+const EXPECTED: f64 = 1e-5;
 
 /// A kind of candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +25,7 @@ struct Tried {
     /// Gain of the best score, in nats.
     #[serde(with = "crate::system::serde_f64")]
     gain: f64,
-    /// Iterations of the candidates, and of the best factors after them.
+    /// Iterations of the candidates, and the first ones of the best factors that they have become.
     #[serde(with = "crate::system::serde_f64")]
     iterations: f64,
     /// Iterations since it was tried.
@@ -34,10 +37,10 @@ struct Tried {
 pub(super) struct Arms {
     added: Tried,
     others: Tried,
-    /// The kind that is tried, the best score when that began, and the iterations since.
+    /// The kind that is tried, and what it has gained and cost since that began.
     now: Option<Kind>,
     #[serde(with = "crate::system::serde_f64")]
-    score: f64,
+    gain: f64,
     iterations: usize,
 }
 
@@ -46,47 +49,63 @@ impl Arms {
         added: Tried::NONE,
         others: Tried::NONE,
         now: None,
-        score: 0.0,
+        gain: 0.0,
         iterations: 0,
     };
 
-    /// Counts an iteration, of whatever.
-    pub(super) fn count(&mut self) {
+    /// Counts an iteration of what is tried, by which the best score gained so much.
+    pub(super) fn count(&mut self, gain: f64) {
+        self.gain += gain;
         self.iterations += 1;
     }
 
-    /// Notes what the last kind has brought, given the best score, and chooses the next one: at first added topics, then the
-    /// other kind once they bring nothing, then what gains more.
-    pub(super) fn next(&mut self, score: f64) -> Kind {
-        let (gain, iterations) = (score - self.score, self.iterations);
+    /// Counts an iteration of the best factors that no candidate is the cause of.
+    pub(super) fn count_best(&mut self) {
+        self.added.ago += 1;
+        self.others.ago += 1;
+    }
+
+    /// Notes what the last kind has brought and chooses the next one, for counts of so many tokens: what gains more, and added
+    /// topics where both gain the same.
+    pub(super) fn next(&mut self, tokens: f64) -> Kind {
+        let (gain, iterations) = (self.gain, self.iterations);
         for (kind, tried) in [
             (Kind::Added, &mut self.added),
             (Kind::Others, &mut self.others),
         ] {
             match self.now == Some(kind) {
-                true => tried.note(gain, iterations),
+                true => *tried = tried.and(gain, iterations),
                 false => tried.ago += iterations,
             }
         }
         let (added, others) = (&self.added, &self.others);
-        let kind = if others.iterations == 0.0 {
-            let fails = self.now == Some(Kind::Added) && gain <= 0.0;
-            if fails { Kind::Others } else { Kind::Added }
-        } else if added.ago >= MOST_ITERATIONS {
-            Kind::Added
-        } else if others.ago >= MOST_ITERATIONS || others.rate() > added.rate() {
+        let gains = |tried: &Tried| match tried.iterations > 0.0 {
+            true => tried.rate(),
+            false => EXPECTED * tokens,
+        };
+        let gains_more = gains(others) > gains(added);
+        let kind = if added.ago < MOST_ITERATIONS && (gains_more || others.ago >= MOST_ITERATIONS) {
             Kind::Others
         } else {
             Kind::Added
         };
-        (self.now, self.score, self.iterations) = (Some(kind), score, 0);
+        (self.now, self.gain, self.iterations) = (Some(kind), 0.0, 0);
         kind
+    }
+
+    /// What the better kind has gained an iteration, in nats: 0 before anything was tried.
+    pub(super) fn rate(&self) -> f64 {
+        let rate = |kind, tried: &Tried| match self.now == Some(kind) {
+            true => tried.and(self.gain, self.iterations).rate(),
+            false => tried.rate(),
+        };
+        rate(Kind::Added, &self.added).max(rate(Kind::Others, &self.others))
     }
 
     /// Whether a search reaches these numbers.
     pub(super) fn are_in_range(&self) -> bool {
         let is = |tried: &Tried| tried.gain >= 0.0 && tried.iterations >= 0.0;
-        is(&self.added) && is(&self.others) && self.score < f64::INFINITY
+        is(&self.added) && is(&self.others) && self.gain >= 0.0
     }
 }
 
@@ -97,13 +116,16 @@ impl Tried {
         ago: 0,
     };
 
-    fn note(&mut self, gain: f64, iterations: usize) {
-        self.gain = KEPT * self.gain + gain.max(0.0);
-        self.iterations = KEPT * self.iterations + iterations as f64;
-        self.ago = 0;
+    /// What was tried before and another time, with what it has gained and cost.
+    fn and(&self, gain: f64, iterations: usize) -> Self {
+        Self {
+            gain: KEPT * self.gain + gain,
+            iterations: KEPT * self.iterations + iterations as f64,
+            ago: 0,
+        }
     }
 
-    /// Nats an iteration.
+    /// Nats an iteration; 0 before it was tried.
     fn rate(&self) -> f64 {
         self.gain / self.iterations.max(1.0)
     }
@@ -115,12 +137,11 @@ mod tests {
 
     /// How often each kind is chosen in 60 tries, of gains and iterations by the number of earlier tries of the kind.
     fn chosen(gains: impl Fn(Kind, usize) -> (f64, usize)) -> [usize; 2] {
-        let (mut arms, mut score, mut tries) = (Arms::NONE, -1e6, [0; 2]);
+        let (mut arms, mut tries) = (Arms::NONE, [0; 2]);
         for _ in 0..60 {
-            let kind = arms.next(score);
+            let kind = arms.next(1e4);
             let (gain, iterations) = gains(kind, tries[kind as usize]);
-            score += gain;
-            (0..iterations).for_each(|_| arms.count());
+            (0..iterations).for_each(|_| arms.count(gain / iterations as f64));
             tries[kind as usize] += 1;
         }
         tries
@@ -143,5 +164,26 @@ mod tests {
         // Nothing gains: both are tried.
         let [added, others] = chosen(|_, _| (0.0, 20));
         assert!(added > 2 && others > 2, "{added} {others}");
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_better_kind() {
+        // An iteration of what was not tried is expected to gain 1 nat.
+        let tokens = 1.0 / EXPECTED;
+        let mut arms = Arms::NONE;
+        assert_eq!(arms.rate(), 0.0);
+        assert_eq!(arms.next(tokens), Kind::Added);
+        (0..10).for_each(|_| arms.count(3.0));
+        assert_eq!(arms.rate(), 3.0);
+        arms.count_best();
+        assert_eq!(arms.next(tokens), Kind::Added);
+        (0..10).for_each(|_| arms.count(0.0));
+        // 0.7 x 30 nats in 0.7 x 10 + 10 iterations.
+        assert_eq!(arms.rate(), 21.0 / 17.0);
+        assert_eq!(arms.next(tokens), Kind::Added);
+        (0..10).for_each(|_| arms.count(0.0));
+        assert_eq!(arms.next(tokens), Kind::Others);
+        (0..10).for_each(|_| arms.count(2.0));
+        assert_eq!(arms.rate(), 2.0);
     }
 }

@@ -13,9 +13,10 @@
 //!   Vidal 2019, who search so for clusters).
 //!
 //! A candidate ends when it is better than the best factors, which it then replaces, or when it promises to stay worse.
-//! Added topics gain much on some corpora, again and again, and little on others. They are tried first, and then what has
-//! gained more an iteration lately: they, or random factors, which are combined with the best fit when they have converged or
-//! were given up.
+//! The first one begins when the best factors have converged, a further one already when their iterations gain less than
+//! candidates have gained, and after one that was not better when they have converged again. Added topics gain much on some
+//! corpora, again and again, and little on others. They are tried first, and then what has gained more an iteration lately:
+//! they, or random factors, which are combined with the best fit when they have converged or were given up.
 
 mod arms;
 mod candidate;
@@ -50,9 +51,6 @@ use numbers::{Progress, Score};
 /// Iterations of the best factors before a candidate may start: of new factors, and of those that were a candidate.
 const FIRST_ITERATIONS: usize = 10;
 const MORE_ITERATIONS: usize = 6;
-/// The first candidate beside new best factors starts when an iteration gains less than this, in nats per token: before,
-/// further iterations gain more.
-const LITTLE_GAIN: f64 = 5e-5;
 /// The factors have converged when an iteration gains less than this fraction of the score, and the residual is small.
 const CONVERGED: f64 = 1e-6;
 /// Candidates other than those with added topics, one after the other.
@@ -149,7 +147,7 @@ impl Search {
     /// Whether a candidate may begin.
     fn may_begin(&self) -> bool {
         let progress = &self.progress;
-        let gains_little = progress.gain <= LITTLE_GAIN * self.data.tokens;
+        let gains_little = progress.gain <= progress.arms.rate();
         progress.failures < MOST_FAILURES
             && progress.iterations_first == 0
             && (progress.converged || progress.failures == 0 && gains_little)
@@ -162,7 +160,7 @@ impl Search {
         self.progress.stream_number += 1;
         let progress = &mut self.progress;
         let continues = progress.turn > 0;
-        let origin = if continues || progress.arms.next(self.best.score) == Kind::Others {
+        let origin = if continues || progress.arms.next(self.data.tokens) == Kind::Others {
             let origin = TURNS[progress.turn];
             progress.turn = (progress.turn + 1) % TURNS.len();
             origin
@@ -232,17 +230,22 @@ impl Iterate for Search {
         if self.candidate.is_none() && self.may_begin() {
             self.candidate = Some(self.begin(&view));
         }
-        self.progress.arms.count();
+        let before = self.best.score;
         if let Some(candidate) = self.candidate.take() {
             self.candidate = self.advance(candidate, &view);
+            let score = self.best.score;
+            self.progress.arms.count(score - before);
             return Ok(Iteration {
-                score: self.best.score,
+                score,
                 residual: f64::INFINITY,
             });
         }
-        let before = self.best.score;
         let iteration = self.best.step(&self.data, &view, SWEEPS);
         let progress = &mut self.progress;
+        match progress.iterations_first > 0 && progress.stream_number > 0 {
+            true => progress.arms.count((iteration.score - before).max(0.0)),
+            false => progress.arms.count_best(),
+        }
         progress.iterations_first = progress.iterations_first.saturating_sub(1);
         progress.gain = iteration.gain(before, progress.gain);
         progress.converged = iteration.converged(before, CONVERGED);
@@ -262,7 +265,7 @@ impl Iterate for Search {
 
     fn stage(&self) -> Option<String> {
         let stage = match &self.candidate {
-            None => "the best start".into(),
+            None => "the best fit".into(),
             Some(candidate) => match candidate.added(self.topics_requested()) {
                 0 => match candidate.origin {
                     Origin::Added => "merged topics".into(),
