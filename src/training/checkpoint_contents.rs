@@ -283,7 +283,7 @@ mod tests {
                     "added": tried,
                     "others": tried,
                     "now": "Added",
-                    "score": "-2",
+                    "gain": "2",
                     "iterations": 2,
                 },
                 "turn": 0,

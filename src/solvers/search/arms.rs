@@ -150,8 +150,9 @@ mod tests {
     #[test]
     fn what_gains_more_an_iteration_is_tried_more_often() {
         let only = |good: Kind| chosen(move |kind, _| (if kind == good { 50.0 } else { 0.0 }, 20));
+        // The others after every 300 iterations.
         let [added, others] = only(Kind::Added);
-        assert!(others == 0, "{added} {others}");
+        assert!((1..=4).contains(&others), "{added} {others}");
         // Added topics at first, and after every 300 iterations.
         let [added, others] = only(Kind::Others);
         assert!((2..=6).contains(&added), "{added} {others}");
