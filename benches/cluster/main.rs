@@ -15,10 +15,8 @@ mod page;
 #[path = "../support/record.rs"]
 mod record;
 
-use std::env;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use topicbook::{Cluster, Counts, Device, Reading, Result, Solver, Synthetic, TopicModel};
@@ -29,6 +27,7 @@ use page::markdown;
 const TOPICS: usize = 20;
 /// How often each fit is measured; the ways take turns, so that a slow minute of the machine meets all of them.
 const ROUNDS: usize = 3;
+const SOLVERS: [&str; 2] = ["EM", "coordinate descent"];
 /// Ranks on this machine; 0 is the fit in one process.
 const RANKS: [usize; 5] = [0, 1, 2, 3, 4];
 
@@ -130,11 +129,17 @@ fn measure(records: &Path, folder: &Path) -> Result<()> {
                 _ => drop(recipe.write_npy(&path)?),
             }
         }
+        let mut row = json!({
+            "name": work.name,
+            "documents": work.documents,
+            "terms": work.terms,
+            "passes": work.passes,
+        });
         let mut fits = Vec::new();
-        for solver in ["EM", "coordinate descent"] {
+        for solver in SOLVERS {
             for round in 0..ROUNDS {
                 for ranks in RANKS {
-                    let result = this_program(&[
+                    let output = record::this_program(&[
                         "fit",
                         &path.display().to_string(),
                         solver,
@@ -142,7 +147,10 @@ fn measure(records: &Path, folder: &Path) -> Result<()> {
                         &ranks.to_string(),
                         &work.block.to_string(),
                         &folder.display().to_string(),
-                    ]);
+                    ])
+                    .output()
+                    .unwrap_or_else(|error| panic!("this program: {error}"));
+                    let result = record::result_of(&output);
                     println!(
                         "{}, {solver}, {ranks} ranks, round {round}: {result}",
                         work.name
@@ -150,31 +158,13 @@ fn measure(records: &Path, folder: &Path) -> Result<()> {
                     fits.push(json!({ "solver": solver, "ranks": ranks, "result": result }));
                 }
             }
-            let measured = row(&work, &fits);
-            let all: Vec<&Value> = works.iter().chain([&measured]).collect();
+            row["fits"] = json!(fits);
+            let all: Vec<&Value> = works.iter().chain([&row]).collect();
             let record = json!({ "machine": record::machine(), "topics": TOPICS, "works": all });
             record::write(records, "cluster", &record, &markdown(&record));
         }
-        works.push(row(&work, &fits));
+        works.push(row);
         fs::remove_file(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
     Ok(())
-}
-
-/// What the record says of a work.
-fn row(work: &Work, fits: &[Value]) -> Value {
-    json!({
-        "name": work.name,
-        "documents": work.documents,
-        "terms": work.terms,
-        "passes": work.passes,
-        "fits": fits,
-    })
-}
-
-/// The result of this program with these arguments.
-fn this_program(arguments: &[&str]) -> Value {
-    let program = env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
-    let output = Command::new(program).args(arguments).output();
-    record::result_of(&output.unwrap_or_else(|error| panic!("this program: {error}")))
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::numbers::{median, numbers};
-use crate::{RANKS, ROUNDS};
+use crate::{RANKS, ROUNDS, SOLVERS};
 
 /// The page.
 pub fn markdown(record: &Value) -> String {
@@ -33,7 +33,7 @@ pub fn markdown(record: &Value) -> String {
             text(&work["name"]),
             100.0 * density.unwrap_or(f64::NAN),
         );
-        for solver in ["EM", "coordinate descent"] {
+        for solver in SOLVERS {
             let of = |ranks: usize| -> Vec<&Value> {
                 let is = |fit: &&Value| fit["solver"] == solver && fit["ranks"] == ranks;
                 fits.iter().filter(is).map(|fit| &fit["result"]).collect()

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use topicbook::Result;
 
-use crate::record::{self, result_of};
-use crate::rows::{ARTICLE_LENGTH as LENGTH, LIMIT, machine, run_cold, this_program};
+use crate::record::{self, result_of, this_program};
+use crate::rows::{ARTICLE_LENGTH as LENGTH, LIMIT, machine, run_cold};
 
 const TERMS: &str = "100000";
 const TOPICS: &str = "20";

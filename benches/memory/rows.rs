@@ -9,7 +9,7 @@ use testkit::Cgroup;
 use topicbook::Result;
 
 use crate::page;
-use crate::record::{self, result_of};
+use crate::record::{self, result_of, this_program};
 
 /// Documents, terms, topics and mean document length: 8 GB as dense f32.
 const SHAPE: [&str; 4] = ["20000", "100000", "20", "1000"];
@@ -34,13 +34,6 @@ pub fn advise(file: &File, advice: i32) {
     use std::os::fd::AsRawFd;
     // SAFETY: the descriptor is open; the call touches no memory of this process.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
-}
-
-/// This program with other arguments.
-pub fn this_program(arguments: &[&str]) -> Command {
-    let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(arguments);
-    program
 }
 
 /// Runs a program in a cgroup of [`LIMIT`] bytes, with a file that is not in the page cache, if it exists. Gives its result,

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
@@ -22,6 +22,18 @@ pub fn machine() -> Value {
         "load_average": fs::read_to_string("/proc/loadavg").unwrap_or_default().trim(),
         "topicbook": env!("CARGO_PKG_VERSION"),
     })
+}
+
+#[allow(dead_code)] // not every benchmark starts processes
+/// This program with other arguments.
+///
+/// # Panics
+/// When the system does not know its path.
+pub fn this_program(arguments: &[&str]) -> Command {
+    let program = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
+    let mut program = Command::new(program);
+    program.args(arguments);
+    program
 }
 
 #[allow(dead_code)] // not every benchmark starts processes

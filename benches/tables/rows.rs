@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use testkit::Cgroup;
 
-use crate::record::{self, result_of};
+use crate::record::{self, result_of, this_program};
 use crate::{LIMIT, disk, page};
 
 /// Rows and columns of the tables in the documents.
@@ -165,12 +164,4 @@ impl Rows<'_> {
         });
         record::write(self.records, "tables", &record, &page::markdown(&record));
     }
-}
-
-/// This program with other arguments.
-fn this_program(arguments: &[&str]) -> Command {
-    let program = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
-    let mut program = Command::new(program);
-    program.args(arguments);
-    program
 }
