@@ -17,6 +17,7 @@ pub(crate) enum Purpose {
     Candidate = 20,
     Halves = 21,
     RowTable = 24,
+    FirstTopics = 25,
 }
 
 /// The random stream for a seed, a purpose and an index (a document, a topic, an epoch).

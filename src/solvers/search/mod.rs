@@ -1,13 +1,14 @@
 //! Coordinate descent, and a search for a higher maximum among many.
 //!
 //! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
-//! one, and no sequence of small uphill steps leads from one maximum to another. The search therefore fits the best
-//! factors until they gain little, and then candidates, of three origins:
+//! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are half
+//! the corpus and half a document each, drawn by length: they differ from the first iteration on, where random ones are
+//! nearly alike. It fits the best factors until they gain little, and then candidates, of three origins:
 //!
 //! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
 //!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
 //!   split;
-//! - random factors;
+//! - such topics of other documents;
 //! - the topics of two earlier fits, one of each pair that is alike. Two maxima differ in some topics and agree in
 //!   others, so such a candidate is near a maximum at once, and often near a higher one (the crossover of Gribel and
 //!   Vidal 2019, who search so for clusters).
@@ -16,7 +17,7 @@
 //! The first one begins when the best factors have converged, a further one already when their iterations gain less than
 //! candidates have gained, and after one that was not better when they have converged again. Added topics gain much on some
 //! corpora, again and again, and little on others. They are tried first, and then what has gained more an iteration lately:
-//! they, or random factors, which are combined with the best fit when they have converged or were given up.
+//! they, or a new start, whose topics are combined with the best fit when they have converged or were given up.
 
 mod arms;
 mod candidate;
@@ -44,7 +45,7 @@ use arms::Kind;
 use candidate::{ADDED, Candidate, Origin, Verdict};
 pub(crate) use members::MEMBERS;
 use members::Members;
-use new_topics::{add_topics, equal_shares, random_topics, topics_of_documents};
+use new_topics::{add_topics, equal_shares, topics_of_documents, topics_of_misfits};
 pub(crate) use numbers::SearchNumbers;
 use numbers::{Progress, Score};
 
@@ -100,12 +101,14 @@ pub(crate) struct Search {
 impl Search {
     pub(crate) fn new(counts: &Counts, start: Start, seed: u64) -> Result<Self> {
         let data = Data::new(counts)?;
-        let (l, f) = match start {
-            Start::New(l, f) => (l, f),
+        let shape = match start {
+            Start::New(_, f) => f.shape(),
             Start::Saved(state) => return Self::saved(data, state, seed),
         };
+        let mut random = stream(seed, Purpose::FirstTopics, 0);
+        let f = topics_of_documents(shape, &data, &counts.view()?, &mut random);
         Ok(Self {
-            best: Ascent::new(data.factors(l, f)),
+            best: Ascent::new(equal_shares(f, &data)),
             data,
             candidate: None,
             members: Members::default(),
@@ -172,11 +175,12 @@ impl Search {
         let start = match origin {
             Origin::Added => {
                 let added = ADDED.min(topics);
-                let columns = topics_of_documents(best, &self.data, view, added, &mut random);
-                add_topics(best, &self.data, &columns)
+                let more = topics_of_misfits(best, &self.data, view, added, &mut random);
+                add_topics(best, &self.data, &more)
             }
             Origin::Random => {
-                let f = random_topics(topics, best.f.values.len(), &mut random);
+                let shape = (topics, best.f.values.len() / topics);
+                let f = topics_of_documents(shape, &self.data, view, &mut random);
                 equal_shares(f, &self.data)
             }
             Origin::CrossedNewest => {

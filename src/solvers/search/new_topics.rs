@@ -13,21 +13,6 @@ use crate::solvers::factor::{CHUNK, Factor, reciprocals};
 /// The share of every document's tokens that the added topics start with, together.
 const ADDED_SHARE: f64 = 0.2;
 
-/// `values` random values, as topics.
-pub(super) fn random_topics(
-    topics: usize,
-    values: usize,
-    random: &mut Xoshiro256PlusPlus,
-) -> Factor {
-    let values = (0..values).map(|_| 0.01 + random.random::<f32>());
-    let mut f = Factor {
-        topics,
-        values: values.collect(),
-    };
-    f.scale_columns(&reciprocals(&f.column_sums()));
-    f
-}
-
 /// These topics, and equal shares of them in every document.
 pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
     let topics = f.topics;
@@ -43,57 +28,83 @@ pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
 
 /// Topics for documents that fit badly: equal mixtures of the corpus's fitted term frequencies and the terms of one document,
 /// which is drawn with a probability proportional to its deviance.
-pub(super) fn topics_of_documents(
+pub(super) fn topics_of_misfits(
     factors: &Factors,
     data: &Data,
     view: &View<'_>,
     added: usize,
     random: &mut Xoshiro256PlusPlus,
-) -> Vec<Vec<f64>> {
-    let (topics, terms) = (factors.f.topics, factors.f.values.len() / factors.f.topics);
-    let deviances = deviances(factors, data, view);
-    let total: f64 = deviances.iter().sum();
+) -> Factor {
+    let topics = factors.f.topics;
     let tokens = factors.l.column_sums();
-    let mixture: Vec<f64> = factors
-        .f
-        .values
-        .chunks(topics)
+    let rows = factors.f.values.chunks(topics);
+    let frequencies: Vec<f64> = rows
         .map(|row| {
             let parts = row.iter().zip(&tokens);
             parts.map(|(f, tokens)| f64::from(*f) * tokens).sum::<f64>() / data.tokens
         })
         .collect();
+    let deviances = deviances(factors, data, view);
+    mixtures(&frequencies, deviances, (data, view), added, random)
+}
+
+/// Topics to start from: equal mixtures of the corpus's term frequencies and the terms of one document, which is drawn with a
+/// probability proportional to its length.
+pub(super) fn topics_of_documents(
+    (topics, terms): (usize, usize),
+    data: &Data,
+    view: &View<'_>,
+    random: &mut Xoshiro256PlusPlus,
+) -> Factor {
+    let lengths = data.lengths.clone();
+    mixtures(
+        &data.frequencies(terms),
+        lengths,
+        (data, view),
+        topics,
+        random,
+    )
+}
+
+/// Equal mixtures of these frequencies of the terms and the terms of one document each. Documents are drawn with a probability
+/// proportional to their weight, and none twice.
+fn mixtures(
+    frequencies: &[f64],
+    mut weights: Vec<f64>,
+    (data, view): (&Data, &View<'_>),
+    topics: usize,
+    random: &mut Xoshiro256PlusPlus,
+) -> Factor {
+    let rows = frequencies.iter();
+    let rows = rows.flat_map(|frequency| std::iter::repeat_n((0.5 * frequency) as f32, topics));
+    let mut values: Vec<f32> = rows.collect();
     let mut buffer = NonzeroBuffer::default();
-    let mut columns: Vec<Vec<f64>> = Vec::new();
-    for _ in 0..added {
-        let mut rest = random.random::<f64>() * total;
-        let drawn = deviances.iter().position(|deviance| {
-            rest -= deviance;
+    for topic in 0..topics {
+        let mut rest = random.random::<f64>() * weights.iter().sum::<f64>();
+        let drawn = weights.iter().position(|weight| {
+            rest -= weight;
             rest <= 0.0
         });
         let document = drawn.unwrap_or(0);
-        let mut column: Vec<f64> = mixture.iter().map(|frequency| 0.5 * frequency).collect();
-        let (indices, counts) = nonzeros_of_row(view, terms, document, &mut buffer);
+        weights[document] = 0.0;
+        let (indices, counts) = nonzeros_of_row(view, frequencies.len(), document, &mut buffer);
         for (&term, &count) in indices.iter().zip(counts) {
-            column[term as usize] += 0.5 * f64::from(count) / data.lengths[document].max(1.0);
+            let frequency = f64::from(count) / data.lengths[document].max(1.0);
+            values[term as usize * topics + topic] += (0.5 * frequency) as f32;
         }
-        columns.push(column);
     }
-    columns
+    Factor { topics, values }
 }
 
-/// Adds topics with these term frequencies.
-pub(super) fn add_topics(factors: &Factors, data: &Data, columns: &[Vec<f64>]) -> Factors {
-    let (topics, terms, added) = (
-        factors.f.topics,
-        factors.f.values.len() / factors.f.topics,
-        columns.len(),
-    );
+/// Adds these topics.
+pub(super) fn add_topics(factors: &Factors, data: &Data, more: &Factor) -> Factors {
+    let (topics, added) = (factors.f.topics, more.topics);
     let width = topics + added;
-    let mut f = Vec::with_capacity(terms * width);
-    for (term, row) in factors.f.values.chunks(topics).enumerate() {
+    let mut f = Vec::with_capacity(factors.f.values.len() + more.values.len());
+    let rows = factors.f.values.chunks(topics);
+    for (row, more) in rows.zip(more.values.chunks(added)) {
         f.extend_from_slice(row);
-        f.extend(columns.iter().map(|column| column[term] as f32));
+        f.extend_from_slice(more);
     }
     let mut l = Vec::with_capacity(data.lengths.len() * width);
     for (row, length) in factors.l.values.chunks(topics).zip(&data.lengths) {
@@ -149,4 +160,42 @@ fn deviances(factors: &Factors, data: &Data, view: &View<'_>) -> Vec<f64> {
         })
         .collect();
     parts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counts::Counts;
+    use crate::system::{Purpose, stream};
+
+    #[test]
+    fn topics_to_start_from_are_half_the_corpus_and_half_a_document() {
+        // The last document has no tokens, and the last term no counts.
+        let documents: [[u8; 4]; 4] = [[3, 1, 0, 0], [0, 2, 2, 0], [1, 0, 5, 0], [0, 0, 0, 0]];
+        let counts = Counts::dense(4, 4, documents.concat()).unwrap();
+        let data = Data::new(&counts).unwrap();
+        let view = counts.view().unwrap();
+        assert_eq!(data.frequencies(4), [4.0 / 14.0, 3.0 / 14.0, 0.5, 0.0]);
+        let mut random = stream(3, Purpose::FirstTopics, 0);
+        let f = topics_of_documents((3, 4), &data, &view, &mut random);
+        let lengths = [4.0, 4.0, 6.0];
+        let mut seen: Vec<usize> = (0..3)
+            .map(|topic| {
+                let is = |document: &usize| {
+                    (0..4).all(|term| {
+                        let own = f64::from(documents[*document][term]) / lengths[*document];
+                        let expected = 0.5 * (data.frequencies(4)[term] + own);
+                        (f64::from(f.row(term)[topic]) - expected).abs() < 1e-6
+                    })
+                };
+                (0..3).find(is).expect("the topic of a document")
+            })
+            .collect();
+        seen.sort_unstable();
+        assert_eq!(
+            seen,
+            [0, 1, 2],
+            "no document is drawn twice while others are left"
+        );
+    }
 }
