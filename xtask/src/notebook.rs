@@ -11,6 +11,7 @@ use crate::crates;
 use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, run, step};
+use crate::worker;
 
 /// Runs one notebook and writes the executed notebook and its pages. A notebook of the repository runs in the build
 /// folder, where its results and the files that its cells write go. Any other one runs in its own folder, as in Jupyter,
@@ -32,6 +33,10 @@ pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
     let text = fs::read_to_string(notebook).at(notebook)?;
     if ours(places, folder) {
         corpus::prepare_for(places, &text)?;
+        // Its cells start ranks.
+        if text.contains("Cluster::") {
+            worker::build(places)?;
+        }
     }
     crates::build(places, &cells)?;
     step(&format!("running {}", notebook.display()), || {
