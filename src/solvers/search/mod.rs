@@ -45,7 +45,7 @@ use arms::Kind;
 use candidate::{ADDED, Candidate, Origin, Verdict};
 pub(crate) use members::MEMBERS;
 use members::Members;
-use new_topics::{add_topics, equal_shares, topics_of_documents, topics_of_misfits};
+use new_topics::{add_topics, equal_shares, start_from_documents, topics_of_misfits};
 pub(crate) use numbers::SearchNumbers;
 use numbers::{Progress, Score};
 
@@ -106,9 +106,9 @@ impl Search {
             Start::Saved(state) => return Self::saved(data, state, seed),
         };
         let mut random = stream(seed, Purpose::FirstTopics, 0);
-        let f = topics_of_documents(shape, &data, &counts.view()?, &mut random);
+        let first = start_from_documents(shape, &data, &counts.view()?, &mut random);
         Ok(Self {
-            best: Ascent::new(equal_shares(f, &data)),
+            best: Ascent::new(first),
             data,
             candidate: None,
             members: Members::default(),
@@ -180,8 +180,7 @@ impl Search {
             }
             Origin::Random => {
                 let shape = (topics, best.f.values.len() / topics);
-                let f = topics_of_documents(shape, &self.data, view, &mut random);
-                equal_shares(f, &self.data)
+                start_from_documents(shape, &self.data, view, &mut random)
             }
             Origin::CrossedNewest => {
                 self.with_l(self.members.cross_newest(&best.f, &mut random), view)

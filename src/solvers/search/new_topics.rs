@@ -48,22 +48,17 @@ pub(super) fn topics_of_misfits(
     mixtures(&frequencies, deviances, (data, view), added, random)
 }
 
-/// Topics to start from: equal mixtures of the corpus's term frequencies and the terms of one document, which is drawn with a
-/// probability proportional to its length.
-pub(super) fn topics_of_documents(
+/// A new start: topics that are equal mixtures of the corpus's term frequencies and the terms of one document, which is drawn
+/// with a probability proportional to its length, and equal shares of them in every document.
+pub(super) fn start_from_documents(
     (topics, terms): (usize, usize),
     data: &Data,
     view: &View<'_>,
     random: &mut Xoshiro256PlusPlus,
-) -> Factor {
-    let lengths = data.lengths.clone();
-    mixtures(
-        &data.frequencies(terms),
-        lengths,
-        (data, view),
-        topics,
-        random,
-    )
+) -> Factors {
+    let (frequencies, lengths) = (data.frequencies(terms), data.lengths.clone());
+    let f = mixtures(&frequencies, lengths, (data, view), topics, random);
+    equal_shares(f, data)
 }
 
 /// Equal mixtures of these frequencies of the terms and the terms of one document each. Documents are drawn with a probability
@@ -177,7 +172,7 @@ mod tests {
         let view = counts.view().unwrap();
         assert_eq!(data.frequencies(4), [4.0 / 14.0, 3.0 / 14.0, 0.5, 0.0]);
         let mut random = stream(3, Purpose::FirstTopics, 0);
-        let f = topics_of_documents((3, 4), &data, &view, &mut random);
+        let f = start_from_documents((3, 4), &data, &view, &mut random).f;
         let lengths = [4.0, 4.0, 6.0];
         let mut seen: Vec<usize> = (0..3)
             .map(|topic| {
