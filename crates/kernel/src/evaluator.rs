@@ -184,6 +184,8 @@ impl Evaluator {
         post.publish(Some(request), "error", content.clone());
         content["status"] = "error".into();
         content["execution_count"] = count.into();
+        // A client that has the reply may send a cell because of it, which is not one of those to abort.
+        self.waiting.extend(self.inbox.try_iter());
         post.reply(request, content);
         if request.content["stop_on_error"].as_bool().unwrap_or(true) {
             self.abort();
@@ -272,9 +274,8 @@ impl Evaluator {
         Some(Complaint { name, lines })
     }
 
-    /// Answers the requests to run further cells that were sent before the failed cell had ended.
+    /// Answers the requests to run further cells that are waiting.
     fn abort(&mut self) {
-        self.waiting.extend(self.inbox.try_iter());
         let post = &self.outputs.post;
         self.waiting.retain(|request| {
             let runs = request.kind() == "execute_request";
