@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::config::Cluster;
@@ -12,7 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::system::cache_folder;
 use crate::text::shown_path;
 
-use super::run_folder::RunFolder;
+use super::process::Process;
+use super::run_folder::{RunFolder, read_json, write_json};
 
 /// Variables of this process that a launcher receives; ranks receive no others from a notebook.
 const VARIABLES: [&str; 10] = [
@@ -70,7 +71,7 @@ impl Launcher {
         })
     }
 
-    /// Starts the ranks. They end with the thread that calls this.
+    /// Starts the ranks. They end with the thread that calls this, unless the run outlives the notebook.
     pub(crate) fn start(&self, cluster: &Cluster, folder: &RunFolder) -> Result<Launched> {
         let words = cluster.words(&self.mpiexec);
         let Some((program, arguments)) = words.split_first() else {
@@ -102,7 +103,9 @@ impl Launcher {
         if unsafe { libc::geteuid() } == 0 {
             command.envs(AS_ROOT.map(|name| (name, "1")));
         }
-        end_with_parent(&mut command, libc::SIGTERM);
+        if !cluster.outlives_the_notebook() {
+            end_with_parent(&mut command, libc::SIGTERM);
+        }
         let child = command.spawn().map_err(|error| {
             let program = shown_path(Path::new(program));
             Error::new(
@@ -112,7 +115,12 @@ impl Launcher {
             .fix("check the command of the cluster, and that the program is in the PATH")
             .because(error)
         })?;
-        Ok(Launched { child })
+        let process = Process::of(child.id());
+        let launched = Launched::Child(child);
+        if let Some(process) = process {
+            write_json(&folder.launcher(), &process)?;
+        }
+        Ok(launched)
     }
 }
 
@@ -131,14 +139,27 @@ pub(super) fn end_with_parent(command: &mut Command, signal: libc::c_int) {
 
 /// A launcher that runs. Its ranks are ended when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Launched {
-    child: Child,
+pub(crate) enum Launched {
+    Child(Child),
+    /// Started by a process that has died; `None` if that did not come so far.
+    Found(Option<Process>),
 }
 
 impl Launched {
-    /// How the launcher has ended; `None` while it runs.
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+    /// The launcher of a run that another process has started.
+    pub(crate) fn find(folder: &RunFolder) -> Self {
+        Self::Found(read_json(&folder.launcher()).ok())
+    }
+
+    /// How the launcher has ended; `None` while it runs, or where that cannot be seen from this machine.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        match self {
+            Self::Child(child) => Some(child.try_wait().ok()??.to_string()),
+            Self::Found(Some(process)) => {
+                (process.runs() == Some(false)).then(|| "its launcher has ended".into())
+            }
+            Self::Found(None) => Some("its launcher was not started".into()),
+        }
     }
 
     /// Waits for the end of ranks that have done their work, for 5 seconds at most.
@@ -149,24 +170,33 @@ impl Launched {
         }
     }
 
-    /// Ends the ranks: asks the launcher to (`SIGTERM`), and kills it where it takes longer than 5 seconds.
+    /// Ends the ranks: asks the launcher to (`SIGTERM`), and kills it where it takes longer than 5 seconds. The ranks of a launcher
+    /// on another machine end when they miss the folder of their run.
     pub(crate) fn end(&mut self) {
-        let Ok(process) = i32::try_from(self.child.id()) else {
+        if self.ended().is_some() {
             return;
-        };
-        let asked = Instant::now();
-        if self.ended().is_none() {
-            // SAFETY: the process is a child that has not been waited for, so the number is its own.
-            unsafe { libc::kill(process, libc::SIGTERM) };
         }
-        while self.ended().is_none() {
-            if asked.elapsed() > GRACE {
-                // The supervisors of the ranks on this machine end with it. What is left is beyond this process.
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                return;
+        self.signal(libc::SIGTERM);
+        self.wait();
+        if self.ended().is_none() {
+            // The supervisors of the ranks on this machine end with it. What is left is beyond this process.
+            self.signal(libc::SIGKILL);
+            if let Self::Child(child) = self {
+                let _ = child.wait();
             }
-            std::thread::sleep(POLL);
+        }
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        match self {
+            Self::Child(child) => {
+                if let Ok(process) = i32::try_from(child.id()) {
+                    // SAFETY: the process is a child that has not been waited for, so the number is its own.
+                    unsafe { libc::kill(process, signal) };
+                }
+            }
+            Self::Found(Some(process)) => process.signal(signal),
+            Self::Found(None) => {}
         }
     }
 }

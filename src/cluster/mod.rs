@@ -1,12 +1,15 @@
 //! The job of a fit on a cluster: what the notebook's process and the ranks tell each other, by files in a folder.
 //!
 //! The notebook's process writes the job, the documents' lengths, and L and F of the start; it starts the ranks by a launcher, and
-//! reads a line a pass, signs of life, and the final L and F. The ranks (`worker/`) are processes of `topicbook-worker`.
+//! reads a line a pass, signs of life, and the final L and F. Another process may follow the run after that one has died. The ranks
+//! (`worker/`) are processes of `topicbook-worker`.
 
 mod job;
 mod launch;
+mod process;
 mod record;
 mod run_folder;
+mod started;
 mod state;
 mod watch;
 #[cfg(any(test, feature = "cluster-worker"))]
@@ -16,4 +19,5 @@ pub(crate) use job::Job;
 pub(crate) use launch::{Launched, Launcher};
 pub(crate) use record::{Event, PassLine};
 pub(crate) use run_folder::RunFolder;
+pub(crate) use started::Started;
 pub(crate) use watch::{Watchdog, failure};

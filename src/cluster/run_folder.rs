@@ -1,15 +1,25 @@
 //! The folder of a run, and the files in it.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::system::write_atomic;
+use crate::text::shown_path;
+
+use super::process::host;
+
+/// What the name of a run's folder begins with.
+const PREFIX: &str = "topicbook-run-";
+
+/// The file that a folder has when its run was started.
+const STARTED: &str = "started.json";
 
 /// Runs of this process, which number their folders.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
@@ -18,19 +28,25 @@ static RUNS: AtomicUsize = AtomicUsize::new(0);
 #[derive(Debug)]
 pub(crate) struct RunFolder {
     path: PathBuf,
-    /// Whether this process has made the folder, and removes it.
-    owned: bool,
+    /// Locked as long as this process follows the run.
+    _lock: Option<File>,
+    /// Whether the folder is removed with this value.
+    removed: AtomicBool,
 }
 
 impl RunFolder {
-    /// Makes a folder in `parent`. It is removed with everything in it when this value is dropped.
+    /// Makes a folder in `parent`, of a run that this process follows.
     pub(crate) fn create(parent: &Path) -> Result<Self> {
         let parent = std::path::absolute(parent).map_err(|e| Error::io("find", parent, e))?;
         loop {
             let run = RUNS.fetch_add(1, Ordering::Relaxed);
-            let path = parent.join(format!("topicbook-run-{}-{run}", std::process::id()));
+            let path = parent.join(format!("{PREFIX}{}-{run}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => return Ok(Self { path, owned: true }),
+                Ok(()) => {
+                    let folder = Self::follow(path)?;
+                    folder.remove_at_the_end();
+                    return Ok(folder);
+                }
                 // Left by a process that had the same number.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io("create", &path, error)),
@@ -43,8 +59,84 @@ impl RunFolder {
     pub(crate) fn open(path: &Path) -> Self {
         Self {
             path: path.to_path_buf(),
-            owned: false,
+            _lock: None,
+            removed: AtomicBool::new(false),
         }
+    }
+
+    /// The folder of a run that a process has left: `folder` itself, or the one in it that no process follows.
+    pub(crate) fn find(folder: &Path) -> Result<Self> {
+        let folder = std::path::absolute(folder).map_err(|e| Error::io("find", folder, e))?;
+        let is_run = |path: &Path| path.join(STARTED).is_file();
+        if is_run(&folder) {
+            return Self::follow(folder);
+        }
+        let entries = fs::read_dir(&folder).map_err(|e| Error::io("read", &folder, e))?;
+        let paths = entries.flatten().map(|entry| entry.path());
+        let mut paths: Vec<PathBuf> = paths.filter(|path| is_run(path)).collect();
+        paths.sort();
+        let runs = paths.iter().map(|path| Self::follow(path.clone()));
+        let (mut left, mut followed) = (Vec::new(), Vec::new());
+        for run in runs {
+            match run {
+                Ok(run) => left.push(run),
+                Err(error) => followed.push(error),
+            }
+        }
+        match (left.pop(), left.is_empty(), followed.pop()) {
+            (Some(run), true, _) => Ok(run),
+            (None, _, Some(error)) => Err(error),
+            (None, _, None) => Err(Error::new(
+                ErrorKind::Cluster,
+                format!("no run of a cluster in {}", shown_path(&folder)),
+            )
+            .fix(
+                "name the folder that Cluster::folder had; a run whose fit was joined is removed",
+            )),
+            (Some(_), ..) => {
+                let shown: Vec<_> = paths.iter().map(|path| shown_path(path)).collect();
+                Err(Error::new(
+                    ErrorKind::Cluster,
+                    format!("{} runs in {}", paths.len(), shown_path(&folder)),
+                )
+                .at(shown.join(", "))
+                .fix("name the folder of one of them"))
+            }
+        }
+    }
+
+    /// The folder of a run that no other process follows, and that this one follows from now on.
+    fn follow(path: PathBuf) -> Result<Self> {
+        let file = path.join("followed");
+        let failed = |error| Error::io("lock", &file, error);
+        let mut lock = OpenOptions::new();
+        let lock = lock.read(true).write(true).create(true).truncate(false);
+        let mut lock = lock.open(&file).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let by = fs::read_to_string(&file).unwrap_or_default();
+                return Err(Error::new(
+                    ErrorKind::Cluster,
+                    format!("{by} follows the run in {}", shown_path(&path)),
+                )
+                .fix("join the fit there, or end that process"));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let by = format!("process {} on {}", std::process::id(), host());
+        lock.set_len(0).map_err(failed)?;
+        lock.write_all(by.as_bytes()).map_err(failed)?;
+        Ok(Self {
+            path,
+            _lock: Some(lock),
+            removed: AtomicBool::new(false),
+        })
+    }
+
+    /// Has the folder removed, with everything in it, when this value is dropped.
+    pub(crate) fn remove_at_the_end(&self) {
+        self.removed.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -54,6 +146,16 @@ impl RunFolder {
     /// [`Job`](super::Job), as JSON.
     pub(crate) fn job(&self) -> PathBuf {
         self.path.join("job.json")
+    }
+
+    /// [`Started`](super::Started), as JSON.
+    pub(crate) fn started(&self) -> PathBuf {
+        self.path.join(STARTED)
+    }
+
+    /// The launcher's [`Process`](super::process::Process), as JSON.
+    pub(crate) fn launcher(&self) -> PathBuf {
+        self.path.join("launcher.json")
     }
 
     /// The documents' lengths: f64.
@@ -71,7 +173,7 @@ impl RunFolder {
         self.path.join("state.json")
     }
 
-    /// [`Event`](super::Event)s of an attempt, one a line.
+    /// [`Event`](super::Event)s, one a line.
     pub(crate) fn events(&self) -> PathBuf {
         self.path.join("events.jsonl")
     }
@@ -96,10 +198,19 @@ impl RunFolder {
         self.path.join(format!("ended-{rank}.json"))
     }
 
-    /// Removes what an attempt has left that the next one does not go on from.
+    /// Removes what an attempt has left that the next one does not go on from: what its ranks have told of their lives, and an
+    /// event that is not complete.
     pub(crate) fn clear_attempt(&self, ranks: usize) -> Result<()> {
+        let events = self.events();
+        if let Ok(bytes) = fs::read(&events) {
+            let complete = bytes.iter().rposition(|byte| *byte == b'\n');
+            let complete = complete.map_or(0, |last| last as u64 + 1);
+            let file = OpenOptions::new().write(true).open(&events);
+            file.and_then(|file| file.set_len(complete))
+                .map_err(|error| Error::io("write", &events, error))?;
+        }
         let files = (0..ranks).flat_map(|rank| [self.alive(rank), self.ended(rank)]);
-        for file in files.chain([self.events(), self.output()]) {
+        for file in files.chain([self.output()]) {
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(Error::io("remove", &file, error));
@@ -113,7 +224,7 @@ impl RunFolder {
 
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        if self.owned {
+        if self.removed.load(Ordering::Relaxed) {
             // What cannot be removed is the user's to remove; the fit's result is in memory.
             let _ = fs::remove_dir_all(&self.path);
         }

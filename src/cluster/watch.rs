@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind};
@@ -86,7 +85,7 @@ impl Watchdog {
 }
 
 /// Why a job has ended before its fit: the rank, its host and signal and its last lines, where they are known.
-pub(crate) fn failure(folder: &RunFolder, ranks: usize, status: ExitStatus) -> Error {
+pub(crate) fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
     let ended = (0..ranks).filter_map(|rank| read_json::<Ended>(&folder.ended(rank)).ok());
     // The launcher ends the other ranks by SIGTERM, and those that fail in an exchange with the lost one fail later.
     let failed = ended
@@ -120,7 +119,7 @@ pub(crate) fn failure(folder: &RunFolder, ranks: usize, status: ExitStatus) -> E
             let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
             Error::new(
                 ErrorKind::Cluster,
-                format!("the job ended before the fit ({status}): {last}"),
+                format!("the job ended before the fit ({how}): {last}"),
             )
         }
     };

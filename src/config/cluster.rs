@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::or_ref;
 use crate::error::{Error, Result};
 use crate::text::shown_path;
@@ -24,7 +26,7 @@ use crate::text::shown_path;
 /// let model = TopicModel::new(20).solver(Solver::em()).cluster(cluster);
 /// # let _ = model;
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[doc(alias = "MPI")]
 #[doc(alias = "distributed")]
 pub struct Cluster {
@@ -35,7 +37,7 @@ pub struct Cluster {
 }
 
 /// How the ranks are started.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Launch {
     Local(usize),
     Hosts(PathBuf),
@@ -134,6 +136,9 @@ impl Cluster {
     /// (4 bytes x k x (documents + terms), twice). Every rank must see it under this path. By default that of temporary files, for
     /// [`local`](Self::local) ranks only.
     ///
+    /// A run in a folder that is named here goes on when the notebook's process dies, and
+    /// [`TopicModel::attach`](crate::TopicModel::attach) finds it there. Without one it ends with that process.
+    ///
     /// ```
     /// use topicbook::Cluster;
     /// let cluster = Cluster::local(2).folder("/var/tmp");
@@ -150,6 +155,23 @@ impl Cluster {
 
     pub(crate) fn time_without_progress(&self) -> Duration {
         self.patience
+    }
+
+    /// Whether a run goes on when the notebook's process dies: someone can find its folder.
+    pub(crate) fn outlives_the_notebook(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// The same cluster for a process that is in another folder.
+    pub(crate) fn with_absolute_paths(&self) -> Result<Self> {
+        let absolute =
+            |path: &Path| std::path::absolute(path).map_err(|error| Error::io("find", path, error));
+        let mut cluster = self.clone();
+        if let Launch::Hosts(file) = &mut cluster.launch {
+            *file = absolute(file)?;
+        }
+        cluster.folder = self.folder.as_deref().map(absolute).transpose()?;
+        Ok(cluster)
     }
 
     /// Whether all ranks run on this machine.

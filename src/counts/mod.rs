@@ -53,6 +53,7 @@ pub(crate) use pass::{READ_BYTES, pass_bytes, read_bytes};
 pub use resample::Resample;
 pub use select_terms::DocumentFrequency;
 pub use summary::Summary;
+pub(crate) use summary::Totals;
 pub(crate) use summary::scratch_bytes as summary_scratch_bytes;
 pub(crate) use term_blocks::for_each_term_block;
 pub(crate) use write::write_npy_file;
@@ -278,6 +279,13 @@ impl Counts {
         let _phase = phase("check");
         let summary = summary::summarise(self, streamed, read_bytes)?;
         Ok(self.inner.summary.get_or_init(|| summary).clone())
+    }
+
+    /// Takes a summary that another process has computed, unless it is computed already.
+    pub(crate) fn know_summary(&self, totals: &Totals, lengths: Vec<f64>) {
+        self.inner
+            .summary
+            .get_or_init(|| Summary::restored(totals, lengths));
     }
 
     /// Writes rows to `out` as dense `f32`, one after the other, in the order given (rows may repeat).

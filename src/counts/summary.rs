@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::counts::formats::invalid_value;
 use crate::counts::rows::Block;
@@ -138,6 +139,43 @@ impl fmt::Debug for Summary {
             listed(&self.empty_documents),
             listed(&self.empty_terms)
         )
+    }
+}
+
+/// A summary without what is known of each document, as a run of a cluster stores it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    terms: usize,
+    nonzeros: u64,
+    largest: f64,
+    contents: u64,
+    empty_terms: Vec<usize>,
+}
+
+impl Summary {
+    pub(crate) fn totals(&self) -> Totals {
+        Totals {
+            terms: self.terms,
+            nonzeros: self.nonzeros,
+            largest: self.largest,
+            contents: self.contents,
+            empty_terms: self.empty_terms.to_vec(),
+        }
+    }
+
+    /// The summary of documents of these lengths.
+    pub(super) fn restored(totals: &Totals, lengths: Vec<f64>) -> Self {
+        let no_tokens = lengths.iter().filter(|&&length| length == 0.0).count();
+        Self {
+            terms: totals.terms,
+            total: lengths.iter().sum(),
+            nonzeros: totals.nonzeros,
+            largest: totals.largest,
+            contents: totals.contents,
+            empty_documents: empty(lengths.len(), no_tokens, |row| lengths[row] == 0.0),
+            empty_terms: Arc::new(totals.empty_terms.clone()),
+            document_lengths: Arc::new(lengths),
+        }
     }
 }
 

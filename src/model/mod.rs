@@ -1,5 +1,6 @@
 //! The topic model: settings in, a fit out.
 
+mod attach;
 mod estimate;
 mod resume;
 mod run;

@@ -84,8 +84,9 @@ pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> 
 }
 
 impl Plan {
-    /// Adds the cluster to the plan of the notebook's process, whose own part is the start and the end: L and F.
-    pub(super) fn on_cluster(mut self, cluster: &Cluster) -> Result<Self> {
+    /// Adds the cluster to the plan of the notebook's process, whose own part is the start and the end: L and F. Ranks that run have
+    /// their memory already.
+    pub(super) fn on_cluster(mut self, cluster: &Cluster, running: bool) -> Result<Self> {
         self.recipe
             .check_counts(&self.counts, true, self.check_buffer.max(READ_BYTES))?;
         let ranks = cluster.ranks()?;
@@ -141,7 +142,10 @@ impl Plan {
         }
         self.ram.predicted = peak(&self.items, Memory::Ram).0;
         let all = on_cluster.rank_bytes.saturating_mul(ranks as u64);
-        if cluster.is_local() && self.ram.predicted.saturating_add(all) > self.ram.budget {
+        if !running
+            && cluster.is_local()
+            && self.ram.predicted.saturating_add(all) > self.ram.budget
+        {
             return Err(Error::new(
                 ErrorKind::Space,
                 format!(

@@ -76,7 +76,7 @@ struct Vram {
 }
 
 impl Plan {
-    /// Plans a new fit, or a resumed one whose state is in memory already. The self-check of a GPU comes before the search:
+    /// Plans a new fit, or a resumed one whose state is in memory already, or whose ranks run. The self-check of a GPU comes before the search:
     /// its result decides the device, and the memory that it leaves in use belongs to the process before the fit.
     pub(crate) fn new(recipe: &Recipe, counts: &Counts, resumed: bool) -> Result<Self> {
         if let Some(cluster) = &recipe.cluster {
@@ -84,7 +84,8 @@ impl Plan {
             let recipe = cluster::for_ranks(recipe, cluster, counts)?;
             let device = recipe.check(counts)?;
             let before = Before::measure(counts);
-            return search::search(&recipe, counts, device, resumed, before)?.on_cluster(cluster);
+            let plan = search::search(&recipe, counts, device, resumed, before)?;
+            return plan.on_cluster(cluster, resumed);
         }
         let device = recipe.check(counts)?;
         let (device, fallback) = gpu::after_self_check(device, recipe.settings.device)?;

@@ -106,6 +106,7 @@ impl Metadata {
                 all(&state.l, &state.l_state, (documents, topics))
                     && all(&state.f, &state.f_state, (topics, terms))
             }
+            StartState::Run(_) => false,
         }
     }
 }

@@ -4,11 +4,14 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cluster::{Event, Job, Launched, Launcher, PassLine, RunFolder, Watchdog, failure};
-use crate::config::{Cluster, Settings, Solver};
+use crate::cluster::{
+    Event, Job, Launched, Launcher, PassLine, RunFolder, Started, Watchdog, failure,
+};
+use crate::config::{Cluster, Recipe, Settings, Solver};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
@@ -52,7 +55,7 @@ fn with_the_ranks() -> Error {
 struct Run<'a, 'o> {
     settings: &'a Settings,
     cluster: &'a Cluster,
-    folder: RunFolder,
+    folder: Arc<RunFolder>,
     ranks: usize,
     totals: Totals,
     observers: &'a mut [&'o mut dyn Observer],
@@ -61,28 +64,24 @@ struct Run<'a, 'o> {
     stopping: bool,
 }
 
-/// Fits on the cluster from new logits; returns L and F, and why the job was started again, a line each time.
+/// Fits on the cluster from new logits, or follows a run; returns L and F, and why the job was started again, a line each time.
 pub(super) fn fit(
-    (settings, cluster): (&Settings, &Cluster),
+    (recipe, cluster): (&Recipe, &Cluster),
     counts: &Counts,
     state: StartState,
     observers: &mut [&mut dyn Observer],
 ) -> Result<(Matrix, Matrix, Option<String>)> {
-    let StartState::Logits(state) = state else {
-        return Err(
-            Error::setting("a fit on a cluster goes on from a checkpoint")
-                .fix("resume it without a cluster"),
-        );
-    };
+    let settings = &recipe.settings;
     let launcher = Launcher::find()?;
     let ranks = cluster.ranks()?;
-    let folder = RunFolder::create(&cluster.run_parent()?)?;
-    let summary = counts.summary()?;
-    let [l, f] = start_factors(Start::New(&state.l, &state.f), summary.document_lengths())?;
-    drop(state);
-    folder.write_start(&l.values, &f.values, summary.document_lengths())?;
-    drop((l, f));
-    job(settings, cluster, counts)?.write(&folder)?;
+    let (folder, launched) = match state {
+        StartState::Run(folder) => {
+            let launched = Launched::find(&folder);
+            (folder, Some(launched))
+        }
+        state => (Arc::new(prepare((recipe, cluster), counts, state)?), None),
+    };
+    folder.remove_at_the_end();
     let (documents, topics) = (counts.documents(), settings.topics);
     let start = FitStart {
         epochs: settings.epochs,
@@ -105,10 +104,33 @@ pub(super) fn fit(
         last: None,
         stopping: false,
     };
-    let failures = run.attempts(&launcher)?;
+    let failures = run.attempts(&launcher, launched)?;
     run.note(&run.reached());
     let (l, f) = run.folder.topics((documents, counts.terms(), topics))?;
     Ok((l, f, (!failures.is_empty()).then(|| failures.join("\n"))))
+}
+
+/// Writes what the ranks start from, and what a process needs that follows the run after this one has died.
+fn prepare(
+    (recipe, cluster): (&Recipe, &Cluster),
+    counts: &Counts,
+    state: StartState,
+) -> Result<RunFolder> {
+    let StartState::Logits(state) = state else {
+        return Err(
+            Error::setting("a fit on a cluster goes on from a checkpoint")
+                .fix("resume it without a cluster"),
+        );
+    };
+    let settings = &recipe.settings;
+    let folder = RunFolder::create(&cluster.run_parent()?)?;
+    let summary = counts.summary()?;
+    let [l, f] = start_factors(Start::New(&state.l, &state.f), summary.document_lengths())?;
+    drop(state);
+    folder.write_start(&l.values, &f.values, summary.document_lengths())?;
+    job(settings, cluster, counts)?.write(&folder)?;
+    Started::new(settings, recipe.terms.as_ref(), cluster, counts)?.write(&folder)?;
+    Ok(folder)
 }
 
 /// What the ranks are to do.
@@ -134,11 +156,19 @@ fn job(settings: &Settings, cluster: &Cluster, counts: &Counts) -> Result<Job> {
 }
 
 impl Run<'_, '_> {
-    /// Starts the job, and again as often as the cluster says where it loses a rank; returns why.
-    fn attempts(&mut self, launcher: &Launcher) -> Result<Vec<String>> {
+    /// Starts the job, unless it is `found` to be started, and again as often as the cluster says where it loses a rank; returns
+    /// why.
+    fn attempts(
+        &mut self,
+        launcher: &Launcher,
+        mut found: Option<Launched>,
+    ) -> Result<Vec<String>> {
         let mut failures = Vec::new();
         loop {
-            let launched = launcher.start(self.cluster, &self.folder)?;
+            let launched = match found.take() {
+                Some(launched) => launched,
+                None => launcher.start(self.cluster, &self.folder)?,
+            };
             let error = match self.follow(launched) {
                 Ok(()) => return Ok(failures),
                 Err(error) if error.kind() != ErrorKind::Cluster => return Err(error),
@@ -183,7 +213,7 @@ impl Run<'_, '_> {
                 }
             }
             if let Some(status) = ended {
-                return Err(failure(&self.folder, self.ranks, status));
+                return Err(failure(&self.folder, self.ranks, &status));
             }
             if looked.elapsed() >= LIFE {
                 looked = Instant::now();

@@ -8,7 +8,7 @@ use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::data::Epoch;
 use crate::data::Matrix;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::solvers;
 use crate::solvers::{Iterate, Start};
 use crate::system::memory::{Handle, process_memory};
@@ -80,6 +80,7 @@ pub(crate) fn iterate(
             solver: create(Start::Saved(state))?,
             convergence,
         },
+        StartState::Run(_) => return Err(Error::setting("a run of a cluster goes on there")),
     };
     while position.epoch < settings.epochs && !running.convergence.converged {
         let iteration = running.solver.iterate(counts)?;

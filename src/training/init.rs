@@ -1,5 +1,8 @@
 //! Starting values of a fit and the order of its batches, equal to tinytopics' for the same seed.
 
+use std::sync::Arc;
+
+use crate::cluster::RunFolder;
 use crate::config::{Settings, TableStorage};
 use crate::counts::Counts;
 use crate::data::Epoch;
@@ -60,28 +63,30 @@ impl ResumeState {
     pub(crate) fn new(settings: &Settings, counts: &Counts) -> Result<Self> {
         let (documents, terms) = counts.shape();
         let (l, f) = initial_tables(settings, documents, terms)?;
-        Ok(Self {
-            state: StartState::Logits(State::new(l, f, &settings.solver)?),
-            position: Position::default(),
-            history: Vec::new(),
-            existing: ExistingFile::None,
-            note: None,
-        })
+        let state = State::new(l, f, &settings.solver)?;
+        Ok(Self::before_the_first_epoch(StartState::Logits(state)))
     }
-}
 
-impl ResumeState {
     /// The start of a new fit from positive L (documents x topics) and F (topics x terms), for solvers that pass over all
     /// documents.
     pub(crate) fn from_topics(l: Matrix, f: Matrix) -> Self {
+        Self::before_the_first_epoch(StartState::Logits(State {
+            l,
+            f,
+            l_state: Vec::new(),
+            f_state: Vec::new(),
+            steps: 0,
+        }))
+    }
+
+    /// A run of a cluster that goes on. Its passes are reported from the first one on.
+    pub(crate) fn of_run(folder: Arc<RunFolder>) -> Self {
+        Self::before_the_first_epoch(StartState::Run(folder))
+    }
+
+    fn before_the_first_epoch(state: StartState) -> Self {
         Self {
-            state: StartState::Logits(State {
-                l,
-                f,
-                l_state: Vec::new(),
-                f_state: Vec::new(),
-                steps: 0,
-            }),
+            state,
             position: Position::default(),
             history: Vec::new(),
             existing: ExistingFile::None,

@@ -87,8 +87,7 @@ pub(crate) fn train(
     let (l, f) = match (&recipe.cluster, settings.solver.is_full_pass()) {
         (Some(cluster), _) => {
             let (_, _, state, _) = start;
-            let (l, f, failures) =
-                cluster::fit((settings, cluster), counts, state, &mut observers)?;
+            let (l, f, failures) = cluster::fit((recipe, cluster), counts, state, &mut observers)?;
             job_failures = failures;
             (l, f)
         }

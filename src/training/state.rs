@@ -1,7 +1,10 @@
 //! The state of a training loop, from which it starts or goes on.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::RunFolder;
 use crate::config::StateValues;
 use crate::data::NamedTable;
 use crate::solvers::{SavedState, SolverState};
@@ -14,6 +17,8 @@ pub(crate) enum StartState {
     Logits(State),
     /// A solver that passes over all documents, after an iteration.
     Iterations(SavedState, Convergence),
+    /// A run of a cluster that another process has started.
+    Run(Arc<RunFolder>),
 }
 
 /// The state of a training loop between two batches, as a checkpoint stores it.

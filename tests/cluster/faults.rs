@@ -13,7 +13,7 @@ use super::{alone, assert_same, cluster, counts, model};
 const PASSES: usize = 60;
 
 /// The process of a rank of the run in `folder`, once it has started.
-fn process_of(rank: usize, folder: &Path) -> Option<(PathBuf, String)> {
+pub fn process_of(rank: usize, folder: &Path) -> Option<(PathBuf, String)> {
     let entries = fs::read_dir(folder).ok()?.flatten();
     let run = entries
         .map(|entry| entry.path())

@@ -1,5 +1,6 @@
 //! Fits on clusters: refusals, which need no MPI, and ranks on this machine, which need `topicbook-worker`.
 
+mod attach;
 mod faults;
 mod ranks;
 mod refusals;

@@ -216,6 +216,7 @@ WALK = {
         "let model = model.on_epoch(|_| std::ops::ControlFlow::Continue(()));",
         'let saving = model.checkpoint("walk.checkpoint");',
         "let distributed = TopicModel::new(3).solver(Solver::em()).cluster(Cluster::local(2));",
+        'let nothing_to_join = TopicModel::attach(".").unwrap_err();',
         'let model = model.budget(Budget::new().ram("3 GiB")?);',
         "let settings = model.settings(); let same = TopicModel::from_settings(settings.clone());",
         "let plan = model.plan(corpus.counts())?;",

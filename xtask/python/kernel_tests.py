@@ -426,6 +426,46 @@ def killed_fit_resumes_in_a_new_kernel(_):
         assert resumed == whole, f"resumed after {done} epochs: {resumed}; without a kill: {whole}"
 
 
+def a_new_kernel_finds_a_run_of_ranks(_):
+    """The ranks go on while there is no kernel, and the fit has the bits of one process."""
+    worker = KERNELS.parent / "bin" / "topicbook-worker"
+    if not worker.exists():
+        print("SKIPPED: topicbook-worker is not built (`cargo xtask worker` builds it)")
+        return
+    setup = """
+        use topicbook::prelude::*;
+        let counts = Counts::open("ranks.npz")?;
+        let model = TopicModel::new(5).solver(Solver::em()).tolerance(0.0).seed(3).quiet();
+    """
+    with tempfile.TemporaryDirectory() as runs:
+        with Kernel() as first:
+            first.value("use topicbook::prelude::*;")
+            first.value("let corpus = Synthetic::new(6_000, 800, 5).avg_doc_length(300).seed(3).generate()?;")
+            first.value('corpus.counts().write_npz("ranks.npz")?;')
+            first.value(setup)
+            first.value(f'let ranks = Cluster::local(2).folder("{runs}");')
+            first.value("let training = model.epochs(1_000_000).cluster(ranks).spawn(&counts)?;")
+            first.value("while training.epochs_done() < 3 { std::thread::sleep(std::time::Duration::from_millis(10)); }")
+            os.kill(first.worker(), 9)
+        (run,) = pathlib.Path(runs).iterdir()
+        passes = len((run / "events.jsonl").read_text().splitlines())
+        with Kernel() as second:
+            second.value(setup)
+            second.value(f'let training = TopicModel::attach("{runs}")?;')
+            second.value(
+                f"while training.epochs_done() < {passes + 3} {{ std::thread::sleep(std::time::Duration::from_millis(10)); }}"
+            )
+            second.value("training.stop();")
+            second.value("let fit = training.join()?;")
+            second.value("let passes = fit.epochs().len();")
+            assert int(second.value("passes")) >= passes + 3
+            second.value("let streamed = Reading::Stream { block: 1_024, blocks: 1 };")
+            second.value("let alone = model.epochs(passes).reading(streamed).fit(&counts)?;")
+            assert second.value("fit.l() == alone.l() && fit.f() == alone.f()") == "true"
+        assert not any(pathlib.Path(runs).iterdir())
+    pathlib.Path("ranks.npz").unlink()
+
+
 def three_kernels_share_one_build(first):
     with Kernel() as second, Kernel() as third:
         for number, kernel in enumerate((first, second, third)):
@@ -655,6 +695,7 @@ TESTS = [
     a_running_fit_is_watched_in_one_output,
     progress_is_one_output,
     killed_fit_resumes_in_a_new_kernel,
+    a_new_kernel_finds_a_run_of_ranks,
     ten_cells_use_no_more_vram_than_one,
     first_cell_shows_the_build_it_waits_for,
     first_cell_says_why_the_library_cannot_be_built,

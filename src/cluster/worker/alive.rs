@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::cluster::process::host;
 use crate::cluster::run_folder::RunFolder;
 use crate::cluster::watch::WAITING;
 use crate::error::{Error, ErrorKind, Result};
@@ -108,14 +109,5 @@ impl Drop for Alive {
             // It does not panic.
             let _ = thread.join();
         }
-    }
-}
-
-/// The name of this machine.
-pub(super) fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match name.split_whitespace().next() {
-        Some(name) => name.into(),
-        None => "a-host-without-a-name".into(),
     }
 }

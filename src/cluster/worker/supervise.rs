@@ -10,11 +10,10 @@ use std::time::Instant;
 
 use crate::cluster::job::Job;
 use crate::cluster::launch::end_with_parent;
+use crate::cluster::process::host;
 use crate::cluster::record::Ended;
 use crate::cluster::run_folder::{RunFolder, read_json, write_json};
 use crate::error::{Error, Result};
-
-use super::alive::host;
 
 /// Set in the child.
 const SUPERVISED: &str = "TOPICBOOK_SUPERVISED";

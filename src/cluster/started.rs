@@ -1,0 +1,79 @@
+//! What another process needs to follow a run, and to return its fit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Cluster, Settings};
+use crate::counts::{Counts, Totals};
+use crate::data::Terms;
+use crate::error::{Error, ErrorKind, Result};
+
+use super::job::Job;
+use super::run_folder::{RunFolder, read_json, write_json};
+use super::state::read_at;
+
+/// A run that was started: its model and cluster, and what was known of its counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Started {
+    pub(crate) settings: Settings,
+    pub(crate) terms: Option<Vec<String>>,
+    pub(crate) cluster: Cluster,
+    totals: Totals,
+}
+
+impl Started {
+    pub(crate) fn new(
+        settings: &Settings,
+        terms: Option<&Terms>,
+        cluster: &Cluster,
+        counts: &Counts,
+    ) -> Result<Self> {
+        Ok(Self {
+            settings: settings.clone(),
+            terms: terms.map(|terms| terms.iter().map(String::from).collect()),
+            cluster: cluster.with_absolute_paths()?,
+            totals: counts.summary()?.totals(),
+        })
+    }
+
+    pub(crate) fn write(&self, folder: &RunFolder) -> Result<()> {
+        write_json(&folder.started(), self)
+    }
+
+    /// Reads what was started, and opens its counts. They are not read: the ranks have checked them.
+    pub(crate) fn read(folder: &RunFolder) -> Result<(Self, Counts)> {
+        let job: Job = read_json(&folder.job())?;
+        let version = env!("CARGO_PKG_VERSION");
+        if job.version != version {
+            return Err(Error::new(
+                ErrorKind::Cluster,
+                format!(
+                    "the run was started by topicbook {}, and this is {version}",
+                    job.version
+                ),
+            )
+            .fix("attach to it with that version"));
+        }
+        let started: Self = read_json(&folder.started())?;
+        let counts = match &*job.counts {
+            [path] => Counts::open(path)?,
+            paths => Counts::open_files(paths)?,
+        };
+        let shape = (job.fingerprint.documents, job.fingerprint.terms);
+        if counts.shape() != shape {
+            return Err(Error::new(
+                ErrorKind::Cluster,
+                format!(
+                    "the counts of the run were {} documents x {} terms, and its files have {} x {} now",
+                    shape.0,
+                    shape.1,
+                    counts.documents(),
+                    counts.terms()
+                ),
+            )
+            .fix("bring the files back, and attach again"));
+        }
+        let lengths = read_at(&folder.lengths(), 0..shape.0, f64::from_le_bytes)?;
+        counts.know_summary(&started.totals, lengths);
+        Ok((started, counts))
+    }
+}
