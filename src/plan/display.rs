@@ -58,9 +58,11 @@ impl Plan {
                 count(part)
             ),
         };
-        let mut card = Card::new(title)
-            .row("device", self.device.to_string())
-            .row("batch", batch)
+        let mut card = Card::new(title).row("device", self.device.to_string());
+        if !self.recipe.settings.solver.is_full_pass() {
+            card = card.row("batch", batch);
+        }
+        card = card
             .row("counts", self.reading())
             .row("peak of RAM", self.against_limit(self.ram, Memory::Ram));
         if let Some(vram) = self.vram {
