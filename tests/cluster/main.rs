@@ -54,13 +54,15 @@ fn cluster(ranks: usize, folder: &Path) -> Option<Cluster> {
     }
 }
 
+/// How one process reads these counts as ranks do.
+const STREAM: Reading = Reading::Stream {
+    block: 1024,
+    blocks: 1,
+};
+
 /// The same fit in one process.
 fn alone(solver: Solver, epochs: usize, counts: &Counts) -> Fit {
-    let stream = Reading::Stream {
-        block: 1024,
-        blocks: 1,
-    };
-    let model = model(solver).epochs(epochs).reading(stream);
+    let model = model(solver).epochs(epochs).reading(STREAM);
     model.fit(counts).unwrap()
 }
 

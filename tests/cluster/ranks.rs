@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use topicbook::Solver;
+use topicbook::{Solver, TopicModel};
 
-use super::{alone, assert_same, cluster, counts, model};
+use super::{STREAM, alone, assert_same, cluster, counts, model};
 
 #[test]
 fn ranks_fit_as_one_process_does_bit_for_bit() {
@@ -23,6 +23,39 @@ fn ranks_fit_as_one_process_does_bit_for_bit() {
     }
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "the runs are removed: {left:?}");
+}
+
+#[test]
+fn a_sweep_fits_by_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(cluster) = cluster(2, folder.path()) else {
+        return;
+    };
+    let counts = counts(folder.path());
+    let train = counts.select(0..8_000).unwrap();
+    let train = train.write_npz(folder.path().join("train.npz")).unwrap();
+    let held_out = counts.select(8_000..9_000).unwrap();
+    let sweep = |model: TopicModel| {
+        let sweep = TopicModel::sweep([2, 5])
+            .seeds(1)
+            .quiet()
+            .model(model.epochs(3));
+        sweep.held_out(&held_out).fit(&train).unwrap()
+    };
+    let found = sweep(model(Solver::em()).cluster(&cluster));
+    let expected = sweep(model(Solver::em()).reading(STREAM));
+    for topics in [2, 5] {
+        let (found, expected) = (found.fit(topics).unwrap(), expected.fit(topics).unwrap());
+        assert_same(&found, &expected, &format!("{topics} topics"));
+    }
+    let without = TopicModel::sweep([2])
+        .quiet()
+        .model(model(Solver::em()).cluster(cluster));
+    let error = without.fit(&train).unwrap_err();
+    assert!(
+        error.to_string().contains(".held_out(&held_out)"),
+        "{error}"
+    );
 }
 
 #[test]

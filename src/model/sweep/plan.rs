@@ -72,6 +72,15 @@ impl Sweep {
                 "leave TopicModel::checkpoint out; Sweep::checkpoint names a folder for all fits",
             ));
         }
+        if self.model.recipe.cluster.is_some() && self.held_out.is_none() {
+            return Err(Error::setting(
+                "a sweep on a cluster splits counts in memory, and ranks read theirs from a file",
+            )
+            .fix(
+                "write what Counts::split returns, and name the smaller part: \
+                 TopicModel::sweep([5, 10]).held_out(&held_out).fit(train.write_npz(\"train.npz\")?)",
+            ));
+        }
         match &self.held_out {
             Some(held_out) if held_out.terms() != counts.terms() => Err(Error::new(
                 ErrorKind::Shape,
