@@ -13,6 +13,12 @@ use crate::setup;
 use crate::task::{At, Fail, Result, run, step};
 use crate::worker;
 
+/// Whether cells of a notebook start ranks.
+pub fn starts_ranks(notebook: &Path) -> Result<bool> {
+    let text = fs::read_to_string(notebook).at(notebook)?;
+    Ok(text.contains("Cluster::"))
+}
+
 /// Runs one notebook and writes the executed notebook and its pages. A notebook of the repository runs in the build
 /// folder, where its results and the files that its cells write go. Any other one runs in its own folder, as in Jupyter,
 /// and its results go to a folder `build` beside it.
@@ -30,11 +36,10 @@ pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
         true => (places.build(), places.build()),
         false => (folder.join("build"), folder.to_path_buf()),
     };
-    let text = fs::read_to_string(notebook).at(notebook)?;
     if ours(places, folder) {
+        let text = fs::read_to_string(notebook).at(notebook)?;
         corpus::prepare_for(places, &text)?;
-        // Its cells start ranks.
-        if text.contains("Cluster::") {
+        if starts_ranks(notebook)? {
             worker::build(places)?;
         }
     }
