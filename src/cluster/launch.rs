@@ -71,6 +71,28 @@ impl Launcher {
         })
     }
 
+    /// A command that has the variables of a launcher, and reads nothing.
+    pub(super) fn command(program: &str) -> Command {
+        let mut command = Command::new(program);
+        let variables = VARIABLES.into_iter();
+        command
+            .env_clear()
+            .envs(variables.filter_map(|name| Some((name, env::var_os(name)?))))
+            .stdin(Stdio::null())
+            // A Ctrl-C in a terminal is for the notebook, which ends the ranks itself.
+            .process_group(0);
+        // SAFETY: geteuid has no preconditions.
+        if unsafe { libc::geteuid() } == 0 {
+            command.envs(AS_ROOT.map(|name| (name, "1")));
+        }
+        command
+    }
+
+    /// The launcher that belongs to the worker's MPI.
+    pub(super) fn mpiexec(&self) -> &Path {
+        &self.mpiexec
+    }
+
     /// Starts the ranks. They end with the thread that calls this, unless the run outlives the notebook.
     pub(crate) fn start(&self, cluster: &Cluster, folder: &RunFolder) -> Result<Launched> {
         let words = cluster.words(&self.mpiexec);
@@ -79,30 +101,17 @@ impl Launcher {
         };
         let output = folder.output();
         let output = File::create(&output).map_err(|error| Error::io("write", &output, error))?;
-        let mut command = Command::new(program);
+        let mut command = Self::command(program);
         command
             .args(arguments)
             .arg(&self.worker)
             .arg(folder.path())
-            .env_clear()
-            .envs(
-                VARIABLES
-                    .into_iter()
-                    .filter_map(|name| Some((name, env::var_os(name)?))),
-            )
-            .stdin(Stdio::null())
             .stdout(
                 output
                     .try_clone()
                     .map_err(|e| Error::io("write", folder.path(), e))?,
             )
-            .stderr(output)
-            // A Ctrl-C in a terminal is for the notebook, which ends the ranks itself.
-            .process_group(0);
-        // SAFETY: geteuid has no preconditions.
-        if unsafe { libc::geteuid() } == 0 {
-            command.envs(AS_ROOT.map(|name| (name, "1")));
-        }
+            .stderr(output);
         if !cluster.outlives_the_notebook() {
             end_with_parent(&mut command, libc::SIGTERM);
         }

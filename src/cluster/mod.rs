@@ -6,6 +6,7 @@
 
 mod job;
 mod launch;
+mod lost_hosts;
 mod process;
 mod record;
 mod run_folder;

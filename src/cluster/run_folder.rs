@@ -66,6 +66,7 @@ impl RunFolder {
 
     /// The folder of a run that a process has left: `folder` itself, or the one in it that no process follows.
     pub(crate) fn find(folder: &Path) -> Result<Self> {
+        let named = shown_path(folder);
         let folder = std::path::absolute(folder).map_err(|e| Error::io("find", folder, e))?;
         let is_run = |path: &Path| path.join(STARTED).is_file();
         if is_run(&folder) {
@@ -88,7 +89,7 @@ impl RunFolder {
             (None, _, Some(error)) => Err(error),
             (None, _, None) => Err(Error::new(
                 ErrorKind::Cluster,
-                format!("no run of a cluster in {}", shown_path(&folder)),
+                format!("no run of a cluster in {named}"),
             )
             .fix(
                 "name the folder that Cluster::folder had; a run whose fit was joined is removed",
@@ -97,7 +98,7 @@ impl RunFolder {
                 let shown: Vec<_> = paths.iter().map(|path| shown_path(path)).collect();
                 Err(Error::new(
                     ErrorKind::Cluster,
-                    format!("{} runs in {}", paths.len(), shown_path(&folder)),
+                    format!("{} runs in {named}", paths.len()),
                 )
                 .at(shown.join(", "))
                 .fix("name the folder of one of them"))
@@ -156,6 +157,11 @@ impl RunFolder {
     /// The launcher's [`Process`](super::process::Process), as JSON.
     pub(crate) fn launcher(&self) -> PathBuf {
         self.path.join("launcher.json")
+    }
+
+    /// The hosts that are left, if some were lost.
+    pub(crate) fn hosts(&self) -> PathBuf {
+        self.path.join("hosts")
     }
 
     /// The documents' lengths: f64.

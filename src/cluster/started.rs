@@ -39,6 +39,13 @@ impl Started {
         write_json(&folder.started(), self)
     }
 
+    /// Notes that the ranks are started on another cluster from now on.
+    pub(crate) fn move_to(cluster: &Cluster, folder: &RunFolder) -> Result<()> {
+        let mut started: Self = read_json(&folder.started())?;
+        started.cluster = cluster.clone();
+        started.write(folder)
+    }
+
     /// Reads what was started, and opens its counts. They are not read: the ranks have checked them.
     pub(crate) fn read(folder: &RunFolder) -> Result<(Self, Counts)> {
         let job: Job = read_json(&folder.job())?;

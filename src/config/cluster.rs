@@ -105,7 +105,8 @@ impl Cluster {
     }
 
     /// How often a job that has lost a rank is started again, from its last checkpoint; 0 by default. The result has the same
-    /// bits as without the loss.
+    /// bits as without the loss. Hosts of a file ([`hosts`](Self::hosts)) that do not start a program any more, within 20 seconds,
+    /// are left out: the ranks of the others then have more documents each.
     ///
     /// ```
     /// use topicbook::Cluster;
@@ -137,7 +138,8 @@ impl Cluster {
     /// [`local`](Self::local) ranks only.
     ///
     /// A run in a folder that is named here goes on when the notebook's process dies, and
-    /// [`TopicModel::attach`](crate::TopicModel::attach) finds it there. Without one it ends with that process.
+    /// [`TopicModel::attach`](crate::TopicModel::attach) finds it there, to join it or to stop it. Without one it ends with that
+    /// process.
     ///
     /// ```
     /// use topicbook::Cluster;
@@ -174,6 +176,24 @@ impl Cluster {
         Ok(cluster)
     }
 
+    /// The hosts of the cluster's file; none if another launcher knows them.
+    pub(crate) fn named_hosts(&self) -> Result<Vec<Host>> {
+        match &self.launch {
+            Launch::Hosts(file) => hosts(file),
+            Launch::Local(_) | Launch::Command(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The same cluster on these of its hosts, which are written into a file.
+    pub(crate) fn on_hosts(&self, hosts: &[Host], file: &Path) -> Result<Self> {
+        let lines = hosts.iter().map(|host| format!("{}\n", host.line));
+        fs::write(file, lines.collect::<String>()).map_err(|e| Error::io("write", file, e))?;
+        Ok(Self {
+            launch: Launch::Hosts(file.into()),
+            ..self.clone()
+        })
+    }
+
     /// Whether all ranks run on this machine.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self.launch, Launch::Local(_))
@@ -195,7 +215,7 @@ impl Cluster {
     pub(crate) fn ranks(&self) -> Result<usize> {
         let ranks = match &self.launch {
             Launch::Local(ranks) => *ranks,
-            Launch::Hosts(file) => slots(file)?,
+            Launch::Hosts(file) => hosts(file)?.iter().map(|host| host.ranks).sum(),
             Launch::Command(command) => ranks_of(command).ok_or_else(|| {
                 Error::setting(format!("the command {command:?} names no number of ranks"))
                     .fix("name it by -n, -np or --ntasks, as in \"srun -n 64\"")
@@ -240,18 +260,27 @@ impl Cluster {
     }
 }
 
-/// The ranks of a file of hosts.
-fn slots(file: &Path) -> Result<usize> {
+/// A line of a file of hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) ranks: usize,
+    /// The line as it is written.
+    line: String,
+}
+
+/// The hosts of a file.
+fn hosts(file: &Path) -> Result<Vec<Host>> {
     let text = fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
-    let mut ranks = 0;
+    let mut hosts = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         let mut words = line.split_whitespace();
-        if words.next().is_none() {
+        let Some(name) = words.next() else {
             continue;
-        }
+        };
         let slots = words.find_map(|word| word.strip_prefix("slots="));
-        ranks += match slots.map(str::parse::<usize>) {
+        let ranks = match slots.map(str::parse::<usize>) {
             None => 1,
             Some(Ok(slots)) => slots,
             Some(Err(_)) => {
@@ -260,10 +289,15 @@ fn slots(file: &Path) -> Result<usize> {
                     .fix("write hosts as in `node1 slots=2`"));
             }
         };
+        hosts.push(Host {
+            name: name.into(),
+            ranks,
+            line: line.into(),
+        });
     }
-    match ranks {
-        0 => Err(Error::format(file, "it names no host").fix("write one host a line")),
-        ranks => Ok(ranks),
+    match hosts.is_empty() {
+        true => Err(Error::format(file, "it names no host").fix("write one host a line")),
+        false => Ok(hosts),
     }
 }
 

@@ -15,6 +15,7 @@ mod storage;
 pub use budget::Budget;
 pub use byte_size::ByteSize;
 pub use cluster::Cluster;
+pub(crate) use cluster::Host;
 pub use device::Device;
 pub(crate) use device::Resolved;
 #[cfg(not(feature = "cuda"))]

@@ -55,6 +55,8 @@ fn with_the_ranks() -> Error {
 struct Run<'a, 'o> {
     settings: &'a Settings,
     cluster: &'a Cluster,
+    /// The cluster without the hosts that were lost.
+    left: Cluster,
     folder: Arc<RunFolder>,
     ranks: usize,
     totals: Totals,
@@ -97,6 +99,7 @@ pub(super) fn fit(
     let mut run = Run {
         settings,
         cluster,
+        left: cluster.clone(),
         folder,
         ranks,
         totals: Totals::of(settings, counts)?,
@@ -167,7 +170,7 @@ impl Run<'_, '_> {
         loop {
             let launched = match found.take() {
                 Some(launched) => launched,
-                None => launcher.start(self.cluster, &self.folder)?,
+                None => launcher.start(&self.left, &self.folder)?,
             };
             let error = match self.follow(launched) {
                 Ok(()) => return Ok(failures),
@@ -175,10 +178,15 @@ impl Run<'_, '_> {
                 Err(error) if !self.cluster.retries_left(failures.len()) => return Err(error),
                 Err(error) => error,
             };
-            let line = format!("{}; the job started again", error.headline());
+            self.folder.clear_attempt(self.ranks)?;
+            let mut line = format!("{}; the job started again", error.headline());
+            if let Some(left) = launcher.without_lost_hosts(&self.left, &self.folder)? {
+                line = format!("{line}; {}", left.note);
+                self.ranks = left.cluster.ranks()?;
+                self.left = left.cluster;
+            }
             self.note(&line);
             failures.push(line);
-            self.folder.clear_attempt(self.ranks)?;
         }
     }
 

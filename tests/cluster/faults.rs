@@ -15,9 +15,9 @@ const PASSES: usize = 60;
 /// The process of a rank of the run in `folder`, once it has started.
 pub fn process_of(rank: usize, folder: &Path) -> Option<(PathBuf, String)> {
     let entries = fs::read_dir(folder).ok()?.flatten();
-    let run = entries
-        .map(|entry| entry.path())
-        .find(|path| path.is_dir())?;
+    let mut paths = entries.map(|entry| entry.path());
+    // Open MPI keeps folders of its own where temporary files go.
+    let run = paths.find(|path| path.to_string_lossy().contains("topicbook-run-"))?;
     let text = fs::read_to_string(run.join(format!("alive-{rank}"))).ok()?;
     let process = text.split_whitespace().nth(1)?.to_owned();
     Some((run, process))
@@ -77,6 +77,33 @@ fn a_fit_that_loses_a_rank_goes_on_to_the_same_result() {
         let counts = counts(folder.path());
         assert_same(&fit, &alone(Solver::em(), PASSES, &counts), signal);
     }
+}
+
+#[test]
+fn a_host_that_is_lost_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let hosts = folder.path().join("hosts.txt");
+    fs::write(&hosts, "localhost slots=2\nno-such-host.invalid slots=1\n").unwrap();
+    let runs = folder.path().join("runs");
+    fs::create_dir(&runs).unwrap();
+    let cluster = Cluster::hosts(&hosts).folder(&runs);
+    let counts = counts(folder.path());
+    let fit = |cluster| model(Solver::em()).epochs(3).cluster(cluster).fit(&counts);
+    let error = fit(cluster.clone()).unwrap_err();
+    assert!(error.to_string().contains("no-such-host"), "{error}");
+    let fit = fit(cluster.retries(1)).unwrap();
+    let note = fit.note().unwrap_or_default().to_owned();
+    let lost = "no-such-host.invalid does not answer: 2 of 3 ranks are left";
+    assert!(note.contains(lost), "{note}");
+    assert_same(&fit, &alone(Solver::em(), 3, &counts), "two of three ranks");
+    assert_eq!(
+        fs::read_dir(&runs).unwrap().count(),
+        0,
+        "the run is removed"
+    );
 }
 
 #[test]
