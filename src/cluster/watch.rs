@@ -1,6 +1,6 @@
 //! Finds out that a rank has ended or hangs, and says which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,13 @@ pub(crate) struct Watchdog {
     patience: Duration,
     ranks: BTreeMap<usize, Seen>,
     ranks_planned: usize,
+    /// When a rank has last made progress.
+    moved: Instant,
 }
 
 /// A rank's last signs, and when each of them was new.
 struct Seen {
+    host: String,
     tick: (String, Instant),
     progress: (String, Instant),
 }
@@ -33,6 +36,7 @@ impl Watchdog {
             patience,
             ranks: BTreeMap::new(),
             ranks_planned: ranks,
+            moved: Instant::now(),
         }
     }
 
@@ -41,8 +45,8 @@ impl Watchdog {
         !self.ranks.is_empty()
     }
 
-    /// Reads the signs of life. An error names a rank that has shown none, or no progress, for too long. A rank that has not
-    /// started is waited for: jobs queue.
+    /// Reads the signs of life. An error names a rank that has shown none, or no progress, for too long, or says that all ranks
+    /// wait for each other. A rank that has not started is waited for: jobs queue.
     pub(crate) fn look(&mut self, folder: &RunFolder) -> Result<(), Error> {
         let now = Instant::now();
         for rank in 0..self.ranks_planned {
@@ -56,9 +60,13 @@ impl Watchdog {
             };
             let progress = format!("{phase} {blocks}");
             let seen = self.ranks.entry(rank).or_insert_with(|| Seen {
+                host: host.into(),
                 tick: (tick.into(), now),
-                progress: (progress.clone(), now),
+                progress: (String::new(), now),
             });
+            if seen.progress.0 != progress {
+                self.moved = now;
+            }
             if seen.tick.0 != tick {
                 seen.tick = (tick.into(), now);
             }
@@ -80,7 +88,24 @@ impl Watchdog {
                  Cluster::retries starts the job again",
             ));
         }
-        Ok(())
+        self.look_at_all(now)
+    }
+
+    /// An error if all ranks have waited for each other for too long: their messages do not arrive.
+    fn look_at_all(&self, now: Instant) -> Result<(), Error> {
+        if self.ranks.len() < self.ranks_planned || now - self.moved <= self.patience {
+            return Ok(());
+        }
+        let hosts: BTreeSet<&str> = self.ranks.values().map(|seen| &*seen.host).collect();
+        let hosts = hosts.into_iter().collect::<Vec<_>>().join(", ");
+        let what = format!(
+            "all {} ranks (on {hosts}) have waited for each other's messages for {:?}",
+            self.ranks_planned, self.patience
+        );
+        Err(Error::new(ErrorKind::Cluster, what).fix(
+            "look whether the network between these machines works; Cluster::patience allows more time, Cluster::retries \
+             starts the job again",
+        ))
     }
 }
 
@@ -124,4 +149,57 @@ pub(crate) fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
         }
     };
     error.fix("Cluster::retries starts the job again from its last checkpoint")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+
+    /// The errors after signs of life of two ranks, `(phase, blocks)` each; the patience is over before the last.
+    fn after(signs: [[(&str, u64); 2]; 3]) -> Option<String> {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = RunFolder::create(parent.path()).unwrap();
+        let patience = Duration::from_millis(100);
+        let mut watchdog = Watchdog::new(2, patience);
+        for (tick, ranks) in signs.into_iter().enumerate() {
+            for (rank, (phase, blocks)) in ranks.into_iter().enumerate() {
+                let sign = format!("node{rank} {} {tick} {phase} {blocks}\n", 100 + rank);
+                fs::write(folder.alive(rank), sign).unwrap();
+            }
+            if let Err(error) = watchdog.look(&folder) {
+                return Some(error.to_string());
+            }
+            sleep(patience * 2 / 3);
+        }
+        None
+    }
+
+    #[test]
+    fn ranks_that_make_no_progress_are_found() {
+        // One waits for the other, which reads.
+        let busy = [
+            [(WAITING, 3), ("working", 3)],
+            [(WAITING, 3), ("working", 4)],
+            [(WAITING, 3), ("working", 5)],
+        ];
+        assert_eq!(after(busy), None);
+        let stuck = after([[(WAITING, 3), ("working", 3)]; 3]).unwrap();
+        assert!(
+            stuck.contains("rank 1 (process 101 on node1) has read no documents"),
+            "{stuck}"
+        );
+        let silent = after([[(WAITING, 3), (WAITING, 3)]; 3]).unwrap();
+        assert!(
+            silent.contains("all 2 ranks (on node0, node1) have waited"),
+            "{silent}"
+        );
+        // Sums that come and go are progress.
+        let exchange = [
+            [(WAITING, 3), (WAITING, 3)],
+            [(WAITING, 4), (WAITING, 4)],
+            [(WAITING, 5), (WAITING, 5)],
+        ];
+        assert_eq!(after(exchange), None);
+    }
 }

@@ -119,7 +119,8 @@ impl Cluster {
     }
 
     /// How long a rank may show no progress before the job is ended: 2 minutes by default, at least a second. A rank shows it once
-    /// a second while it is alive, and with each block of documents that it has read; one that waits for others need not.
+    /// a second while it is alive, and with each block of documents that it has read, and each sum that it has sent or received; one that waits for others need not, unless
+    /// all of them wait.
     ///
     /// ```
     /// use std::time::Duration;

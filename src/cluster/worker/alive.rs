@@ -95,7 +95,7 @@ impl Alive {
         self.shared.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// A block of documents was read.
+    /// A block of documents was read, or a message has come or gone.
     pub(super) fn block(&self) {
         self.shared.blocks.fetch_add(1, Ordering::Relaxed);
     }

@@ -127,6 +127,7 @@ impl<'a> Rank<'a> {
         let rows = open_rows(&counts, &job, Layout::Dense == counts.layout())?;
         let digest = check_documents(rows, own.clone(), terms, &lengths, &mut || alive.block())
             .map_err(|error| error.at(format!("rank {}", ranks.rank())))?;
+        alive.phase(Phase::Waiting);
         check_digests(digest, ranks, &job)?;
         let [l, f] = folder.tables(state.passes);
         let start = RankStart {
@@ -178,7 +179,8 @@ impl<'a> Rank<'a> {
             })?;
             let working = began.elapsed();
             self.alive.phase(Phase::Waiting);
-            exchange::to_first(self.ranks, self.solver.tree());
+            let alive = &self.alive;
+            exchange::to_first(self.ranks, self.solver.tree(), &|| alive.block());
             // Whether this is the last pass, and whether L and F are written.
             let mut flags = [0.0; 2];
             let before = state;
@@ -194,6 +196,7 @@ impl<'a> Rank<'a> {
             }
             self.ranks.broadcast(self.solver.f());
             self.ranks.broadcast(&mut flags);
+            self.alive.block();
             state.last = flags[0] > 0.0;
             self.report(state, began, working)?;
             if flags[1] > 0.0 {
