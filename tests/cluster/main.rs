@@ -2,6 +2,7 @@
 
 mod attach;
 mod faults;
+mod hosts;
 mod ranks;
 mod refusals;
 
