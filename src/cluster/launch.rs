@@ -196,6 +196,12 @@ impl Launched {
         }
     }
 
+    /// Leaves the ranks as they are.
+    pub(crate) fn leave(&mut self) {
+        // Dropped, it would end them.
+        std::mem::forget(std::mem::replace(self, Self::Found(None)));
+    }
+
     fn signal(&self, signal: libc::c_int) {
         match self {
             Self::Child(child) => {

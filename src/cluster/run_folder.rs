@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +19,8 @@ use super::process::host;
 /// What the name of a run's folder begins with.
 const PREFIX: &str = "topicbook-run-";
 
+/// How long a thread of this process may take to leave a run.
+const LEAVING: Duration = Duration::from_secs(2);
 /// The file that a folder has when its run was started.
 const STARTED: &str = "started.json";
 
@@ -31,7 +34,9 @@ pub(crate) struct RunFolder {
     /// Locked as long as this process follows the run.
     _lock: Option<File>,
     /// Whether the folder is removed with this value.
-    removed: AtomicBool,
+    removed: bool,
+    /// Whether this process is to follow the run no more, which goes on.
+    left: AtomicBool,
 }
 
 impl RunFolder {
@@ -43,8 +48,8 @@ impl RunFolder {
             let path = parent.join(format!("{PREFIX}{}-{run}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
-                    let folder = Self::follow(path)?;
-                    folder.remove_at_the_end();
+                    let mut folder = Self::follow(path)?;
+                    folder.removed = true;
                     return Ok(folder);
                 }
                 // Left by a process that had the same number.
@@ -60,7 +65,8 @@ impl RunFolder {
         Self {
             path: path.to_path_buf(),
             _lock: None,
-            removed: AtomicBool::new(false),
+            removed: false,
+            left: AtomicBool::new(false),
         }
     }
 
@@ -113,31 +119,39 @@ impl RunFolder {
         let mut lock = OpenOptions::new();
         let lock = lock.read(true).write(true).create(true).truncate(false);
         let mut lock = lock.open(&file).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let by = fs::read_to_string(&file).unwrap_or_default();
-                return Err(Error::new(
-                    ErrorKind::Cluster,
-                    format!("{by} follows the run in {}", shown_path(&path)),
-                )
-                .fix("join the fit there, or end that process"));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
         let by = format!("process {} on {}", std::process::id(), host());
+        let asked = Instant::now();
+        while let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            let other = fs::read_to_string(&file).unwrap_or_default();
+            // A thread of this process may be about to leave the run.
+            if other == by && asked.elapsed() < LEAVING {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            }
+            return Err(Error::new(
+                ErrorKind::Cluster,
+                format!("{other} follows the run in {}", shown_path(&path)),
+            )
+            .fix("join the fit there, or end that process"));
+        }
+        // Some shared file systems have no locks. There, nothing hinders two processes from following a run.
         lock.set_len(0).map_err(failed)?;
         lock.write_all(by.as_bytes()).map_err(failed)?;
         Ok(Self {
             path,
             _lock: Some(lock),
-            removed: AtomicBool::new(false),
+            removed: false,
+            left: AtomicBool::new(false),
         })
     }
 
-    /// Has the folder removed, with everything in it, when this value is dropped.
-    pub(crate) fn remove_at_the_end(&self) {
-        self.removed.store(true, Ordering::Relaxed);
+    /// Has this process follow the run no more, which goes on.
+    pub(crate) fn leave(&self) {
+        self.left.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -228,11 +242,18 @@ impl RunFolder {
     }
 }
 
+impl RunFolder {
+    /// Removes the folder with everything in it.
+    pub(crate) fn remove(&self) {
+        // What cannot be removed is the user's to remove; the fit's result is in memory.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        if self.removed.load(Ordering::Relaxed) {
-            // What cannot be removed is the user's to remove; the fit's result is in memory.
-            let _ = fs::remove_dir_all(&self.path);
+        if self.removed {
+            self.remove();
         }
     }
 }

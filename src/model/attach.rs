@@ -18,7 +18,7 @@ impl TopicModel {
     ///
     /// The ranks have gone on meanwhile, or have ended. The handle is that of [`spawn`](Self::spawn): it shows all passes,
     /// [`stop`](crate::Training::stop) ends the ranks, and [`join`](crate::Training::join) returns the fit, with the bits that it
-    /// would have had without the loss, and removes the run. A job that has lost a rank is started again as often as
+    /// would have had without the loss, and removes the run. A handle that is dropped before that leaves the run as it is. A job that has lost a rank is started again as often as
     /// [`Cluster::retries`](crate::Cluster::retries) says, as if its process had lived. A function of
     /// [`on_epoch`](Self::on_epoch) has died with its process.
     ///
@@ -49,6 +49,8 @@ impl TopicModel {
         recipe.cluster = Some(started.cluster);
         let plan = Plan::new(&recipe, &counts, true)?;
         let prepared = plan.prepare(ExistingFile::None)?;
-        plan.run_in_background(ResumeState::of_run(Arc::new(folder)), prepared)
+        let folder = Arc::new(folder);
+        let training = plan.run_in_background(ResumeState::of_run(folder.clone()), prepared)?;
+        Ok(training.of_run(folder))
     }
 }

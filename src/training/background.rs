@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(feature = "charts")]
 use crate::charts::Chart;
+use crate::cluster::RunFolder;
 use crate::data::Epoch;
 use crate::error::{Error, ErrorKind, Result, panic_text};
 use crate::fit::Fit;
@@ -26,7 +27,7 @@ use super::progress::{epochs_done, loss};
 /// by [`TopicModel::spawn`](crate::TopicModel::spawn).
 ///
 /// It can be shown in a cell at any time. Dropping it without [`join`](Self::join) stops the fit, because its result
-/// could no longer be reached.
+/// could no longer be reached. One of [`TopicModel::attach`](crate::TopicModel::attach) is left as it is, to be found again.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -44,6 +45,8 @@ pub struct Training {
     thread: Mutex<Option<JoinHandle<Result<Fit>>>>,
     /// What the thread returned, once it has been joined.
     result: OnceLock<Result<Fit>>,
+    /// The run of a cluster that was found, and is not this handle's to end.
+    run: Option<Arc<RunFolder>>,
 }
 
 #[derive(Default)]
@@ -167,7 +170,14 @@ impl Training {
             shared,
             thread: Mutex::new(Some(thread)),
             result: OnceLock::new(),
+            run: None,
         })
+    }
+
+    /// The handle of a run that was found.
+    pub(crate) fn of_run(mut self, run: Arc<RunFolder>) -> Self {
+        self.run = Some(run);
+        self
     }
 
     /// What a view of the fit needs, also after this handle was used up by [`join`](Self::join).
@@ -244,17 +254,19 @@ impl Training {
     /// The error that ended the fit, as [`TopicModel::fit`](crate::TopicModel::fit) reports it. A panic is an error of
     /// kind [`ErrorKind::Panic`].
     pub fn join(&self) -> Result<Fit> {
-        self.result
-            .get_or_init(|| {
-                self.wait();
-                let thread = self.thread().take();
-                match thread.map(JoinHandle::join) {
-                    Some(Ok(result)) => result,
-                    Some(Err(panic)) => Err(panicked(panic.as_ref())),
-                    None => Err(Error::new(ErrorKind::Panic, "the fit has no thread")),
-                }
-            })
-            .clone()
+        let result = self.result.get_or_init(|| {
+            self.wait();
+            let thread = self.thread().take();
+            match thread.map(JoinHandle::join) {
+                Some(Ok(result)) => result,
+                Some(Err(panic)) => Err(panicked(panic.as_ref())),
+                None => Err(Error::new(ErrorKind::Panic, "the fit has no thread")),
+            }
+        });
+        if let (Ok(_), Some(run)) = (result, &self.run) {
+            run.remove();
+        }
+        result.clone()
     }
 
     /// Waits for the end of the fit, and stops it if the notebook's stop button is pressed meanwhile.
@@ -361,7 +373,10 @@ impl Watch {
 
 impl Drop for Training {
     fn drop(&mut self) {
-        self.stop();
+        match &self.run {
+            Some(run) if !self.shared.stop.load(Ordering::Relaxed) => run.leave(),
+            _ => self.stop(),
+        }
     }
 }
 

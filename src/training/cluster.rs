@@ -77,13 +77,13 @@ pub(super) fn fit(
     let launcher = Launcher::find()?;
     let ranks = cluster.ranks()?;
     let (folder, launched) = match state {
+        // It is removed when its fit is joined: the handle may be dropped before.
         StartState::Run(folder) => {
             let launched = Launched::find(&folder);
             (folder, Some(launched))
         }
         state => (Arc::new(prepare((recipe, cluster), counts, state)?), None),
     };
-    folder.remove_at_the_end();
     let (documents, topics) = (counts.documents(), settings.topics);
     let start = FitStart {
         epochs: settings.epochs,
@@ -174,7 +174,9 @@ impl Run<'_, '_> {
             };
             let error = match self.follow(launched) {
                 Ok(()) => return Ok(failures),
-                Err(error) if error.kind() != ErrorKind::Cluster => return Err(error),
+                Err(error) if error.kind() != ErrorKind::Cluster || self.folder.is_left() => {
+                    return Err(error);
+                }
                 Err(error) if !self.cluster.retries_left(failures.len()) => return Err(error),
                 Err(error) => error,
             };
@@ -225,6 +227,13 @@ impl Run<'_, '_> {
             }
             if looked.elapsed() >= LIFE {
                 looked = Instant::now();
+                if self.folder.is_left() {
+                    launched.leave();
+                    return Err(
+                        Error::new(ErrorKind::Cluster, "the run was left, and goes on")
+                            .fix("find it again: TopicModel::attach"),
+                    );
+                }
                 watchdog.look(&self.folder)?;
                 self.ask_to_stop(Instant::now())?;
                 if self.stopping && !watchdog.has_seen_ranks() {

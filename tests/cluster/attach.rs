@@ -159,6 +159,33 @@ fn a_run_that_is_stopped_ends_its_ranks() {
 }
 
 #[test]
+fn a_handle_that_is_dropped_leaves_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let child = start(folder.path(), 1_000_000, 0);
+    let (_, process) = process_of(1, folder.path()).unwrap();
+    kill(child);
+    // A cell that shows the handle and does not keep it.
+    println!("{}", TopicModel::attach(folder.path()).unwrap());
+    let training = TopicModel::attach(folder.path()).unwrap();
+    let done = training.epochs_done();
+    testkit::wait_for("further passes", || {
+        assert!(!training.is_finished(), "{training}");
+        training.epochs_done() > done + 2
+    });
+    assert!(runs(&process), "the rank goes on");
+    training.stop();
+    testkit::wait_for("the end", || training.is_finished());
+    // It has ended, and is not lost with its handle either.
+    drop(training);
+    let training = TopicModel::attach(folder.path()).unwrap();
+    let fit = training.join().unwrap();
+    assert_whole(&fit, folder.path(), fit.epochs().len());
+}
+
+#[test]
 fn a_run_that_nobody_can_find_ends_with_its_process() {
     let folder = tempfile::tempdir().unwrap();
     if cluster(2, folder.path()).is_none() {
