@@ -1,11 +1,13 @@
 //! What the ranks are to do.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counts::Fingerprint;
-use crate::error::Result;
+use crate::counts::{Counts, Fingerprint};
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::shown_path;
 
 use super::run_folder::{RunFolder, write_json};
 
@@ -31,6 +33,36 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Opens the files of the counts. None of them are read.
+    ///
+    /// # Errors
+    /// When a file has gone, or the counts have another shape than those of the fit.
+    pub(crate) fn open_counts(&self) -> Result<Counts> {
+        let counts = match &*self.counts {
+            [path] => Counts::open(path)?,
+            paths => Counts::open_files(paths)?,
+        };
+        let (documents, terms) = (self.fingerprint.documents, self.fingerprint.terms);
+        match counts.shape() == (documents, terms) {
+            true => Ok(counts),
+            false => Err(self.other_counts(format!(
+                "{} documents × {} terms in the place of {documents} × {terms}",
+                counts.documents(),
+                counts.terms()
+            ))),
+        }
+    }
+
+    /// The error for a file that differs from the one that the notebook has seen.
+    pub(super) fn other_counts(&self, found: impl Display) -> Error {
+        let paths: Vec<_> = self.counts.iter().map(|path| shown_path(path)).collect();
+        Error::new(
+            ErrorKind::Cluster,
+            format!("{} has {found}", paths.join(", ")),
+        )
+        .fix("every rank must see the file of the fit under this path")
+    }
+
     /// Writes the job, for the ranks.
     pub(crate) fn write(&self, folder: &RunFolder) -> Result<()> {
         write_json(&folder.job(), self)

@@ -61,25 +61,9 @@ impl Started {
             .fix("attach to it with that version"));
         }
         let started: Self = read_json(&folder.started())?;
-        let counts = match &*job.counts {
-            [path] => Counts::open(path)?,
-            paths => Counts::open_files(paths)?,
-        };
-        let shape = (job.fingerprint.documents, job.fingerprint.terms);
-        if counts.shape() != shape {
-            return Err(Error::new(
-                ErrorKind::Cluster,
-                format!(
-                    "the counts of the run were {} documents x {} terms, and its files have {} x {} now",
-                    shape.0,
-                    shape.1,
-                    counts.documents(),
-                    counts.terms()
-                ),
-            )
-            .fix("bring the files back, and attach again"));
-        }
-        let lengths = read_at(&folder.lengths(), 0..shape.0, f64::from_le_bytes)?;
+        let counts = job.open_counts()?;
+        let documents = job.fingerprint.documents;
+        let lengths = read_at(&folder.lengths(), 0..documents, f64::from_le_bytes)?;
         counts.know_summary(&started.totals, lengths);
         Ok((started, counts))
     }

@@ -18,7 +18,6 @@ use crate::counts::{Counts, Layout, check_documents};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block, entropy};
 use crate::system::memory::process_memory;
-use crate::text::shown_path;
 
 use super::job::Job;
 use super::record::{Event, PassLine, RankLine};
@@ -103,22 +102,9 @@ impl<'a> Rank<'a> {
         alive: Alive,
         state: State,
     ) -> Result<Self> {
-        let counts = match &*job.counts {
-            [path] => Counts::open(path)?,
-            paths => Counts::open_files(paths)?,
-        };
+        let counts = job.open_counts()?;
         let (documents, terms, topics) =
             (job.fingerprint.documents, job.fingerprint.terms, job.topics);
-        if counts.shape() != (documents, terms) {
-            return Err(other_counts(
-                &job,
-                format!(
-                    "{} documents × {} terms in the place of {documents} × {terms}",
-                    counts.documents(),
-                    counts.terms()
-                ),
-            ));
-        }
         let shards = Shards::new(documents, terms, job.fingerprint.nonzeros());
         let shards_of_rank = shards.of_rank(ranks.rank(), ranks.size());
         let own = shards.documents(shards_of_rank.clone());
@@ -152,7 +138,7 @@ impl<'a> Rank<'a> {
                 .map(|start| StreamingEm::of_rank(start, &block));
             Ok(())
         })?;
-        let solver = solver.ok_or_else(|| other_counts(&job, "no documents".into()))?;
+        let solver = solver.ok_or_else(|| job.other_counts("no documents"))?;
         Ok(Self {
             folder,
             job,
@@ -277,7 +263,7 @@ fn open_rows(counts: &Counts, job: &Job, as_stored: bool) -> Result<RowFiles> {
     let to_csr = !as_stored && counts.is_buffered_with(job.fingerprint.nonzeros());
     counts
         .row_file(to_csr)?
-        .ok_or_else(|| other_counts(job, "a file that cannot be streamed".into()))
+        .ok_or_else(|| job.other_counts("a file that cannot be streamed"))
 }
 
 /// Compares the sum of the ranks' digests with that of the job's counts.
@@ -290,20 +276,9 @@ fn check_digests(digest: u64, ranks: &dyn Ranks, job: &Job) -> Result<()> {
         })
     });
     match sum {
-        Some(sum) if sum != job.fingerprint.contents() => Err(other_counts(
-            job,
-            "documents of the same lengths, but with other counts".into(),
-        )),
+        Some(sum) if sum != job.fingerprint.contents() => {
+            Err(job.other_counts("documents of the same lengths, but with other counts"))
+        }
         _ => Ok(()),
     }
-}
-
-/// The error for a file that differs from the one that the notebook has seen.
-fn other_counts(job: &Job, found: String) -> Error {
-    let paths: Vec<_> = job.counts.iter().map(|path| shown_path(path)).collect();
-    Error::new(
-        ErrorKind::Cluster,
-        format!("{} has {found}", paths.join(", ")),
-    )
-    .fix("every rank must see the file of the fit under this path")
 }
