@@ -111,7 +111,6 @@ fn fit(
         "score": fit.log_likelihood_per_token(),
         "nonzeros": counts.summary()?.nonzeros(),
         "plan": plan.to_string(),
-        "note": fit.note(),
     }))
 }
 

@@ -11,8 +11,8 @@ pub fn markdown(record: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut page = format!(
         "# Ranks on one machine\n\n`cargo xtask bench cluster` on {}, {} threads; k = {}. Ranks share the cores (one rank has both, \
-        two have one each, three and four share them), the disk and the page cache, so that they cannot be faster than one process: the \
-        table shows what ranks and their exchange cost. A pass is the median of {ROUNDS} fits' medians without their first pass; the \
+        two have one each, three and four share them), the disk and the page cache, so that they compute no faster than one process: the \
+        table shows what ranks and their exchange cost, and what they gain where one reads while another computes. A pass is the median of {ROUNDS} fits' medians without their first pass; the \
         whole fit includes starting the ranks, and writing and reading L and F.\n",
         text(&machine["processor"]),
         machine["threads"],
@@ -28,8 +28,8 @@ pub fn markdown(record: &Value) -> String {
             .zip(cells)
             .map(|(nonzeros, (n, m))| nonzeros / n / m);
         page += &format!(
-            "\n## {}, {:.1}% nonzero\n\n| solver | ranks | s a pass | beside one process | whole fit, s | same score | last pass |\n\
-            |---|---:|---:|---:|---:|---|---|\n",
+            "\n## {}, {:.1}% nonzero\n\n| solver | ranks | s a pass | beside one process | whole fit, s | same score |\n\
+            |---|---:|---:|---:|---:|---|\n",
             text(&work["name"]),
             100.0 * density.unwrap_or(f64::NAN),
         );
@@ -41,7 +41,9 @@ pub fn markdown(record: &Value) -> String {
             let alone = seconds(&of(0));
             for ranks in RANKS {
                 let results = of(ranks);
-                let Some(last) = results.last() else { continue };
+                if results.is_empty() {
+                    continue;
+                }
                 let pass = seconds(&results);
                 let whole: Vec<f64> = results
                     .iter()
@@ -49,7 +51,7 @@ pub fn markdown(record: &Value) -> String {
                     .collect();
                 let is_same = results.iter().all(|one| one["score"] == of(0)[0]["score"]);
                 page += &format!(
-                    "| {solver} | {} | {pass:.3} | {:.3} | {:.1} | {} | {} |\n",
+                    "| {solver} | {} | {pass:.3} | {:.3} | {:.1} | {} |\n",
                     if ranks == 0 {
                         "one process".into()
                     } else {
@@ -58,7 +60,6 @@ pub fn markdown(record: &Value) -> String {
                     pass / alone,
                     median(&whole),
                     if is_same { "yes" } else { "NO" },
-                    text(&last["note"]),
                 );
             }
         }
