@@ -59,6 +59,14 @@ fn kill(mut child: Child) {
     assert!(!child.wait().unwrap().success());
 }
 
+/// An endless run whose process was killed; returns the process of its second rank.
+fn left_behind(folder: &Path, retries: impl Display) -> String {
+    let child = start(folder, 1_000_000, retries);
+    let (_, process) = process_of(1, folder).unwrap();
+    kill(child);
+    process
+}
+
 /// The fit has the bits of the same one in a process that lives, its history and its terms; the run is removed.
 fn assert_whole(fit: &Fit, folder: &Path, passes: usize) {
     assert_same(
@@ -147,9 +155,7 @@ fn a_run_that_is_stopped_ends_its_ranks() {
     if cluster(2, folder.path()).is_none() {
         return;
     }
-    let child = start(folder.path(), 1_000_000, 0);
-    let (_, process) = process_of(1, folder.path()).unwrap();
-    kill(child);
+    let process = left_behind(folder.path(), 0);
     let training = TopicModel::attach(folder.path()).unwrap();
     testkit::wait_for("two passes", || training.epochs_done() >= 2);
     training.stop();
@@ -164,9 +170,7 @@ fn a_handle_that_is_dropped_leaves_the_run() {
     if cluster(2, folder.path()).is_none() {
         return;
     }
-    let child = start(folder.path(), 1_000_000, 0);
-    let (_, process) = process_of(1, folder.path()).unwrap();
-    kill(child);
+    let process = left_behind(folder.path(), 0);
     // A cell that shows the handle and does not keep it.
     println!("{}", TopicModel::attach(folder.path()).unwrap());
     let training = TopicModel::attach(folder.path()).unwrap();
@@ -191,9 +195,7 @@ fn a_run_that_nobody_can_find_ends_with_its_process() {
     if cluster(2, folder.path()).is_none() {
         return;
     }
-    let child = start(folder.path(), 1_000_000, "unnamed");
-    let (_, process) = process_of(1, folder.path()).unwrap();
-    kill(child);
+    let process = left_behind(folder.path(), "unnamed");
     testkit::wait_for("the rank's end", || !runs(&process));
 }
 
