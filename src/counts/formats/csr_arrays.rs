@@ -17,6 +17,8 @@ use crate::text::counted;
 use super::hdf5::NumberArray;
 use super::npz::{EntryChecksum, FileArray};
 #[cfg(feature = "polars")]
+use super::number_runs::visit_values;
+#[cfg(feature = "polars")]
 use super::triplets::GroupColumn;
 
 /// Stored counts that are read at once into memory.
@@ -67,14 +69,14 @@ impl Numbers {
         }
     }
 
-    /// Calls `visit` with the numbers `range`, in order. Those of an `.npz` are read through `stage`, and continue `checksum`.
+    /// Calls `visit` with runs of the numbers `range`, in order. Those of an `.npz` are read through `stage`, and continue `checksum`.
     fn read(
         &self,
         file: &OpenFile,
         range: Range<u64>,
         stage: &mut [u8],
         checksum: Option<&mut EntryChecksum>,
-        #[allow(unused_mut)] mut visit: impl FnMut(f64) -> Result<()>,
+        visit: impl FnMut(&[f64]) -> Result<()>,
     ) -> Result<()> {
         match self {
             Numbers::Npz(array) => array.read(file, range, stage, checksum, visit),
@@ -84,9 +86,7 @@ impl Numbers {
             #[cfg(feature = "polars")]
             Numbers::Memory(values) => {
                 let range = range.start as usize..range.end as usize;
-                values[range]
-                    .iter()
-                    .try_for_each(|&value| visit(value as f64))
+                visit_values(&values[range], |value| value as f64, visit)
             }
         }
     }
@@ -202,7 +202,7 @@ impl CsrArrays {
             let row = row as u64;
             self.indptr
                 .read(file, row..row + 1, &mut [0; 8], None, |start| {
-                    *bound = start as u64;
+                    *bound = start[0] as u64;
                     Ok(())
                 })?;
         }
@@ -230,25 +230,30 @@ impl CsrArrays {
         let entries = self.append_bounds(file, rows.clone(), csr, stage, checksum)?;
         let (columns, values) = (&mut csr.indices, &mut csr.values);
         let mut position = entries.start;
-        let visit_index = |index: f64| {
-            if !(index >= 0.0 && index < terms as f64) {
+        let visit_indices = |indices: &[f64]| {
+            let is_column = |index: &f64| (*index >= 0.0) & (*index < terms as f64);
+            if let Some(at) = first_without(indices, is_column) {
                 return self.damaged(
                     file,
-                    format!("index {index} is out of range: from 0 to {}", terms - 1),
-                    format!("indices[{position}]"),
+                    format!(
+                        "index {} is out of range: from 0 to {}",
+                        indices[at],
+                        terms - 1
+                    ),
+                    format!("indices[{}]", position + at as u64),
                 );
             }
-            position += 1;
-            columns.push(index as u32);
+            position += indices.len() as u64;
+            columns.extend(indices.iter().map(|&index| index as u32));
             Ok(())
         };
         let mut wrong = None;
-        let visit_value = |value: f64| {
-            let exact = f64::from(value as f32) == value;
-            if (!exact || !value.is_count()) && wrong.is_none() {
-                wrong = Some((values.len(), value));
+        let visit_values = |run: &[f64]| {
+            let is_count = |value: &f64| (f64::from(*value as f32) == *value) & value.is_count();
+            if wrong.is_none() {
+                wrong = first_without(run, is_count).map(|at| (values.len() + at, run[at]));
             }
-            values.push(value as f32);
+            values.extend(run.iter().map(|&value| value as f32));
             Ok(())
         };
         let (indices, data) = (&self.indices, &self.data);
@@ -256,8 +261,8 @@ impl CsrArrays {
             // Unpacking takes most of the time of a pass: each array has a thread. Not one of the pool, which computes.
             std::thread::scope(|scope| {
                 let all = entries.clone();
-                let data = scope.spawn(move || data.read(file, all, &mut [], None, visit_value));
-                let indices = indices.read(file, entries, &mut [], None, visit_index);
+                let data = scope.spawn(move || data.read(file, all, &mut [], None, visit_values));
+                let indices = indices.read(file, entries, &mut [], None, visit_indices);
                 let data = data.join().unwrap_or_else(|panic| {
                     Err(Error::format(path, panic_text(panic.as_ref())).at("data"))
                 });
@@ -265,9 +270,9 @@ impl CsrArrays {
             })?;
         } else {
             let checksum = checksums.as_mut().map(|sums| &mut sums.indices);
-            indices.read(file, entries.clone(), stage, checksum, visit_index)?;
+            indices.read(file, entries.clone(), stage, checksum, visit_indices)?;
             let checksum = checksums.as_mut().map(|sums| &mut sums.data);
-            data.read(file, entries, stage, checksum, visit_value)?;
+            data.read(file, entries, stage, checksum, visit_values)?;
         }
         if let Some((entry, value)) = wrong {
             let row = csr.indptr[first_row..].partition_point(|&start| start <= entry as u64);
@@ -338,17 +343,20 @@ impl CsrArrays {
         let mut last = 0;
         let mut row = rows.start;
         let bounds = rows.start as u64..rows.end as u64 + 1;
-        self.indptr.read(file, bounds, stage, checksum, |start| {
-            if !(start >= last as f64 && start <= self.stored as f64) {
-                let stored = self.stored;
-                let what = format!("indptr has {start}, which is not between {last} and {stored}");
-                return self.damaged(file, what, format!("indptr[{row}]"));
-            }
-            last = start as u64;
-            row += 1;
-            match begin {
-                None => begin = Some(last),
-                Some(begin) => csr.indptr.push(first + last - begin),
+        self.indptr.read(file, bounds, stage, checksum, |starts| {
+            for &start in starts {
+                if !(start >= last as f64 && start <= self.stored as f64) {
+                    let stored = self.stored;
+                    let what =
+                        format!("indptr has {start}, which is not between {last} and {stored}");
+                    return self.damaged(file, what, format!("indptr[{row}]"));
+                }
+                last = start as u64;
+                row += 1;
+                match begin {
+                    None => begin = Some(last),
+                    Some(begin) => csr.indptr.push(first + last - begin),
+                }
             }
             Ok(())
         })?;
@@ -368,5 +376,16 @@ impl CsrArrays {
             .at(format!("rows {} to {}", rows.start, rows.end - 1))
             .check_memory(number.saturating_mul(NONZERO_BYTES))?;
         Ok(entries)
+    }
+}
+
+/// The position of the first number that `holds` refuses. All are tested before it is looked for, because a loop without an
+/// early exit uses vector registers.
+#[inline]
+fn first_without(numbers: &[f64], holds: impl Fn(&f64) -> bool) -> Option<usize> {
+    let all = numbers.iter().fold(true, |all, number| all & holds(number));
+    match all {
+        true => None,
+        false => numbers.iter().position(|number| !holds(number)),
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod invalid_value;
 mod lazy_csr;
 pub(crate) mod npy;
 pub(crate) mod npz;
+mod number_runs;
 mod pytorch;
 mod safetensors;
 pub(crate) mod text;

@@ -195,8 +195,8 @@ impl Matrix {
         }
         let data = self.array("data", false)?;
         let mut found = None;
-        data.read(0..data.length().min(LOOK), |value| {
-            found = found.or(other(value));
+        data.read(0..data.length().min(LOOK), |values| {
+            found = found.or_else(|| values.iter().copied().find_map(other));
             Ok(())
         })?;
         Ok(found)

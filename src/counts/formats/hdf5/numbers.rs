@@ -81,11 +81,11 @@ impl NumberArray {
         })
     }
 
-    /// Calls `visit` with the numbers `range`, in order.
+    /// Calls `visit` with runs of the numbers `range`, in order.
     pub(crate) fn read(
         &self,
         range: Range<u64>,
-        mut visit: impl FnMut(f64) -> Result<()>,
+        mut visit: impl FnMut(&[f64]) -> Result<()>,
     ) -> Result<()> {
         let mut start = range.start;
         while start < range.end {
@@ -97,9 +97,7 @@ impl NumberArray {
                 let what = format!("ends after {} numbers", start + values.len() as u64);
                 return Err(self.hdf.wrong(&self.path, what));
             }
-            for value in values {
-                visit(value)?;
-            }
+            visit(&values)?;
             start += number;
         }
         Ok(())

@@ -199,8 +199,8 @@ fn values(hdf: &Hdf, path: &str, rows: Option<u64>) -> Result<Found> {
     };
     claim().check_memory(array.length().saturating_mul(size_of::<f64>() as u64))?;
     let mut numbers = Vec::with_capacity(array.length() as usize);
-    array.read(0..array.length(), |number| {
-        numbers.push(number);
+    array.read(0..array.length(), |run| {
+        numbers.extend_from_slice(run);
         Ok(())
     })?;
     if numbers.iter().any(|number| number.abs() >= ROUNDED) {

@@ -9,6 +9,7 @@ use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::counts::formats::npy::Header;
+use crate::counts::formats::number_runs::{Decode, visit_bytes};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::OpenFile;
 use crate::text::{bytes, shown_path};
@@ -188,11 +189,8 @@ pub(super) fn length(file: &OpenFile, archive: &mut Archive<'_>, name: &str) -> 
     check_numbers(path, name, &header, size).map(|(length, _)| length)
 }
 
-/// Converts the little-endian bytes of one number.
-pub(super) type Decode = fn(&[u8]) -> f64;
-
 /// Checks that an entry is a one-dimensional array of supported numbers, and that its size agrees with its header.
-/// Returns the number of values, the bytes of one, and the function that decodes one.
+/// Returns the number of values, the bytes of one, and the function that decodes them.
 pub(super) fn check_numbers(
     path: &Path,
     name: &str,
@@ -202,16 +200,21 @@ pub(super) fn check_numbers(
     let (kind, bytes) = header.scalar(path).map_err(|error| error.at(entry(name)))?;
     macro_rules! number {
         ($T:ty) => {
-            (size_of::<$T>(), |bytes| {
-                let mut number = [0; size_of::<$T>()];
-                number.copy_from_slice(bytes);
-                <$T>::from_le_bytes(number) as f64
+            (size_of::<$T>(), |bytes, numbers| {
+                let (bytes, _) = bytes.as_chunks::<{ size_of::<$T>() }>();
+                for (number, bytes) in numbers.iter_mut().zip(bytes) {
+                    *number = <$T>::from_le_bytes(*bytes) as f64;
+                }
             })
         };
     }
     let decode: (usize, Decode) = match (kind, bytes) {
         // NumPy takes any other byte than 0 as true.
-        (TypeChar::Bool, 1) => (1, |bytes| f64::from(u8::from(bytes != [0]))),
+        (TypeChar::Bool, 1) => (1, |bytes, numbers| {
+            for (number, byte) in numbers.iter_mut().zip(bytes) {
+                *number = f64::from(u8::from(*byte != 0));
+            }
+        }),
         (TypeChar::Uint, 1) => number!(u8),
         (TypeChar::Uint, 2) => number!(u16),
         (TypeChar::Uint, 4) => number!(u32),
@@ -284,10 +287,13 @@ pub(super) fn read_numbers(
         reader
             .read_exact(bytes)
             .map_err(|source| damaged(path, name, source))?;
-        for number in bytes.chunks_exact(width) {
-            visit(position, decode(number));
-            position += 1;
-        }
+        visit_bytes(bytes, width, decode, |numbers| {
+            for number in numbers {
+                visit(position, *number);
+                position += 1;
+            }
+            Ok(())
+        })?;
         left -= count;
     }
     // The zip reader checks the CRC-32 when it reaches the end of the entry.

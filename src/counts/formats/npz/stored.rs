@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use zip::CompressionMethod;
 
+use crate::counts::formats::number_runs::{Decode, visit_bytes};
 use crate::error::Result;
 use crate::system::OpenFile;
 
-use super::archive::{Archive, Decode, check_numbers, find_entry, open_entry};
+use super::archive::{Archive, check_numbers, find_entry, open_entry};
 use super::checksum::EntryChecksum;
 
 /// An uncompressed array in a file.
@@ -68,15 +69,15 @@ impl FileArray {
         Ok(checksum)
     }
 
-    /// Reads the numbers `range` through the buffer `stage` and calls `visit` with them, in order. Continues `checksum` with
-    /// their bytes.
+    /// Reads the numbers `range` through the buffer `stage` and calls `visit` with runs of them, in order. Continues
+    /// `checksum` with their bytes.
     pub(crate) fn read(
         &self,
         file: &OpenFile,
         range: Range<u64>,
         stage: &mut [u8],
         mut checksum: Option<&mut EntryChecksum>,
-        mut visit: impl FnMut(f64) -> Result<()>,
+        mut visit: impl FnMut(&[f64]) -> Result<()>,
     ) -> Result<()> {
         let in_file = self.byte_range(&range);
         let chunk = stage.len() / self.width * self.width;
@@ -88,9 +89,7 @@ impl FileArray {
             if let Some(checksum) = &mut checksum {
                 checksum.update(offset, bytes);
             }
-            for number in bytes.chunks_exact(self.width) {
-                visit((self.decode)(number))?;
-            }
+            visit_bytes(bytes, self.width, self.decode, &mut visit)?;
             offset += length;
         }
         Ok(())

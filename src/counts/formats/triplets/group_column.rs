@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use polars::prelude::Column;
 
+use crate::counts::formats::number_runs::visit_values;
 use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
 
@@ -58,11 +59,11 @@ impl GroupColumn {
         start..self.parquet.bytes_of(last, self.name).end
     }
 
-    /// Calls `visit` with the values `range`, in order.
+    /// Calls `visit` with runs of the values `range`, in order.
     pub(crate) fn read(
         &self,
         range: Range<u64>,
-        mut visit: impl FnMut(f64) -> Result<()>,
+        mut visit: impl FnMut(&[f64]) -> Result<()>,
     ) -> Result<()> {
         let mut position = range.start;
         while position < range.end {
@@ -110,12 +111,14 @@ impl GroupColumn {
         Ok(values)
     }
 
-    fn visit(&self, values: &Column, visit: &mut impl FnMut(f64) -> Result<()>) -> Result<()> {
+    fn visit(&self, values: &Column, visit: &mut impl FnMut(&[f64]) -> Result<()>) -> Result<()> {
         macro_rules! numbers {
             ($($of:ident)*) => {
                 $(if let Ok(values) = values.$of() {
-                    let chunks = values.downcast_iter();
-                    return chunks.flat_map(|chunk| chunk.values().iter()).try_for_each(|&value| visit(value as f64));
+                    let mut chunks = values.downcast_iter();
+                    return chunks.try_for_each(|chunk| {
+                        visit_values(chunk.values(), |value| value as f64, &mut *visit)
+                    });
                 })*
             };
         }
