@@ -8,7 +8,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::counts::View;
-use crate::counts::rows::{Block, columns_between, nonzeros_between};
+use crate::counts::rows::{Block, nonzeros_between};
 use crate::kernels::Form;
 use crate::solvers::statistics::accumulate_statistics;
 
@@ -19,6 +19,8 @@ use super::group::{BUFFERS, Buffers};
 const NONZEROS: usize = 1 << 18;
 /// Tasks of an addition: enough to balance threads. Results depend on it.
 const TASKS: usize = 16;
+/// Documents that a thread cuts at least.
+const DOCUMENTS_AT_ONCE: usize = 64;
 
 /// The nonzero counts of consecutive documents, in the parts that are processed by nonzero counts.
 #[derive(Default)]
@@ -31,6 +33,8 @@ pub(in crate::solvers) struct Pending {
     /// Scratch: the position of each term's first count, and the documents and counts, sorted by term.
     starts: Vec<usize>,
     sorted: (Vec<u32>, Vec<f32>),
+    /// Scratch: for each document the end of its counts in each task's range of terms, counted from the document's first.
+    cuts: Vec<u32>,
     /// Scratch: rows of L.
     l: Vec<f32>,
 }
@@ -44,11 +48,12 @@ pub(crate) struct ByTerm<'a> {
 }
 
 impl Pending {
-    /// Bytes at most, with documents of `nonzeros` counts and `width` values of L: the counts, sorted too, and rows of L.
+    /// Bytes at most, with documents of `nonzeros` counts and `width` values of L: the counts, sorted too, where they
+    /// are cut, and rows of L.
     pub(in crate::solvers) fn bytes(nonzeros: u64, terms: u64, documents: u64, width: u64) -> u64 {
         let counts = (NONZEROS as u64 + nonzeros).min(documents * nonzeros);
         let documents = documents.min(counts / nonzeros.max(1) + 1);
-        16 * counts + (8 + 4 * width) * documents + 8 * terms
+        16 * counts + (8 + 4 * TASKS as u64 + 4 * width) * documents + 8 * terms
     }
 
     fn push(&mut self, columns: &[u32], counts: &[f32]) {
@@ -81,16 +86,38 @@ impl Pending {
         }
         self.sorted.0.resize(self.columns.len(), 0);
         self.sorted.1.resize(self.columns.len(), 0.0);
+        self.cut(&ranges);
         ranges
+    }
+
+    /// Finds where ranges of terms end in each document by one walk through its columns: a binary search for each range and
+    /// document would take longer than the rest of the sort.
+    fn cut(&mut self, ranges: &[Range<usize>]) {
+        let (ends, columns, ranges_of) = (&self.ends, &self.columns, ranges.len());
+        self.cuts.resize(ends.len() * ranges_of, 0);
+        let documents = self.cuts.par_chunks_mut(ranges_of);
+        let documents = documents.enumerate().with_min_len(DOCUMENTS_AT_ONCE);
+        documents.for_each(|(document, cuts)| {
+            let first = document.checked_sub(1).map_or(0, |before| ends[before]);
+            let columns = &columns[first..ends[document]];
+            let mut position = 0;
+            for (cut, terms) in cuts.iter_mut().zip(ranges) {
+                while (columns.get(position)).is_some_and(|&column| (column as usize) < terms.end) {
+                    position += 1;
+                }
+                *cut = position as u32;
+            }
+        });
     }
 }
 
 impl ByTerm<'_> {
-    /// Sorts the counts of a range of terms by a counting sort; `next` is scratch.
+    /// Sorts the counts of a range of terms by a counting sort; `within` finds them in a document, and `next` is scratch.
     fn fill(
         &mut self,
         terms: &Range<usize>,
         (ends, columns, counts): (&[usize], &[u32], &[f32]),
+        within: impl Fn(usize) -> Range<usize>,
         next: &mut Vec<usize>,
     ) {
         let before = self.starts[0];
@@ -99,7 +126,7 @@ impl ByTerm<'_> {
         let mut start = 0;
         for (document, &end) in ends.iter().enumerate() {
             let (columns, counts) = (&columns[start..end], &counts[start..end]);
-            let within = columns_between(columns, terms);
+            let within = within(document);
             for (&column, &count) in columns[within.clone()].iter().zip(&counts[within]) {
                 let position = &mut next[column as usize - terms.start];
                 self.documents[*position] = document as u32;
@@ -186,9 +213,11 @@ impl Parts {
             counts,
             starts,
             sorted,
+            cuts,
             l,
             ..
         } = &mut *pending;
+        let ranges_of = ranges.len();
         let (mut statistics, mut documents, mut sorted_counts) =
             (statistics, &mut sorted.0[..], &mut sorted.1[..]);
         let tasks = ranges.into_iter().map(|terms| {
@@ -205,11 +234,18 @@ impl Parts {
         let tasks: Vec<_> = tasks.collect();
         let likelihoods: Vec<f64> = tasks
             .into_par_iter()
+            .enumerate()
             .with_max_len(1)
-            .map(|(terms, mut by_term, statistics)| {
+            .map(|(task, (terms, mut by_term, statistics))| {
+                let within = |document: usize| {
+                    let cuts = &cuts[document * ranges_of..][..ranges_of];
+                    let before = task.checked_sub(1).map_or(0, |before| cuts[before]);
+                    before as usize..cuts[task] as usize
+                };
                 let f = &self.f[terms.start * width..terms.end * width];
                 BUFFERS.with_borrow_mut(|buffers| {
-                    by_term.fill(&terms, (ends, columns, counts), &mut buffers.positions);
+                    let all = (&ends[..], &columns[..], &counts[..]);
+                    by_term.fill(&terms, all, within, &mut buffers.positions);
                     buffers.weights.resize(width, 0.0);
                     let mut likelihood = 0.0;
                     accumulate_statistics(
