@@ -20,6 +20,8 @@ pub(crate) struct Job {
     pub(crate) ranks: usize,
     /// Threads of a rank; `None` for all cores of its machine.
     pub(crate) threads: Option<usize>,
+    /// Anonymous memory that the largest rank needs, in bytes.
+    pub(crate) memory: u64,
     /// The files of the counts, absolute, in the order of their documents.
     pub(crate) counts: Vec<PathBuf>,
     pub(crate) fingerprint: Fingerprint,

@@ -21,13 +21,26 @@ pub(crate) struct PassLine {
     pub(crate) ranks: Vec<RankLine>,
 }
 
+impl PassLine {
+    /// Seconds until the last rank had passed over its documents. The ranks start a pass at nearly the same time, when they
+    /// have F.
+    pub(crate) fn working(&self) -> f64 {
+        let working = self.ranks.iter().map(|rank| rank.working);
+        working.fold(0.0, f64::max)
+    }
+
+    /// Seconds after that: the sums come to the first rank, which updates F, and F goes back to all.
+    pub(crate) fn exchange(&self) -> f64 {
+        (self.seconds - self.working()).max(0.0)
+    }
+}
+
 /// A rank's part of a pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RankLine {
     pub(crate) documents: u64,
-    /// Seconds of reading and computing, and of waiting for other ranks.
+    /// Seconds of reading and computing.
     pub(crate) working: f64,
-    pub(crate) waiting: f64,
     /// Highest anonymous memory of the process so far, in bytes.
     pub(crate) memory: u64,
 }
@@ -42,6 +55,8 @@ pub(crate) struct Ended {
     pub(crate) since_start_ms: u64,
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
+    /// The memory limit of its control group, in bytes, if the system has ended processes there for it.
+    pub(crate) out_of_memory: Option<u64>,
     /// The last lines that it wrote.
     pub(crate) last_lines: String,
 }

@@ -59,6 +59,12 @@ impl RunFolder {
         }
     }
 
+    /// Bytes of the files of a run at most: L and F twice, and the documents' lengths.
+    pub(crate) fn bytes(documents: usize, terms: usize, topics: usize) -> u64 {
+        let (documents, terms, topics) = (documents as u64, terms as u64, topics as u64);
+        2 * 4 * topics * (documents + terms) + 8 * documents
+    }
+
     /// The folder of a rank's run.
     #[cfg(any(test, feature = "cluster-worker"))]
     pub(crate) fn open(path: &Path) -> Self {

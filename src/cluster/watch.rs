@@ -5,10 +5,14 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind};
+use crate::system::free_space;
+use crate::text::{bytes, shown_path};
 
 use super::record::Ended;
 use super::run_folder::{RunFolder, read_json};
 
+/// A disk with fewer free bytes is full.
+const FULL: u64 = 64 << 10;
 /// Lines of the output that an error repeats.
 const LINES: usize = 6;
 /// What a rank that waits for others writes into its sign of life, in the place of its phase.
@@ -117,14 +121,32 @@ pub(crate) fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
         .filter(|ended| ended.signal != Some(libc::SIGTERM) && ended.code != Some(0))
         .min_by_key(|ended| (ended.since_start_ms, ended.rank));
     let output = fs::read_to_string(folder.output()).unwrap_or_default();
+    // Then most files that would say how ranks have ended could not be written.
+    let free = free_space(&folder.output());
+    if let Some(free) = free.filter(|free| *free < FULL) {
+        return Error::new(
+            ErrorKind::Space,
+            format!(
+                "the disk of the run is full: {} are free in {}, and the ranks have ended ({how})",
+                bytes(free),
+                shown_path(folder.path())
+            ),
+        )
+        .fix(
+            "free some space, or name a folder on another disk that all ranks see: Cluster::folder",
+        );
+    }
     let error = match failed {
         Some(ended) => {
-            let how = match (ended.signal, ended.code) {
-                (Some(libc::SIGKILL), _) => {
+            let how = match (ended.signal, ended.out_of_memory, ended.code) {
+                (Some(libc::SIGKILL), Some(limit), _) => {
+                    format!("ran out of memory: its control group has {}", bytes(limit))
+                }
+                (Some(libc::SIGKILL), None, _) => {
                     "was killed (signal 9; short memory is a common reason)".into()
                 }
-                (Some(signal), _) => format!("was ended by signal {signal}"),
-                (None, code) => format!("ended with code {}", code.unwrap_or_default()),
+                (Some(signal), ..) => format!("was ended by signal {signal}"),
+                (None, _, code) => format!("ended with code {}", code.unwrap_or_default()),
             };
             let Ended {
                 rank,

@@ -25,6 +25,8 @@ mod movement;
 mod names;
 #[cfg(feature = "charts")]
 mod plots;
+#[cfg(feature = "polars")]
+mod ranks;
 mod rearrange;
 mod recommend;
 mod score;
@@ -59,6 +61,7 @@ pub use recommend::RankingEvaluation;
 pub use term_scores::TermScore;
 pub use topic_coherence::{Coherence, TopicCoherence};
 
+use crate::cluster::PassLine;
 use crate::config::Settings;
 use crate::counts::Fingerprint;
 use crate::data::{Documents, Epoch, Matrix, Terms, sort_documents, top_n};
@@ -82,7 +85,7 @@ use crate::vectorizer::WordSettings;
 /// | see what depends on labels | [`by`](Self::by), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | know its documents and texts | [`with_documents`](Self::with_documents), [`document_names`](Self::document_names), [`with_texts`](Self::with_texts), [`vectorizer`](Self::vectorizer) |
-/// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
+/// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`ranks`](Self::ranks), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | recommend terms to documents, items to users | [`recommend`](Self::recommend), [`recommend_all`](Self::recommend_all), [`evaluate_ranking`](Self::evaluate_ranking) |
 /// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
@@ -108,6 +111,8 @@ pub struct Fit {
     pub(crate) memory: Option<Arc<MemoryProfile>>,
     /// The counts it was fitted to; `None` for a file that does not say.
     pub(crate) counts: Option<Fingerprint>,
+    /// What the ranks of a cluster reported of each pass.
+    passes: Arc<[PassLine]>,
     /// What went wrong without ending the fit.
     note: Option<String>,
     names: names::Names,
@@ -149,6 +154,7 @@ impl Fit {
             device,
             memory: memory.map(Arc::new),
             counts: None,
+            passes: Arc::default(),
             note: None,
             names: Arc::default(),
             documents: None,
@@ -159,6 +165,12 @@ impl Fit {
     /// The fit with what identifies the counts that it was fitted to.
     pub(crate) fn fitted_to(mut self, counts: Option<Fingerprint>) -> Self {
         self.counts = counts;
+        self
+    }
+
+    /// The fit with what the ranks of a cluster reported.
+    pub(crate) fn by_ranks(mut self, passes: Vec<PassLine>) -> Self {
+        self.passes = passes.into();
         self
     }
 

@@ -1,6 +1,7 @@
 //! The plan of a fit on a cluster: what a rank holds, what the ranks exchange, and what they cannot fit.
 
 use crate::batches::{Reading, Shuffle};
+use crate::cluster::RunFolder;
 use crate::config::{Cluster, Device, Recipe, Solver};
 use crate::cost::{Memory, Phase, peak};
 use crate::counts::formats::is_table;
@@ -128,7 +129,7 @@ impl Plan {
                 + 8 * documents as u64
                 + PROCESS,
             wire_bytes: exchange.pieces * sums + (ranks as u64 - 1) * 4 * terms as u64 * topics,
-            files_bytes: 2 * 4 * topics * (documents + terms) as u64 + 8 * documents as u64,
+            files_bytes: RunFolder::bytes(documents, terms, topics as usize),
         };
         // Sums, multipliers and buffers are the ranks'.
         self.items
@@ -163,6 +164,10 @@ impl Plan {
 }
 
 impl OnCluster {
+    pub(super) fn rank_bytes(&self) -> u64 {
+        self.rank_bytes
+    }
+
     /// Adds what the ranks need to the plan's card.
     pub(super) fn show(&self, card: Card) -> Card {
         card.row(

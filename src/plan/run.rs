@@ -113,6 +113,7 @@ impl Plan {
             ram: self.ram,
             vram: self.vram.map(|vram| vram.limit),
             items: self.items.clone(),
+            rank: self.cluster.map_or(0, |cluster| cluster.rank_bytes()),
         };
         let fit = train(
             &self.recipe,

@@ -313,7 +313,8 @@ impl Drop for Temporary {
     }
 }
 
-fn check_space(target: &Path, needed: u64, remedy: &str) -> Result<()> {
+/// An error if the disk of the folder that contains `target` has less free space than it needs.
+pub(crate) fn check_space(target: &Path, needed: u64, remedy: &str) -> Result<()> {
     match free_space(target) {
         Some(free) if free < needed => Err(no_space(target, needed, Some(free), remedy)),
         _ => Ok(()),
@@ -335,7 +336,7 @@ fn no_space(target: &Path, needed: u64, free: Option<u64>, remedy: &str) -> Erro
 
 /// Free bytes on the disk of the folder that contains `target` (statvfs); `None` if that is unknown.
 #[cfg(unix)]
-fn free_space(target: &Path) -> Option<u64> {
+pub(crate) fn free_space(target: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
     let folder = std::ffi::CString::new(folder_of(target).as_os_str().as_bytes()).ok()?;
     let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
@@ -350,7 +351,7 @@ fn free_space(target: &Path) -> Option<u64> {
 }
 
 #[cfg(not(unix))]
-fn free_space(_target: &Path) -> Option<u64> {
+pub(crate) fn free_space(_target: &Path) -> Option<u64> {
     None
 }
 

@@ -33,8 +33,8 @@ mod write_target;
 
 pub(crate) use aligned::{Aligned, aligned_zeros};
 pub(crate) use atomic_file::{
-    DISK_FULL_REMEDY, create_sized, remove_stale, temporary_in, unlinked_temp_file, write_atomic,
-    write_atomic_path, write_atomic_sized,
+    DISK_FULL_REMEDY, check_space, create_sized, free_space, remove_stale, temporary_in,
+    unlinked_temp_file, write_atomic, write_atomic_path, write_atomic_sized,
 };
 pub(crate) use bf16::{from_bf16, to_bf16};
 pub(crate) use cache_folder::cache_folder;

@@ -16,18 +16,25 @@ use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Start, start_factors};
+use crate::system::check_space;
 use crate::text::{bytes, count, percent};
 
 use super::divergence;
 use super::full_pass::{Totals, epoch};
 use super::minibatch::notify;
-use super::observer::{FitStart, Observer, Snapshot};
+use super::observer::{FitStart, Observer, Snapshot, Stages};
 use super::position::Position;
 use super::state::{RunningState, StartState};
 
 /// How often the lines of the ranks are read, and their signs of life.
 const LINES: Duration = Duration::from_millis(10);
 const LIFE: Duration = Duration::from_millis(250);
+
+const RUN_FULL_REMEDY: &str =
+    "free some space, or name a folder on another disk that all ranks see: Cluster::folder";
+
+/// Ranks whose speeds are shown one by one; of more, the lowest and the highest.
+const SPEEDS: usize = 3;
 
 /// L and F are with the ranks while the fit runs.
 struct Remote;
@@ -61,18 +68,27 @@ struct Run<'a, 'o> {
     ranks: usize,
     totals: Totals,
     observers: &'a mut [&'o mut dyn Observer],
-    /// The last pass that was reported.
-    last: Option<PassLine>,
+    /// The passes that were reported.
+    passes: Vec<PassLine>,
     stopping: bool,
 }
 
-/// Fits on the cluster from new logits, or follows a run; returns L and F, and why the job was started again, a line each time.
+/// A fit by ranks.
+pub(super) struct FittedByRanks {
+    pub(super) l: Matrix,
+    pub(super) f: Matrix,
+    pub(super) passes: Vec<PassLine>,
+    /// Why the job was started again, a line each time.
+    pub(super) failures: Option<String>,
+}
+
+/// Fits on the cluster, whose largest rank needs so many bytes, from new logits, or follows a run.
 pub(super) fn fit(
-    (recipe, cluster): (&Recipe, &Cluster),
+    (recipe, cluster, rank_bytes): (&Recipe, &Cluster, u64),
     counts: &Counts,
     state: StartState,
     observers: &mut [&mut dyn Observer],
-) -> Result<(Matrix, Matrix, Option<String>)> {
+) -> Result<FittedByRanks> {
     let settings = &recipe.settings;
     let launcher = Launcher::find()?;
     let ranks = cluster.ranks()?;
@@ -82,7 +98,13 @@ pub(super) fn fit(
             let launched = Launched::find(&folder);
             (folder, Some(launched))
         }
-        state => (Arc::new(prepare((recipe, cluster), counts, state)?), None),
+        state => {
+            let job = job(&recipe.settings, (cluster, rank_bytes), counts)?;
+            (
+                Arc::new(prepare((recipe, cluster), counts, state, &job)?),
+                None,
+            )
+        }
     };
     let (documents, topics) = (counts.documents(), settings.topics);
     let start = FitStart {
@@ -91,7 +113,7 @@ pub(super) fn fit(
         l_values: documents * topics,
         device: cluster.to_string(),
         done: 0.0,
-        has_stages: false,
+        stages: Stages::Ranks,
     };
     for observer in observers.iter_mut() {
         observer.started(&start);
@@ -104,13 +126,18 @@ pub(super) fn fit(
         ranks,
         totals: Totals::of(settings, counts)?,
         observers,
-        last: None,
+        passes: Vec::new(),
         stopping: false,
     };
     let failures = run.attempts(&launcher, launched)?;
     run.note(&run.reached());
     let (l, f) = run.folder.topics((documents, counts.terms(), topics))?;
-    Ok((l, f, (!failures.is_empty()).then(|| failures.join("\n"))))
+    Ok(FittedByRanks {
+        l,
+        f,
+        passes: run.passes,
+        failures: (!failures.is_empty()).then(|| failures.join("\n")),
+    })
 }
 
 /// Writes what the ranks start from, and what a process needs that follows the run after this one has died.
@@ -118,6 +145,7 @@ fn prepare(
     (recipe, cluster): (&Recipe, &Cluster),
     counts: &Counts,
     state: StartState,
+    job: &Job,
 ) -> Result<RunFolder> {
     let StartState::Logits(state) = state else {
         return Err(
@@ -126,18 +154,26 @@ fn prepare(
         );
     };
     let settings = &recipe.settings;
-    let folder = RunFolder::create(&cluster.run_parent()?)?;
+    let parent = cluster.run_parent()?;
+    let (documents, terms) = counts.shape();
+    let needed = RunFolder::bytes(documents, terms, settings.topics);
+    check_space(&parent.join("topicbook-run"), needed, RUN_FULL_REMEDY)?;
+    let folder = RunFolder::create(&parent)?;
     let summary = counts.summary()?;
     let [l, f] = start_factors(Start::New(&state.l, &state.f), summary.document_lengths())?;
     drop(state);
     folder.write_start(&l.values, &f.values, summary.document_lengths())?;
-    job(settings, cluster, counts)?.write(&folder)?;
+    job.write(&folder)?;
     Started::new(settings, recipe.terms.as_ref(), cluster, counts)?.write(&folder)?;
     Ok(folder)
 }
 
 /// What the ranks are to do.
-fn job(settings: &Settings, cluster: &Cluster, counts: &Counts) -> Result<Job> {
+fn job(
+    settings: &Settings,
+    (cluster, rank_bytes): (&Cluster, u64),
+    counts: &Counts,
+) -> Result<Job> {
     let full_pass = settings.solver.as_full_pass();
     let ranks = cluster.ranks()?;
     let absolute =
@@ -149,6 +185,7 @@ fn job(settings: &Settings, cluster: &Cluster, counts: &Counts) -> Result<Job> {
         threads: cluster
             .is_local()
             .then(|| (rayon::current_num_threads() / ranks).max(1)),
+        memory: rank_bytes,
         counts: files.iter().map(absolute).collect::<Result<_>>()?,
         fingerprint: Fingerprint::of(counts)?,
         descent: !matches!(settings.solver, Solver::Em(_)),
@@ -247,11 +284,7 @@ impl Run<'_, '_> {
 
     /// Reports a pass, unless an earlier attempt has done it: its bits are the same.
     fn passed(&mut self, line: PassLine) -> Result<()> {
-        if self
-            .last
-            .as_ref()
-            .is_some_and(|last| line.pass <= last.pass)
-        {
+        if line.pass <= self.done() {
             return Ok(());
         }
         let memory = line.ranks.iter().map(|rank| rank.memory).max();
@@ -263,12 +296,18 @@ impl Run<'_, '_> {
             (duration, memory.unwrap_or_default()),
         );
         divergence::check(&report, self.settings)?;
+        let speeds = speeds(&line);
         for observer in self.observers.iter_mut() {
-            observer.stage("");
+            observer.stage(&speeds);
             observer.epoch_finished(&report);
         }
-        self.last = Some(line);
+        self.passes.push(line);
         self.ask_to_stop(Instant::now())
+    }
+
+    /// Passes that were reported.
+    fn done(&self) -> usize {
+        self.passes.last().map_or(0, |last| last.pass)
     }
 
     /// Tells the ranks to stop after their present pass if an observer wants it.
@@ -277,7 +316,7 @@ impl Run<'_, '_> {
             return Ok(());
         }
         let mut stop = false;
-        let done = self.last.as_ref().map_or(0, |last| last.pass);
+        let done = self.done();
         notify(
             self.observers,
             &mut Remote,
@@ -303,24 +342,36 @@ impl Run<'_, '_> {
 
     /// What the ranks have reached in the last pass.
     fn reached(&self) -> String {
-        let Some(last) = &self.last else {
+        let Some(last) = self.passes.last() else {
             return format!("{}: stopped before the first pass", self.cluster);
         };
-        let speeds = last.ranks.iter().map(|rank| {
-            let speed = rank.documents as f64 / rank.working.max(1e-9);
-            count(speed as u64)
-        });
-        let waiting: f64 = last.ranks.iter().map(|rank| rank.waiting).sum();
         let working: f64 = last.ranks.iter().map(|rank| rank.working).sum();
+        let mean = working / last.ranks.len().max(1) as f64;
+        let part = |seconds: f64| percent(seconds / last.seconds.max(1e-9));
         let memory = last.ranks.iter().map(|rank| rank.memory).max();
         format!(
-            "{}: {} documents a second in the last pass, {} of the ranks' time waiting, {} in the largest rank",
+            "{}: {} documents a second in the last pass, of which ranks waited {} for slower ones and {} for the exchange; {} in the largest rank",
             self.cluster,
-            speeds.collect::<Vec<_>>().join(" + "),
-            percent(waiting / (waiting + working).max(1e-9)),
+            speeds(last),
+            part(last.working() - mean),
+            part(last.exchange()),
             bytes(memory.unwrap_or_default())
         )
     }
+}
+
+/// Documents a second of each rank, or of the slowest and the fastest.
+fn speeds(line: &PassLine) -> String {
+    let speeds = line.ranks.iter();
+    let speeds = speeds.map(|rank| rank.documents as f64 / rank.working.max(1e-9));
+    let mut speeds: Vec<u64> = speeds.map(|speed| speed as u64).collect();
+    if speeds.len() > SPEEDS {
+        speeds.sort_unstable();
+        let (slowest, fastest) = (speeds[0], speeds[speeds.len() - 1]);
+        return format!("{} to {}", count(slowest), count(fastest));
+    }
+    let speeds: Vec<String> = speeds.into_iter().map(count).collect();
+    speeds.join(" + ")
 }
 
 /// The lines of a file that grows.

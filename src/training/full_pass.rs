@@ -15,7 +15,7 @@ use crate::system::memory::{Handle, process_memory};
 
 use super::divergence;
 use super::minibatch::notify;
-use super::observer::{FitStart, Observer, Snapshot};
+use super::observer::{FitStart, Observer, Snapshot, Stages};
 use super::position::Position;
 use super::state::{Convergence, RunningState, StartState};
 
@@ -62,7 +62,10 @@ pub(crate) fn iterate(
         l_values: documents * settings.topics,
         device: device.to_string(),
         done: position.done(1),
-        has_stages: solvers::has_stages(settings),
+        stages: match solvers::has_stages(settings) {
+            true => Stages::Search,
+            false => Stages::None,
+        },
     };
     for observer in observers.iter_mut() {
         observer.started(&start);

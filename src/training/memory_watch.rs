@@ -18,6 +18,8 @@ pub(crate) struct FitMonitor {
     pub(crate) ram: Limit,
     pub(crate) vram: Option<Limit>,
     pub(crate) items: Vec<Item>,
+    /// Peak of the largest rank of a cluster, in bytes.
+    pub(crate) rank: u64,
 }
 
 /// Most phases that a chart shows; more epochs are grouped.

@@ -12,7 +12,7 @@ use crate::step::Step;
 use crate::system::memory::process_memory;
 
 use super::divergence;
-use super::observer::{FitStart, Observer, Snapshot, StepContext};
+use super::observer::{FitStart, Observer, Snapshot, Stages, StepContext};
 use super::position::Position;
 use super::schedule::WarmRestarts;
 
@@ -45,7 +45,7 @@ pub(crate) fn train(
         l_values: documents * settings.topics,
         device,
         done: position.done(batches),
-        has_stages: false,
+        stages: Stages::None,
     };
     for observer in observers.iter_mut() {
         observer.started(&start);

@@ -21,8 +21,17 @@ pub(crate) struct FitStart {
     pub(crate) device: String,
     /// Epochs done before this run, including the finished part of the current one; more than 0 for a resumed fit.
     pub(crate) done: f64,
-    /// Whether [`Observer::stage`] is called after each epoch.
-    pub(crate) has_stages: bool,
+    pub(crate) stages: Stages,
+}
+
+/// What [`Observer::stage`] hears after each epoch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Stages {
+    None,
+    /// What a search tries next.
+    Search,
+    /// How fast the ranks of a cluster are.
+    Ranks,
 }
 
 /// The part of a step or solver that observers may use between two batches.

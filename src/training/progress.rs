@@ -9,7 +9,7 @@ use crate::system::memory::Handle;
 use crate::system::{Board, Lines, Throughput, print_lines};
 use crate::text::{bytes, count, fixed};
 
-use super::observer::{FitStart, Observer, StepContext};
+use super::observer::{FitStart, Observer, Stages, StepContext};
 
 /// An observer that prints aligned lines to stdout: one for each epoch or group of epochs, and within long epochs.
 pub(crate) struct Progress {
@@ -34,7 +34,7 @@ struct Task {
     began: Instant,
     /// Loss and log-likelihood per token of the last epoch.
     last: [String; 2],
-    /// What the solver tries, where it tries several things.
+    /// What the solver tries, or how fast ranks are.
     stage: Option<String>,
     vram: Option<Handle>,
 }
@@ -70,9 +70,10 @@ impl Observer for Progress {
             count(start.documents as u64),
             start.device
         );
-        let mut columns = match start.has_stages {
-            true => vec![("best loss", 10), ("per token", 9), ("tries next", 15)],
-            false => vec![("loss", 10), ("per token", 9)],
+        let mut columns = match start.stages {
+            Stages::None => vec![("loss", 10), ("per token", 9)],
+            Stages::Search => vec![("best loss", 10), ("per token", 9), ("tries next", 15)],
+            Stages::Ranks => vec![("loss", 10), ("per token", 9), ("ranks' docs/s", 20)],
         };
         columns.extend(self.vram.is_some().then_some(("VRAM", 9)));
         let mut lines = Lines::new(
@@ -91,7 +92,7 @@ impl Observer for Progress {
             board,
             began: Instant::now(),
             last: Default::default(),
-            stage: start.has_stages.then(String::new),
+            stage: (start.stages != Stages::None).then(String::new),
             vram: self.vram.clone(),
         });
     }
@@ -157,7 +158,7 @@ mod tests {
                 l_values: 20,
                 device: device.to_string(),
                 done: 0.0,
-                has_stages: false,
+                stages: Stages::None,
             });
             let cells = progress.task.unwrap().cells();
             assert_eq!(cells.last().map(String::as_str), Some(last));

@@ -83,13 +83,18 @@ pub(crate) fn train(
     }
     let start = (device, placement, start.state, start.position);
     let monitor = fit_monitor.monitor.handle();
-    let mut job_failures = None;
+    let (mut passes, mut failures) = (Vec::new(), None);
     let (l, f) = match (&recipe.cluster, settings.solver.is_full_pass()) {
         (Some(cluster), _) => {
             let (_, _, state, _) = start;
-            let (l, f, failures) = cluster::fit((recipe, cluster), counts, state, &mut observers)?;
-            job_failures = failures;
-            (l, f)
+            let fitted = cluster::fit(
+                (recipe, cluster, fit_monitor.rank),
+                counts,
+                state,
+                &mut observers,
+            )?;
+            (passes, failures) = (fitted.passes, fitted.failures);
+            (fitted.l, fitted.f)
         }
         (None, true) => run_full_passes(settings, counts, start, &mut observers, &monitor)?,
         (None, false) => run_minibatches(settings, counts, start, &mut observers, &monitor)?,
@@ -112,7 +117,8 @@ pub(crate) fn train(
         Some(profile),
     )
     .fitted_to(Some(Fingerprint::of(counts)?))
-    .noted(job_failures)
+    .by_ranks(passes)
+    .noted(failures)
     .noted(writer.and_then(CheckpointWriter::into_failure)))
 }
 

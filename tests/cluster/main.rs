@@ -3,6 +3,7 @@
 mod attach;
 mod faults;
 mod hosts;
+mod limits;
 mod ranks;
 mod refusals;
 

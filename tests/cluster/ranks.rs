@@ -19,6 +19,18 @@ fn ranks_fit_as_one_process_does_bit_for_bit() {
             let model = model(solver.clone()).epochs(6).cluster(cluster);
             let fit = model.fit(&counts).unwrap();
             assert_same(&fit, &expected, &format!("{solver}, {ranks} ranks"));
+            let table = fit.ranks();
+            assert_eq!(table.height(), 6 * ranks);
+            let sum = |column: &str| table.numbers(column).unwrap().iter().sum::<f64>();
+            assert_eq!(sum("documents"), 6.0 * counts.documents() as f64);
+            let all = sum("working") + sum("waiting") + sum("exchange");
+            let epochs = fit.epochs();
+            let passes: f64 = epochs
+                .iter()
+                .map(|epoch| epoch.duration.as_secs_f64())
+                .sum();
+            assert!(all / ranks as f64 > passes - 1e-6, "{all}, {passes}");
+            assert!(sum("waiting") >= 0.0 && sum("exchange") >= 0.0, "{table}");
         }
     }
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();

@@ -62,9 +62,14 @@ impl Cgroup {
         Ok(group)
     }
 
+    /// The file that a process writes `0` into to join the cgroup.
+    pub fn processes(&self) -> PathBuf {
+        self.folder.join(self.files.processes)
+    }
+
     /// Runs a program in the cgroup and waits for it.
     pub fn run(&self, program: &mut Command) -> io::Result<Output> {
-        let processes = self.folder.join(self.files.processes);
+        let processes = self.processes();
         // SAFETY: between fork and exec, the closure only writes to a file whose path is allocated before.
         unsafe {
             program.pre_exec(move || fs::write(&processes, "0"));

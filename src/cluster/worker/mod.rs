@@ -17,9 +17,10 @@ use crate::counts::rows::{RowFiles, for_each_file_block};
 use crate::counts::{Counts, Layout, check_documents};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block, entropy};
-use crate::system::memory::process_memory;
+use crate::system::memory::{check_free, process_memory};
 
 use super::job::Job;
+use super::process::host;
 use super::record::{Event, PassLine, RankLine};
 use super::run_folder::{RunFolder, read_json};
 use super::state::{State, read_at, write_at};
@@ -90,6 +91,7 @@ pub fn run(folder: &Path, ranks: &dyn Ranks) -> Result<()> {
         )
         .fix("check that the launcher belongs to the MPI with which the worker was built"));
     }
+    check_memory(&job, ranks.rank())?;
     let state = State::read(&folder)?;
     Rank::new(folder, job, ranks, alive, state)?.fit(state)
 }
@@ -200,19 +202,13 @@ impl<'a> Rank<'a> {
     /// Tells the notebook of a pass.
     fn report(&self, state: State, began: Instant, working: Duration) -> Result<()> {
         let (whole, working) = (began.elapsed().as_secs_f64(), working.as_secs_f64());
-        let own = [
-            self.own.len() as f64,
-            working,
-            whole - working,
-            self.memory as f64,
-        ];
+        let own = [self.own.len() as f64, working, self.memory as f64];
         let Some(all) = exchange::gather(self.ranks, own) else {
             return Ok(());
         };
-        let line = |[documents, working, waiting, memory]: [f64; 4]| RankLine {
+        let line = |[documents, working, memory]: [f64; 3]| RankLine {
             documents: documents as u64,
             working,
-            waiting,
             memory: memory as u64,
         };
         self.tell(&Event::Pass(PassLine {
@@ -256,6 +252,17 @@ impl<'a> Rank<'a> {
         }
         Ok(())
     }
+}
+
+/// An error if this rank's machine or control group has less free memory than the largest rank needs. The notebook, which has made
+/// the plan, sees only its own machine.
+fn check_memory(job: &Job, rank: usize) -> Result<()> {
+    let used = process_memory().anonymous;
+    check_free(job.memory.saturating_sub(used), &format!("rank {rank}")).map_err(|error| {
+        error
+            .at(format!("host {}", host()))
+            .fix("use more ranks, fewer topics, or machines with more memory")
+    })
 }
 
 /// Opens the counts' file. `as_stored`: rows of dense counts are not converted.

@@ -14,6 +14,7 @@ use crate::cluster::process::host;
 use crate::cluster::record::Ended;
 use crate::cluster::run_folder::{RunFolder, read_json, write_json};
 use crate::error::{Error, Result};
+use crate::system::memory::OutOfMemory;
 
 /// Set in the child.
 const SUPERVISED: &str = "TOPICBOOK_SUPERVISED";
@@ -56,6 +57,7 @@ pub fn supervise(folder: &Path) -> Result<i32> {
     // A rank that hangs or is stopped ends with the job, too.
     end_with_parent(&mut command, libc::SIGKILL);
     let started = Instant::now();
+    let out_of_memory = OutOfMemory::watch();
     let mut child = command.spawn().map_err(failed)?;
     let mut lines = Vec::new();
     if let Some(errors) = child.stderr.take() {
@@ -80,6 +82,7 @@ pub fn supervise(folder: &Path) -> Result<i32> {
             since_start_ms: started.elapsed().as_millis() as u64,
             code: status.code(),
             signal: status.signal(),
+            out_of_memory: out_of_memory.limit(),
             last_lines: lines.join("\n").trim().into(),
         };
         write_json(&folder.ended(rank), &ended)?;

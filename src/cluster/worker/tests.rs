@@ -121,6 +121,7 @@ fn job(counts: &Counts, parent: &Path, ranks: usize, descent: bool) -> Result<Ru
         version: env!("CARGO_PKG_VERSION").into(),
         ranks,
         threads: None,
+        memory: 0,
         counts: counts.files(),
         fingerprint: Fingerprint::of(counts)?,
         descent,

@@ -54,17 +54,46 @@ impl Cgroup {
     }
 }
 
+/// Whether the system ends processes in this process's cgroup because their memory has reached its limit.
+#[cfg(feature = "cluster-worker")]
+#[derive(Debug)]
+pub(crate) struct OutOfMemory {
+    /// Files that count ended processes, and how many they counted at first.
+    counted: Vec<(PathBuf, u64)>,
+}
+
+#[cfg(feature = "cluster-worker")]
+impl OutOfMemory {
+    /// Watches from now on.
+    pub(crate) fn watch() -> Self {
+        let cgroups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let files = [&VERSION_1, &VERSION_2].into_iter().filter_map(|version| {
+            let (leaf, _) = version.leaf(&cgroups, &mounts)?;
+            Some(leaf.join(version.events))
+        });
+        let counted = files.filter_map(|file| Some((Self::ended(&file)?, file)));
+        Self {
+            counted: counted.map(|(number, file)| (file, number)).collect(),
+        }
+    }
+
+    /// The limit, in bytes, if a process was ended since.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        let mut counted = self.counted.iter();
+        let ended = counted.any(|(file, before)| Self::ended(file) > Some(*before));
+        ended.then(|| tightest().map_or(0, |limit| limit.limit))
+    }
+
+    fn ended(file: &Path) -> Option<u64> {
+        field(&fs::read_to_string(file).ok()?, "oom_kill ")
+    }
+}
+
 /// `cgroups` and `mounts` are the contents of `/proc/self/cgroup` and `/proc/self/mountinfo`.
 fn tightest_of(cgroups: &str, mounts: &str) -> Option<(Limit, Cgroup)> {
     let of_version = |version: &Version| {
-        let path = cgroups.lines().find_map(|line| {
-            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-            (version.has_memory)(controllers).then_some(path)
-        })?;
-        let (root, mount) = mounts.lines().find_map(|line| version.mount(line))?;
-        // Inside a container, the root of the mount may be the container's own cgroup.
-        let below = path.strip_prefix(&root).unwrap_or("");
-        let leaf = mount.join(below.trim_start_matches('/'));
+        let (leaf, mount) = version.leaf(cgroups, mounts)?;
         leaf.ancestors()
             .take_while(|folder| folder.starts_with(&mount))
             .filter_map(|folder| {
@@ -95,6 +124,9 @@ struct Version {
     limit: &'static str,
     /// File with the bytes in use.
     used: &'static str,
+    /// File that counts processes which were ended at the limit.
+    #[cfg(feature = "cluster-worker")]
+    events: &'static str,
     /// Fields of `memory.stat` that count page cache.
     cache: [&'static str; 2],
 }
@@ -105,6 +137,8 @@ const VERSION_1: Version = Version {
     option: "memory",
     limit: "memory.limit_in_bytes",
     used: "memory.usage_in_bytes",
+    #[cfg(feature = "cluster-worker")]
+    events: "memory.oom_control",
     cache: ["total_inactive_file ", "total_active_file "],
 };
 
@@ -114,10 +148,24 @@ const VERSION_2: Version = Version {
     option: "",
     limit: "memory.max",
     used: "memory.current",
+    #[cfg(feature = "cluster-worker")]
+    events: "memory.events",
     cache: ["inactive_file ", "active_file "],
 };
 
 impl Version {
+    /// The folder of a process's cgroup, and the mount that it is below; `cgroups` and `mounts` as for [`tightest_of`].
+    fn leaf(&self, cgroups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
+        let path = cgroups.lines().find_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            (self.has_memory)(controllers).then_some(path)
+        })?;
+        let (root, mount) = mounts.lines().find_map(|line| self.mount(line))?;
+        // Inside a container, the root of the mount may be the container's own cgroup.
+        let below = path.strip_prefix(&root).unwrap_or("");
+        Some((mount.join(below.trim_start_matches('/')), mount))
+    }
+
     /// Root and mount point in a line of `/proc/self/mountinfo`; `None` if it is not a mount of this version.
     fn mount(&self, line: &str) -> Option<(String, PathBuf)> {
         let (mount, source) = line.split_once(" - ")?;

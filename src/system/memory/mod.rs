@@ -10,6 +10,8 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use allocator::{MAPPED_BYTES, release_freed};
+#[cfg(feature = "cluster-worker")]
+pub(crate) use cgroup::OutOfMemory;
 pub(crate) use monitor::{Handle, Log, Monitor, PhaseGuard, Sample, Span, kind_of_phase, phase};
 
 use crate::error::{Error, ErrorKind, Result};

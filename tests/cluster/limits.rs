@@ -1,0 +1,129 @@
+//! Ranks whose memory or disk is too small.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use testkit::{Cgroup, Tmpfs};
+use topicbook::{Cluster, ErrorKind, Solver, TopicModel};
+
+use super::faults::process_of;
+use super::{cluster, counts, model};
+
+/// Two ranks, of which rank 1 is in a cgroup.
+fn with_rank_in(group: &Cgroup, folder: &Path) -> Cluster {
+    let script = folder.join("limited");
+    let processes = group.processes();
+    let text = format!(
+        "#!/bin/sh\n[ \"$OMPI_COMM_WORLD_RANK\" = 1 ] && echo 0 > {}\nexec \"$@\"\n",
+        processes.display()
+    );
+    fs::write(&script, text).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+    let command = format!("{} -n 2 --oversubscribe {}", mpiexec(), script.display());
+    Cluster::command(command).folder(folder)
+}
+
+/// The launcher that belongs to the worker.
+fn mpiexec() -> String {
+    let cached = || {
+        let home = PathBuf::from(env::var_os("HOME").unwrap());
+        home.join(".cache/topicbook/bin/topicbook-worker")
+    };
+    let worker = env::var_os("TOPICBOOK_WORKER").map_or_else(cached, PathBuf::from);
+    let text = fs::read_to_string(worker.with_extension("mpiexec"));
+    text.map_or("mpiexec".into(), |path| path.trim().into())
+}
+
+#[test]
+fn a_rank_without_enough_memory_says_so_before_it_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(group) = Cgroup::or_skip(48 << 20) else {
+        return;
+    };
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let counts = counts(folder.path());
+    // Half of L takes 16 MB, F 3 MB, and a table of its sums 6 MB.
+    let model = TopicModel::new(900).solver(Solver::em()).epochs(1).quiet();
+    let model = model.cluster(with_rank_in(&group, folder.path()));
+    let error = model.fit(&counts).unwrap_err().to_string();
+    assert!(error.contains("rank 1 would need "), "{error}");
+    assert!(error.contains("use more ranks"), "{error}");
+}
+
+#[test]
+fn a_rank_that_runs_out_of_memory_ends_the_fit_with_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(group) = Cgroup::or_skip(128 << 20) else {
+        return;
+    };
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let counts = counts(folder.path());
+    let model = model(Solver::em()).epochs(1_000_000);
+    let model = model.cluster(with_rank_in(&group, folder.path()));
+    let training = model.spawn(&counts).unwrap();
+    testkit::wait_for("two passes", || training.epochs_done() >= 2);
+    let (_, process) = process_of(1, folder.path()).unwrap();
+    // The system ends this process first when another one takes the memory.
+    fs::write(format!("/proc/{process}/oom_score_adj"), "1000").unwrap();
+    let mut other = Command::new("sh");
+    other.args(["-c", "head -c 500m /dev/zero | tail > /dev/null"]);
+    group.run(&mut other).unwrap();
+    let error = training.join().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cluster);
+    let error = error.to_string();
+    assert!(error.contains("rank 1 (process "), "{error}");
+    assert!(
+        error.contains("ran out of memory: its control group has 128 MiB"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_disk_that_is_too_small_for_a_run_is_named_before_it_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = Tmpfs::or_skip("256k") else {
+        return;
+    };
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let counts = counts(folder.path());
+    let model = model(Solver::em()).cluster(Cluster::local(2).folder(disk.path()));
+    let error = model.fit(&counts).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Space);
+    assert!(error.to_string().contains("needs 457 KiB, but"), "{error}");
+    assert!(error.to_string().contains("Cluster::folder"), "{error}");
+}
+
+#[test]
+fn a_disk_that_fills_up_ends_the_fit_with_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = Tmpfs::or_skip("4m") else {
+        return;
+    };
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let counts = counts(folder.path());
+    let model = model(Solver::em()).epochs(1_000_000);
+    let model = model.cluster(Cluster::local(2).folder(disk.path()));
+    let training = model.spawn(&counts).unwrap();
+    testkit::wait_for("two passes", || training.epochs_done() >= 2);
+    // Until the disk is full.
+    let _ = fs::write(disk.path().join("other"), vec![1; 8 << 20]);
+    let error = training.join().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Space);
+    let error = error.to_string();
+    assert!(error.contains("the disk of the run is full"), "{error}");
+    assert!(
+        error.contains(&disk.path().display().to_string()),
+        "{error}"
+    );
+}
