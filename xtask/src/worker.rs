@@ -25,7 +25,9 @@ pub fn build(places: &Places) -> Result<()> {
     step(
         "building topicbook-worker (five minutes the first time)",
         || {
-            run(cargo(places, &mpicc)?.args(["build", "--locked", "--quiet"]))?;
+            let mut build = cargo(places, &mpicc)?;
+            build.args(["rustc", "--locked", "--quiet", "--"]);
+            run(build.args(library_path(&mpicc)))?;
             let built = places
                 .worker_target()
                 .join("debug")
@@ -74,6 +76,13 @@ fn cargo(places: &Places, mpicc: &Path) -> Result<Command> {
         // The package of libclang has no headers of the compiler, such as `stddef.h`.
         .env("BINDGEN_EXTRA_CLANG_ARGS", format!("-I{headers}"));
     Ok(cargo)
+}
+
+/// Has the program find its MPI where other launchers than this MPI's `mpiexec` start it, such as Slurm's `srun`.
+fn library_path(mpicc: &Path) -> Option<String> {
+    let folder = mpicc.parent()?.parent()?.join("lib");
+    let found = folder.join("libmpi.so").is_file();
+    found.then(|| format!("-Clink-arg=-Wl,-rpath,{}", folder.display()))
 }
 
 /// The compiler wrapper: that of `MPICC`, else `mpicc` in the `PATH`, else that of the Python package.
