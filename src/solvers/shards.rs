@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::streaming_em::documents_in_block;
 
 /// Shards at most.
-const MOST: u64 = 64;
+const MOST: u64 = 256;
 /// Neighbours that are added from left to right.
 const WAY: usize = 4;
 /// Nonzero counts of a shard at least: those that are added to the statistics at once.
@@ -249,11 +249,11 @@ mod tests {
     }
 
     #[test]
-    fn few_counts_are_one_shard_and_many_are_no_more_than_64() {
+    fn few_counts_are_one_shard_and_many_are_no_more_than_256() {
         let number = |documents, terms, nonzeros| Shards::new(documents, terms, nonzeros).number();
         assert_eq!(number(1_500, 12_419, 746_316), 1);
         assert_eq!(number(100_000, 100_000, 80_000_000), 5);
-        assert_eq!(number(100_000, 100_000, 4_700_000_000), 64);
+        assert_eq!(number(1_000_000, 100_000, 4_700_000_000), 256);
         assert_eq!(number(3_000, 500, 1 << 30), 3);
     }
 
@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn sums_do_not_depend_on_the_processes() {
         // Values whose sum depends on the order.
-        let values: Vec<f64> = (0..64).map(|i| (1.1f64).powi(i * 7 % 90) / 3.0).collect();
-        for number in 1..=64 {
+        let values: Vec<f64> = (0..256).map(|i| (1.1f64).powi(i * 7 % 90) / 3.0).collect();
+        for number in (1..=64).chain([200, 255, 256]) {
             let total = sums(0..number, &values).total()[0];
             for ranks in 1..=number {
                 let mut tree = Tree::new(1);
@@ -287,7 +287,7 @@ mod tests {
             }
         }
         assert_ne!(
-            sums(0..64, &values).total()[0],
+            sums(0..256, &values).total()[0],
             values.iter().sum::<f64>(),
             "the order matters"
         );
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn one_process_holds_as_many_tables_as_stated() {
-        for documents in (1_000..70_000).step_by(1_000) {
+        for documents in (1_000..270_000).step_by(1_000) {
             let shards = Shards::new(documents, 1, u64::MAX);
-            let tree = sums(0..shards.number(), &[1.0; 64]);
+            let tree = sums(0..shards.number(), &[1.0; 256]);
             let held = (tree.pieces.len() + tree.free.len()) as u64;
             assert!(
                 held <= shards.tables(),

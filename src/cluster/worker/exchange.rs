@@ -5,7 +5,7 @@ use crate::solvers::Tree;
 use super::Ranks;
 
 /// Pieces of a message at most: each has a shard at least.
-const PIECES: usize = 64;
+const PIECES: usize = 256;
 
 /// Brings the sums of all shards into the tree of rank 0. In each round the ranks that are left send to a neighbour, so that
 /// the last sum arrives after log2(ranks) rounds. `moved` is called after each sum that this rank has sent or received.

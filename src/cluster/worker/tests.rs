@@ -259,7 +259,7 @@ fn other_counts_than_those_of_the_fit_are_refused() -> Result<()> {
 #[test]
 fn a_plan_knows_what_is_exchanged() {
     let shards = Shards::new(1_000_000, 1_000, u64::MAX);
-    assert_eq!(shards.number(), 64);
+    assert_eq!(shards.number(), 256);
     assert_eq!(shards.exchange(1).pieces, 0);
     assert_eq!(shards.exchange(4).pieces, 4);
     assert_eq!(shards.exchange(64).pieces, 84);
