@@ -1,6 +1,6 @@
 //! A fit by the ranks of a cluster: starts their job, follows it, and starts it again where a rank was lost.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -29,6 +29,8 @@ use super::state::{RunningState, StartState};
 /// How often the lines of the ranks are read, and their signs of life.
 const LINES: Duration = Duration::from_millis(10);
 const LIFE: Duration = Duration::from_millis(250);
+/// How long ranks take to start, unless their job is queued.
+const QUEUED: Duration = Duration::from_secs(3);
 
 const RUN_FULL_REMEDY: &str =
     "free some space, or name a folder on another disk that all ranks see: Cluster::folder";
@@ -246,7 +248,8 @@ impl Run<'_, '_> {
 
     fn follow_lines(&mut self, mut launched: Launched, lines: &mut Lines) -> Result<()> {
         let mut watchdog = Watchdog::new(self.ranks, self.cluster.time_without_progress());
-        let mut looked = Instant::now();
+        let began = Instant::now();
+        let (mut looked, mut waits) = (began, String::new());
         loop {
             // Before the lines are read: the last ones are written before the job ends.
             let ended = launched.ended();
@@ -272,6 +275,9 @@ impl Run<'_, '_> {
                     );
                 }
                 watchdog.look(&self.folder)?;
+                if began.elapsed() >= QUEUED && !watchdog.has_seen_ranks() {
+                    self.note_waiting(&mut waits);
+                }
                 self.ask_to_stop(Instant::now())?;
                 if self.stopping && !watchdog.has_seen_ranks() {
                     // The job waits in a queue.
@@ -279,6 +285,17 @@ impl Run<'_, '_> {
                 }
             }
             thread::sleep(LINES);
+        }
+    }
+
+    /// Shows the last line of the launcher, unless it is known: that a job is queued, and for what.
+    fn note_waiting(&mut self, known: &mut String) {
+        let output = fs::read_to_string(self.folder.output()).unwrap_or_default();
+        if let Some(line) = output.lines().rfind(|line| !line.is_empty())
+            && line != known
+        {
+            *known = line.into();
+            self.note(&format!("no rank has started yet: {line}"));
         }
     }
 

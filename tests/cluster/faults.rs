@@ -1,13 +1,14 @@
 //! Ranks that are killed, and ranks that hang.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use topicbook::{Cluster, Error, ErrorKind, Solver, Training};
 
-use super::{alone, assert_same, cluster, counts, model};
+use super::{alone, assert_same, cluster, counts, model, mpiexec};
 
 /// Passes of a fit that a fault meets.
 const PASSES: usize = 60;
@@ -108,7 +109,6 @@ fn a_host_that_is_lost_is_left_out() {
 
 #[test]
 fn a_run_is_readable_to_its_user_alone() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let Some(cluster) = cluster(2, folder.path()) else {
         return;
@@ -124,6 +124,33 @@ fn a_run_is_readable_to_its_user_alone() {
     let environment = fs::read(format!("/proc/{process}/environ")).unwrap();
     let environment = String::from_utf8_lossy(&environment).into_owned();
     assert!(environment.contains("PATH=") && !environment.contains("CARGO_PKG_NAME="));
+    training.stop();
+    training.join().unwrap();
+}
+
+#[test]
+fn a_job_that_waits_in_a_queue_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let launcher = folder.path().join("launcher");
+    let script = format!(
+        "#!/bin/sh\necho 'job 18 queued and waiting for resources' >&2; sleep 4\nexec {} \"$@\"\n",
+        mpiexec()
+    );
+    fs::write(&launcher, script).unwrap();
+    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o700)).unwrap();
+    let command = format!("{} -n 2 --oversubscribe", launcher.display());
+    let model = model(Solver::em()).epochs(1_000_000);
+    let model = model.cluster(Cluster::command(command).folder(folder.path()));
+    let training = model.spawn(counts(folder.path())).unwrap();
+    testkit::wait_for("two passes", || training.epochs_done() >= 2);
+    let shown = training.to_string();
+    assert!(
+        shown.contains("no rank has started yet: job 18 queued"),
+        "{shown}"
+    );
     training.stop();
     training.join().unwrap();
 }

@@ -1,16 +1,15 @@
 //! Ranks whose memory or disk is too small.
 
-use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use testkit::{Cgroup, Tmpfs};
 use topicbook::{Cluster, ErrorKind, Solver, TopicModel};
 
 use super::faults::process_of;
-use super::{cluster, counts, model};
+use super::{cluster, counts, model, mpiexec};
 
 /// Two ranks, of which rank 1 is in a cgroup.
 fn with_rank_in(group: &Cgroup, folder: &Path) -> Cluster {
@@ -24,17 +23,6 @@ fn with_rank_in(group: &Cgroup, folder: &Path) -> Cluster {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
     let command = format!("{} -n 2 --oversubscribe {}", mpiexec(), script.display());
     Cluster::command(command).folder(folder)
-}
-
-/// The launcher that belongs to the worker.
-fn mpiexec() -> String {
-    let cached = || {
-        let home = PathBuf::from(env::var_os("HOME").unwrap());
-        home.join(".cache/topicbook/bin/topicbook-worker")
-    };
-    let worker = env::var_os("TOPICBOOK_WORKER").map_or_else(cached, PathBuf::from);
-    let text = fs::read_to_string(worker.with_extension("mpiexec"));
-    text.map_or("mpiexec".into(), |path| path.trim().into())
 }
 
 #[test]

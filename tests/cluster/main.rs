@@ -7,7 +7,9 @@ mod limits;
 mod ranks;
 mod refusals;
 
-use std::path::Path;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use topicbook::{Cluster, Counts, ErrorKind, Fit, Reading, Solver, TopicModel};
@@ -54,6 +56,17 @@ fn cluster(ranks: usize, folder: &Path) -> Option<Cluster> {
         Err(error) => panic!("{error}"),
         Ok(_) => Some(cluster),
     }
+}
+
+/// The launcher that belongs to the worker.
+fn mpiexec() -> String {
+    let cached = || {
+        let home = PathBuf::from(env::var_os("HOME").unwrap());
+        home.join(".cache/topicbook/bin/topicbook-worker")
+    };
+    let worker = env::var_os("TOPICBOOK_WORKER").map_or_else(cached, PathBuf::from);
+    let text = fs::read_to_string(worker.with_extension("mpiexec"));
+    text.map_or("mpiexec".into(), |path| path.trim().into())
 }
 
 /// How one process reads these counts as ranks do.
