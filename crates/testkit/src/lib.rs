@@ -1,14 +1,18 @@
 //! Helpers that tests share. This crate does not depend on topicbook.
 
 mod cgroup;
+mod hosts;
 mod python;
 mod random;
 pub mod reference;
+mod slow_link;
 mod tmpfs;
 mod wait;
 
 pub use cgroup::Cgroup;
+pub use hosts::{Hosts, cut_host, host_name, lose_host};
 pub use python::{python, run};
 pub use random::Random;
+pub use slow_link::{Link, SLOW_NETWORK, SlowLink};
 pub use tmpfs::Tmpfs;
 pub use wait::wait_for;
