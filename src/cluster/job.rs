@@ -25,6 +25,9 @@ pub(crate) struct Job {
     /// The files of the counts, absolute, in the order of their documents.
     pub(crate) counts: Vec<PathBuf>,
     pub(crate) fingerprint: Fingerprint,
+    /// The sum of n log n over the documents' lengths n, which the score is less.
+    #[serde(with = "crate::system::serde_f64")]
+    pub(crate) entropy: f64,
     /// Whether rows of L are updated by coordinate descent.
     pub(crate) descent: bool,
     pub(crate) topics: usize,

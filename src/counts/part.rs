@@ -11,8 +11,8 @@ use super::pass::READ_BYTES;
 use super::rows::{RowFiles, for_each_file_block};
 use super::summary::{Tally, UsedTerms, tally_rows};
 
-/// Checks these documents of the file: all values are counts, and the documents have these lengths (one for each document of the
-/// file, in tokens). Returns the sum of their digests, for [`Fingerprint`](super::Fingerprint). `progress` hears of each block.
+/// Checks these documents of the file: all values are counts, and the documents have these lengths, in
+/// tokens. Returns the sum of their digests, for [`Fingerprint`](super::Fingerprint). `progress` hears of each block.
 ///
 /// # Errors
 /// When a value is not a count, or a document has another length: the error names it.
@@ -27,6 +27,7 @@ pub(crate) fn check_documents(
     let in_block = (READ_BYTES / rows.row_bytes()).max(1) as usize;
     let mut found = Vec::new();
     let mut contents = 0u64;
+    let start = documents.start;
     for_each_file_block(rows, documents, in_block, &mut |block| {
         progress();
         found.clear();
@@ -40,7 +41,7 @@ pub(crate) fn check_documents(
             return Err(invalid_value::not_a_count(value, row, column, None));
         }
         contents = contents.wrapping_add(tally.contents);
-        let expected = &lengths[block.first..block.first + block.rows.len()];
+        let expected = &lengths[block.first - start..][..block.rows.len()];
         match found.iter().zip(expected).position(|(a, b)| a != b) {
             None => Ok(()),
             Some(at) => Err(Error::new(

@@ -126,7 +126,6 @@ impl Plan {
             rank_bytes: peak(&items, Memory::Ram).0
                 + sums * exchange.most_tables.saturating_sub(shards.tables())
                 + reading
-                + 8 * documents as u64
                 + PROCESS,
             wire_bytes: exchange.pieces * sums + (ranks as u64 - 1) * 4 * terms as u64 * topics,
             files_bytes: RunFolder::bytes(documents, terms, topics as usize),

@@ -15,7 +15,7 @@ use crate::config::{Cluster, Recipe, Settings, Solver};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{Start, start_factors};
+use crate::solvers::{Start, entropy, start_factors};
 use crate::system::check_space;
 use crate::text::{bytes, count, percent};
 
@@ -190,6 +190,7 @@ fn job(
         memory: rank_bytes,
         counts: files.iter().map(absolute).collect::<Result<_>>()?,
         fingerprint: Fingerprint::of(counts)?,
+        entropy: entropy(counts.summary()?.document_lengths()),
         descent: !matches!(settings.solver, Solver::Em(_)),
         topics: settings.topics,
         passes: settings.epochs,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::counts::rows::{RowFiles, for_each_file_block};
 use crate::counts::{Counts, Layout, check_documents};
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block, entropy};
+use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block};
 use crate::system::memory::{check_free, process_memory};
 
 use super::job::Job;
@@ -110,7 +110,7 @@ impl<'a> Rank<'a> {
         let shards = Shards::new(documents, terms, job.fingerprint.nonzeros());
         let shards_of_rank = shards.of_rank(ranks.rank(), ranks.size());
         let own = shards.documents(shards_of_rank.clone());
-        let lengths = read_at(&folder.lengths(), 0..documents, f64::from_le_bytes)?;
+        let lengths = read_at(&folder.lengths(), own.clone(), f64::from_le_bytes)?;
         alive.phase(Phase::Checking);
         let rows = open_rows(&counts, &job, Layout::Dense == counts.layout())?;
         let digest = check_documents(rows, own.clone(), terms, &lengths, &mut || alive.block())
@@ -125,8 +125,8 @@ impl<'a> Rank<'a> {
             topics,
             terms,
             tokens: job.fingerprint.total(),
-            entropy: entropy(&lengths),
-            lengths: lengths[own.clone()].to_vec(),
+            entropy: job.entropy,
+            lengths,
             l: read_at(&l, own.start * topics..own.end * topics, f32::from_le_bytes)?,
             f: read_at(&f, 0..terms * topics, f32::from_le_bytes)?,
         };

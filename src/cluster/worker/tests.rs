@@ -10,7 +10,7 @@ use crate::cluster::{Event, Job, RunFolder};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::solvers::{Iterate, Shards, Start, StreamingEm, start_factors};
+use crate::solvers::{Iterate, Shards, Start, StreamingEm, entropy, start_factors};
 
 use super::{Ranks, run};
 
@@ -124,6 +124,7 @@ fn job(counts: &Counts, parent: &Path, ranks: usize, descent: bool) -> Result<Ru
         memory: 0,
         counts: counts.files(),
         fingerprint: Fingerprint::of(counts)?,
+        entropy: entropy(lengths),
         descent,
         topics: TOPICS,
         passes: PASSES,
