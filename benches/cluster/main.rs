@@ -4,11 +4,14 @@
 //! ```text
 //! cluster record RECORDS FOLDER                       all rows; FOLDER holds the counts, 9 GB
 //! cluster fit PATH SOLVER PASSES RANKS BLOCK FOLDER   one fit, by so many ranks or, with 0, in one process that streams blocks
+//! cluster exchange PATH FOLDER OPTIONS                seconds of the exchange in each pass, of ranks that `mpiexec` starts so
 //! ```
-//! `fit` prints one JSON line.
+//! The last two print one JSON line.
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+mod exchange;
+mod model;
 #[path = "../support/numbers.rs"]
 mod numbers;
 mod page;
@@ -19,7 +22,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use topicbook::{Cluster, Counts, Device, Reading, Result, Solver, Synthetic, TopicModel};
+use topicbook::{Cluster, Counts, Device, Fit, Reading, Result, Solver, Synthetic, TopicModel};
 
 use arguments::number;
 use page::markdown;
@@ -78,6 +81,10 @@ fn main() -> Result<()> {
             println!("{}", fit(path, solver, sizes, folder)?);
             Ok(())
         }
+        ["exchange", path, folder, options] => {
+            println!("{}", exchange::fit_here(path, folder, options)?);
+            Ok(())
+        }
         // `cargo test` runs benchmarks without arguments.
         _ => Ok(()),
     }
@@ -108,15 +115,32 @@ fn fit(
     Ok(json!({
         "seconds": seconds.collect::<Vec<_>>(),
         "whole": fit.duration().as_secs_f64(),
+        "exchange": exchange_share(&fit),
         "score": fit.log_likelihood_per_token(),
         "nonzeros": counts.summary()?.nonzeros(),
         "plan": plan.to_string(),
     }))
 }
 
+/// The exchange's share of the passes but the first, of a fit by ranks.
+fn exchange_share(fit: &Fit) -> Option<f64> {
+    let ranks = fit.ranks();
+    let number = ranks.numbers("rank").ok()?.into_iter().fold(0.0, f64::max) as usize + 1;
+    let exchange = ranks.numbers("exchange").ok()?;
+    let seconds = fit
+        .epochs()
+        .iter()
+        .skip(1)
+        .map(|epoch| epoch.duration.as_secs_f64())
+        .sum::<f64>();
+    let exchange = exchange.iter().skip(number).step_by(number).sum::<f64>();
+    (ranks.height() > 0).then_some(exchange / seconds)
+}
+
 fn measure(records: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut works = Vec::new();
+    let exchange = exchange::measure(folder)?;
     for work in WORKS {
         let path = folder.join(work.file);
         if !path.is_file() {
@@ -159,7 +183,12 @@ fn measure(records: &Path, folder: &Path) -> Result<()> {
             }
             row["fits"] = json!(fits);
             let all: Vec<&Value> = works.iter().chain([&row]).collect();
-            let record = json!({ "machine": record::machine(), "topics": TOPICS, "works": all });
+            let record = json!({
+                "machine": record::machine(),
+                "topics": TOPICS,
+                "works": all,
+                "exchange": exchange,
+            });
             record::write(records, "cluster", &record, &markdown(&record));
         }
         works.push(row);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::model;
 use crate::numbers::{median, numbers};
 use crate::{RANKS, ROUNDS, SOLVERS};
 
@@ -28,8 +29,8 @@ pub fn markdown(record: &Value) -> String {
             .zip(cells)
             .map(|(nonzeros, (n, m))| nonzeros / n / m);
         page += &format!(
-            "\n## {}, {:.1}% nonzero\n\n| solver | ranks | s a pass | beside one process | whole fit, s | same score |\n\
-            |---|---:|---:|---:|---:|---|\n",
+            "\n## {}, {:.1}% nonzero\n\n| solver | ranks | s a pass | beside one process | exchange, % | whole fit, s | same score |\n\
+            |---|---:|---:|---:|---:|---:|---|\n",
             text(&work["name"]),
             100.0 * density.unwrap_or(f64::NAN),
         );
@@ -51,20 +52,33 @@ pub fn markdown(record: &Value) -> String {
                     .collect();
                 let is_same = results.iter().all(|one| one["score"] == of(0)[0]["score"]);
                 page += &format!(
-                    "| {solver} | {} | {pass:.3} | {:.3} | {:.1} | {} |\n",
+                    "| {solver} | {} | {pass:.3} | {:.3} | {} | {:.1} | {} |\n",
                     if ranks == 0 {
                         "one process".into()
                     } else {
                         ranks.to_string()
                     },
                     pass / alone,
+                    shares(&results),
                     median(&whole),
                     if is_same { "yes" } else { "NO" },
                 );
             }
         }
     }
-    page
+    page + &model::markdown(&record["exchange"])
+}
+
+/// The exchange's share of a pass, in percent; nothing for one process.
+fn shares(results: &[&Value]) -> String {
+    let shares: Vec<f64> = results
+        .iter()
+        .filter_map(|one| one["exchange"].as_f64())
+        .collect();
+    match shares.is_empty() {
+        true => String::new(),
+        false => format!("{:.2}", 100.0 * median(&shares)),
+    }
 }
 
 /// Seconds of a pass, of fits in all rounds.
