@@ -11,7 +11,20 @@ use crate::text::shown_path;
 
 use super::run_folder::{RunFolder, write_json};
 
-/// A fit, as each rank reads it.
+/// What the ranks compute.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Passes of expectation-maximisation.
+    Em,
+    /// Passes of coordinate descent for L, and of expectation-maximisation for F.
+    Descent,
+    /// L of documents, with F fixed, and its score.
+    Transform,
+    /// The score of L and F.
+    Score,
+}
+
+/// A fit, or what is computed with one, as each rank reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// The version of this crate, which the worker's must equal.
@@ -28,8 +41,7 @@ pub(crate) struct Job {
     /// The sum of n log n over the documents' lengths n, which the score is less.
     #[serde(with = "crate::system::serde_f64")]
     pub(crate) entropy: f64,
-    /// Whether rows of L are updated by coordinate descent.
-    pub(crate) descent: bool,
+    pub(crate) task: Task,
     pub(crate) topics: usize,
     /// Passes at most.
     pub(crate) passes: usize,

@@ -112,7 +112,8 @@ impl Launcher {
                     .map_err(|e| Error::io("write", folder.path(), e))?,
             )
             .stderr(output);
-        if !cluster.outlives_the_notebook() {
+        // Only a fit can be found again.
+        if !(cluster.outlives_the_notebook() && folder.started().is_file()) {
             end_with_parent(&mut command, libc::SIGTERM);
         }
         let child = command.spawn().map_err(|error| {

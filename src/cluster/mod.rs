@@ -9,6 +9,7 @@ mod launch;
 mod lost_hosts;
 mod process;
 mod record;
+mod refusals;
 mod run_folder;
 mod started;
 mod state;
@@ -16,9 +17,11 @@ mod watch;
 #[cfg(any(test, feature = "cluster-worker"))]
 pub mod worker;
 
-pub(crate) use job::Job;
+pub(crate) use job::{Job, Task};
 pub(crate) use launch::{Launched, Launcher};
 pub(crate) use record::{Event, PassLine};
+pub(crate) use refusals::{check_file, check_shards};
 pub(crate) use run_folder::RunFolder;
 pub(crate) use started::Started;
+pub(crate) use state::State;
 pub(crate) use watch::{Watchdog, failure};

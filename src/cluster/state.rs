@@ -54,6 +54,13 @@ impl RunFolder {
         state.commit(self)
     }
 
+    /// L of documents that ranks have folded in.
+    pub(crate) fn documents(&self, (documents, topics): (usize, usize)) -> Result<Matrix> {
+        let [l, _] = self.tables(State::read(self)?.passes);
+        let values = read_at(&l, 0..documents * topics, f32::from_le_bytes)?;
+        Ok(Matrix::from_parts(documents, topics, values))
+    }
+
     /// L and F of the last state, with rows that sum to one.
     pub(crate) fn topics(
         &self,

@@ -89,7 +89,7 @@ use crate::vectorizer::WordSettings;
 /// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | recommend terms to documents, items to users | [`recommend`](Self::recommend), [`recommend_all`](Self::recommend_all), [`evaluate_ranking`](Self::evaluate_ranking) |
 /// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
-/// | use it | [`transform`](Self::transform), [`update`](Self::update), [`save`](Self::save), [`load`](Self::load) |
+/// | use it | [`transform`](Self::transform), [`transform_on`](Self::transform_on) and [`score_on`](Self::score_on) a cluster, [`update`](Self::update), [`save`](Self::save), [`load`](Self::load) |
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};

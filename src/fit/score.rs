@@ -103,7 +103,7 @@ impl Fit {
     }
 
     /// Whether these are the counts that the model was fitted to.
-    pub(super) fn is_fitted_to(&self, counts: &Counts) -> Result<bool> {
+    pub(crate) fn is_fitted_to(&self, counts: &Counts) -> Result<bool> {
         let shape = counts.shape() == (self.documents(), self.terms());
         Ok(match &self.counts {
             Some(own) => shape && *own == Fingerprint::of(counts)?,

@@ -2,6 +2,7 @@
 
 mod attach;
 mod estimate;
+mod on_cluster;
 mod resume;
 mod run;
 mod setters;

@@ -1,10 +1,9 @@
 //! The plan of a fit on a cluster: what a rank holds, what the ranks exchange, and what they cannot fit.
 
 use crate::batches::{Reading, Shuffle};
-use crate::cluster::RunFolder;
+use crate::cluster::{RunFolder, check_file, check_shards};
 use crate::config::{Cluster, Device, Recipe, Solver};
 use crate::cost::{Memory, Phase, peak};
-use crate::counts::formats::is_table;
 use crate::counts::{Counts, READ_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Shards, documents_in_block, memory, memory_around_iterations, sums_bytes};
@@ -67,14 +66,7 @@ pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> 
         return Err(Error::setting("counts read in place, on a cluster")
             .fix("leave TopicModel::reading out: ranks stream their documents"));
     }
-    let files = counts.files();
-    if files.is_empty() || !counts.has_row_file() || files.iter().any(|file| is_table(file)) {
-        return Err(Error::setting(format!(
-            "counts in {} on a cluster: the ranks stream them from a file",
-            counts.location()
-        ))
-        .fix("write them where every rank sees them, and fit what that returns: counts.write_npz(\"X.npz\")?"));
-    }
+    check_file(counts)?;
     let mut recipe = recipe.clone();
     recipe.settings.device = Device::Cpu;
     recipe.settings.reading = Reading::Stream {
@@ -95,25 +87,11 @@ impl Plan {
         let topics = self.shape.topics;
         let nonzeros = self.counts.summary()?.nonzeros();
         let shards = Shards::new(documents, terms, nonzeros);
-        if ranks > shards.number() {
-            return Err(Error::setting(format!(
-                "{ranks} ranks for counts that are cut into {}: each rank sums whole shards",
-                match shards.number() {
-                    1 => "1 shard".into(),
-                    number => format!("{number} shards"),
-                }
-            ))
-            .fix(format!(
-                "use at most {} ranks; more shards of these counts would cost more than they save",
-                shards.number()
-            )));
-        }
+        check_shards(ranks, &shards)?;
         let exchange = shards.exchange(ranks);
         let sums = sums_bytes(terms as u64, topics);
-        let of_rank = |rank| shards.documents(shards.of_rank(rank, ranks)).len();
-        let largest = (0..ranks).map(of_rank).max().unwrap_or_default();
         let mut shape = self.shape;
-        shape.documents = largest as u64;
+        shape.documents = shards.most_documents(ranks) as u64;
         let items = memory(&self.recipe.settings.solver, &shape, true);
         let reading = Shuffle {
             block: documents_in_block(terms),

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use rayon::prelude::*;
 
 use crate::batches::Reading;
+#[cfg(any(test, feature = "cluster-worker"))]
+use crate::config::SMALLEST_RATE;
 use crate::counts::Counts;
 use crate::counts::rows::{Block, NonzeroBuffer, for_each_block, nonzeros_of_row};
 use crate::data::Matrix;
@@ -40,14 +42,8 @@ pub(crate) fn fold_in_bytes((documents, terms): (usize, usize), topics: usize) -
 /// The maximum-likelihood L (documents x topics, rows summing to one) given F (topics x terms, rows summing to one).
 /// Documents without counts get equal proportions.
 pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {
-    let (topics, terms) = f.shape();
-    let f = Factor::from_f(f);
-    let column_sums: Vec<f32> = f.column_sums().into_iter().map(|sum| sum as f32).collect();
-    let problem = RowProblem {
-        factor: Rows::Table(&f.values),
-        column_sums: &column_sums,
-        sweeps: SWEEPS,
-    };
+    let mut fold_in = FoldIn::new(Factor::from_f(f));
+    let topics = fold_in.f.topics;
     let mut l = Factor {
         topics,
         values: vec![0.0; counts.documents() * topics],
@@ -57,47 +53,103 @@ pub(crate) fn fold_in(counts: &Counts, f: &Matrix) -> Result<Matrix> {
         .resolve(counts, documents)?
         .shuffle()
         .is_some();
-    let mut parts = Parts::new(terms, topics);
     for_each_block(counts, streamed, documents, &mut |block| {
         if block.first == 0 {
-            parts.start_pass(&f.values, &block);
-        }
-        if parts.prefers_newton() {
-            fold_in_dense(&block, &parts, &column_sums, &mut l);
-            return Ok(());
+            fold_in.start(&block);
         }
         let range = block.first * topics..(block.first + block.rows.len()) * topics;
-        l.values[range]
-            .par_chunks_mut(CHUNK * topics)
-            .enumerate()
-            .for_each(|(chunk, rows)| {
-                SCRATCH.with_borrow_mut(|(scratch, buffer)| {
-                    for (row, weights) in rows.chunks_mut(topics).enumerate() {
-                        let row = block.rows.start + chunk * CHUNK + row;
-                        let (columns, counts) = nonzeros_of_row(&block.view, terms, row, buffer);
-                        let total: f64 = counts.iter().map(|count| f64::from(*count)).sum();
-                        let floor = SMALLEST_SHARE * total as f32;
-                        weights.fill(total as f32 / topics as f32);
-                        for _ in 0..MAX_ROUNDS {
-                            let outcome =
-                                improve(columns, counts, &problem, floor, weights, scratch);
-                            if outcome.kkt_residual <= TOLERANCE * total {
-                                break;
-                            }
-                        }
-                    }
-                });
-            });
+        fold_in.rows(&block, &mut l.values[range]);
         Ok(())
     })?;
     Ok(l.proportions())
 }
 
+/// Folding-in block by block.
+pub(crate) struct FoldIn {
+    /// F in probabilities (terms x topics).
+    f: Factor,
+    column_sums: Vec<f32>,
+    parts: Parts,
+}
+
+impl FoldIn {
+    fn new(f: Factor) -> Self {
+        let sums = f.column_sums().into_iter();
+        Self {
+            column_sums: sums.map(|sum| sum as f32).collect(),
+            parts: Parts::new(f.values.len() / f.topics, f.topics),
+            f,
+        }
+    }
+
+    /// For F in probabilities (terms x topics); `first`: the first block of all documents, which decides how parts of F are
+    /// processed.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn for_documents(f: Vec<f32>, topics: usize, first: &Block<'_>) -> Self {
+        let mut fold_in = Self::new(Factor { topics, values: f });
+        fold_in.start(first);
+        fold_in
+    }
+
+    fn start(&mut self, first: &Block<'_>) {
+        self.parts.start_pass(&self.f.values, first);
+    }
+
+    /// Computes the rows of L of a block, in tokens.
+    fn rows(&self, block: &Block<'_>, rows: &mut [f32]) {
+        if self.parts.prefers_newton() {
+            return fold_in_dense(block, &self.parts, &self.column_sums, rows);
+        }
+        let (terms, topics) = (self.parts.terms(), self.f.topics);
+        let problem = RowProblem {
+            factor: Rows::Table(&self.f.values),
+            column_sums: &self.column_sums,
+            sweeps: SWEEPS,
+        };
+        let chunks = rows.par_chunks_mut(CHUNK * topics).enumerate();
+        chunks.for_each(|(chunk, rows)| {
+            SCRATCH.with_borrow_mut(|(scratch, buffer)| {
+                for (row, weights) in rows.chunks_mut(topics).enumerate() {
+                    let row = block.rows.start + chunk * CHUNK + row;
+                    let (columns, counts) = nonzeros_of_row(&block.view, terms, row, buffer);
+                    let total: f64 = counts.iter().map(|count| f64::from(*count)).sum();
+                    let floor = SMALLEST_SHARE * total as f32;
+                    weights.fill(total as f32 / topics as f32);
+                    for _ in 0..MAX_ROUNDS {
+                        let outcome = improve(columns, counts, &problem, floor, weights, scratch);
+                        if outcome.kkt_residual <= TOLERANCE * total {
+                            break;
+                        }
+                    }
+                }
+            });
+        });
+    }
+
+    /// The rows of L of a block, which sum to one.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn proportions(&self, block: &Block<'_>) -> Vec<f32> {
+        let topics = self.f.topics;
+        let mut values = vec![0.0; block.rows.len() * topics];
+        self.rows(block, &mut values);
+        Factor { topics, values }.proportions().into_values()
+    }
+
+    /// The sum of x log rate of a block, whose rows of L sum to one.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn log_likelihood(&self, block: &Block<'_>, rows: &[f32]) -> f64 {
+        let block = Block {
+            first: 0,
+            ..block.clone()
+        };
+        self.parts.log_likelihood(&block, rows, SMALLEST_RATE)
+    }
+}
+
 /// Folds in a block of dense counts.
-fn fold_in_dense(block: &Block<'_>, parts: &Parts, column_sums: &[f32], l: &mut Factor) {
-    let (terms, topics) = (parts.terms(), l.topics);
-    let range = block.first * topics..(block.first + block.rows.len()) * topics;
-    let rows = l.values[range].par_chunks_mut(NEWTON_DOCUMENTS * topics);
+fn fold_in_dense(block: &Block<'_>, parts: &Parts, column_sums: &[f32], rows: &mut [f32]) {
+    let (terms, topics) = (parts.terms(), column_sums.len());
+    let rows = rows.par_chunks_mut(NEWTON_DOCUMENTS * topics);
     let tasks = rows.enumerate().with_max_len(1);
     tasks.for_each(|(task, weights)| {
         let first = block.rows.start + task * NEWTON_DOCUMENTS;

@@ -26,6 +26,8 @@ mod transpose;
 #[cfg(feature = "cuda")]
 use burn_cuda::{Cuda, CudaDevice};
 
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use fold_in::FoldIn;
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
 pub(crate) use parts::Parts;
 pub(crate) use shards::Shards;

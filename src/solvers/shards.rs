@@ -62,6 +62,12 @@ impl Shards {
         rank * self.number / ranks..(rank + 1) * self.number / ranks
     }
 
+    /// Documents of the process that has most, of so many.
+    pub(crate) fn most_documents(&self, ranks: usize) -> usize {
+        let documents = (0..ranks).map(|rank| self.documents(self.of_rank(rank, ranks)).len());
+        documents.max().unwrap_or_default()
+    }
+
     /// What so many ranks exchange in a pass: in rounds, each sends all that it has to the neighbour at half the distance.
     pub(crate) fn exchange(&self, ranks: usize) -> Exchange {
         let mut exchange = Exchange::default();

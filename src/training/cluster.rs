@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{
-    Event, Job, Launched, Launcher, PassLine, RunFolder, Started, Watchdog, failure,
+    Event, Job, Launched, Launcher, PassLine, RunFolder, Started, Task, Watchdog, failure,
 };
 use crate::config::{Cluster, Recipe, Settings, Solver};
 use crate::counts::{Counts, Fingerprint};
@@ -32,7 +32,7 @@ const LIFE: Duration = Duration::from_millis(250);
 /// How long ranks take to start, unless their job is queued.
 const QUEUED: Duration = Duration::from_secs(3);
 
-const RUN_FULL_REMEDY: &str =
+pub(super) const RUN_FULL_REMEDY: &str =
     "free some space, or name a folder on another disk that all ranks see: Cluster::folder";
 
 /// Ranks whose speeds are shown one by one; of more, the lowest and the highest.
@@ -93,7 +93,6 @@ pub(super) fn fit(
 ) -> Result<FittedByRanks> {
     let settings = &recipe.settings;
     let launcher = Launcher::find()?;
-    let ranks = cluster.ranks()?;
     let (folder, launched) = match state {
         // It is removed when its fit is joined: the handle may be dropped before.
         StartState::Run(folder) => {
@@ -120,17 +119,7 @@ pub(super) fn fit(
     for observer in observers.iter_mut() {
         observer.started(&start);
     }
-    let mut run = Run {
-        settings,
-        cluster,
-        left: cluster.clone(),
-        folder,
-        ranks,
-        totals: Totals::of(settings, counts)?,
-        observers,
-        passes: Vec::new(),
-        stopping: false,
-    };
+    let mut run = Run::new(settings, cluster, counts, folder, observers)?;
     let failures = run.attempts(&launcher, launched)?;
     run.note(&run.reached());
     let (l, f) = run.folder.topics((documents, counts.terms(), topics))?;
@@ -170,8 +159,21 @@ fn prepare(
     Ok(folder)
 }
 
+/// Runs a job that passes over the documents once, in its folder.
+pub(super) fn run_once(
+    settings: &Settings,
+    cluster: &Cluster,
+    counts: &Counts,
+    folder: &Arc<RunFolder>,
+) -> Result<()> {
+    let launcher = Launcher::find()?;
+    let folder = Arc::clone(folder);
+    let mut run = Run::new(settings, cluster, counts, folder, &mut [])?;
+    run.attempts(&launcher, None).map(drop)
+}
+
 /// What the ranks are to do.
-fn job(
+pub(super) fn job(
     settings: &Settings,
     (cluster, rank_bytes): (&Cluster, u64),
     counts: &Counts,
@@ -191,11 +193,36 @@ fn job(
         counts: files.iter().map(absolute).collect::<Result<_>>()?,
         fingerprint: Fingerprint::of(counts)?,
         entropy: entropy(counts.summary()?.document_lengths()),
-        descent: !matches!(settings.solver, Solver::Em(_)),
+        task: match settings.solver {
+            Solver::Em(_) => Task::Em,
+            _ => Task::Descent,
+        },
         topics: settings.topics,
         passes: settings.epochs,
         tolerance: full_pass.map_or(0.0, |parameters| parameters.tolerance),
     })
+}
+
+impl<'a, 'o> Run<'a, 'o> {
+    fn new(
+        settings: &'a Settings,
+        cluster: &'a Cluster,
+        counts: &Counts,
+        folder: Arc<RunFolder>,
+        observers: &'a mut [&'o mut dyn Observer],
+    ) -> Result<Self> {
+        Ok(Self {
+            settings,
+            cluster,
+            left: cluster.clone(),
+            folder,
+            ranks: cluster.ranks()?,
+            totals: Totals::of(settings, counts)?,
+            observers,
+            passes: Vec::new(),
+            stopping: false,
+        })
+    }
 }
 
 impl Run<'_, '_> {

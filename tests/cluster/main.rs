@@ -1,6 +1,7 @@
 //! Fits on clusters: refusals, which need no MPI, and ranks on this machine, which need `topicbook-worker`.
 
 mod attach;
+mod documents;
 mod faults;
 mod hosts;
 mod limits;

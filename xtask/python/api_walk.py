@@ -265,6 +265,8 @@ WALK = {
         "let memory = fit.memory(); let memory_chart = fit.plot_memory();",
         'let phases = fit.memory_by_phase(); fit.save_memory_html("walk.html")?;',
         "let order = fit.sort_documents(); let ranks = fit.ranks();",
+        "let in_memory = fit.transform_on(Cluster::local(2), corpus.counts()).unwrap_err();",
+        "let unscored = fit.score_on(Cluster::local(2), corpus.counts()).unwrap_err();",
         'let named = fit.name_topics(["ants", "bees", "cats"])?; let renamed = named.name_topics([(2, "dogs")])?;',
         "let second = renamed.topic_name(1); let all_names = renamed.topic_names();",
         "let lifted = fit.top_terms_by(5, TermScore::Lift)?; let relevant = fit.topic_terms_by(1, 5, TermScore::Relevance(0.6))?;",

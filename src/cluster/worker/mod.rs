@@ -1,6 +1,7 @@
 //! What a rank runs: `topicbook-worker` gives it the messages of MPI, and tests those of threads.
 
 mod alive;
+mod documents;
 mod exchange;
 #[cfg(feature = "cluster-worker")]
 mod supervise;
@@ -19,7 +20,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block};
 use crate::system::memory::{check_free, process_memory};
 
-use super::job::Job;
+use super::job::{Job, Task};
 use super::process::host;
 use super::record::{Event, PassLine, RankLine};
 use super::run_folder::{RunFolder, read_json};
@@ -32,6 +33,8 @@ pub use supervise::{is_supervised, supervise};
 /// Writing L and F takes at most one part in so many of a fit's time, and comes once a second at most.
 const TIME_DIVISOR: u32 = 50;
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
+/// How often a rank asks the system for its memory, at most: that takes as long as a few documents.
+const MEMORY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The messages between the ranks. Each of them calls the same functions in the same order.
 pub trait Ranks {
@@ -93,7 +96,10 @@ pub fn run(folder: &Path, ranks: &dyn Ranks) -> Result<()> {
     }
     check_memory(&job, ranks.rank())?;
     let state = State::read(&folder)?;
-    Rank::new(folder, job, ranks, alive, state)?.fit(state)
+    match job.task {
+        Task::Em | Task::Descent => Rank::new(folder, job, ranks, alive, state)?.fit(state),
+        Task::Transform | Task::Score => documents::compute(&folder, &job, ranks, &alive),
+    }
 }
 
 impl<'a> Rank<'a> {
@@ -104,22 +110,15 @@ impl<'a> Rank<'a> {
         alive: Alive,
         state: State,
     ) -> Result<Self> {
-        let counts = job.open_counts()?;
         let (documents, terms, topics) =
             (job.fingerprint.documents, job.fingerprint.terms, job.topics);
         let shards = Shards::new(documents, terms, job.fingerprint.nonzeros());
         let shards_of_rank = shards.of_rank(ranks.rank(), ranks.size());
         let own = shards.documents(shards_of_rank.clone());
-        let lengths = read_at(&folder.lengths(), own.clone(), f64::from_le_bytes)?;
-        alive.phase(Phase::Checking);
-        let rows = open_rows(&counts, &job, Layout::Dense == counts.layout())?;
-        let digest = check_documents(rows, own.clone(), terms, &lengths, &mut || alive.block())
-            .map_err(|error| error.at(format!("rank {}", ranks.rank())))?;
-        alive.phase(Phase::Waiting);
-        check_digests(digest, ranks, &job)?;
+        let (counts, lengths) = checked_counts(&folder, &job, own.clone(), (ranks, &alive))?;
         let [l, f] = folder.tables(state.passes);
         let start = RankStart {
-            descent: job.descent,
+            descent: job.task == Task::Descent,
             shards,
             own: shards_of_rank,
             topics,
@@ -161,9 +160,13 @@ impl<'a> Rank<'a> {
             self.alive.phase(Phase::Working);
             let rows = open_rows(&self.counts, &self.job, false)?;
             let (alive, memory) = (&self.alive, &mut self.memory);
+            let mut looked = None;
             self.solver.pass_of_rank(rows, self.own.clone(), &mut || {
                 alive.block();
-                *memory = process_memory().anonymous.max(*memory);
+                if looked.is_none_or(|looked: Instant| looked.elapsed() >= MEMORY_INTERVAL) {
+                    *memory = process_memory().anonymous.max(*memory);
+                    looked = Some(Instant::now());
+                }
             })?;
             let working = began.elapsed();
             self.alive.phase(Phase::Waiting);
@@ -220,16 +223,7 @@ impl<'a> Rank<'a> {
     }
 
     fn tell(&self, event: &Event) -> Result<()> {
-        let path = self.folder.events();
-        let failed = |error| Error::io("write", &path, error);
-        let mut line = serde_json::to_string(event).map_err(|error| failed(error.into()))?;
-        line.push('\n');
-        let mut file = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(failed)?;
-        file.write_all(line.as_bytes()).map_err(failed)
+        tell(&self.folder, event)
     }
 
     /// Writes the rank's rows of L, and rank 0 writes F. When all have, these are the tables that a fit goes on from.
@@ -254,6 +248,39 @@ impl<'a> Rank<'a> {
     }
 }
 
+/// Writes an event, for the notebook.
+fn tell(folder: &RunFolder, event: &Event) -> Result<()> {
+    let path = folder.events();
+    let failed = |error| Error::io("write", &path, error);
+    let mut line = serde_json::to_string(event).map_err(|error| failed(error.into()))?;
+    line.push('\n');
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map_err(failed)?;
+    file.write_all(line.as_bytes()).map_err(failed)
+}
+
+/// Opens the counts, and checks the rank's documents, whose lengths it returns, too.
+fn checked_counts(
+    folder: &RunFolder,
+    job: &Job,
+    own: Range<usize>,
+    (ranks, alive): (&dyn Ranks, &Alive),
+) -> Result<(Counts, Vec<f64>)> {
+    let counts = job.open_counts()?;
+    let lengths = read_at(&folder.lengths(), own.clone(), f64::from_le_bytes)?;
+    alive.phase(Phase::Checking);
+    let rows = open_rows(&counts, job, Layout::Dense == counts.layout())?;
+    let terms = job.fingerprint.terms;
+    let digest = check_documents(rows, own, terms, &lengths, &mut || alive.block())
+        .map_err(|error| error.at(format!("rank {}", ranks.rank())))?;
+    alive.phase(Phase::Waiting);
+    check_digests(digest, ranks, job)?;
+    Ok((counts, lengths))
+}
+
 /// An error if this rank's machine or control group has less free memory than the largest rank needs. The notebook, which has made
 /// the plan, sees only its own machine.
 fn check_memory(job: &Job, rank: usize) -> Result<()> {
@@ -265,11 +292,12 @@ fn check_memory(job: &Job, rank: usize) -> Result<()> {
     })
 }
 
-/// Opens the counts' file. `as_stored`: rows of dense counts are not converted.
+/// Opens the counts' file. `as_stored`: rows of dense counts are not converted. The ranks compare digests of all documents once,
+/// and no rank reads a whole file, whose checksum it could verify.
 fn open_rows(counts: &Counts, job: &Job, as_stored: bool) -> Result<RowFiles> {
     let to_csr = !as_stored && counts.is_buffered_with(job.fingerprint.nonzeros());
-    counts
-        .row_file(to_csr)?
+    let rows = counts.row_file(to_csr)?;
+    rows.map(RowFiles::without_checksums)
         .ok_or_else(|| job.other_counts("a file that cannot be streamed"))
 }
 

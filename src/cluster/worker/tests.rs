@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use crate::cluster::state::State;
-use crate::cluster::{Event, Job, RunFolder};
+use crate::cluster::{Event, Job, RunFolder, Task};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::Result;
@@ -125,7 +125,10 @@ fn job(counts: &Counts, parent: &Path, ranks: usize, descent: bool) -> Result<Ru
         counts: counts.files(),
         fingerprint: Fingerprint::of(counts)?,
         entropy: entropy(lengths),
-        descent,
+        task: match descent {
+            true => Task::Descent,
+            false => Task::Em,
+        },
         topics: TOPICS,
         passes: PASSES,
         tolerance: 0.0,

@@ -148,6 +148,11 @@ impl Counts {
 }
 
 impl RowFile {
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(super) fn forget_checksums(&mut self) {
+        self.checksums = None;
+    }
+
     pub(crate) fn documents(&self) -> usize {
         self.documents
     }

@@ -1,0 +1,67 @@
+//! Topics and score of documents, with F fixed, by the ranks of a cluster.
+
+use std::sync::Arc;
+
+use crate::cluster::{RunFolder, State, Task, check_file, check_shards};
+use crate::config::{Cluster, Settings};
+use crate::counts::Counts;
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::solvers::{Shards, fold_in_bytes};
+use crate::system::check_space;
+use crate::system::memory::check_free;
+
+use super::cluster::{RUN_FULL_REMEDY, job, run_once};
+
+/// Anonymous memory of a rank besides F and its rows of L: MPI, buffers, and what the heap leaves unused.
+const PROCESS: u64 = 32 << 20;
+
+/// What ranks have computed for documents.
+pub(crate) struct OnRanks {
+    /// L, rows summing to one.
+    pub(crate) l: Matrix,
+    pub(crate) score: f64,
+}
+
+/// L of the documents with F (topics x terms) fixed, and its score; only the score where `l` is given.
+pub(crate) fn documents_by_ranks(
+    settings: &Settings,
+    cluster: &Cluster,
+    counts: &Counts,
+    (l, f): (Option<&Matrix>, &Matrix),
+) -> Result<OnRanks> {
+    cluster.check()?;
+    check_file(counts)?;
+    let summary = counts.summary()?;
+    let (documents, terms) = counts.shape();
+    let topics = f.rows();
+    let shards = Shards::new(documents, terms, summary.nonzeros());
+    let ranks = cluster.ranks()?;
+    check_shards(ranks, &shards)?;
+    let table = 4 * (documents * topics) as u64;
+    check_free(2 * table, "the topics of these documents")?;
+    let parent = cluster.run_parent()?;
+    let needed = RunFolder::bytes(documents, terms, topics);
+    check_space(&parent.join("topicbook-run"), needed, RUN_FULL_REMEDY)?;
+    let folder = Arc::new(RunFolder::create(&parent)?);
+    let rank_bytes = fold_in_bytes((shards.most_documents(ranks), terms), topics) + PROCESS;
+    let mut job = job(settings, (cluster, rank_bytes), counts)?;
+    job.topics = topics;
+    job.task = match l {
+        Some(_) => Task::Score,
+        None => Task::Transform,
+    };
+    let rows = l.map_or(&[][..], Matrix::values);
+    folder.write_start(rows, f.transposed().values(), summary.document_lengths())?;
+    job.write(&folder)?;
+    run_once(settings, cluster, counts, &folder)?;
+    let state = State::read(&folder)?;
+    let l = match l {
+        Some(l) => l.clone(),
+        None => folder.documents((documents, topics))?,
+    };
+    Ok(OnRanks {
+        l,
+        score: state.score,
+    })
+}
