@@ -26,6 +26,9 @@ const NETWORKS: [(f64, f64); 2] = [(1e-4, 1e9), (1e-4, 1e10)];
 #[derive(Clone, Copy)]
 struct Costs {
     per_value: f64,
+    /// Delays of the network until a message has arrived, besides its bytes: there and back before they come, and until TCP sends as
+    /// many at once as the network holds.
+    delays: f64,
 }
 
 /// Tables of sums that reach the first rank one after the other: it receives one in a round where neighbours can be added, and
@@ -37,11 +40,11 @@ fn tables(machines: f64) -> f64 {
 
 impl Costs {
     /// Seconds of an exchange: tables of 8 bytes a value, then F of 4 bytes a value, which goes on from machine to machine while it
-    /// arrives. A message crosses the network there and back before its bytes come.
+    /// arrives.
     fn exchange(self, machines: f64, (delay, rate): (f64, f64), values: f64) -> f64 {
         let tables = tables(machines);
         let wire = (tables * 8.0 + 4.0) * values * 8.0 / rate;
-        wire + self.per_value * values * tables + 3.0 * delay * (tables + machines.log2())
+        wire + self.per_value * values * tables + self.delays * delay * (tables + machines.log2())
     }
 }
 
@@ -59,8 +62,16 @@ pub fn markdown(exchange: &Value) -> String {
     let local = rows
         .iter()
         .find(|row| row["network"] == "shared memory" && row["ranks"] == 2);
+    let with_delay = |delay: f64| {
+        let row = rows
+            .iter()
+            .find(|row| link(row).is_some_and(|(found, _)| found == delay));
+        row.map_or(f64::NAN, seconds)
+    };
     let costs = Costs {
         per_value: local.map_or(f64::NAN, seconds) / values,
+        // Of two messages: the sums, and F.
+        delays: (with_delay(10.0) - with_delay(0.0)) / 10e-3 / 2.0,
     };
     let mut page = format!(
         "\n## The exchange\n\nSums of {} terms x {} topics (the values of 100,000 terms with k = 20) come to the first rank, and F goes \
@@ -89,12 +100,13 @@ pub fn markdown(exchange: &Value) -> String {
     page += &format!(
         "\n## A model of many machines\n\nA pass of EM on machines like this one: reading and computing, {:.0} million counts a second \
         and machine as over 50 GB in [article.md](article.md), the slowest {:.0}% slower than the mean; then the exchange, whose work \
-        besides the wire takes {:.1} ns a value and table, as between two ranks by shared memory. No row of it was measured.\n\n\
+        besides the wire takes {:.1} ns a value and table, as between two ranks by shared memory, and a message {:.1} delays, as between the two hosts at 10 ms. No row of it was measured.\n\n\
         | corpus, f32 | machines | computing, s | exchange at 1 Gbit/s, s | share | at 10 Gbit/s, s | share | L of a rank, GB | L of the notebook, GB |\n\
         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         COUNTS_A_SECOND / 1e6,
         100.0 * (STRAGGLER - 1.0),
         1e9 * costs.per_value,
+        costs.delays,
     );
     for (name, bytes) in CORPORA {
         for power in 0..=8 {

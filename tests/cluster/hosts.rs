@@ -157,7 +157,10 @@ fn a_slow_network_that_loses_frames_changes_no_bit() {
     let fit = training.join().unwrap();
     assert_whole(&fit, &folder, "a slow network");
     // Sums of 5 topics x 900 terms there, then F back: two delays of 10 ms at least.
-    let passes = fit.ranks().numbers("exchange").unwrap();
-    let shortest = passes.into_iter().fold(f64::INFINITY, f64::min);
-    assert!(shortest > 0.01, "{}", fit.ranks());
+    #[cfg(feature = "polars")]
+    {
+        let passes = fit.ranks().numbers("exchange").unwrap();
+        let shortest = passes.into_iter().fold(f64::INFINITY, f64::min);
+        assert!(shortest > 0.01, "{}", fit.ranks());
+    }
 }
