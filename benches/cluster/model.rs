@@ -134,8 +134,8 @@ pub fn markdown(exchange: &Value) -> String {
             );
         }
     }
-    page += "\nWhat breaks first: over the article's corpus, the exchange, where it takes as long as the computing of a machine; more machines \
-        then make a pass slower at 1 Gbit/s. Over 100 TB the exchange stays small on 256 machines, and what breaks is the notebook's \
+    page += "\nWhat breaks first: over the article's corpus, the exchange: between 64 and 128 machines it begins to take longer than the computing at 1 Gbit/s, and twice \
+        the machines save little. Over 100 TB the exchange stays small on 256 machines, and what breaks is the notebook's \
         machine, which holds L of all documents (and its proportions, as much again, when the fit is joined).\n";
     page
 }
