@@ -12,8 +12,8 @@ use topicbook::{Cluster, Counts, Device, Result, Solver, Synthetic, TopicModel};
 use crate::record;
 
 /// As many values as 100,000 terms and k = 20 have, but enough shards for 8 ranks of smaller counts.
-pub const TERMS: usize = 20_000;
-pub const TOPICS: usize = 100;
+const TERMS: usize = 20_000;
+const TOPICS: usize = 100;
 const DOCUMENTS: usize = 140_000;
 const LENGTH: usize = 200;
 const PASSES: usize = 6;
@@ -58,7 +58,6 @@ pub fn measure(folder: &Path) -> Result<Value> {
                     SlowLink::between(&hosts, link).map(|_link| fit(&path, folder, &options));
                 let seconds = seconds.unwrap_or_else(|error| json!({ "failed": error }));
                 rows.push(row("two hosts", 2, Some((delay, rate)), seconds));
-                // A link's cards go with its hosts.
             }
         }
         Err(error) => println!("no hosts here: {error}"),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::write_atomic;
+use crate::system::{check_space, write_atomic};
 use crate::text::shown_path;
 
 use super::process::host;
@@ -19,6 +19,9 @@ use super::process::host;
 /// What the name of a run's folder begins with.
 const PREFIX: &str = "topicbook-run-";
 
+/// What to do where a run's disk is full.
+pub(super) const FULL_REMEDY: &str =
+    "free some space, or name a folder on another disk that all ranks see: Cluster::folder";
 /// How long a thread of this process may take to leave a run.
 const LEAVING: Duration = Duration::from_secs(2);
 /// The file that a folder has when its run was started.
@@ -41,7 +44,16 @@ pub(crate) struct RunFolder {
 
 impl RunFolder {
     /// Makes a folder in `parent`, of a run that this process follows.
-    pub(crate) fn create(parent: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// When the disk has too little space for the files of a run with so many documents and terms.
+    pub(crate) fn create(
+        parent: &Path,
+        (documents, terms): (usize, usize),
+        topics: usize,
+    ) -> Result<Self> {
+        let needed = Self::bytes(documents, terms, topics);
+        check_space(&parent.join("topicbook-run"), needed, FULL_REMEDY)?;
         let parent = std::path::absolute(parent).map_err(|e| Error::io("find", parent, e))?;
         loop {
             let run = RUNS.fetch_add(1, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use crate::system::free_space;
 use crate::text::{bytes, shown_path};
 
 use super::record::Ended;
-use super::run_folder::{RunFolder, read_json};
+use super::run_folder::{FULL_REMEDY, RunFolder, read_json};
 
 /// A disk with fewer free bytes is full.
 const FULL: u64 = 64 << 10;
@@ -132,9 +132,7 @@ pub(crate) fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
                 shown_path(folder.path())
             ),
         )
-        .fix(
-            "free some space, or name a folder on another disk that all ranks see: Cluster::folder",
-        );
+        .fix(FULL_REMEDY);
     }
     let error = match failed {
         Some(ended) => {
@@ -181,7 +179,7 @@ mod tests {
     /// The errors after signs of life of two ranks, `(phase, blocks)` each; the patience is over before the last.
     fn after(signs: [[(&str, u64); 2]; 3]) -> Option<String> {
         let parent = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(parent.path()).unwrap();
+        let folder = RunFolder::create(parent.path(), (1, 1), 1).unwrap();
         let patience = Duration::from_millis(100);
         let mut watchdog = Watchdog::new(2, patience);
         for (tick, ranks) in signs.into_iter().enumerate() {

@@ -16,7 +16,6 @@ use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Start, entropy, start_factors};
-use crate::system::check_space;
 use crate::text::{bytes, count, percent};
 
 use super::divergence;
@@ -31,9 +30,6 @@ const LINES: Duration = Duration::from_millis(10);
 const LIFE: Duration = Duration::from_millis(250);
 /// How long ranks take to start, unless their job is queued.
 const QUEUED: Duration = Duration::from_secs(3);
-
-pub(super) const RUN_FULL_REMEDY: &str =
-    "free some space, or name a folder on another disk that all ranks see: Cluster::folder";
 
 /// Ranks whose speeds are shown one by one; of more, the lowest and the highest.
 const SPEEDS: usize = 3;
@@ -145,11 +141,7 @@ fn prepare(
         );
     };
     let settings = &recipe.settings;
-    let parent = cluster.run_parent()?;
-    let (documents, terms) = counts.shape();
-    let needed = RunFolder::bytes(documents, terms, settings.topics);
-    check_space(&parent.join("topicbook-run"), needed, RUN_FULL_REMEDY)?;
-    let folder = RunFolder::create(&parent)?;
+    let folder = RunFolder::create(&cluster.run_parent()?, counts.shape(), settings.topics)?;
     let summary = counts.summary()?;
     let [l, f] = start_factors(Start::New(&state.l, &state.f), summary.document_lengths())?;
     drop(state);

@@ -8,10 +8,9 @@ use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers::{Shards, fold_in_bytes};
-use crate::system::check_space;
 use crate::system::memory::check_free;
 
-use super::cluster::{RUN_FULL_REMEDY, job, run_once};
+use super::cluster::{job, run_once};
 
 /// Anonymous memory of a rank besides F and its rows of L: MPI, buffers, and what the heap leaves unused.
 const PROCESS: u64 = 32 << 20;
@@ -40,10 +39,11 @@ pub(crate) fn documents_by_ranks(
     check_shards(ranks, &shards)?;
     let table = 4 * (documents * topics) as u64;
     check_free(2 * table, "the topics of these documents")?;
-    let parent = cluster.run_parent()?;
-    let needed = RunFolder::bytes(documents, terms, topics);
-    check_space(&parent.join("topicbook-run"), needed, RUN_FULL_REMEDY)?;
-    let folder = Arc::new(RunFolder::create(&parent)?);
+    let folder = Arc::new(RunFolder::create(
+        &cluster.run_parent()?,
+        counts.shape(),
+        topics,
+    )?);
     let rank_bytes = fold_in_bytes((shards.most_documents(ranks), terms), topics) + PROCESS;
     let mut job = job(settings, (cluster, rank_bytes), counts)?;
     job.topics = topics;

@@ -4,12 +4,12 @@ use crate::cluster::job::{Job, Task};
 use crate::cluster::record::Event;
 use crate::cluster::run_folder::RunFolder;
 use crate::cluster::state::{State, read_at, write_at};
-use crate::counts::rows::for_each_file_block;
+use crate::counts::rows::{Block, for_each_file_block};
 use crate::error::Result;
 use crate::solvers::{FoldIn, Shards, documents_in_block};
 
 use super::alive::{Alive, Phase};
-use super::{Ranks, checked_counts, open_rows, tell};
+use super::{Ranks, checked_counts, open_rows, tell, with_first_block};
 
 /// Computes the rows of L of this rank's documents, unless they are given, and their part of the score.
 pub(super) fn compute(
@@ -25,15 +25,10 @@ pub(super) fn compute(
     let (counts, _) = checked_counts(folder, job, own.clone(), (ranks, alive))?;
     alive.phase(Phase::Working);
     let [given, f] = folder.tables(0);
-    let mut f = Some(read_at(&f, 0..terms * topics, f32::from_le_bytes)?);
+    let f = read_at(&f, 0..terms * topics, f32::from_le_bytes)?;
+    let of_first = |block: &Block<'_>| FoldIn::for_documents(f, topics, block);
+    let fold_in = with_first_block(&counts, job, of_first)?;
     let in_block = documents_in_block(terms);
-    let mut fold_in = None;
-    let rows = open_rows(&counts, job, false)?;
-    for_each_file_block(rows, 0..in_block.min(documents), in_block, &mut |block| {
-        fold_in = f.take().map(|f| FoldIn::for_documents(f, topics, &block));
-        Ok(())
-    })?;
-    let fold_in = fold_in.ok_or_else(|| job.other_counts("no documents"))?;
     let [found, _] = folder.tables(1);
     let (mut l, mut scores) = (Vec::new(), Vec::new());
     let rows = open_rows(&counts, job, false)?;

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::counts::rows::{RowFiles, for_each_file_block};
+use crate::counts::rows::{Block, RowFiles, for_each_file_block};
 use crate::counts::{Counts, Layout, check_documents};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block};
@@ -129,17 +129,8 @@ impl<'a> Rank<'a> {
             l: read_at(&l, own.start * topics..own.end * topics, f32::from_le_bytes)?,
             f: read_at(&f, 0..terms * topics, f32::from_le_bytes)?,
         };
-        let in_block = documents_in_block(terms);
-        let rows = open_rows(&counts, &job, false)?;
-        let mut start = Some(start);
-        let mut solver = None;
-        for_each_file_block(rows, 0..in_block.min(documents), in_block, &mut |block| {
-            solver = start
-                .take()
-                .map(|start| StreamingEm::of_rank(start, &block));
-            Ok(())
-        })?;
-        let solver = solver.ok_or_else(|| job.other_counts("no documents"))?;
+        let of_first = |block: &Block<'_>| StreamingEm::of_rank(start, block);
+        let solver = with_first_block(&counts, &job, of_first)?;
         Ok(Self {
             folder,
             job,
@@ -299,6 +290,27 @@ fn open_rows(counts: &Counts, job: &Job, as_stored: bool) -> Result<RowFiles> {
     let rows = counts.row_file(to_csr)?;
     rows.map(RowFiles::without_checksums)
         .ok_or_else(|| job.other_counts("a file that cannot be streamed"))
+}
+
+/// What `make` makes of the first block of all documents.
+fn with_first_block<T>(
+    counts: &Counts,
+    job: &Job,
+    make: impl FnOnce(&Block<'_>) -> T,
+) -> Result<T> {
+    let in_block = documents_in_block(job.fingerprint.terms);
+    let first = 0..in_block.min(job.fingerprint.documents);
+    let (mut make, mut made) = (Some(make), None);
+    for_each_file_block(
+        open_rows(counts, job, false)?,
+        first,
+        in_block,
+        &mut |block| {
+            made = make.take().map(|make| make(&block));
+            Ok(())
+        },
+    )?;
+    made.ok_or_else(|| job.other_counts("no documents"))
 }
 
 /// Compares the sum of the ranks' digests with that of the job's counts.

@@ -111,7 +111,7 @@ fn start(counts: &Counts) -> (Matrix, Matrix) {
 
 /// The folder of a job.
 fn job(counts: &Counts, parent: &Path, ranks: usize, descent: bool) -> Result<RunFolder> {
-    let folder = RunFolder::create(parent)?;
+    let folder = RunFolder::create(parent, counts.shape(), TOPICS)?;
     let (l, f) = start(counts);
     let summary = counts.summary()?;
     let lengths = summary.document_lengths();
