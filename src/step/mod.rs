@@ -13,6 +13,7 @@ mod loss;
 mod network;
 #[cfg(feature = "cuda")]
 mod offload;
+mod schedule;
 #[cfg(feature = "cuda")]
 mod tensor;
 #[cfg(all(test, feature = "cuda"))]
@@ -22,6 +23,7 @@ mod unfused_loss;
 pub(crate) mod update;
 
 pub(crate) use device::{catch_device_errors, threads, with_step};
+pub(crate) use schedule::WarmRestarts;
 #[cfg(all(feature = "cuda", any(test, feature = "bench-hooks")))]
 pub(crate) use {
     loss::{Fused, Loss},

@@ -65,8 +65,12 @@ impl<B: Transfer> OffloadedStep<B> {
         let f_state = adamw_state(&state.f_state, state.steps, &device);
         Ok(Self {
             micro_batch: placement.micro_batch.max(1),
-            counter: StepCounter::new(settings, &state),
-            l: LazyRows::new(&state, &settings.mini_batch())?,
+            counter: StepCounter::new(&settings.mini_batch(), state.l.rows(), state.steps),
+            l: LazyRows::new(
+                (&state.l, &state.l_state),
+                state.steps,
+                &settings.mini_batch(),
+            )?,
             f: Some(state.f.to_tensor(&device)),
             f_optimizer: adamw(settings).build(),
             f_state,

@@ -8,13 +8,12 @@ use crate::config::Settings;
 use crate::counts::Counts;
 use crate::data::Epoch;
 use crate::error::Result;
-use crate::step::Step;
+use crate::step::{Step, WarmRestarts};
 use crate::system::memory::process_memory;
 
 use super::divergence;
 use super::observer::{FitStart, Observer, Snapshot, Stages, StepContext};
 use super::position::Position;
-use super::schedule::WarmRestarts;
 
 /// Runs from `position` to the end of `settings.epochs` epochs, or until an observer stops it.
 pub(crate) fn train(
@@ -26,19 +25,11 @@ pub(crate) fn train(
     source: &mut dyn Source,
     observers: &mut [&mut dyn Observer],
 ) -> Result<()> {
-    let schedule = WarmRestarts {
-        base_lr: settings.mini_batch().base_lr,
-        max_lr: settings.mini_batch().max_lr,
-        t_0: settings.mini_batch().t_0,
-        t_mult: settings.mini_batch().t_mult,
-    };
+    let schedule = WarmRestarts::new(&settings.mini_batch());
     let tokens = counts.summary()?.total();
     let documents = counts.documents();
     let batches = documents.div_ceil(settings.batch_size());
     let mut epoch_began = Instant::now();
-    // tinytopics updates the learning rate after each step, from that step's time, so a step uses the previous step's
-    // time.
-    let mut time = position.previous_step_time(batches);
     let start = FitStart {
         epochs: settings.epochs,
         documents,
@@ -51,11 +42,10 @@ pub(crate) fn train(
         observer.started(&start);
     }
     while position.epoch < settings.epochs {
-        let learning_rate = schedule.at(time);
+        let learning_rate = schedule.of_step((position.epoch, position.batches), batches);
         let batch = source.batch(position.epoch, position.batches)?;
         step.step(&batch, learning_rate)?;
         position.batches += 1;
-        time = position.previous_step_time(batches);
         if position.batches == batches || step.is_flushed() {
             // Before observers see, and write, what was computed of a file that was cut meanwhile.
             counts.check_unchanged()?;

@@ -17,7 +17,6 @@ mod position;
 mod progress;
 mod recorder;
 mod run;
-mod schedule;
 #[cfg(feature = "cuda")]
 mod self_check;
 mod smoothing;

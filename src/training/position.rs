@@ -38,19 +38,6 @@ impl Position {
 
     /// Epochs done, including the finished part of the current one.
     pub(crate) fn done(&self, batches: usize) -> f64 {
-        time(self.epoch, self.batches, batches)
+        self.epoch as f64 + self.batches as f64 / batches as f64
     }
-
-    /// The time of the step before this position, in epochs; 0 before the first step.
-    pub(crate) fn previous_step_time(&self, batches: usize) -> f64 {
-        match (self.epoch, self.batches) {
-            (0, 0) => 0.0,
-            (epoch, 0) => time(epoch - 1, batches - 1, batches),
-            (epoch, done) => time(epoch, done - 1, batches),
-        }
-    }
-}
-
-fn time(epoch: usize, batch: usize, batches: usize) -> f64 {
-    epoch as f64 + batch as f64 / batches as f64
 }

@@ -9,7 +9,6 @@
 use crate::config::{MiniBatch, TableStorage};
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::step::State;
 use crate::step::divergence::extent;
 use crate::system::{simd_dispatch, softmax};
 
@@ -54,23 +53,27 @@ enum Change {
 impl LazyRows {
     /// Copies the logits of L and their optimizer state into the storage that the parameters name. With dense AdamW, rows
     /// outside the batch become stale.
-    pub(crate) fn new(state: &State, parameters: &MiniBatch) -> Result<Self> {
+    pub(crate) fn new(
+        (l, l_state): (&Matrix, &[Matrix]),
+        steps: u64,
+        parameters: &MiniBatch,
+    ) -> Result<Self> {
         let storage = &parameters.table_storage;
         let dense = parameters.optimizer.moves_all_rows();
-        let (documents, topics) = state.l.shape();
-        let tables = 1 + state.l_state.len();
+        let (documents, topics) = l.shape();
+        let tables = 1 + l_state.len();
         let width = topics * tables;
         let mut rows = Rows::zeros(documents, width, storage, parameters.table_precision)?;
         for document in 0..documents {
             rows.change(document, None, |row| {
-                let tables = std::iter::once(&state.l).chain(&state.l_state);
+                let tables = std::iter::once(l).chain(l_state);
                 for (table, part) in tables.zip(row.chunks_exact_mut(topics)) {
                     part.copy_from_slice(table.row(document));
                 }
             });
         }
         // They may be in mapped files, whose lost pages read as zeros.
-        for table in std::iter::once(&state.l).chain(&state.l_state) {
+        for table in std::iter::once(l).chain(l_state) {
             table.check_kept()?;
         }
         rows.advise_random();
@@ -79,7 +82,7 @@ impl LazyRows {
             tables,
             rows,
             storage: storage.clone(),
-            steps: state.steps,
+            steps,
             skipped: dense.then(|| SkippedSteps::new(documents)),
         })
     }
@@ -321,6 +324,7 @@ mod tests {
 
     use super::*;
     use crate::config::Optimizer;
+    use crate::step::State;
 
     const DECAY: f64 = 0.01;
 
@@ -351,7 +355,7 @@ mod tests {
             optimizer,
             ..MiniBatch::default()
         };
-        let mut rows = LazyRows::new(&state, &parameters).unwrap();
+        let mut rows = LazyRows::new((&state.l, &state.l_state), state.steps, &parameters).unwrap();
         for time in 1..=STEPS {
             let rate = learning_rate / time as f64;
             // An epoch of one batch: both rows are in each.

@@ -1,7 +1,6 @@
 //! Counts optimizer steps; gives each step's update rules and says when lazily updated rows must be flushed.
 
-use crate::config::{Optimizer, Settings};
-use crate::step::State;
+use crate::config::{MiniBatch, Optimizer};
 
 use super::rule::{AdamWStep, UpdateRule};
 
@@ -15,6 +14,7 @@ pub(crate) struct StepCounter {
 }
 
 /// The update rules of one step.
+#[derive(Clone, Copy)]
 pub(crate) struct UpdateRules {
     pub(crate) l_rule: UpdateRule,
     pub(crate) f_rule: UpdateRule,
@@ -23,13 +23,13 @@ pub(crate) struct UpdateRules {
 }
 
 impl StepCounter {
-    /// Continues the count of `state`.
-    pub(crate) fn new(settings: &Settings, state: &State) -> Self {
-        let (documents, batch_size) = (state.l.rows(), settings.batch_size());
+    /// Continues the count of a fit to so many documents after `steps` steps.
+    pub(crate) fn new(parameters: &MiniBatch, documents: usize, steps: u64) -> Self {
+        let batch_size = parameters.batch_size;
         Self {
-            optimizer: settings.mini_batch().optimizer,
-            weight_decay: settings.mini_batch().weight_decay,
-            steps: state.steps,
+            optimizer: parameters.optimizer,
+            weight_decay: parameters.weight_decay,
+            steps,
             steps_per_epoch: documents.div_ceil(batch_size) as u64,
             // Eight flushes an epoch; in small fits at most one in 64 steps, so that their cost is negligible.
             steps_between_flushes: (documents / batch_size / 8).max(64),
