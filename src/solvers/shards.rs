@@ -15,10 +15,10 @@ use super::streaming_em::documents_in_block;
 const MOST: u64 = 256;
 /// Neighbours that are added from left to right.
 const WAY: usize = 4;
-/// Nonzero counts of a shard at least: those that are added to the statistics at once.
+/// Nonzero counts that are enough for a shard: those that are added to the statistics at once.
 const NONZEROS: u64 = 1 << 18;
-/// Nonzero counts of a shard at least, for each term: to clear and to add a table of sums takes at most a fiftieth of the time
-/// in which these are counted.
+/// Nonzero counts that are enough for a shard, for each term: to clear and to add a table of sums takes about a fiftieth of the
+/// time in which these are counted.
 const NONZEROS_PER_TERM: u64 = 160;
 /// Values that a task adds.
 const CHUNK: usize = 1 << 14;
@@ -35,11 +35,11 @@ impl Shards {
     pub(crate) fn new(documents: usize, terms: usize, nonzeros: u64) -> Self {
         let in_block = documents_in_block(terms);
         let blocks = documents.div_ceil(in_block) as u64;
-        let least = NONZEROS.max(NONZEROS_PER_TERM * terms as u64);
+        let enough = NONZEROS.max(NONZEROS_PER_TERM * terms as u64);
         Self {
             documents,
             in_block,
-            number: (nonzeros / least).clamp(1, MOST.min(blocks)) as usize,
+            number: power_of_two(nonzeros / enough, MOST.min(blocks)) as usize,
         }
     }
 
@@ -110,6 +110,17 @@ impl Shards {
             tables += 1;
         }
         tables
+    }
+}
+
+/// The power of two that is nearest to a number, at least 1 and at most `most`: two, four or eight processes then have as many
+/// shards each.
+fn power_of_two(number: u64, most: u64) -> u64 {
+    let number = number.clamp(1, most.max(1));
+    let below = 1 << number.ilog2();
+    match number * number > 2 * below * below && 2 * below <= most {
+        true => 2 * below,
+        false => below,
     }
 }
 
@@ -258,9 +269,11 @@ mod tests {
     fn few_counts_are_one_shard_and_many_are_no_more_than_256() {
         let number = |documents, terms, nonzeros| Shards::new(documents, terms, nonzeros).number();
         assert_eq!(number(1_500, 12_419, 746_316), 1);
-        assert_eq!(number(100_000, 100_000, 80_000_000), 5);
+        assert_eq!(number(100_000, 100_000, 80_000_000), 4);
+        assert_eq!(number(100_000, 8_000, 19_700_000), 16);
         assert_eq!(number(1_000_000, 100_000, 4_700_000_000), 256);
-        assert_eq!(number(3_000, 500, 1 << 30), 3);
+        assert_eq!(number(3_000, 500, 1 << 30), 2);
+        assert_eq!(number(3_000_000, 500, 1 << 30), 256);
     }
 
     /// The sums of shards `own`, whose only value is the shard's.

@@ -20,7 +20,7 @@ fn ranks_transform_and_score_as_one_process_does() {
     // Documents that are nearly all zeros, and some that hold most terms.
     let others = counts.select(0..8_000).unwrap();
     let others = others.write_npz(folder.path().join("others.npz")).unwrap();
-    let (documents, terms) = (3_000, counts.terms());
+    let (documents, terms) = (4_000, counts.terms());
     let values = (0..documents * terms).map(|at| (at * 31 % 97 % 4) as u8);
     let full = Counts::dense(documents, terms, values.collect::<Vec<u8>>()).unwrap();
     let full = full
