@@ -6,7 +6,7 @@ use crate::counts::{Counts, View};
 use crate::error::Result;
 
 use super::prefetch::Reader;
-use super::row_file::Access;
+use super::row_file::{Access, RowBuffer};
 use super::row_files::RowFiles;
 
 /// A block of consecutive documents: rows `rows` of `view`.
@@ -52,30 +52,57 @@ pub(crate) fn for_each_file_block(
     documents_per_block: usize,
     visit: Visit<'_>,
 ) -> Result<()> {
-    let mut free_buffers = vec![row_file.buffer(), row_file.buffer()];
-    let reader = Reader::start(row_file, Access::Sequential)?;
     let blocks = || {
         (documents.clone())
             .step_by(documents_per_block.max(1))
             .map(|first| first..documents.end.min(first + documents_per_block))
     };
-    let mut unrequested = blocks();
+    let requests = blocks().map(|rows| vec![rows]);
+    let mut ahead = ReadAhead::new(row_file, Access::Sequential, requests)?;
     for rows in blocks() {
-        while let Some(buffer) = free_buffers.pop() {
-            match unrequested.next() {
-                Some(next) => reader.request(vec![next], buffer),
-                None => break,
-            }
-        }
-        let buffer = reader.receive()?;
+        let buffer = ahead.receive()?;
         visit(Block {
             view: buffer.view()?,
             rows: 0..rows.len(),
             first: rows.start,
         })?;
-        free_buffers.push(buffer);
+        ahead.give_back(buffer);
     }
     Ok(())
+}
+
+/// Reads documents into two buffers: one is filled by a background thread while the other is in use.
+pub(crate) struct ReadAhead<I> {
+    reader: Reader,
+    /// The ranges of documents of each buffer, in the order in which they are asked for.
+    requests: I,
+    free: Vec<RowBuffer>,
+}
+
+impl<I: Iterator<Item = Vec<Range<usize>>>> ReadAhead<I> {
+    pub(crate) fn new(row_file: RowFiles, access: Access, requests: I) -> Result<Self> {
+        Ok(Self {
+            free: vec![row_file.buffer(), row_file.buffer()],
+            reader: Reader::start(row_file, access)?,
+            requests,
+        })
+    }
+
+    /// The documents of the next request, of which there must be one.
+    pub(crate) fn receive(&mut self) -> Result<RowBuffer> {
+        while let Some(buffer) = self.free.pop() {
+            match self.requests.next() {
+                Some(ranges) => self.reader.request(ranges, buffer),
+                None => break,
+            }
+        }
+        self.reader.receive()
+    }
+
+    /// Takes a buffer back, to fill it again.
+    pub(crate) fn give_back(&mut self, buffer: RowBuffer) {
+        self.free.push(buffer);
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ mod row_file;
 mod row_files;
 mod row_reader;
 
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use blocks::ReadAhead;
 pub(crate) use blocks::{Block, Visit, for_each_block, for_each_file_block};
 pub(crate) use nonzeros::{
     NonzeroBuffer, append_nonzeros, columns_between, count_between, find_nonzeros, nonzeros_after,
