@@ -1,14 +1,21 @@
 //! Minibatches of documents in a new random order every epoch, from memory, a memory map or a stream of a file.
 
 mod reading;
+#[cfg(any(test, feature = "cluster-worker"))]
+mod shares;
 mod shuffle;
 mod source;
 
 pub use reading::Reading;
 pub(crate) use reading::{DEFAULT_BUFFER_BYTES, Shuffle};
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use shares::Shares;
 pub(crate) use source::{InPlace, Source, Streamed};
 
 use crate::counts::View;
+
+/// Documents in a block of the shares that ranks read, at most: large enough for fast reads.
+pub(crate) const SHARE_BLOCK: usize = 64;
 
 /// A batch of documents: references to rows of counts in memory or in a memory map. Copies nothing.
 #[derive(Clone, Copy)]

@@ -39,6 +39,11 @@ impl BlockShuffle {
     /// the epoch's blocks.
     pub(crate) fn row_ranges(&self, blocks: &[usize], fill: usize) -> Vec<Range<usize>> {
         let wanted = fill * self.buffer..self.documents.min((fill + 1) * self.buffer);
+        self.ranges_at(blocks, wanted)
+    }
+
+    /// The documents at some positions in the sequence of blocks, in the same way.
+    pub(super) fn ranges_at(&self, blocks: &[usize], wanted: Range<usize>) -> Vec<Range<usize>> {
         let mut ranges: Vec<Range<usize>> = Vec::new();
         // Position of the block in the sequence of blocks, in documents.
         let mut position = 0;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::{MiniBatch, StateValues};
 use crate::counts::{Counts, Fingerprint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::shown_path;
@@ -12,8 +13,10 @@ use crate::text::shown_path;
 use super::run_folder::{RunFolder, write_json};
 
 /// What the ranks compute.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Task {
+    /// Gradient steps, whose batches depend on the seed.
+    Steps { parameters: MiniBatch, seed: u64 },
     /// Passes of expectation-maximisation.
     Em,
     /// Passes of coordinate descent for L, and of expectation-maximisation for F.
@@ -22,6 +25,16 @@ pub(crate) enum Task {
     Transform,
     /// The score of L and F.
     Score,
+}
+
+impl Task {
+    /// Tables that the optimizer keeps besides those of L and F.
+    pub(crate) fn state_values(&self) -> StateValues {
+        match self {
+            Self::Steps { parameters, .. } => parameters.optimizer.state_values(),
+            _ => StateValues::default(),
+        }
+    }
 }
 
 /// A fit, or what is computed with one, as each rank reads it.

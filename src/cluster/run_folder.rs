@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::config::StateValues;
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{check_space, write_atomic};
 use crate::text::shown_path;
@@ -49,10 +50,11 @@ impl RunFolder {
     /// When the disk has too little space for the files of a run with so many documents and terms.
     pub(crate) fn create(
         parent: &Path,
-        (documents, terms): (usize, usize),
+        shape: (usize, usize),
         topics: usize,
+        state: StateValues,
     ) -> Result<Self> {
-        let needed = Self::bytes(documents, terms, topics);
+        let needed = Self::bytes(shape, topics, state);
         check_space(&parent.join("topicbook-run"), needed, FULL_REMEDY)?;
         let parent = std::path::absolute(parent).map_err(|e| Error::io("find", parent, e))?;
         loop {
@@ -71,10 +73,15 @@ impl RunFolder {
         }
     }
 
-    /// Bytes of the files of a run at most: L and F twice, and the documents' lengths.
-    pub(crate) fn bytes(documents: usize, terms: usize, topics: usize) -> u64 {
+    /// Bytes of the files of a run at most: L and F with the optimizer's state, twice, and the documents' lengths.
+    pub(crate) fn bytes(
+        (documents, terms): (usize, usize),
+        topics: usize,
+        state: StateValues,
+    ) -> u64 {
         let (documents, terms, topics) = (documents as u64, terms as u64, topics as u64);
-        2 * 4 * topics * (documents + terms) + 8 * documents
+        let values = (1 + state.l as u64) * documents + (1 + state.f as u64) * terms;
+        2 * 4 * topics * values + 8 * documents
     }
 
     /// The folder of a rank's run.
@@ -201,7 +208,8 @@ impl RunFolder {
         self.path.join("lengths.f64")
     }
 
-    /// L in tokens (documents x topics) and F in probabilities (terms x topics) after so many passes: f32.
+    /// L in tokens (documents x topics) and F in probabilities (terms x topics) after so many passes: f32. With gradient steps
+    /// the logits of both, each followed by the tables of the optimizer's state.
     pub(crate) fn tables(&self, passes: usize) -> [PathBuf; 2] {
         ["l", "f"].map(|table| self.path.join(format!("{table}-{passes}.f32")))
     }

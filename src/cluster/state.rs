@@ -1,5 +1,6 @@
 //! L and F between passes, in files: what ranks start from, and what a fit returns.
 
+use std::borrow::Borrow;
 use std::fs::{File, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::solvers::topics_of;
+use crate::step::State as StepState;
+use crate::system::softmax;
 
 use super::run_folder::{RunFolder, read_json, write_json};
 
@@ -45,6 +48,11 @@ impl RunFolder {
         let [l_file, f_file] = self.tables(0);
         write_at(&l_file, 0, l, f32::to_le_bytes)?;
         write_at(&f_file, 0, f, f32::to_le_bytes)?;
+        self.start(lengths)
+    }
+
+    /// Writes the documents' lengths, and that no pass is done.
+    fn start(&self, lengths: &[f64]) -> Result<()> {
         write_at(&self.lengths(), 0, lengths, f64::to_le_bytes)?;
         let state = State {
             passes: 0,
@@ -54,6 +62,15 @@ impl RunFolder {
         state.commit(self)
     }
 
+    /// Writes the logits of the start, each table followed by the optimizer's state.
+    pub(crate) fn write_logits(&self, state: &StepState, lengths: &[f64]) -> Result<()> {
+        let [l_file, f_file] = self.tables(0);
+        write_tables(&l_file, std::iter::once(&state.l).chain(&state.l_state))?;
+        let of_f = std::iter::once(&state.f).chain(&state.f_state);
+        write_tables(&f_file, of_f.map(Matrix::transposed))?;
+        self.start(lengths)
+    }
+
     /// L of documents that ranks have folded in.
     pub(crate) fn documents(&self, (documents, topics): (usize, usize)) -> Result<Matrix> {
         let [l, _] = self.tables(State::read(self)?.passes);
@@ -61,17 +78,47 @@ impl RunFolder {
         Ok(Matrix::from_parts(documents, topics, values))
     }
 
-    /// L and F of the last state, with rows that sum to one.
+    /// L and F of the last state, with rows that sum to one. `are_logits`: the tables hold logits.
     pub(crate) fn topics(
         &self,
         (documents, terms, topics): (usize, usize, usize),
+        are_logits: bool,
     ) -> Result<(Matrix, Matrix)> {
         let [l, f] = self.tables(State::read(self)?.passes);
-        let read = |file: &Path, rows: usize| -> Result<Matrix> {
-            let values = read_at(file, 0..rows * topics, f32::from_le_bytes)?;
-            Ok(Matrix::from_parts(rows, topics, values))
-        };
-        Ok(topics_of(read(&l, documents)?, read(&f, terms)?))
+        let read = |file: &Path, rows: usize| read_at(file, 0..rows * topics, f32::from_le_bytes);
+        let (mut l, mut f) = (read(&l, documents)?, read(&f, terms)?);
+        if are_logits {
+            l.chunks_exact_mut(topics).for_each(softmax);
+            exponentials_of_columns(&mut f, topics);
+        }
+        let l = Matrix::from_parts(documents, topics, l);
+        Ok(topics_of(l, Matrix::from_parts(terms, topics, f)))
+    }
+}
+
+/// Writes tables into a file, one behind the other.
+fn write_tables<T: Borrow<Matrix>>(path: &Path, tables: impl Iterator<Item = T>) -> Result<()> {
+    let mut first = 0;
+    for table in tables {
+        let values = table.borrow().values();
+        write_at(path, first, values, f32::to_le_bytes)?;
+        first += values.len();
+    }
+    Ok(())
+}
+
+/// Replaces logits by their exponentials, of which the largest of each column is 1.
+fn exponentials_of_columns(logits: &mut [f32], columns: usize) {
+    let mut largest = vec![f32::MIN; columns];
+    for row in logits.chunks_exact(columns) {
+        for (largest, logit) in largest.iter_mut().zip(row) {
+            *largest = largest.max(*logit);
+        }
+    }
+    for row in logits.chunks_exact_mut(columns) {
+        for (logit, largest) in row.iter_mut().zip(&largest) {
+            *logit = (*logit - largest).exp();
+        }
     }
 }
 

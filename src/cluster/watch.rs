@@ -174,12 +174,13 @@ pub(crate) fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::StateValues;
     use std::thread::sleep;
 
     /// The errors after signs of life of two ranks, `(phase, blocks)` each; the patience is over before the last.
     fn after(signs: [[(&str, u64); 2]; 3]) -> Option<String> {
         let parent = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(parent.path(), (1, 1), 1).unwrap();
+        let folder = RunFolder::create(parent.path(), (1, 1), 1, StateValues::default()).unwrap();
         let patience = Duration::from_millis(100);
         let mut watchdog = Watchdog::new(2, patience);
         for (tick, ranks) in signs.into_iter().enumerate() {

@@ -15,8 +15,9 @@ use crate::text::shown_path;
 ///
 /// [`TopicModel::cluster`](crate::TopicModel::cluster) takes it. Each rank runs the program `topicbook-worker`, which
 /// `cargo xtask worker` builds with the site's MPI, or with Open MPI from Python's package index; cells and notebooks need no MPI.
-/// A rank streams its share of the documents and holds their rows of L; after each pass the ranks add F's statistics. L and F
-/// have the same bits as those of the fit in one process, for every number of ranks.
+/// A rank streams its share of the documents and holds their rows of L; after each pass, or each gradient step, the ranks add F's
+/// statistics. L and F have the same bits for every number of ranks, and with a solver that passes over all documents those of the
+/// fit in one process.
 ///
 /// ```
 /// use std::time::Duration;

@@ -12,8 +12,9 @@ impl Fit {
     /// new F (`exchange`); and its highest anonymous memory so far in bytes. Empty for a fit in one process, and for one that
     /// was loaded.
     ///
-    /// A pass takes about the sum of the three: the ranks start it within a few milliseconds. What a faster network could save is in `exchange`, what a better balance in
-    /// `waiting`.
+    /// A pass takes about the sum of the three: the ranks start it within a few milliseconds. What a faster network could save is in
+    /// `exchange`, what a better balance in `waiting`. With gradient steps, where a pass has many exchanges, `exchange` includes the
+    /// waiting for the slowest rank of each step, as far as that is not always the same one.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

@@ -468,16 +468,19 @@ impl TopicModel {
         self.with(|recipe| recipe.checkpoint = Some(path.into()))
     }
 
-    /// Fits by the ranks of this [`Cluster`], with the same result as in this process, bit for bit; `topicbook-worker` has to be built
+    /// Fits by the ranks of this [`Cluster`], with the same bits for every number of ranks; `topicbook-worker` has to be built
     /// (`cargo xtask worker`).
     ///
     /// [`plan`](Self::plan) shows the memory of a rank, what the ranks exchange in a pass, and refuses what they cannot fit. The
-    /// counts are in a file that every rank sees under the same path. A pass costs one sum of F's statistics over the ranks; L's
-    /// rows stay where their documents are.
+    /// counts are in a file that every rank sees under the same path. L's rows stay where their documents are.
     ///
-    /// Solvers: [`Solver::em`](crate::Solver::em), and [`Solver::coordinate_descent`](crate::Solver::coordinate_descent) as it is for
-    /// streamed counts. Gradient steps would exchange F at every step. A cluster keeps its own checkpoints:
-    /// [`Cluster::retries`] starts a job again that has lost a rank.
+    /// | Solver | Ranks exchange F's sums | Compared with the fit in this process |
+    /// |---|---|---|
+    /// | [`Solver::em`](crate::Solver::em) | once a pass | the same bits as that of streamed counts |
+    /// | [`Solver::coordinate_descent`](crate::Solver::coordinate_descent) | once a pass | the same bits as that of streamed counts |
+    /// | [`Solver::mini_batch`](crate::Solver::mini_batch), with [`batch_size`](Self::batch_size) 1,000 or more | at each step | other batches: each has a share of every shard of the documents, so that a rank reads its own alone |
+    ///
+    /// A cluster keeps its own checkpoints: [`Cluster::retries`] starts a job again that has lost a rank.
     ///
     /// ```
     /// use topicbook::{Cluster, Solver, Synthetic, TopicModel};

@@ -1,9 +1,11 @@
 //! The plan of a fit on a cluster: what a rank holds, what the ranks exchange, and what they cannot fit.
 
-use crate::batches::{Reading, Shuffle};
+use crate::batches::{Reading, SHARE_BLOCK, Shuffle};
 use crate::cluster::{RunFolder, check_file, check_shards};
-use crate::config::{Cluster, Device, Recipe, Solver};
-use crate::cost::{Memory, Phase, peak};
+use crate::config::{
+    Cluster, Device, GradientStep, MiniBatch, Precision, Recipe, Solver, StateValues, TableStorage,
+};
+use crate::cost::{Consumer, Item, Memory, Phase, peak};
 use crate::counts::{Counts, READ_BYTES};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Shards, documents_in_block, memory, memory_around_iterations, sums_bytes};
@@ -14,6 +16,9 @@ use super::Plan;
 /// Anonymous memory of a rank besides tables and buffers: MPI, stacks of threads, and what the heap leaves unused.
 const PROCESS: u64 = 12 << 20;
 
+/// Documents in a batch of gradient steps at least.
+const LEAST_BATCH: usize = 1000;
+
 /// What a plan says of its cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct OnCluster {
@@ -21,8 +26,9 @@ pub(super) struct OnCluster {
     shards: usize,
     /// Peak of the largest rank.
     rank_bytes: u64,
-    /// What all ranks send in a pass.
+    /// What all ranks send in an exchange, and how many there are in a pass.
     wire_bytes: u64,
+    exchanges: u64,
     /// The files of the run.
     files_bytes: u64,
 }
@@ -36,16 +42,7 @@ pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> 
     let settings = &recipe.settings;
     match &settings.solver {
         Solver::Em(_) | Solver::CoordinateDescent(_) => {}
-        Solver::MiniBatch(parameters) => {
-            let steps = counts.documents().div_ceil(parameters.batch_size.max(1)) as u64;
-            let step = 2 * 4 * (counts.terms() * settings.topics) as u64;
-            return Err(Error::setting(format!(
-                "gradient steps on a cluster: the ranks would exchange F's gradients at each of {} steps of an epoch, {} an epoch for each rank",
-                count(steps),
-                bytes(steps.saturating_mul(step))
-            ))
-            .fix("use Solver::em() or Solver::coordinate_descent(), which exchange sums once a pass"));
-        }
+        Solver::MiniBatch(parameters) => check_steps(parameters, settings.topics, counts)?,
         other => {
             return Err(Error::setting(format!(
                 "{other} on a cluster: its search compares fits that hold all counts in memory"
@@ -69,11 +66,69 @@ pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> 
     check_file(counts)?;
     let mut recipe = recipe.clone();
     recipe.settings.device = Device::Cpu;
-    recipe.settings.reading = Reading::Stream {
-        block: documents_in_block(counts.terms()),
-        blocks: 1,
+    recipe.settings.reading = match settings.solver.as_mini_batch() {
+        Some(parameters) => Reading::Stream {
+            block: SHARE_BLOCK,
+            blocks: parameters.batch_size.div_ceil(SHARE_BLOCK),
+        },
+        None => Reading::Stream {
+            block: documents_in_block(counts.terms()),
+            blocks: 1,
+        },
     };
     Ok(recipe)
+}
+
+/// An error for gradient steps that ranks do not make, or that would exchange too much.
+fn check_steps(parameters: &MiniBatch, topics: usize, counts: &Counts) -> Result<()> {
+    let batch = parameters.batch_size.max(1);
+    if batch < LEAST_BATCH {
+        let steps = counts.documents().div_ceil(batch) as u64;
+        let step = (8 + 4) * (counts.terms() * topics) as u64;
+        return Err(Error::setting(format!(
+            "gradient steps over batches of {} documents on a cluster: the ranks would exchange F's gradients at each of {} steps of an epoch, {} an epoch for each rank",
+            count(batch as u64),
+            count(steps),
+            bytes(steps.saturating_mul(step))
+        ))
+        .fix(format!(
+            "use batch_size({LEAST_BATCH}) or more, or Solver::em() or Solver::coordinate_descent(), which exchange sums once a pass"
+        )));
+    }
+    let refused = [
+        (
+            parameters.table_storage != TableStorage::Memory,
+            "TopicModel::table_storage",
+            "each rank holds its rows of L in memory",
+        ),
+        (
+            parameters.table_precision != Precision::F32,
+            "TopicModel::table_precision",
+            "each rank holds its rows of L in f32",
+        ),
+        (
+            parameters.step != GradientStep::Fused,
+            "TopicModel::step",
+            "ranks compute on CPUs, without tensors",
+        ),
+        (
+            parameters.micro_batch.is_some(),
+            "TopicModel::micro_batch",
+            "a rank reads its share of a batch in blocks of documents",
+        ),
+        (
+            parameters.clips(),
+            "TopicModel::clip_grad_norm",
+            "no rank knows the norm of a batch's gradient before it has updated its rows of L",
+        ),
+    ];
+    match refused.into_iter().find(|(is_set, ..)| *is_set) {
+        Some((_, setting, why)) => {
+            Err(Error::setting(format!("{setting} with a cluster"))
+                .fix(format!("leave it out: {why}")))
+        }
+        None => Ok(()),
+    }
 }
 
 impl Plan {
@@ -89,10 +144,14 @@ impl Plan {
         let shards = Shards::new(documents, terms, nonzeros);
         check_shards(ranks, &shards)?;
         let exchange = shards.exchange(ranks);
+        let solver = &self.recipe.settings.solver;
+        let steps = |parameters: &MiniBatch| documents.div_ceil(parameters.batch_size);
+        let exchanges = solver.as_mini_batch().map_or(1, steps) as u64;
+        let state = solver.state_values();
         let sums = sums_bytes(terms as u64, topics);
         let mut shape = self.shape;
         shape.documents = shards.most_documents(ranks) as u64;
-        let items = memory(&self.recipe.settings.solver, &shape, true);
+        let items = memory(solver, &shape, true);
         let reading = Shuffle {
             block: documents_in_block(terms),
             blocks: 1,
@@ -106,14 +165,23 @@ impl Plan {
                 + reading
                 + PROCESS,
             wire_bytes: exchange.pieces * sums + (ranks as u64 - 1) * 4 * terms as u64 * topics,
-            files_bytes: RunFolder::bytes(documents, terms, topics as usize),
+            exchanges,
+            files_bytes: RunFolder::bytes((documents, terms), topics as usize, state),
         };
         // Sums, multipliers and buffers are the ranks'.
         self.items
             .retain(|item| !matches!(item.phase, Phase::Steps | Phase::Reading | Phase::Pass));
-        let [start, end] = memory_around_iterations(&self.shape);
         self.items.retain(|item| item.phase != Phase::Fit);
-        for item in [start, end] {
+        let mut around = memory_around_iterations(&self.shape).to_vec();
+        if state != StateValues::default() {
+            around.push(Item::ram(
+                Consumer::OptimizerStates,
+                "zeros of the optimizer's state, and a copy of F",
+                Phase::Starting,
+                4 * topics * (documents + 2 * terms) as u64,
+            ));
+        }
+        for item in around {
             if !self.items.contains(&item) {
                 self.items.push(item);
             }
@@ -157,7 +225,14 @@ impl OnCluster {
         )
         .row(
             "exchange",
-            format!("{} a pass, over all ranks", bytes(self.wire_bytes)),
+            match self.exchanges {
+                1 => format!("{} a pass, over all ranks", bytes(self.wire_bytes)),
+                steps => format!(
+                    "{} at {} steps of an epoch, over all ranks",
+                    bytes(self.wire_bytes * steps),
+                    count(steps)
+                ),
+            },
         )
         .row("run folder", bytes(self.files_bytes))
     }

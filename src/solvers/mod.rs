@@ -1,4 +1,4 @@
-//! Solvers other than gradient steps: expectation-maximisation and coordinate descent.
+//! Solvers other than gradient steps in one process: expectation-maximisation, coordinate descent, and the steps of a cluster.
 //!
 //! The rates of a document sum to one, so minimising the Poisson loss means maximising the sum of x log (L F), and only
 //! nonzero counts matter. During the iterations both factors are those of a Poisson factorisation, L in tokens and F in
@@ -14,6 +14,7 @@ mod fold_in;
 mod parts;
 mod row_update;
 mod search;
+mod sharded_steps;
 mod shards;
 mod state;
 mod statistics;
@@ -30,6 +31,8 @@ use burn_cuda::{Cuda, CudaDevice};
 pub(crate) use fold_in::FoldIn;
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
 pub(crate) use parts::Parts;
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use sharded_steps::{ShardedSteps, StepsStart};
 pub(crate) use shards::Shards;
 #[cfg(any(test, feature = "cluster-worker"))]
 pub(crate) use shards::Tree;
@@ -195,12 +198,13 @@ pub(crate) fn host_memory_with_gpu(solver: &Solver, shape: &Shape, resident: boo
     }
 }
 
-/// Memory of a solver on the CPU besides the counts.
+/// Memory of a solver on the CPU besides the counts; of gradient steps, those of a rank.
 pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item> {
     match solver {
         Solver::CoordinateDescent(_) if !streams => ascent_memory::memory(shape),
         Solver::Auto(_) if !streams => search::memory(shape),
         Solver::Em(_) => streaming_em::memory(shape, false),
+        Solver::MiniBatch(parameters) => sharded_steps::memory(shape, parameters),
         _ => streaming_em::memory(shape, true),
     }
 }

@@ -304,22 +304,15 @@ impl StreamingEm {
     /// Adds a block to the sums of its shard.
     fn add(&mut self, block: &Block<'_>) {
         let residual = self.update_l(block);
-        let (parts, l) = (&self.parts, &self.l.values);
-        let sums = Sums::of(self.tree.current());
+        let mut sums = Sums::of(self.tree.current());
         *sums.kkt_residual += residual;
-        *sums.likelihood += parts.add_tiles(block, l, sums.statistics);
-        if parts.collect(block, &mut self.pending) {
-            *sums.likelihood += parts.add_pending(&mut self.pending, l, sums.statistics);
-        }
+        sums.add(&self.parts, block, &self.l.values, &mut self.pending);
     }
 
     /// Adds what is pending to the sums of the shard that ends here.
     fn end_shard(&mut self) {
-        let sums = Sums::of(self.tree.current());
-        let l = &self.l.values;
-        *sums.likelihood += self
-            .parts
-            .add_pending(&mut self.pending, l, sums.statistics);
+        let mut sums = Sums::of(self.tree.current());
+        sums.add_pending(&self.parts, &self.l.values, &mut self.pending);
         self.tree.join();
     }
 
@@ -336,18 +329,18 @@ impl StreamingEm {
 }
 
 /// The sums of a pass over some documents, which lie one after the other in a table.
-struct Sums<'a> {
+pub(super) struct Sums<'a> {
     /// Of F, in the order of [`Parts`].
-    statistics: &'a mut [f64],
-    likelihood: &'a mut f64,
+    pub(super) statistics: &'a mut [f64],
+    pub(super) likelihood: &'a mut f64,
     kkt_residual: &'a mut f64,
 }
 
 impl<'a> Sums<'a> {
     /// Sums besides the statistics.
-    const OTHERS: usize = 2;
+    pub(super) const OTHERS: usize = 2;
 
-    fn of(table: &'a mut [f64]) -> Self {
+    pub(super) fn of(table: &'a mut [f64]) -> Self {
         let (statistics, others) = table.split_at_mut(table.len() - Self::OTHERS);
         let (likelihood, kkt_residual) = others.split_at_mut(1);
         Self {
@@ -355,6 +348,25 @@ impl<'a> Sums<'a> {
             likelihood: &mut likelihood[0],
             kkt_residual: &mut kkt_residual[0],
         }
+    }
+
+    /// Adds a block of documents, some of them only to those that are pending. `l` has the rows of all documents.
+    pub(super) fn add(
+        &mut self,
+        parts: &Parts,
+        block: &Block<'_>,
+        l: &[f32],
+        pending: &mut Pending,
+    ) {
+        *self.likelihood += parts.add_tiles(block, l, self.statistics);
+        if parts.collect(block, pending) {
+            self.add_pending(parts, l, pending);
+        }
+    }
+
+    /// Adds what is pending.
+    pub(super) fn add_pending(&mut self, parts: &Parts, l: &[f32], pending: &mut Pending) {
+        *self.likelihood += parts.add_pending(pending, l, self.statistics);
     }
 }
 

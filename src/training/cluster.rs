@@ -16,6 +16,7 @@ use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Start, entropy, start_factors};
+use crate::step::WarmRestarts;
 use crate::text::{bytes, count, percent};
 
 use super::divergence;
@@ -118,7 +119,8 @@ pub(super) fn fit(
     let mut run = Run::new(settings, cluster, counts, folder, observers)?;
     let failures = run.attempts(&launcher, launched)?;
     run.note(&run.reached());
-    let (l, f) = run.folder.topics((documents, counts.terms(), topics))?;
+    let shape = (documents, counts.terms(), topics);
+    let (l, f) = run.folder.topics(shape, !settings.solver.is_full_pass())?;
     Ok(FittedByRanks {
         l,
         f,
@@ -141,11 +143,19 @@ fn prepare(
         );
     };
     let settings = &recipe.settings;
-    let folder = RunFolder::create(&cluster.run_parent()?, counts.shape(), settings.topics)?;
+    let tables = job.task.state_values();
+    let parent = cluster.run_parent()?;
+    let folder = RunFolder::create(&parent, counts.shape(), settings.topics, tables)?;
     let summary = counts.summary()?;
-    let [l, f] = start_factors(Start::New(&state.l, &state.f), summary.document_lengths())?;
-    drop(state);
-    folder.write_start(&l.values, &f.values, summary.document_lengths())?;
+    let lengths = summary.document_lengths();
+    match settings.solver.is_full_pass() {
+        true => {
+            let [l, f] = start_factors(Start::New(&state.l, &state.f), lengths)?;
+            drop(state);
+            folder.write_start(&l.values, &f.values, lengths)?;
+        }
+        false => folder.write_logits(&state, lengths)?,
+    }
     job.write(&folder)?;
     Started::new(settings, recipe.terms.as_ref(), cluster, counts)?.write(&folder)?;
     Ok(folder)
@@ -185,7 +195,11 @@ pub(super) fn job(
         counts: files.iter().map(absolute).collect::<Result<_>>()?,
         fingerprint: Fingerprint::of(counts)?,
         entropy: entropy(counts.summary()?.document_lengths()),
-        task: match settings.solver {
+        task: match &settings.solver {
+            Solver::MiniBatch(parameters) => Task::Steps {
+                parameters: parameters.clone(),
+                seed: settings.seed,
+            },
             Solver::Em(_) => Task::Em,
             _ => Task::Descent,
         },
@@ -326,12 +340,17 @@ impl Run<'_, '_> {
         }
         let memory = line.ranks.iter().map(|rank| rank.memory).max();
         let duration = Duration::try_from_secs_f64(line.seconds).unwrap_or_default();
-        let report = epoch(
+        let mut report = epoch(
             line.score,
             line.pass,
             &self.totals,
             (duration, memory.unwrap_or_default()),
         );
+        if let Some(parameters) = self.settings.solver.as_mini_batch() {
+            let batches = self.totals.batches();
+            let last = (line.pass - 1, batches - 1);
+            report.learning_rate = WarmRestarts::new(parameters).of_step(last, batches);
+        }
         divergence::check(&report, self.settings)?;
         let speeds = speeds(&line);
         for observer in self.observers.iter_mut() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cluster::{RunFolder, State, Task, check_file, check_shards};
-use crate::config::{Cluster, Settings};
+use crate::config::{Cluster, Settings, StateValues};
 use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::Result;
@@ -43,6 +43,7 @@ pub(crate) fn documents_by_ranks(
         &cluster.run_parent()?,
         counts.shape(),
         topics,
+        StateValues::default(),
     )?);
     let rank_bytes = fold_in_bytes((shards.most_documents(ranks), terms), topics) + PROCESS;
     let mut job = job(settings, (cluster, rank_bytes), counts)?;

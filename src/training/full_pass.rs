@@ -138,7 +138,7 @@ pub(super) struct Totals {
     documents: f64,
     tokens: f64,
     /// Losses are means over batches, as in tinytopics.
-    batches: f64,
+    batches: usize,
 }
 
 impl Totals {
@@ -147,8 +147,12 @@ impl Totals {
         Ok(Self {
             documents: documents as f64,
             tokens: counts.summary()?.total(),
-            batches: documents.div_ceil(settings.batch_size()) as f64,
+            batches: documents.div_ceil(settings.batch_size()),
         })
+    }
+
+    pub(super) fn batches(&self) -> usize {
+        self.batches
     }
 }
 
@@ -161,7 +165,7 @@ pub(super) fn epoch(
 ) -> Epoch {
     Epoch {
         epoch,
-        loss: (totals.documents - score) / totals.batches,
+        loss: (totals.documents - score) / totals.batches as f64,
         log_likelihood_per_token: score / totals.tokens,
         learning_rate: 0.0,
         grad_norm: None,

@@ -3,8 +3,8 @@
 use std::fs;
 
 #[cfg(feature = "polars")]
-use topicbook::{Counts, Fit};
-use topicbook::{Solver, TopicModel};
+use topicbook::Counts;
+use topicbook::{Device, Fit, Solver, TopicModel};
 
 use super::{STREAM, alone, assert_same, cluster, counts, model};
 
@@ -43,6 +43,36 @@ fn assert_table(fit: &Fit, ranks: usize, counts: &Counts) {
         .sum();
     assert!(all / ranks as f64 > passes - 1e-6, "{all}, {passes}");
     assert!(sum("waiting") >= 0.0 && sum("exchange") >= 0.0, "{table}");
+}
+
+#[test]
+fn gradient_steps_by_ranks_have_the_same_bits_and_the_quality_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let counts = counts(folder.path());
+    let model = TopicModel::new(5)
+        .batch_size(1_000)
+        .epochs(12)
+        .seed(3)
+        .quiet();
+    let alone = model.device(Device::Cpu).fit(&counts).unwrap();
+    let mut first: Option<Fit> = None;
+    for ranks in 1..=4 {
+        let Some(cluster) = cluster(ranks, folder.path()) else {
+            return;
+        };
+        let fit = model.cluster(cluster).fit(&counts).unwrap();
+        let (found, expected) = (fit.epochs(), alone.epochs());
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.learning_rate, expected.learning_rate);
+            let difference = (found.loss - expected.loss).abs() / expected.loss;
+            assert!(difference < 0.01, "{found:?}, {expected:?}");
+        }
+        let (score, of_one) = (fit.score(&counts).unwrap(), alone.score(&counts).unwrap());
+        assert!((score / of_one - 1.0).abs() < 5e-3, "{score}, {of_one}");
+        let expected = first.get_or_insert_with(|| fit.clone());
+        assert_same(&fit, expected, &format!("gradient steps, {ranks} ranks"));
+    }
 }
 
 #[test]

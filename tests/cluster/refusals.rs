@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use topicbook::{Cluster, Counts, Device, ErrorKind, Reading, Solver, TopicModel};
+use topicbook::{
+    Cluster, Counts, Device, ErrorKind, Precision, Reading, Solver, TableStorage, TopicModel,
+};
 
 use super::{counts, model};
 
@@ -12,11 +14,34 @@ fn what_ranks_cannot_fit_is_refused_with_the_reason() {
     let counts = counts(folder.path());
     let two = Cluster::local(2);
     let em = model(Solver::em());
-    let cases: [(TopicModel, &str, &str); 9] = [
+    let steps = TopicModel::new(5).batch_size(2_000);
+    let cases: [(TopicModel, &str, &str); 13] = [
         (
             TopicModel::new(5).cluster(&two),
-            "gradient steps on a cluster",
-            "Solver::em()",
+            "batches of 16 documents on a cluster",
+            "batch_size(1000)",
+        ),
+        (
+            steps.clip_grad_norm(1.0).cluster(&two),
+            "TopicModel::clip_grad_norm with a cluster",
+            "leave it out",
+        ),
+        (
+            steps.table_precision(Precision::Bf16).cluster(&two),
+            "TopicModel::table_precision with a cluster",
+            "leave it out",
+        ),
+        (
+            steps
+                .table_storage(TableStorage::File("tables".into()))
+                .cluster(&two),
+            "TopicModel::table_storage with a cluster",
+            "leave it out",
+        ),
+        (
+            steps.micro_batch(10).cluster(&two),
+            "TopicModel::micro_batch with a cluster",
+            "leave it out",
         ),
         (
             model(Solver::auto()).cluster(&two),
@@ -83,4 +108,12 @@ fn a_plan_shows_what_a_rank_holds_and_sends() {
         assert!(text.contains(shown), "{text}");
     }
     assert!(plan(1).contains("0 B a pass"), "{}", plan(1));
+    let steps = TopicModel::new(5)
+        .batch_size(3_000)
+        .cluster(Cluster::local(4));
+    let text = steps.plan(&counts).unwrap().to_string();
+    assert!(
+        text.contains("at 3 steps of an epoch, over all ranks"),
+        "{text}"
+    );
 }

@@ -3,30 +3,35 @@
 mod alive;
 mod documents;
 mod exchange;
+mod passes;
+mod steps;
 #[cfg(feature = "cluster-worker")]
 mod supervise;
 #[cfg(test)]
 mod tests;
 
+use std::cell::Cell;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::counts::rows::{Block, RowFiles, for_each_file_block};
 use crate::counts::{Counts, Layout, check_documents};
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{RankStart, Shards, StreamingEm, documents_in_block};
+use crate::solvers::{Shards, Tree, documents_in_block};
 use crate::system::memory::{check_free, process_memory};
 
 use super::job::{Job, Task};
 use super::process::host;
 use super::record::{Event, PassLine, RankLine};
 use super::run_folder::{RunFolder, read_json};
-use super::state::{State, read_at, write_at};
+use super::state::{State, read_at};
 
 use alive::{Alive, Phase};
+use passes::Passes;
+use steps::Steps;
 #[cfg(feature = "cluster-worker")]
 pub use supervise::{is_supervised, supervise};
 
@@ -56,12 +61,36 @@ struct Rank<'a> {
     job: Job,
     ranks: &'a dyn Ranks,
     counts: Counts,
-    /// The rank's documents.
+    /// The rank's shards, and its documents.
+    shards: Shards,
+    own_shards: Range<usize>,
     own: Range<usize>,
-    solver: StreamingEm,
     alive: Alive,
-    /// Highest anonymous memory so far, in bytes.
-    memory: u64,
+    memory: Peak,
+}
+
+/// Highest anonymous memory so far, in bytes.
+#[derive(Default)]
+struct Peak {
+    bytes: Cell<u64>,
+    looked: Cell<Option<Instant>>,
+}
+
+/// What a rank computes in each pass over its documents.
+trait Work {
+    /// Passes over the documents, exchanges sums, and leaves the new F with every rank.
+    fn pass(&mut self, rank: &Rank<'_>, before: State) -> Result<Pass>;
+
+    /// Writes the rank's rows of L's tables to one file; rank 0 writes those of F to the other.
+    fn write(&self, rank: &Rank<'_>, files: &[PathBuf; 2]) -> Result<()>;
+}
+
+/// A pass, as a rank has seen it. Rank 0 alone knows its score, and whether the fit has converged.
+struct Pass {
+    /// Time until the sums of its documents were complete.
+    working: Duration,
+    score: f64,
+    converged: bool,
 }
 
 /// Runs this rank's part of the job in `folder`, to its end.
@@ -97,106 +126,102 @@ pub fn run(folder: &Path, ranks: &dyn Ranks) -> Result<()> {
     check_memory(&job, ranks.rank())?;
     let state = State::read(&folder)?;
     match job.task {
-        Task::Em | Task::Descent => Rank::new(folder, job, ranks, alive, state)?.fit(state),
+        Task::Em | Task::Descent | Task::Steps { .. } => {
+            Rank::fit(folder, job, ranks, alive, state)
+        }
         Task::Transform | Task::Score => documents::compute(&folder, &job, ranks, &alive),
     }
 }
 
-impl<'a> Rank<'a> {
-    fn new(
+impl Rank<'_> {
+    /// Passes over the documents from `state` until the fit ends.
+    fn fit(
         folder: RunFolder,
         job: Job,
-        ranks: &'a dyn Ranks,
+        ranks: &dyn Ranks,
         alive: Alive,
         state: State,
-    ) -> Result<Self> {
-        let (documents, terms, topics) =
-            (job.fingerprint.documents, job.fingerprint.terms, job.topics);
+    ) -> Result<()> {
+        let (documents, terms) = (job.fingerprint.documents, job.fingerprint.terms);
         let shards = Shards::new(documents, terms, job.fingerprint.nonzeros());
-        let shards_of_rank = shards.of_rank(ranks.rank(), ranks.size());
-        let own = shards.documents(shards_of_rank.clone());
+        let own_shards = shards.of_rank(ranks.rank(), ranks.size());
+        let own = shards.documents(own_shards.clone());
         let (counts, lengths) = checked_counts(&folder, &job, own.clone(), (ranks, &alive))?;
-        let [l, f] = folder.tables(state.passes);
-        let start = RankStart {
-            descent: job.task == Task::Descent,
-            shards,
-            own: shards_of_rank,
-            topics,
-            terms,
-            tokens: job.fingerprint.total(),
-            entropy: job.entropy,
-            lengths,
-            l: read_at(&l, own.start * topics..own.end * topics, f32::from_le_bytes)?,
-            f: read_at(&f, 0..terms * topics, f32::from_le_bytes)?,
-        };
-        let of_first = |block: &Block<'_>| StreamingEm::of_rank(start, block);
-        let solver = with_first_block(&counts, &job, of_first)?;
-        Ok(Self {
+        let rank = Rank {
             folder,
             job,
             ranks,
             counts,
+            shards,
+            own_shards,
             own,
-            solver,
             alive,
-            memory: 0,
-        })
+            memory: Peak::default(),
+        };
+        match &rank.job.task {
+            Task::Steps { parameters, seed } => {
+                drop(lengths);
+                let steps = Steps::new(&rank, (parameters, *seed), state)?;
+                rank.passes(steps, state)
+            }
+            _ => rank.passes(Passes::new(&rank, lengths, state)?, state),
+        }
     }
 
-    /// Passes over the documents until the fit ends.
-    fn fit(mut self, mut state: State) -> Result<()> {
+    fn passes(&self, mut work: impl Work, mut state: State) -> Result<()> {
         let (mut written, mut took) = (Instant::now(), Duration::ZERO);
         while !state.last {
             let began = Instant::now();
-            self.alive.phase(Phase::Working);
-            let rows = open_rows(&self.counts, &self.job, false)?;
-            let (alive, memory) = (&self.alive, &mut self.memory);
-            let mut looked = None;
-            self.solver.pass_of_rank(rows, self.own.clone(), &mut || {
-                alive.block();
-                if looked.is_none_or(|looked: Instant| looked.elapsed() >= MEMORY_INTERVAL) {
-                    *memory = process_memory().anonymous.max(*memory);
-                    looked = Some(Instant::now());
-                }
-            })?;
-            let working = began.elapsed();
-            self.alive.phase(Phase::Waiting);
-            let alive = &self.alive;
-            exchange::to_first(self.ranks, self.solver.tree(), &|| alive.block());
+            let pass = work.pass(self, state)?;
+            state.passes += 1;
             // Whether this is the last pass, and whether L and F are written.
             let mut flags = [0.0; 2];
-            let before = state;
-            state.passes += 1;
             if self.ranks.rank() == 0 {
-                let iteration = self.solver.update();
-                state.score = iteration.score;
-                state.last = iteration.converged(before.score, self.job.tolerance)
+                state.score = pass.score;
+                state.last = pass.converged
                     || state.passes >= self.job.passes
                     || self.folder.stop().exists();
                 let due = written.elapsed() >= MIN_INTERVAL.max(took * (TIME_DIVISOR - 1));
                 flags = [state.last, state.last || due].map(|flag| f32::from(u8::from(flag)));
             }
-            self.ranks.broadcast(self.solver.f());
             self.ranks.broadcast(&mut flags);
             self.alive.block();
             state.last = flags[0] > 0.0;
-            self.report(state, began, working)?;
+            self.report(state, began, pass.working)?;
             if flags[1] > 0.0 {
                 let began = Instant::now();
-                self.write(state)?;
+                self.write(&work, state)?;
                 (written, took) = (Instant::now(), began.elapsed());
             }
         }
         match self.ranks.rank() {
-            0 => self.tell(&Event::Finished),
+            0 => tell(&self.folder, &Event::Finished),
             _ => Ok(()),
         }
+    }
+
+    /// Called for each block of documents that was read: a sign of progress, and of the memory in use.
+    fn block(&self) {
+        self.alive.block();
+        let looked = self.memory.looked.get();
+        if looked.is_none_or(|looked| looked.elapsed() >= MEMORY_INTERVAL) {
+            let bytes = process_memory().anonymous.max(self.memory.bytes.get());
+            self.memory.bytes.set(bytes);
+            self.memory.looked.set(Some(Instant::now()));
+        }
+    }
+
+    /// Brings the sums of all shards into the tree of rank 0.
+    fn exchange(&self, tree: &mut Tree) {
+        self.alive.phase(Phase::Waiting);
+        exchange::to_first(self.ranks, tree, &|| self.alive.block());
     }
 
     /// Tells the notebook of a pass.
     fn report(&self, state: State, began: Instant, working: Duration) -> Result<()> {
         let (whole, working) = (began.elapsed().as_secs_f64(), working.as_secs_f64());
-        let own = [self.own.len() as f64, working, self.memory as f64];
+        let memory = self.memory.bytes.get() as f64;
+        let own = [self.own.len() as f64, working, memory];
         let Some(all) = exchange::gather(self.ranks, own) else {
             return Ok(());
         };
@@ -205,27 +230,19 @@ impl<'a> Rank<'a> {
             working,
             memory: memory as u64,
         };
-        self.tell(&Event::Pass(PassLine {
+        let event = Event::Pass(PassLine {
             pass: state.passes,
             score: state.score,
             seconds: whole,
             ranks: all.into_iter().map(line).collect(),
-        }))
-    }
-
-    fn tell(&self, event: &Event) -> Result<()> {
-        tell(&self.folder, event)
+        });
+        tell(&self.folder, &event)
     }
 
     /// Writes the rank's rows of L, and rank 0 writes F. When all have, these are the tables that a fit goes on from.
-    fn write(&mut self, state: State) -> Result<()> {
+    fn write(&self, work: &impl Work, state: State) -> Result<()> {
         self.alive.phase(Phase::Writing);
-        let [l, f] = self.folder.tables(state.passes);
-        let first = self.own.start * self.job.topics;
-        write_at(&l, first, self.solver.l(), f32::to_le_bytes)?;
-        if self.ranks.rank() == 0 {
-            write_at(&f, 0, self.solver.f(), f32::to_le_bytes)?;
-        }
+        work.write(self, &self.folder.tables(state.passes))?;
         self.alive.phase(Phase::Waiting);
         if exchange::gather(self.ranks, [0.0]).is_some() {
             let previous = State::read(&self.folder)?;

@@ -6,11 +6,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use crate::cluster::state::State;
-use crate::cluster::{Event, Job, RunFolder, Task};
+use crate::cluster::{Event, Job, PassLine, RunFolder, Task};
+use crate::config::{MiniBatch, Optimizer, Solver};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers::{Iterate, Shards, Start, StreamingEm, entropy, start_factors};
+use crate::step::State as StepState;
 
 use super::{Ranks, run};
 
@@ -109,14 +111,36 @@ fn start(counts: &Counts) -> (Matrix, Matrix) {
     (l, f)
 }
 
+/// Gradient steps over batches of a sixth of the documents or so.
+fn steps(optimizer: Optimizer) -> Task {
+    Task::Steps {
+        parameters: parameters(optimizer),
+        seed: 7,
+    }
+}
+
+fn parameters(optimizer: Optimizer) -> MiniBatch {
+    let mut parameters = MiniBatch::default();
+    (parameters.batch_size, parameters.optimizer) = (1_400, optimizer);
+    parameters
+}
+
 /// The folder of a job.
-fn job(counts: &Counts, parent: &Path, ranks: usize, descent: bool) -> Result<RunFolder> {
-    let folder = RunFolder::create(parent, counts.shape(), TOPICS)?;
+fn job(counts: &Counts, parent: &Path, ranks: usize, task: Task) -> Result<RunFolder> {
+    let folder = RunFolder::create(parent, counts.shape(), TOPICS, task.state_values())?;
     let (l, f) = start(counts);
     let summary = counts.summary()?;
     let lengths = summary.document_lengths();
-    let [l, f] = start_factors(Start::New(&l, &f), lengths)?;
-    folder.write_start(&l.values, &f.values, lengths)?;
+    match &task {
+        Task::Steps { parameters, .. } => {
+            let solver = Solver::MiniBatch(parameters.clone());
+            folder.write_logits(&StepState::new(l, f, &solver)?, lengths)?;
+        }
+        _ => {
+            let [l, f] = start_factors(Start::New(&l, &f), lengths)?;
+            folder.write_start(&l.values, &f.values, lengths)?;
+        }
+    }
     let job = Job {
         version: env!("CARGO_PKG_VERSION").into(),
         ranks,
@@ -125,10 +149,7 @@ fn job(counts: &Counts, parent: &Path, ranks: usize, descent: bool) -> Result<Ru
         counts: counts.files(),
         fingerprint: Fingerprint::of(counts)?,
         entropy: entropy(lengths),
-        task: match descent {
-            true => Task::Descent,
-            false => Task::Em,
-        },
+        task,
         topics: TOPICS,
         passes: PASSES,
         tolerance: 0.0,
@@ -146,6 +167,26 @@ fn run_all(folder: &RunFolder, ranks: usize) -> Vec<Result<()>> {
             .map(|thread| thread.join().unwrap())
             .collect()
     })
+}
+
+fn bits(matrix: &Matrix) -> Vec<u32> {
+    let values = matrix.values().iter();
+    values.map(|value| value.to_bits()).collect()
+}
+
+/// The passes of a run that has finished.
+fn passes(folder: &RunFolder) -> Vec<PassLine> {
+    let lines = std::fs::read_to_string(folder.events()).unwrap();
+    let events = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let mut events: Vec<Event> = events.collect();
+    assert_eq!(events.pop(), Some(Event::Finished));
+    let passes = events.into_iter().map(|event| match event {
+        Event::Pass(line) => line,
+        Event::Finished => panic!("an event behind the last"),
+    });
+    passes.collect()
 }
 
 #[test]
@@ -168,31 +209,19 @@ fn ranks_give_the_bits_of_one_process() -> Result<()> {
             .collect();
         let (scores, expected) = (scores?, alone.topics()?);
         for ranks in 1..=4 {
-            let folder = job(&counts, parent.path(), ranks, descent)?;
+            let task = match descent {
+                true => Task::Descent,
+                false => Task::Em,
+            };
+            let folder = job(&counts, parent.path(), ranks, task)?;
             for result in run_all(&folder, ranks) {
                 result?;
             }
-            let found = folder.topics((documents, terms, TOPICS))?;
-            let bits = |matrix: &Matrix| -> Vec<u32> {
-                matrix
-                    .values()
-                    .iter()
-                    .map(|value| value.to_bits())
-                    .collect()
-            };
+            let found = folder.topics((documents, terms, TOPICS), false)?;
             assert!(bits(&found.0) == bits(&expected.0), "L of {ranks} ranks");
             assert!(bits(&found.1) == bits(&expected.1), "F of {ranks} ranks");
-            let lines = std::fs::read_to_string(folder.events()).unwrap();
-            let events: Vec<Event> = lines
-                .lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect();
-            let (last, passes) = events.split_last().unwrap();
-            assert_eq!(*last, Event::Finished);
-            for (event, score) in passes.iter().zip(&scores) {
-                let Event::Pass(line) = event else {
-                    panic!("{event:?}");
-                };
+            let passes = passes(&folder);
+            for (line, score) in passes.iter().zip(&scores) {
                 assert_eq!(line.score.to_bits(), score.to_bits());
                 let documents_of_ranks: u64 = line.ranks.iter().map(|rank| rank.documents).sum();
                 assert_eq!(documents_of_ranks, documents as u64);
@@ -204,14 +233,53 @@ fn ranks_give_the_bits_of_one_process() -> Result<()> {
 }
 
 #[test]
+fn gradient_steps_have_the_same_bits_on_any_number_of_ranks() -> Result<()> {
+    let parent = tempfile::tempdir().unwrap();
+    for (dense, optimizer) in [
+        (false, Optimizer::AdamW),
+        (true, Optimizer::AdamW),
+        (false, Optimizer::RowwiseAdamW),
+        (false, Optimizer::RowwiseAdagrad),
+    ] {
+        let counts = counts(parent.path(), dense);
+        let (documents, terms) = counts.shape();
+        let shape = (documents, terms, TOPICS);
+        let mut first = None;
+        for ranks in 1..=4 {
+            let folder = job(&counts, parent.path(), ranks, steps(optimizer))?;
+            run_all(&folder, ranks)
+                .into_iter()
+                .collect::<Result<Vec<_>>>()?;
+            let (l, f) = folder.topics(shape, true)?;
+            let scores: Vec<f64> = passes(&folder).iter().map(|pass| pass.score).collect();
+            assert_eq!(scores.len(), PASSES);
+            assert!(scores[PASSES - 1] > scores[0], "{optimizer}: {scores:?}");
+            let found = (bits(&l), bits(&f), scores);
+            let expected = first.get_or_insert_with(|| found.clone());
+            assert!(
+                found == *expected,
+                "{ranks} ranks, {optimizer}, dense: {dense}"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn a_fit_goes_on_from_its_last_tables() -> Result<()> {
+    goes_on(Task::Em)?;
+    goes_on(steps(Optimizer::AdamW))
+}
+
+fn goes_on(task: Task) -> Result<()> {
     let parent = tempfile::tempdir().unwrap();
     let counts = counts(parent.path(), false);
     let (documents, terms) = counts.shape();
-    let whole = job(&counts, parent.path(), 2, false)?;
+    let are_logits = matches!(task, Task::Steps { .. });
+    let whole = job(&counts, parent.path(), 2, task.clone())?;
     run_all(&whole, 2).into_iter().collect::<Result<Vec<_>>>()?;
     // Two passes by 2 ranks, which a stop file ends one by one, then the rest by 3.
-    let parts = job(&counts, parent.path(), 2, false)?;
+    let parts = job(&counts, parent.path(), 2, task)?;
     std::fs::write(parts.stop(), "").unwrap();
     run_all(&parts, 2).into_iter().collect::<Result<Vec<_>>>()?;
     let mut state = State::read(&parts)?;
@@ -225,7 +293,7 @@ fn a_fit_goes_on_from_its_last_tables() -> Result<()> {
     parts.clear_attempt(2)?;
     run_all(&parts, 3).into_iter().collect::<Result<Vec<_>>>()?;
     let shape = (documents, terms, TOPICS);
-    assert!(parts.topics(shape)? == whole.topics(shape)?);
+    assert!(parts.topics(shape, are_logits)? == whole.topics(shape, are_logits)?);
     Ok(())
 }
 
@@ -233,7 +301,7 @@ fn a_fit_goes_on_from_its_last_tables() -> Result<()> {
 fn other_counts_than_those_of_the_fit_are_refused() -> Result<()> {
     let parent = tempfile::tempdir().unwrap();
     let counts = counts(parent.path(), true);
-    let folder = job(&counts, parent.path(), 1, false)?;
+    let folder = job(&counts, parent.path(), 1, Task::Em)?;
     let (documents, terms) = counts.shape();
     let other = |change: fn(&mut Vec<u8>)| -> String {
         let mut dense = vec![0.0; documents * terms];

@@ -85,7 +85,12 @@ impl StreamingEm {
     }
 
     /// F in probabilities (terms x topics).
-    pub(crate) fn f(&mut self) -> &mut [f32] {
+    pub(crate) fn f(&self) -> &[f32] {
+        &self.f.values
+    }
+
+    /// The same, to be replaced by that of the first rank.
+    pub(crate) fn f_mut(&mut self) -> &mut [f32] {
         &mut self.f.values
     }
 

@@ -9,3 +9,5 @@ pub(crate) use lazy_rows::{LazyRows, step_row};
 pub(crate) use rows::rounding_key;
 pub(crate) use rule::{Rule, UpdateRule, step_entry, with_rule};
 pub(crate) use step_counter::StepCounter;
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use step_counter::UpdateRules;

@@ -1,0 +1,105 @@
+//! F's logits with the optimizer's state, a row for each term.
+
+use rayon::prelude::*;
+
+use crate::solvers::factor::{CHUNK, Factor, reciprocals};
+use crate::step::divergence;
+use crate::step::update::{UpdateRule, step_row};
+use crate::system::{exp, simd_dispatch};
+
+/// Rows of a term's logits, then each table of the optimizer's state.
+pub(super) struct TermRows {
+    topics: usize,
+    /// Values of a row.
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl TermRows {
+    /// From the logits and the tables of the optimizer's state, each terms x topics.
+    pub(super) fn new(tables: &[Vec<f32>], topics: usize) -> Self {
+        let width = tables.len() * topics;
+        let values = tables.iter().map(Vec::len).sum();
+        let mut values = vec![0.0; values];
+        for (term, row) in values.chunks_exact_mut(width).enumerate() {
+            for (part, table) in row.chunks_exact_mut(topics).zip(tables) {
+                part.copy_from_slice(&table[term * topics..][..topics]);
+            }
+        }
+        Self {
+            topics,
+            width,
+            values,
+        }
+    }
+
+    /// The tables that the rows were made from.
+    pub(super) fn tables(&self) -> Vec<Vec<f32>> {
+        let table = |first: usize| {
+            let rows = self.values.chunks_exact(self.width);
+            rows.flat_map(|row| row[first..first + self.topics].iter().copied())
+                .collect()
+        };
+        (0..self.width).step_by(self.topics).map(table).collect()
+    }
+
+    /// One step of the optimizer. `f` are the probabilities, and `expected` the tokens that the model expects of each term from
+    /// each topic, whose column sums are `totals`.
+    pub(super) fn step(
+        &mut self,
+        f: &Factor,
+        (expected, totals): (&Factor, &[f64]),
+        rule: UpdateRule,
+    ) {
+        let (topics, width) = (self.topics, self.width);
+        let rows = self.values.par_chunks_mut(CHUNK * width);
+        let f = f.values.par_chunks(CHUNK * topics);
+        let expected = expected.values.par_chunks(CHUNK * topics);
+        rows.zip(f).zip(expected).for_each(|((rows, f), expected)| {
+            let mut gradients = vec![0.0; topics];
+            let terms = f.chunks(topics).zip(expected.chunks(topics));
+            for (row, (f, expected)) in rows.chunks_mut(width).zip(terms) {
+                for (topic, gradient) in gradients.iter_mut().enumerate() {
+                    let share = f64::from(f[topic]) * totals[topic];
+                    *gradient = (share - f64::from(expected[topic])) as f32;
+                }
+                step_row(row, &gradients, rule);
+            }
+        });
+    }
+
+    /// Writes F in probabilities (terms x topics).
+    pub(super) fn probabilities(&self, f: &mut Factor) {
+        let (topics, width) = (self.topics, self.width);
+        let mut largest = vec![f32::MIN; topics];
+        for row in self.values.chunks_exact(width) {
+            for (largest, logit) in largest.iter_mut().zip(row) {
+                *largest = largest.max(*logit);
+            }
+        }
+        let rows = self.values.par_chunks(CHUNK * width);
+        let f_rows = f.values.par_chunks_mut(CHUNK * topics);
+        rows.zip(f_rows)
+            .for_each(|(rows, f)| exponentials(rows, width, &largest, f));
+        f.scale_columns(&reciprocals(&f.column_sums()));
+    }
+
+    /// The largest absolute value of a logit; infinity where one is NaN.
+    pub(super) fn extent(&self) -> f32 {
+        let rows = self.values.chunks_exact(self.width);
+        rows.map(|row| divergence::extent(&row[..self.topics]))
+            .fold(0.0, f32::max)
+    }
+}
+
+simd_dispatch! {
+    /// Writes exp(logit - offset), for rows of terms that begin with the logits.
+    fn exponentials(rows: &[f32], width: usize, offsets: &[f32], out: &mut [f32]) {
+        let out = out.chunks_exact_mut(offsets.len());
+        for (row, out) in rows.chunks_exact(width).zip(out) {
+            for ((value, logit), offset) in out.iter_mut().zip(row).zip(offsets) {
+                *value = exp(logit - offset);
+            }
+        }
+    }
+}
