@@ -1,8 +1,9 @@
 //! `cargo xtask bench cluster`: passes of fits by ranks on this machine, beside the same fit in one process. Writes
-//! `cluster.json` and `cluster.md` into a folder after every row.
+//! `cluster.json`, `cluster.md` and `cluster.svg` into a folder after every row.
 //!
 //! ```text
 //! cluster record RECORDS FOLDER                       all rows; FOLDER holds the counts, 9 GB
+//! cluster page RECORDS                                the page and the picture, again, from `cluster.json`
 //! cluster fit PATH SOLVER PASSES RANKS BLOCK FOLDER   one fit, by so many ranks or, with 0, in one process that streams blocks
 //! cluster exchange PATH FOLDER OPTIONS                seconds of the exchange in each pass, of ranks that `mpiexec` starts so
 //! ```
@@ -10,6 +11,8 @@
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+#[path = "../support/drawing.rs"]
+mod drawing;
 mod exchange;
 mod model;
 #[path = "../support/numbers.rs"]
@@ -25,12 +28,16 @@ use serde_json::{Value, json};
 use topicbook::{Cluster, Counts, Device, Fit, Reading, Result, Solver, Synthetic, TopicModel};
 
 use arguments::number;
+use drawing::draw;
 use page::markdown;
 
 const TOPICS: usize = 20;
 /// How often each fit is measured; the ways take turns, so that a slow minute of the machine meets all of them.
 const ROUNDS: usize = 3;
-const SOLVERS: [&str; 2] = ["EM", "coordinate descent"];
+/// Documents of a batch of gradient steps.
+const BATCH: usize = 4_000;
+const STEPS: &str = "AdamW, batch 4,000";
+const SOLVERS: [&str; 3] = ["EM", "coordinate descent", STEPS];
 /// Ranks on this machine; 0 is the fit in one process.
 const RANKS: [usize; 5] = [0, 1, 2, 3, 4];
 
@@ -72,11 +79,16 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["record", records, folder] => measure(Path::new(records), Path::new(folder)),
+        ["page", records] => {
+            let path = Path::new(records).join("cluster.json");
+            let text = fs::read_to_string(&path);
+            let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let record = serde_json::from_str(&text);
+            let record = record.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            write(Path::new(records), &record);
+            Ok(())
+        }
         ["fit", path, solver, passes, ranks, block, folder] => {
-            let solver = match *solver {
-                "EM" => Solver::em(),
-                _ => Solver::coordinate_descent(),
-            };
             let sizes = [number(passes), number(ranks), number(block)];
             println!("{}", fit(path, solver, sizes, folder)?);
             Ok(())
@@ -92,20 +104,24 @@ fn main() -> Result<()> {
 
 fn fit(
     path: &str,
-    solver: Solver,
+    solver: &str,
     [passes, ranks, block]: [usize; 3],
     folder: &str,
 ) -> Result<Value> {
     let counts = Counts::open(path)?;
-    let model = TopicModel::new(TOPICS)
-        .solver(solver)
-        .tolerance(0.0)
-        .epochs(passes)
-        .device(Device::Cpu)
-        .seed(1)
-        .quiet();
+    let model = TopicModel::new(TOPICS);
+    let model = match solver {
+        STEPS => model.batch_size(BATCH),
+        "EM" => model.solver(Solver::em()).tolerance(0.0),
+        _ => model.solver(Solver::coordinate_descent()).tolerance(0.0),
+    };
+    let blocks = match solver {
+        STEPS => BATCH / block,
+        _ => 1,
+    };
+    let model = model.epochs(passes).device(Device::Cpu).seed(1).quiet();
     let model = match ranks {
-        0 => model.reading(Reading::Stream { block, blocks: 1 }),
+        0 => model.reading(Reading::Stream { block, blocks }),
         ranks => model.cluster(Cluster::local(ranks).folder(folder)),
     };
     let plan = model.plan(&counts)?;
@@ -135,6 +151,12 @@ fn exchange_share(fit: &Fit) -> Option<f64> {
         .sum::<f64>();
     let exchange = exchange.iter().skip(number).step_by(number).sum::<f64>();
     (ranks.height() > 0).then_some(exchange / seconds)
+}
+
+fn write(records: &Path, record: &Value) {
+    record::write(records, "cluster", record, &markdown(record));
+    let plots = model::plots(&record["exchange"]);
+    draw(&plots, "s a pass", &records.join("cluster.svg"));
 }
 
 fn measure(records: &Path, folder: &Path) -> Result<()> {
@@ -189,7 +211,7 @@ fn measure(records: &Path, folder: &Path) -> Result<()> {
                 "works": all,
                 "exchange": exchange,
             });
-            record::write(records, "cluster", &record, &markdown(&record));
+            write(records, &record);
         }
         works.push(row);
         fs::remove_file(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::drawing::{Curve, Plot};
 use crate::numbers::{median, numbers};
 
 /// Counts that one machine like this one passes over in a second by EM: 500,000 x 100,000 of 47% in 113 s, from
@@ -48,31 +49,108 @@ impl Costs {
     }
 }
 
+/// What the model says of a number of machines.
+struct Prediction {
+    machines: f64,
+    /// Seconds of a pass until the slowest machine has its sums.
+    computing: f64,
+    /// Seconds of the exchange on each of [`NETWORKS`].
+    exchange: [f64; 2],
+}
+
+/// 1 to 256 machines over a corpus of so many counts.
+fn predictions(costs: Costs, counts: f64) -> Vec<Prediction> {
+    let of = |power: u32| {
+        let machines = f64::from(1u32 << power);
+        let straggler = if machines > 1.0 { STRAGGLER } else { 1.0 };
+        Prediction {
+            machines,
+            computing: counts / COUNTS_A_SECOND / machines * straggler,
+            exchange: NETWORKS.map(|network| match machines > 1.0 {
+                true => costs.exchange(machines, network, TERMS * TOPICS),
+                false => 0.0,
+            }),
+        }
+    };
+    (0..=8).map(of).collect()
+}
+
+/// A measured exchange.
+struct Measured<'a> {
+    row: &'a Value,
+    seconds: f64,
+    /// Delay in ms and rate in Gbit/s, between two hosts.
+    link: Option<(f64, f64)>,
+}
+
+impl<'a> Measured<'a> {
+    fn new(row: &'a Value) -> Self {
+        let value = |name: &str| row[name].as_f64();
+        Self {
+            row,
+            seconds: median(&numbers(&row["seconds"])),
+            link: value("delay_ms").zip(value("gbit_per_second")),
+        }
+    }
+}
+
+fn measured(exchange: &Value) -> Vec<Measured<'_>> {
+    let rows = exchange["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    rows.iter().map(Measured::new).collect()
+}
+
+/// Values of a table of sums in the measured exchanges.
+fn values(exchange: &Value) -> f64 {
+    let number = |name: &str| exchange[name].as_f64().unwrap_or(f64::NAN);
+    number("terms") * number("topics")
+}
+
+impl Costs {
+    /// Fitted to the exchange of two ranks over shared memory, and to those of two hosts without a delay and with 10 ms.
+    fn fitted(exchange: &Value) -> Self {
+        let rows = measured(exchange);
+        let seconds = |is: &dyn Fn(&&Measured) -> bool| {
+            rows.iter().find(is).map_or(f64::NAN, |row| row.seconds)
+        };
+        let local = seconds(&|one| one.row["network"] == "shared memory" && one.row["ranks"] == 2);
+        let with_delay =
+            |delay: f64| seconds(&|one| one.link.is_some_and(|(found, _)| found == delay));
+        Self {
+            per_value: local / values(exchange),
+            // Of two messages: the sums, and F.
+            delays: (with_delay(10.0) - with_delay(0.0)) / 10e-3 / 2.0,
+        }
+    }
+}
+
+/// The chart of the model: computing and exchange against machines, for each corpus.
+pub fn plots(exchange: &Value) -> Vec<Plot> {
+    let costs = Costs::fitted(exchange);
+    let plot = |(name, bytes): (&str, f64)| {
+        let all = predictions(costs, bytes / WIDTH);
+        let curve = |name: &str, seconds: &dyn Fn(&Prediction) -> f64| Curve {
+            name: name.into(),
+            measured: Vec::new(),
+            predicted: (all.iter().map(|one| (one.machines, seconds(one))))
+                .filter(|(_, seconds)| *seconds > 0.0)
+                .collect(),
+        };
+        Plot {
+            title: format!("{name}: predicted, not measured"),
+            x_label: "machines".into(),
+            curves: vec![
+                curve("reading and computing", &|one| one.computing),
+                curve("exchange at 1 Gbit/s", &|one| one.exchange[0]),
+                curve("exchange at 10 Gbit/s", &|one| one.exchange[1]),
+            ],
+        }
+    };
+    CORPORA.map(plot).into()
+}
+
 /// The section of the page.
 pub fn markdown(exchange: &Value) -> String {
-    let values = exchange["terms"].as_f64().unwrap_or(f64::NAN)
-        * exchange["topics"].as_f64().unwrap_or(f64::NAN);
-    let rows = exchange["rows"].as_array().map_or(&[][..], Vec::as_slice);
-    let seconds = |row: &Value| median(&numbers(&row["seconds"]));
-    let link = |row: &Value| {
-        row["delay_ms"]
-            .as_f64()
-            .zip(row["gbit_per_second"].as_f64())
-    };
-    let local = rows
-        .iter()
-        .find(|row| row["network"] == "shared memory" && row["ranks"] == 2);
-    let with_delay = |delay: f64| {
-        let row = rows
-            .iter()
-            .find(|row| link(row).is_some_and(|(found, _)| found == delay));
-        row.map_or(f64::NAN, seconds)
-    };
-    let costs = Costs {
-        per_value: local.map_or(f64::NAN, seconds) / values,
-        // Of two messages: the sums, and F.
-        delays: (with_delay(10.0) - with_delay(0.0)) / 10e-3 / 2.0,
-    };
+    let (costs, values) = (Costs::fitted(exchange), values(exchange));
     let mut page = format!(
         "\n## The exchange\n\nSums of {} terms x {} topics (the values of 100,000 terms with k = 20) come to the first rank, and F goes \
         back: medians of five passes. Shared memory and TCP: ranks of this machine, of which more than two share its cores. Two \
@@ -80,10 +158,9 @@ pub fn markdown(exchange: &Value) -> String {
         | network | ranks | delay, ms | Gbit/s | exchange, s | by the model, s |\n|---|---:|---:|---:|---:|---:|\n",
         exchange["terms"], exchange["topics"]
     );
-    for row in rows {
-        let of_link = link(row);
+    for Measured { row, seconds, link } in measured(exchange) {
         let model =
-            of_link.map(|(delay, rate)| costs.exchange(2.0, (delay / 1e3, rate * 1e9), values));
+            link.map(|(delay, rate)| costs.exchange(2.0, (delay / 1e3, rate * 1e9), values));
         let shown = |value: Option<f64>, digits: usize| {
             value.map_or(String::new(), |value| format!("{value:.digits$}"))
         };
@@ -91,9 +168,9 @@ pub fn markdown(exchange: &Value) -> String {
             "| {} | {} | {} | {} | {:.4} | {} |\n",
             row["network"].as_str().unwrap_or_default(),
             row["ranks"],
-            shown(of_link.map(|link| link.0), 1),
-            shown(of_link.map(|link| link.1), 0),
-            seconds(row),
+            shown(link.map(|link| link.0), 1),
+            shown(link.map(|link| link.1), 0),
+            seconds,
             shown(model, 4),
         );
     }
@@ -101,6 +178,7 @@ pub fn markdown(exchange: &Value) -> String {
         "\n## A model of many machines\n\nA pass of EM on machines like this one: reading and computing, {:.0} million counts a second \
         and machine as over 50 GB in [article.md](article.md), the slowest {:.0}% slower than the mean; then the exchange, whose work \
         besides the wire takes {:.1} ns a value and table, as between two ranks by shared memory, and a message {:.1} delays, as between the two hosts at 10 ms. No row of it was measured.\n\n\
+        ![A pass, predicted](cluster.svg)\n\n\
         | corpus, f32 | machines | computing, s | exchange at 1 Gbit/s, s | share | at 10 Gbit/s, s | share | L of a rank, GB | L of the notebook, GB |\n\
         |---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         COUNTS_A_SECOND / 1e6,
@@ -109,16 +187,14 @@ pub fn markdown(exchange: &Value) -> String {
         costs.delays,
     );
     for (name, bytes) in CORPORA {
-        for power in 0..=8 {
-            let machines = f64::from(1u32 << power);
-            let counts = bytes / WIDTH;
-            let straggler = if machines > 1.0 { STRAGGLER } else { 1.0 };
-            let computing = counts / COUNTS_A_SECOND / machines * straggler;
-            let cells = NETWORKS.map(|network| {
-                let exchange = match machines > 1.0 {
-                    true => costs.exchange(machines, network, TERMS * TOPICS),
-                    false => 0.0,
-                };
+        let counts = bytes / WIDTH;
+        for one in predictions(costs, counts) {
+            let Prediction {
+                machines,
+                computing,
+                ..
+            } = one;
+            let cells = one.exchange.map(|exchange| {
                 format!(
                     "{exchange:.2} | {:.1}%",
                     100.0 * exchange / (exchange + computing)

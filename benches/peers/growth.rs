@@ -142,6 +142,7 @@ fn plots(costs: &[Vec<Cost>], predicted: impl Fn(usize, &Size) -> f64) -> Vec<Pl
     GROWN
         .iter()
         .map(|&(grown, name)| Plot {
+            title: String::new(),
             x_label: name.into(),
             curves: (0..COST_MODELS.len())
                 .map(|model| {

@@ -16,6 +16,7 @@
 mod arguments;
 #[path = "../support/ceiling.rs"]
 mod ceiling;
+#[path = "../support/drawing.rs"]
 mod drawing;
 mod growth;
 mod need;

@@ -1,4 +1,4 @@
-//! Plots of measured points and predicted lines with logarithmic axes, two plots per row.
+//! Plots of measured points and predicted lines with logarithmic axes, two plots in a row.
 
 use std::path::Path;
 
@@ -12,6 +12,8 @@ pub struct Curve {
 }
 
 pub struct Plot {
+    /// Empty for none.
+    pub title: String,
     /// Label of the horizontal axis.
     pub x_label: String,
     pub curves: Vec<Curve>,
@@ -38,17 +40,22 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
         .map(|point| point.1);
     let low = y_values.clone().fold(f64::INFINITY, f64::min) / 1.5;
     let high = y_values.fold(0.0, f64::max) * 1.5;
-    let root = SVGBackend::new(path, (1100, 820)).into_drawing_area();
+    let rows = plots.len().div_ceil(2);
+    let root = SVGBackend::new(path, (1100, 410 * rows as u32)).into_drawing_area();
     root.fill(&WHITE).expect("a white background");
-    for (number, (plot, area)) in plots.iter().zip(root.split_evenly((2, 2))).enumerate() {
-        let measured = plot.curves.iter().flat_map(|curve| &curve.measured);
-        let left = measured
-            .clone()
-            .map(|point| point.0)
-            .fold(f64::INFINITY, f64::min)
-            / 1.15;
-        let right = measured.map(|point| point.0).fold(0.0, f64::max) * 1.15;
-        let mut chart = ChartBuilder::on(&area)
+    let areas = root.split_evenly((rows, 2));
+    for (number, (plot, area)) in plots.iter().zip(areas).enumerate() {
+        let curves = plot.curves.iter();
+        let x_values = curves
+            .flat_map(|curve| curve.measured.iter().chain(&curve.predicted))
+            .map(|point| point.0);
+        let left = x_values.clone().fold(f64::INFINITY, f64::min) / 1.15;
+        let right = x_values.fold(0.0, f64::max) * 1.15;
+        let mut builder = ChartBuilder::on(&area);
+        if !plot.title.is_empty() {
+            builder.caption(&plot.title, ("sans-serif", 18));
+        }
+        let mut chart = builder
             .margin(14)
             .x_label_area_size(44)
             .y_label_area_size(56)
@@ -65,8 +72,8 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
             .configure_mesh()
             .x_desc(&plot.x_label)
             .y_desc(unit)
-            .x_label_formatter(&|value| format!("{value:.0}"))
-            .y_label_formatter(&|value| format!("{value:.0}"))
+            .x_label_formatter(&label)
+            .y_label_formatter(&label)
             .label_style(("sans-serif", 15))
             .axis_desc_style(("sans-serif", 17))
             .light_line_style(WHITE)
@@ -78,13 +85,13 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
                     curve.predicted.clone(),
                     colour.stroke_width(2),
                 ))
-                .expect("a line");
+                .expect("a line")
+                .label(&curve.name)
+                .legend(move |(x, y)| Circle::new((x + 10, y), 4, colour.filled()));
             let points = curve.measured.iter();
             chart
                 .draw_series(points.map(|&point| Circle::new(point, 4, colour.filled())))
-                .expect("points")
-                .label(&curve.name)
-                .legend(move |(x, y)| Circle::new((x + 10, y), 4, colour.filled()));
+                .expect("points");
         }
         if number == 0 {
             chart
@@ -97,6 +104,12 @@ pub fn draw(plots: &[Plot], unit: &str, path: &Path) {
         }
     }
     root.present().expect("the picture in its file");
+}
+
+/// A tick mark's number, with as many digits behind the point as it has.
+fn label(value: &f64) -> String {
+    let digits = (-value.log10().floor()).max(0.0) as usize;
+    format!("{value:.digits$}")
 }
 
 /// 1, 2 and 5 times each power of ten, between two numbers.
