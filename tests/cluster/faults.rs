@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use topicbook::{Cluster, Error, ErrorKind, Solver, Training};
+use topicbook::{Cluster, Error, ErrorKind, Fit, Solver, TopicModel, Training};
 
 use super::{alone, assert_same, cluster, counts, model, mpiexec};
 
 /// Passes of a fit that a fault meets.
 const PASSES: usize = 60;
+
+fn em() -> TopicModel {
+    model(Solver::em()).epochs(PASSES)
+}
 
 /// The process of a rank of the run in `folder`, once it has started.
 pub fn process_of(rank: usize, folder: &Path) -> Option<(PathBuf, String)> {
@@ -25,10 +29,8 @@ pub fn process_of(rank: usize, folder: &Path) -> Option<(PathBuf, String)> {
 }
 
 /// Starts a fit, and sends a signal to rank 1 after two passes.
-fn with_fault(signal: &str, cluster: Cluster, folder: &Path) -> (Training, Instant) {
-    let counts = counts(folder);
-    let model = model(Solver::em()).epochs(PASSES).cluster(cluster);
-    let training = model.spawn(&counts).unwrap();
+fn with_fault(signal: &str, model: TopicModel, folder: &Path) -> (Training, Instant) {
+    let training = model.spawn(counts(folder)).unwrap();
     testkit::wait_for("two passes", || training.epochs_done() >= 2);
     let (_, process) = process_of(1, folder).unwrap();
     let sent = Command::new("kill").args([signal, &process]).status();
@@ -39,7 +41,7 @@ fn with_fault(signal: &str, cluster: Cluster, folder: &Path) -> (Training, Insta
 fn error_of(signal: &str, within: u64) -> Option<Error> {
     let folder = tempfile::tempdir().unwrap();
     let cluster = cluster(2, folder.path())?;
-    let (training, fault) = with_fault(signal, cluster, folder.path());
+    let (training, fault) = with_fault(signal, em().cluster(cluster), folder.path());
     let error = training.join().unwrap_err();
     let took = fault.elapsed();
     assert!(took < Duration::from_secs(within), "{took:?}");
@@ -71,13 +73,33 @@ fn a_fit_that_loses_a_rank_goes_on_to_the_same_result() {
         let Some(cluster) = cluster(2, folder.path()) else {
             return;
         };
-        let (training, _) = with_fault(signal, cluster.retries(1), folder.path());
-        let fit = training.join().unwrap();
-        let note = fit.note().unwrap_or_default().to_owned();
-        assert!(note.contains("rank 1 (process "), "{note}");
+        let model = em().cluster(cluster.retries(1));
+        let fit = joined_with_fault(signal, model, folder.path());
         let counts = counts(folder.path());
         assert_same(&fit, &alone(Solver::em(), PASSES, &counts), signal);
     }
+}
+
+#[test]
+fn gradient_steps_that_lose_a_rank_go_on_to_the_same_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(cluster) = cluster(2, folder.path()) else {
+        return;
+    };
+    let steps = TopicModel::new(5).batch_size(1_000).epochs(PASSES).quiet();
+    let expected = steps.cluster(&cluster).fit(counts(folder.path())).unwrap();
+    let model = steps.cluster(cluster.retries(1));
+    let fit = joined_with_fault("-KILL", model, folder.path());
+    assert_same(&fit, &expected, "gradient steps");
+}
+
+/// The fit of a model that goes on after its rank 1 was lost.
+fn joined_with_fault(signal: &str, model: TopicModel, folder: &Path) -> Fit {
+    let (training, _) = with_fault(signal, model, folder);
+    let fit = training.join().unwrap();
+    let note = fit.note().unwrap_or_default().to_owned();
+    assert!(note.contains("rank 1 (process "), "{note}");
+    fit
 }
 
 #[test]
