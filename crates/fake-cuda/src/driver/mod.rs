@@ -6,7 +6,7 @@ mod kernel;
 mod memory;
 mod stream;
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use crate::state::*;
 
@@ -47,4 +47,12 @@ pub unsafe extern "C" fn cuGetErrorString(status: Status, out: *mut *const c_cha
 pub unsafe extern "C" fn cuGetErrorName(status: Status, out: *mut *const c_char) -> Status {
     // SAFETY: the caller's pointer is valid for writing.
     unsafe { cuGetErrorString(status, out) }
+}
+
+/// A table of functions that `cuda.h` does not list. NVRTC 13 asks for one, and goes on where the driver has none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGetExportTable(out: *mut *const c_void, _id: *const c_void) -> Status {
+    // SAFETY: the caller's pointer is valid for writing.
+    unsafe { write_result(out, Some(std::ptr::null()), INVALID_VALUE) };
+    NOT_FOUND
 }
