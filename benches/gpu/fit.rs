@@ -111,7 +111,7 @@ pub fn fit(on: On, folder: &Path, parameters: &Fit<'_>) -> Result<Value> {
         "epoch_seconds": seconds,
         "bus_seconds": bus_seconds,
         "log_likelihood_per_token": fit.log_likelihood_per_token().unwrap(),
-        "resident": plan.to_string().contains("X, as stored"),
+        "resident": plan.to_string().contains("X, "),
         "vram_predicted": plan.peak_vram(),
         "vram_in_use_peak": peak_of(&fit, "VRAM in use"),
         "vram_reserved_peak": peak_of(&fit, "VRAM reserved"),

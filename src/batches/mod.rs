@@ -26,12 +26,14 @@ pub(crate) struct Batch<'a> {
     pub(crate) rows: &'a [usize],
     /// For each document of the batch, its row of L.
     pub(crate) documents: &'a [usize],
+    /// No count of `view` is larger; infinite where the largest count is not known.
+    pub(crate) largest: f64,
 }
 
 impl<'a> Batch<'a> {
     /// Splits the batch into parts of at most `documents` documents.
     pub(crate) fn parts(&self, documents: usize) -> impl Iterator<Item = Batch<'a>> + use<'a> {
-        let view = self.view;
+        let (view, largest) = (self.view, self.largest);
         let parts = self
             .rows
             .chunks(documents)
@@ -40,6 +42,7 @@ impl<'a> Batch<'a> {
             view,
             rows,
             documents,
+            largest,
         })
     }
 

@@ -53,6 +53,7 @@ impl Source for InPlace<'_> {
             view: self.counts.view()?,
             rows: documents,
             documents,
+            largest: self.counts.largest_known(),
         })
     }
 }
@@ -62,6 +63,8 @@ impl Source for InPlace<'_> {
 pub(crate) struct Streamed {
     order: BlockShuffle,
     batch_size: usize,
+    /// No count of the file is larger.
+    largest: f64,
     /// Number of epochs of the fit: buffers of later epochs are not read ahead.
     epochs: usize,
     /// The fill that `buffer` has.
@@ -89,9 +92,9 @@ struct Cursor {
 }
 
 impl Streamed {
-    /// Starts the reader's thread. Reads nothing yet.
+    /// Starts the reader's thread. Reads nothing yet. No count of the file is larger than `largest`.
     pub(crate) fn new(
-        row_file: RowFiles,
+        (row_file, largest): (RowFiles, f64),
         shuffle: Shuffle,
         batch_size: usize,
         seed: u64,
@@ -106,6 +109,7 @@ impl Streamed {
         Ok(Self {
             order,
             batch_size,
+            largest,
             epochs,
             cursor: None,
             buffer: row_file.buffer(),
@@ -190,6 +194,7 @@ impl Source for Streamed {
             view: self.buffer.view()?,
             rows: &self.rows[first..last],
             documents: &self.documents[first..last],
+            largest: self.largest,
         })
     }
 }

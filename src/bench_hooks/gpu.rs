@@ -94,6 +94,7 @@ fn upload_all_to<B: Transfer>(device: &B::Device, counts: &Counts, size: usize) 
                 view,
                 rows,
                 documents: rows,
+                largest: counts.largest_known(),
             },
             terms,
             device,

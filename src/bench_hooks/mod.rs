@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use burn::backend::flex::FlexDevice;
 use burn::backend::{Autodiff, Flex};
+use burn::tensor::backend::AutodiffBackend;
+use burn_cuda::{Cuda, CudaDevice};
 use rand::RngExt;
 
 pub use gpu::{
@@ -23,7 +25,7 @@ use crate::error::Result;
 use crate::fit::Fit;
 use crate::model::TopicModel;
 use crate::step::cpu::FusedStep;
-use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused};
+use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused, catch_device_errors};
 use crate::system::{Purpose, SelfCheck, stream};
 use crate::training::{Position, Recorder, initial_tables, minibatch, orders};
 
@@ -109,6 +111,8 @@ pub enum Path {
     Operation,
     /// The fused step of the CPU.
     Fused,
+    /// [`Operation`](Self::Operation) by the kernels, on the first GPU.
+    Gpu,
 }
 
 /// The initial logits of L and F of a fit with these settings, and the order of the documents in every epoch.
@@ -131,27 +135,40 @@ fn new_step(
     start: State,
 ) -> Result<Box<dyn Step>> {
     Ok(match path {
-        Path::Tensor => tensor_step::<Unfused<_>>(settings, placement, counts, start)?,
-        Path::Operation => tensor_step::<Fused<_>>(settings, placement, counts, start)?,
+        Path::Tensor => {
+            let step = tensor_step::<_, Unfused<Autodiff<Flex>>>;
+            step(settings, placement, counts, (start, FlexDevice))?
+        }
+        Path::Operation => {
+            let step = tensor_step::<_, Fused<Autodiff<Flex>>>;
+            step(settings, placement, counts, (start, FlexDevice))?
+        }
         Path::Fused => Box::new(FusedStep::new(settings, placement, start)?),
+        Path::Gpu => {
+            let step = tensor_step::<_, Fused<Autodiff<Cuda>>>;
+            step(settings, placement, counts, (start, CudaDevice::new(0)))?
+        }
     })
 }
 
-fn tensor_step<L: Loss<Autodiff<Flex>> + 'static>(
+fn tensor_step<B: AutodiffBackend + 'static, L: Loss<B> + 'static>(
     settings: &Settings,
     placement: Placement,
     counts: &Counts,
-    start: State,
-) -> Result<Box<dyn Step>> {
+    (start, device): (State, B::Device),
+) -> Result<Box<dyn Step>>
+where
+    TensorStep<B, L>: Step,
+{
     keep_freed_memory();
-    let mut step = TensorStep::<Autodiff<Flex>, L>::new(settings, placement, start, FlexDevice);
+    let mut step = TensorStep::<B, L>::new(settings, placement, start, device);
     if placement.resident {
         step.make_resident(counts)?;
     }
     Ok(Box::new(step))
 }
 
-/// Trains on the CPU from the logits `l` and `f`, with the documents of each epoch in the given order.
+/// Trains from the logits `l` and `f`, with the documents of each epoch in the given order.
 pub fn run(
     path: Path,
     settings: &Settings,
@@ -161,7 +178,13 @@ pub fn run(
     orders: &[Vec<usize>],
 ) -> Result<Replayed> {
     let whole = (settings.batch_size(), false);
-    run_placed(path, settings, whole, counts, l, f, orders)
+    let device = match path {
+        Path::Gpu => Resolved::Cuda(0),
+        _ => Resolved::Cpu,
+    };
+    catch_device_errors(device, || {
+        run_placed(path, settings, whole, counts, l, f, orders)
+    })
 }
 
 /// [`run`] with gradients accumulated over micro-batches of `micro_batch` documents, and with the counts resident on
@@ -246,6 +269,7 @@ pub fn gradient(
             view: counts.view()?,
             rows: documents,
             documents,
+            largest: counts.largest_known(),
         },
     )
 }
@@ -281,6 +305,7 @@ fn iterations_of(
                 view,
                 rows: &documents,
                 documents: &documents,
+                largest: counts.largest_known(),
             };
             step.step(&batch, settings.mini_batch().max_lr)?;
         }

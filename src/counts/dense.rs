@@ -231,6 +231,13 @@ fn cast_vec<T: 'static, U: 'static>(mut values: Vec<T>) -> Vec<U> {
 }
 
 impl DenseRows<'_> {
+    pub(crate) fn dtype(&self) -> Dtype {
+        fn of<T: CountValue>(_: &[T]) -> Dtype {
+            T::DTYPE
+        }
+        with_values!(DenseRows, self, values => of(values))
+    }
+
     /// Converts rows to `f32` and writes them to `out` one after the other. The caller has checked the row numbers and
     /// that `out` has `rows.len() * terms` values.
     pub(super) fn fill(&self, terms: usize, rows: &[usize], out: &mut [f32]) {

@@ -117,13 +117,19 @@ impl Counts {
     }
 
     /// The same, if it is known without reading the counts.
-    pub(super) fn known_nonzeros(&self) -> Option<u64> {
+    pub(crate) fn known_nonzeros(&self) -> Option<u64> {
         match &self.inner.store {
             Store::Csr(csr) => Some(csr.stored()),
             Store::Expected(expected) => Some(expected.nonzeros),
             Store::Shards(_) if self.layout() == Layout::Csr => self.stored_counts(),
             Store::Dense(_) | Store::Shards(_) => self.inner.summary.get().map(Summary::nonzeros),
         }
+    }
+
+    /// The largest count, if the summary is cached; infinite otherwise.
+    pub(crate) fn largest_known(&self) -> f64 {
+        let summary = self.inner.summary.get();
+        summary.map_or(f64::INFINITY, Summary::largest)
     }
 
     /// The total of all counts, if the summary is cached.

@@ -70,6 +70,8 @@ pub(super) struct Candidate {
     in_file: u64,
     /// Whether the file is memory-mapped.
     mapped: bool,
+    /// Whether the buffers of a stream have rows in CSR, also of dense counts.
+    buffered_as_csr: bool,
     /// Whether the fit writes checkpoints.
     pub(super) checkpoint: bool,
     /// Whether the fit starts from a state that is in memory already.
@@ -114,7 +116,7 @@ impl Candidate {
                     .map_or(batch, |part| batch.min(part as u64)),
                 nonzeros: counts.mean_nonzeros().unwrap_or(terms) as u64,
                 bytes_of_count: (counts.layout() == Layout::Dense)
-                    .then(|| counts.dtype().bytes().min(4) as u64),
+                    .then(|| gpu::bytes_of_count(counts)),
                 largest_page: gpu::largest_page(device),
                 precision: parameters.precision,
                 step: parameters.step,
@@ -133,6 +135,9 @@ impl Candidate {
                 _ => counts.bytes_stored(),
             },
             mapped: matches!(counts.location(), Location::File(_)),
+            buffered_as_csr: counts
+                .known_nonzeros()
+                .is_some_and(|nonzeros| counts.is_buffered_with(nonzeros)),
             checkpoint: recipe.checkpoint.is_some(),
             resumed,
             solver: settings.solver.clone(),
@@ -220,11 +225,20 @@ impl Candidate {
         items
     }
 
+    /// The shape with the counts as they are uploaded.
+    fn on_gpu(&self) -> Shape {
+        let as_csr = self.stream.is_some() && !self.resident && self.buffered_as_csr;
+        Shape {
+            bytes_of_count: self.shape.bytes_of_count.filter(|_| !as_csr),
+            ..self.shape
+        }
+    }
+
     /// The items of a solver that passes over all documents.
     fn iteration_items(&self) -> Vec<Item> {
         let shape = &self.shape;
         let mut items = match self.device {
-            Resolved::Cuda(_) => gpu::ram_of_solver(&self.solver, shape, self.resident),
+            Resolved::Cuda(_) => gpu::ram_of_solver(&self.solver, &self.on_gpu(), self.resident),
             Resolved::Cpu => solvers::memory(&self.solver, shape, self.stream.is_some()),
         };
         items.extend(solvers::memory_around_iterations(shape));
@@ -254,7 +268,7 @@ impl Candidate {
         items.extend(match self.device {
             Resolved::Cpu if shape.step.is_on_tensors() => gpu::ram_of_tensors(shape, self.resumed),
             Resolved::Cpu => FusedStep::memory(shape, self.resumed),
-            Resolved::Cuda(_) => gpu::ram_of_steps(shape, self.resident, self.resumed),
+            Resolved::Cuda(_) => gpu::ram_of_steps(&self.on_gpu(), self.resident, self.resumed),
         });
         if self.checkpoint {
             items.extend(FusedStep::checkpoint_memory(shape));
@@ -264,7 +278,7 @@ impl Candidate {
 
     /// The items in VRAM.
     pub(super) fn vram(&self) -> Vec<Item> {
-        gpu::vram(&self.solver, &self.shape, self.resident)
+        gpu::vram(&self.solver, &self.on_gpu(), self.resident)
     }
 
     /// The peak of RAM, in bytes.

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use crate::backend::has_context;
+use crate::backend::{cube, has_context};
 use crate::config::{Device, Resolved, Solver};
 use crate::cost::{Item, Shape};
+use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers;
 use crate::step::footprint;
@@ -85,6 +86,11 @@ pub(super) fn free_vram(device: Resolved) -> Option<u64> {
     };
     let context = if has_context(gpu) { 0 } else { CONTEXT };
     gpu_memory(gpu).map(|memory| memory.free.saturating_sub(context))
+}
+
+/// Bytes of a dense count on a GPU.
+pub(super) fn bytes_of_count(counts: &Counts) -> u64 {
+    cube::bytes_of_count(counts)
 }
 
 /// Bytes of the largest page of CubeCL's allocator: a quarter of the GPU's memory.

@@ -135,6 +135,10 @@ impl Plan {
 
     /// The predicted peak of VRAM, in bytes; `None` without a GPU and without a VRAM budget.
     ///
+    /// Dense counts are uploaded in 1, 2 or 4 bytes each, as many as the largest count needs. Counts that have not been checked
+    /// yet ([`Counts::summary`](crate::Counts::summary), or a fit) are planned in the bytes of their dtype, at most 4: their fit
+    /// may need less.
+    ///
     /// ```
     /// # use topicbook::{Budget, Device, Synthetic, TopicModel};
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();

@@ -2,6 +2,7 @@
 
 use crate::config::{Device, Resolved, Solver};
 use crate::cost::{Item, Shape};
+use crate::counts::Counts;
 use crate::error::Result;
 
 pub(super) fn after_self_check(
@@ -13,6 +14,10 @@ pub(super) fn after_self_check(
 
 pub(super) fn free_vram(_device: Resolved) -> Option<u64> {
     None
+}
+
+pub(super) fn bytes_of_count(_counts: &Counts) -> u64 {
+    0
 }
 
 pub(super) fn largest_page(_device: Resolved) -> u64 {

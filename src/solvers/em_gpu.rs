@@ -8,8 +8,8 @@ use std::ops::Range;
 use burn::tensor::Tensor;
 
 use crate::backend::cube::{
-    PINNED, Residency, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned, sums_workspace,
-    table_bytes,
+    PINNED, Residency, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned, counts_item,
+    sums_workspace, table_bytes,
 };
 use crate::backend::{Losses, Sums, Transfer, tensor};
 use crate::batches::Batch;
@@ -116,6 +116,7 @@ impl<B: Transfer + Sums> GpuEm<B> {
                     view: block.view,
                     rows: &rows,
                     documents: &rows,
+                    largest: counts.largest_known(),
                 };
                 let counts = B::upload_batch(&batch, terms, residency, device)?;
                 let range = block.first * topics..(block.first + documents) * topics;
@@ -275,7 +276,7 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
         let counts = all(&|documents| bytes_of_counts(shape, documents));
         items.push(Item::vram(
             Consumer::Counts,
-            "X, as stored",
+            counts_item("X", shape),
             Phase::Fit,
             counts,
         ));
@@ -292,12 +293,14 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
         if !resident {
             items.push(Item::vram(
                 Consumer::Counts,
-                format!("X of {documents} documents, as stored"),
+                counts_item(&format!("X of {documents} documents"), shape),
                 Phase::Steps,
                 bytes_of_batch(shape, documents),
             ));
         }
-        let mut sizes = buffers(block);
+        // The ratios of all blocks have the capacity of the largest.
+        let largest = blocks[0].0.micro_batch * shape.nonzeros;
+        let mut sizes = buffers(block, largest);
         // Rows of L, as uploaded and as tensors, and the multipliers.
         sizes.push(2 * rows(documents) + 8 * documents * shape.topics);
         // Sums by terms and by documents are made one after the other, and so share buffers of the same size.
@@ -313,7 +316,8 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
 pub(crate) fn in_host_memory(shape: &Shape, resident: bool) -> Vec<Item> {
     let (documents, topics) = (shape.documents, shape.topics);
     let pinned = blocks(shape, resident).first().map_or(0, |(block, _)| {
-        bytes_pinned(block, false, if resident { 0 } else { block.micro_batch })
+        let rows = if resident { 0 } else { block.micro_batch };
+        bytes_pinned(block, (block.micro_batch, resident), rows)
     });
     vec![
         Item::ram(

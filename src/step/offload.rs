@@ -278,6 +278,7 @@ mod tests {
                     view: counts.view().unwrap(),
                     rows,
                     documents: rows,
+                    largest: f64::INFINITY,
                 };
                 step.step(&batch, 0.05 / (1 + epoch) as f64).unwrap();
             }

@@ -285,6 +285,7 @@ mod tests {
                     view: counts.view().unwrap(),
                     rows: documents,
                     documents,
+                    largest: f64::INFINITY,
                 };
                 step.step(&batch, 0.05).unwrap();
             }

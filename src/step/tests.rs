@@ -64,6 +64,7 @@ fn fit<B: Gradients>(
                 view: counts.view().unwrap(),
                 rows,
                 documents: rows,
+                largest: f64::INFINITY,
             };
             step.step(&batch, 0.05).unwrap();
         }

@@ -30,6 +30,7 @@ impl<B: AutodiffBackend> Loss<B> for Unfused<B> {
                 view: counts.view()?,
                 rows,
                 documents: rows,
+                largest: f64::INFINITY,
             };
             let part = upload(&part, terms, device);
             let range = rows[0]..rows[0] + rows.len();

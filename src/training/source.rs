@@ -16,7 +16,11 @@ pub(crate) fn source<'a>(settings: &Settings, counts: &'a Counts) -> Result<Box<
     {
         let (seed, end) = (settings.seed, settings.epochs);
         return Ok(Box::new(Streamed::new(
-            row_file, shuffle, batch_size, seed, end,
+            (row_file, counts.largest_known()),
+            shuffle,
+            batch_size,
+            seed,
+            end,
         )?));
     }
     let (documents, terms) = counts.shape();

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 
-use topicbook::{Counts, Matrix, TopicModel, bench_hooks};
+use topicbook::{Counts, Device, Matrix, TopicModel, bench_hooks};
 
 const TRACE: &str = "tests/data/tinytopics_trace.npz";
 
@@ -111,14 +111,27 @@ fn the_first_gradients_match_those_of_tinytopics() {
 
 #[test]
 fn the_whole_run_matches_that_of_tinytopics() {
-    let mut trace = Trace::open();
-    let orders = trace.orders();
-    let settings = TopicModel::new(5).epochs(orders.len()).settings();
-    for path in [
+    replay(&[
         bench_hooks::Path::Tensor,
         bench_hooks::Path::Operation,
         bench_hooks::Path::Fused,
-    ] {
+    ]);
+}
+
+#[test]
+fn the_whole_run_on_a_gpu_matches_that_of_tinytopics() {
+    match Device::Cuda(0).describe().as_str() {
+        "CUDA GPU 0" => replay(&[bench_hooks::Path::Gpu]),
+        other => println!("SKIPPED: {other}"),
+    }
+}
+
+/// Repeats the recorded run by each of the paths, and compares.
+fn replay(paths: &[bench_hooks::Path]) {
+    let mut trace = Trace::open();
+    let orders = trace.orders();
+    let settings = TopicModel::new(5).epochs(orders.len()).settings();
+    for &path in paths {
         let replayed = bench_hooks::run(
             path,
             &settings,

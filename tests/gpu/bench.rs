@@ -46,7 +46,8 @@ fn every_row_runs_without_a_gpu() {
         narrow["bytes"].as_u64().map(|bytes| 4 * bytes)
     );
     assert!(f32s["bus_seconds"].is_f64() && disk["bus_seconds"].is_null());
-    assert!(f32s["vram_predicted"].as_f64() > narrow["vram_predicted"].as_f64());
+    // Counts of one byte are uploaded as such, whatever their dtype.
+    assert_eq!(f32s["vram_predicted"], narrow["vram_predicted"]);
     // The same documents give the same score in every form but the stream, which has another order of documents.
     for other in [&narrow, &csr] {
         let score = |row: &Value| row["log_likelihood_per_token"].as_f64().unwrap();

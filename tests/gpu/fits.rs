@@ -73,18 +73,29 @@ fn assert_complete(fit: &Fit) {
 }
 
 #[test]
-fn counts_of_every_dtype_are_resident_as_stored() {
-    let test = "fits::counts_of_every_dtype_are_resident_as_stored";
+fn counts_of_every_dtype_are_resident_in_the_narrowest_format() {
+    let test = "fits::counts_of_every_dtype_are_resident_in_the_narrowest_format";
     let report = Machine::default().run(test, || {
         let all = [
             (1, dense(DOCUMENTS, TERMS, |value| value)),
-            (2, dense(DOCUMENTS, TERMS, u16::from)),
-            (4, dense(DOCUMENTS, TERMS, u32::from)),
-            (4, dense(DOCUMENTS, TERMS, i32::from)),
-            (4, dense(DOCUMENTS, TERMS, f32::from)),
-            // Narrowed to 32 bits in the upload.
-            (4, dense(DOCUMENTS, TERMS, i64::from)),
-            (4, dense(DOCUMENTS, TERMS, f64::from)),
+            (1, dense(DOCUMENTS, TERMS, u16::from)),
+            (1, dense(DOCUMENTS, TERMS, i32::from)),
+            (1, dense(DOCUMENTS, TERMS, f32::from)),
+            (1, dense(DOCUMENTS, TERMS, f64::from)),
+            (2, dense(DOCUMENTS, TERMS, |value| 300 * u16::from(value))),
+            (2, dense(DOCUMENTS, TERMS, |value| 300.0 * f32::from(value))),
+            (
+                4,
+                dense(DOCUMENTS, TERMS, |value| 70_000 * u32::from(value)),
+            ),
+            (
+                4,
+                dense(DOCUMENTS, TERMS, |value| 70_000 * i64::from(value)),
+            ),
+            (
+                4,
+                dense(DOCUMENTS, TERMS, |value| 70_000.0 * f64::from(value)),
+            ),
         ];
         for (bytes, counts) in all {
             let (uploaded, _, fit) = transferred(|| model().fit(&counts).unwrap());
@@ -163,7 +174,7 @@ fn counts_that_do_not_fit_on_the_gpu_are_uploaded_in_batches() {
                     DOCUMENTS * TERMS,
                 ),
                 (
-                    dense(DOCUMENTS, TERMS, f32::from),
+                    dense(DOCUMENTS, TERMS, |value| 70_000.0 * f32::from(value)),
                     "16 MiB",
                     4 * DOCUMENTS * TERMS,
                 ),

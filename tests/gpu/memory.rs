@@ -90,6 +90,8 @@ fn planned_vram_is_within_a_tenth_of_reserved_vram() {
         let mut wrong = Vec::new();
         for (counts, model) in cases() {
             let counts = counts();
+            // Counts that have not been checked are planned in the bytes of their dtype.
+            counts.summary().unwrap();
             let plan = model.plan(&counts).unwrap();
             let before = report().unwrap();
             let fit = plan.fit().unwrap();
@@ -142,6 +144,7 @@ fn planned_pinned_memory_is_near_the_peak() {
             let case: usize = std::env::var("FAKE_CUDA_CASE").unwrap().parse().unwrap();
             let (counts, model) = cases().swap_remove(case);
             let counts = counts();
+            counts.summary().unwrap();
             let plan = model.plan(&counts).unwrap();
             let (table, mut planned) = (plan.table(), 0);
             let (names, bytes) = (

@@ -2,10 +2,11 @@
 //!
 //! In either kernel a count needs 2 k flops for its rate and 2 k for its sums: 8 k in all, and two reads of its stored
 //! bytes (k = 20, u8: 80 flops a byte, so arithmetic is the limit on any GPU; rates are never stored). Adjacent units
-//! have adjacent terms: reads of counts and of rows of F are coalesced, and reads of weights, which are the same for
-//! all units, are broadcasts. A unit processes tiles of documents x terms with their rates in registers: a value of F
-//! is used for all documents of the tile, a weight for all of its terms. The unit's accumulators are in registers too,
-//! up to [`REGISTERS`] of them; more are in local memory.
+//! have adjacent terms: reads of counts and of rows of F are coalesced. A unit processes tiles of documents x terms with
+//! their rates in registers: a value of F is used for all documents of the tile, a weight for all of its terms. The unit's
+//! accumulators are in registers too, up to [`REGISTERS`] of them; more are in local memory. Weights, which are the same
+//! for all units, are read from shared memory, and so are the values of F for the sums by term, where a unit keeps its
+//! terms: with constant offsets such a read needs no arithmetic for its address.
 //!
 //! Both kernels sum over slices (of documents, or of terms). The slices' sums are added up afterwards in a fixed order,
 //! so that results are the same bits every time.
@@ -16,6 +17,7 @@ use crate::config::Precision;
 
 use super::CountFormat;
 use super::packed::entry;
+use super::reduce::sum_over_units;
 
 /// Units (threads) in a cube (block).
 pub(crate) const UNITS: usize = 128;
@@ -23,6 +25,12 @@ pub(crate) const UNITS: usize = 128;
 const REGISTERS: usize = 128;
 /// The same for other runtimes, whose compilers need a minute for a long kernel.
 const FEW_REGISTERS: usize = 16;
+/// Values of F that a unit may have in shared memory: 40 KiB for a cube on CUDA, 16 KiB elsewhere.
+const SHARED_VALUES: usize = 80;
+const FEW_SHARED_VALUES: usize = 32;
+/// Topics up to which weights are read from shared memory, and the weights of a chunk of documents that are there at once.
+const SHARED_TOPICS: usize = 128;
+const SHARED_WEIGHTS: usize = 1024;
 /// Accumulators that are summed over a cube's units in one round.
 const SUMS_PER_ROUND: usize = 16;
 /// Units that compute one of these sums.
@@ -36,6 +44,10 @@ pub(crate) struct Tile {
     pub(crate) terms: usize,
     /// Whether loops over the accumulators are unrolled, so that they are in registers.
     unroll: bool,
+    /// Whether weights are read from shared memory.
+    shares_weights: bool,
+    /// Whether the values of F are, which only the kernel `by_terms` uses again.
+    shares_f: bool,
     format: CountFormat,
     precision: Precision,
 }
@@ -49,13 +61,21 @@ impl Tile {
     ) -> Self {
         // Up to 128 topics, the accumulators fit into REGISTERS. Longer kernels also compile slowly.
         let (documents, terms) = match topics {
-            ..=32 => (8, 4),
-            33..=64 => (4, 2),
+            ..=20 => (8, 4),
+            21..=40 => (8, 2),
+            41..=64 => (4, 2),
             65..=REGISTERS => (4, 1),
             _ => (8, 2),
         };
         let unroll = unroll(topics * terms, many_registers);
-        Self::new(topics, (documents, terms), unroll, inputs)
+        let most = match many_registers {
+            true => SHARED_VALUES,
+            false => FEW_SHARED_VALUES,
+        };
+        Self {
+            shares_f: topics * terms <= most,
+            ..Self::new(topics, (documents, terms), unroll, inputs)
+        }
     }
 
     /// The tile of the kernel `by_documents`.
@@ -90,8 +110,47 @@ impl Tile {
             documents,
             terms,
             unroll,
+            shares_weights: topics <= SHARED_TOPICS,
+            shares_f: false,
             format,
             precision,
+        }
+    }
+
+    /// Documents whose weights are in shared memory at once: tiles of documents.
+    const fn chunk(self) -> usize {
+        let tiles = SHARED_WEIGHTS / (self.topics * self.documents);
+        if tiles > 1 {
+            tiles * self.documents
+        } else {
+            self.documents
+        }
+    }
+
+    /// Topics of the rates that are unrolled: up to four, of which the number of topics is a multiple.
+    const fn topics_at_once(self) -> usize {
+        let mut number = 4;
+        while !self.topics.is_multiple_of(number) {
+            number -= 1;
+        }
+        number
+    }
+
+    /// Weights in shared memory; an array in shared memory has at least one number.
+    const fn shared_weights(self) -> usize {
+        if self.shares_weights {
+            self.chunk() * self.topics
+        } else {
+            1
+        }
+    }
+
+    /// Values of F in shared memory.
+    const fn shared_f(self) -> usize {
+        if self.shares_f {
+            self.topics * self.terms * UNITS
+        } else {
+            1
         }
     }
 }
@@ -121,8 +180,8 @@ pub(crate) struct Sizes {
 }
 
 /// For each term, the sums of count / rate times the weights over the documents of a slice (`sums`: slices x topics x
-/// terms); and for each unit its part of the sum of count x log rate (`likelihoods`: slices x tiles of terms x units).
-#[cube(launch_unchecked, address_type = "dynamic")]
+/// terms); and for each cube its part of the sum of count x log rate (`likelihoods`: slices x tiles of terms).
+#[cube(launch_unchecked, address_type = "dynamic", fast_math = FastMath::all())]
 pub(crate) fn by_terms(
     words: &Array<u32>,
     l: &Tensor<u32>,
@@ -153,25 +212,45 @@ pub(crate) fn by_terms(
     let mut rows = Array::<usize>::new(height);
     let mut columns = Array::<usize>::new(width);
     term_columns(first, sizes, &mut columns, tile);
+    let mut weights = SharedMemory::<f32>::new(comptime!(tile.shared_weights()));
+    let mut values = SharedMemory::<f32>::new(comptime!(tile.shared_f()));
+    share_terms(f, &columns, &mut values, tile);
     let mut likelihood = 0.0f32;
-    let mut document = start;
-    while document < end {
-        weight_rows(l, document, sizes, &mut rows, tile);
-        rates(l, f, &rows, &columns, &mut ratios, tile);
-        likelihood += to_ratios(words, document, first, end, sizes, &mut ratios, tile);
-        #[unroll(tile.unroll)]
-        for topic in 0..topics {
-            #[unroll]
-            for row in 0..height {
-                let weight = entry(l, rows[row], topic, tile.precision);
+    let mut chunk = start;
+    while chunk < end {
+        let chunk_end = minimum(chunk + comptime!(tile.chunk()), end);
+        share_weights(l, chunk, sizes, &mut weights, tile);
+        let mut document = chunk;
+        while document < chunk_end {
+            let shared = (document - chunk) * topics;
+            weight_rows(l, document, sizes, &mut rows, tile);
+            rates(
+                l,
+                &weights,
+                shared,
+                &rows,
+                f,
+                &values,
+                &columns,
+                &mut ratios,
+                tile,
+            );
+            likelihood += to_ratios(words, document, first, end, sizes, &mut ratios, tile);
+            #[unroll(tile.unroll)]
+            for topic in 0..topics {
                 #[unroll]
-                for column in 0..width {
-                    let at = topic * width + column;
-                    acc[at] = fma(weight, ratios[row * width + column], acc[at]);
+                for row in 0..height {
+                    let weight = weight(l, &weights, shared, &rows, row, topic, tile);
+                    #[unroll]
+                    for column in 0..width {
+                        let at = topic * width + column;
+                        acc[at] = fma(weight, ratios[row * width + column], acc[at]);
+                    }
                 }
             }
+            document += height;
         }
-        document += height;
+        chunk += comptime!(tile.chunk());
     }
     #[unroll(tile.unroll)]
     for topic in 0..topics {
@@ -183,12 +262,16 @@ pub(crate) fn by_terms(
             }
         }
     }
-    likelihoods[CUBE_POS * UNITS + UNIT_POS as usize] = likelihood;
+    let mut shared = SharedMemory::<f32>::new(UNITS);
+    let likelihood = sum_over_units(likelihood, &mut shared);
+    if UNIT_POS == 0 {
+        likelihoods[CUBE_POS] = likelihood;
+    }
 }
 
 /// For each document, the sums of count / rate times the rows of F over the terms of a slice (`sums`: slices x
 /// documents x topics).
-#[cube(launch_unchecked, address_type = "dynamic")]
+#[cube(launch_unchecked, address_type = "dynamic", fast_math = FastMath::all())]
 pub(crate) fn by_documents(
     words: &Array<u32>,
     l: &Tensor<u32>,
@@ -218,11 +301,14 @@ pub(crate) fn by_documents(
     let mut rows = Array::<usize>::new(height);
     let mut columns = Array::<usize>::new(width);
     weight_rows(l, document, sizes, &mut rows, tile);
+    let mut weights = SharedMemory::<f32>::new(comptime!(tile.shared_weights()));
+    share_weights(l, document, sizes, &mut weights, tile);
+    let none = SharedMemory::<f32>::new(comptime!(tile.shared_f()));
     let row_of_f = f.stride(0);
     let mut first = start + UNIT_POS as usize * width;
     while first < end {
         term_columns(first, sizes, &mut columns, tile);
-        rates(l, f, &rows, &columns, &mut ratios, tile);
+        rates(l, &weights, 0, &rows, f, &none, &columns, &mut ratios, tile);
         to_ratios(
             words,
             document,
@@ -296,7 +382,7 @@ fn add_over_units(
 }
 
 #[cube]
-fn minimum(one: usize, other: usize) -> usize {
+pub(crate) fn minimum(one: usize, other: usize) -> usize {
     select(one < other, one, other)
 }
 
@@ -358,33 +444,111 @@ fn read_terms(
     }
 }
 
-/// The rates of a tile.
+/// Copies the weights of a chunk of documents to shared memory; past the last document, that document's.
 #[cube]
+fn share_weights(
+    l: &Tensor<u32>,
+    document: usize,
+    sizes: &Sizes,
+    weights: &mut SharedMemory<f32>,
+    #[comptime] tile: Tile,
+) {
+    if comptime!(tile.shares_weights) {
+        let topics = comptime!(tile.topics);
+        // Units may still read the chunk before.
+        sync_cube();
+        let mut at = UNIT_POS as usize;
+        while at < comptime!(tile.chunk() * tile.topics) {
+            let row = minimum(document + at / topics, sizes.documents - 1) * l.stride(0);
+            weights[at] = entry(l, row, at % topics, tile.precision);
+            at += UNITS;
+        }
+        sync_cube();
+    }
+}
+
+/// Copies the values of F of a unit's terms to shared memory, adjacent units to adjacent places. No other unit reads them.
+#[cube]
+fn share_terms(
+    f: &Tensor<u32>,
+    columns: &Array<usize>,
+    shared: &mut SharedMemory<f32>,
+    #[comptime] tile: Tile,
+) {
+    if comptime!(tile.shares_f) {
+        let width = comptime!(tile.terms);
+        let mut values = Array::<f32>::new(width);
+        let row_of_f = f.stride(0);
+        for topic in 0..comptime!(tile.topics) {
+            read_terms(f, topic * row_of_f, columns, &mut values, tile);
+            #[unroll]
+            for column in 0..width {
+                shared[(topic * width + column) * UNITS + UNIT_POS as usize] = values[column];
+            }
+        }
+    }
+}
+
+/// A weight of a document of a tile, whose weights start at `shared` in shared memory and at `rows` in L.
+#[cube]
+fn weight(
+    l: &Tensor<u32>,
+    weights: &SharedMemory<f32>,
+    shared: usize,
+    rows: &Array<usize>,
+    row: usize,
+    topic: usize,
+    #[comptime] tile: Tile,
+) -> f32 {
+    if comptime!(tile.shares_weights) {
+        weights[shared + row * comptime!(tile.topics) + topic]
+    } else {
+        entry(l, rows[row], topic, tile.precision)
+    }
+}
+
+/// The rates of a tile. A few topics at a time are unrolled: of more, the compiler would load the values of all before it
+/// adds them up, for which it needs registers.
+#[cube]
+#[allow(clippy::too_many_arguments)]
 fn rates(
     l: &Tensor<u32>,
-    f: &Tensor<u32>,
+    weights: &SharedMemory<f32>,
+    shared: usize,
     rows: &Array<usize>,
+    f: &Tensor<u32>,
+    values: &SharedMemory<f32>,
     columns: &Array<usize>,
-    out: &mut Array<f32>,
+    rates: &mut Array<f32>,
     #[comptime] tile: Tile,
 ) {
     let width = comptime!(tile.terms);
-    let height = comptime!(tile.documents);
-    let mut values = Array::<f32>::new(width);
     #[unroll]
     for at in 0..comptime!(tile.documents * tile.terms) {
-        out[at] = 0.0;
+        rates[at] = 0.0;
     }
     let row_of_f = f.stride(0);
-    for topic in 0..comptime!(tile.topics) {
-        read_terms(f, topic * row_of_f, columns, &mut values, tile);
+    let mut terms = Array::<f32>::new(width);
+    for group in 0..comptime!(tile.topics / tile.topics_at_once()) {
         #[unroll]
-        for row in 0..height {
-            let weight = entry(l, rows[row], topic, tile.precision);
+        for number in 0..comptime!(tile.topics_at_once()) {
+            let topic = group * comptime!(tile.topics_at_once()) + number;
+            if comptime!(tile.shares_f) {
+                #[unroll]
+                for column in 0..width {
+                    terms[column] = values[(topic * width + column) * UNITS + UNIT_POS as usize];
+                }
+            } else {
+                read_terms(f, topic * row_of_f, columns, &mut terms, tile);
+            }
             #[unroll]
-            for column in 0..width {
-                let at = row * width + column;
-                out[at] = fma(weight, values[column], out[at]);
+            for row in 0..comptime!(tile.documents) {
+                let weight = weight(l, weights, shared, rows, row, topic, tile);
+                #[unroll]
+                for column in 0..width {
+                    let at = row * width + column;
+                    rates[at] = fma(weight, terms[column], rates[at]);
+                }
             }
         }
     }

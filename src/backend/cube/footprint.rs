@@ -3,15 +3,31 @@
 use crate::backend::tensors::MAX_DOWNLOAD;
 use crate::config::Precision;
 use crate::cost::{Consumer, Item, Phase, Shape};
+use crate::counts::Counts;
 
 use super::dense::{Tile, UNITS};
-use super::launch::slices;
+use super::launch::{MANY_CUBES, TARGET_CUBES, slices};
 use super::sparse::{MIN_SLICE, terms_per_cube};
 use super::upload::rounded_capacity;
 use super::{CountFormat, packed, pinned};
 
 /// Bytes of small transfers: lists of documents, single numbers.
 const SMALL: u64 = 1 << 10;
+
+/// Bytes of a dense count on the GPU.
+pub(crate) fn bytes_of_count(counts: &Counts) -> u64 {
+    let format = CountFormat::of(counts.dtype(), counts.largest_known());
+    4 / format.counts_per_word() as u64
+}
+
+/// What a plan calls the counts on the GPU: `what`, and in which form.
+pub(crate) fn counts_item(what: &str, shape: &Shape) -> String {
+    match shape.bytes_of_count {
+        Some(1) => format!("{what}, 1 byte a count"),
+        Some(bytes) => format!("{what}, {bytes} bytes a count"),
+        None => format!("{what}, CSR"),
+    }
+}
 
 /// Bytes of the counts of `documents` documents on the GPU. Sparse counts are columns, values and row pointers.
 pub(crate) fn bytes_of_counts(shape: &Shape, documents: u64) -> u64 {
@@ -32,8 +48,14 @@ pub(crate) fn bytes_of_batch(shape: &Shape, documents: u64) -> u64 {
     }
 }
 
-/// Bytes of each buffer of the kernels: partial sums, ratios, and tables in the form in which the kernels read them.
-pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
+/// Capacity of the ratios of a batch of sparse counts, whose nonzero counts vary from batch to batch.
+pub(crate) fn ratios_of_batch(shape: &Shape) -> u64 {
+    rounded_capacity((shape.micro_batch * shape.nonzeros) as usize) as u64
+}
+
+/// Bytes of each buffer of the kernels: partial sums, ratios (of sparse counts, so many), and tables in the form in which
+/// the kernels read them.
+pub(crate) fn buffers(shape: &Shape, ratios: u64) -> Vec<u64> {
     let (documents, terms) = (shape.micro_batch as usize, shape.terms as usize);
     let topics = shape.topics as usize;
     let words = |rows: usize, columns| rows * packed::words(columns, shape.precision);
@@ -43,14 +65,14 @@ pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
     };
     let lengths = if shape.bytes_of_count.is_none() {
         let tiles = terms.div_ceil(terms_per_cube(topics));
-        let (_, slices) = slices(documents, MIN_SLICE, tiles);
+        let (_, slices) = slices(documents, MIN_SLICE, tiles, TARGET_CUBES);
         vec![
             // F as terms x topics, and L.
             words(terms, topics),
             packed(documents, topics),
-            // Ratios, and each unit's part of the likelihood.
-            rounded_capacity(documents * shape.nonzeros as usize),
-            documents * UNITS,
+            // Ratios, and each document's part of the likelihood.
+            ratios as usize,
+            documents,
             // Sums by term.
             slices * topics * terms,
         ]
@@ -58,16 +80,16 @@ pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
         let inputs = (CountFormat::U8, shape.precision);
         let tile = Tile::by_terms(topics, inputs, true);
         let tiles = terms.div_ceil(UNITS * tile.terms);
-        let (_, document_slices) = slices(documents, tile.documents, tiles);
+        let (_, document_slices) = slices(documents, tile.documents, tiles, TARGET_CUBES);
         let tile = Tile::by_documents(topics, inputs, true);
         let groups = documents.div_ceil(tile.documents);
-        let (_, term_slices) = slices(terms, UNITS * tile.terms, groups);
+        let (_, term_slices) = slices(terms, UNITS * tile.terms, groups, MANY_CUBES);
         vec![
             packed(topics, terms),
             packed(documents, topics),
-            // Sums by term, and each unit's part of the likelihood.
+            // Sums by term, and each cube's part of the likelihood.
             document_slices * topics * terms,
-            document_slices * tiles * UNITS,
+            document_slices * tiles,
             // Sums by document.
             topics * term_slices * documents,
         ]
@@ -75,15 +97,10 @@ pub(crate) fn buffers(shape: &Shape) -> Vec<u64> {
     lengths.iter().map(|length| 4 * *length as u64).collect()
 }
 
-/// Bytes of pinned memory: stages for uploads of counts (of all documents if `resident`, else of a micro-batch),
-/// downloads of tables, and downloads of rows of L (`rows` at a time, 0 if L is not offloaded), which have a stream of
-/// their own.
-pub(crate) fn bytes_pinned(shape: &Shape, resident: bool, rows: u64) -> u64 {
-    let documents = if resident {
-        shape.documents
-    } else {
-        shape.micro_batch
-    };
+/// Bytes of pinned memory: stages for uploads of counts (of so many documents at a time, and only once if they stay on the
+/// GPU), downloads of tables, and downloads of rows of L (`rows` at a time, 0 if L is not offloaded), which have a stream
+/// of their own.
+pub(crate) fn bytes_pinned(shape: &Shape, (documents, once): (u64, bool), rows: u64) -> u64 {
     // Rows of dense counts are uploaded whole; for sparse counts first the columns, then as many bytes of values.
     let (row, rows_of_document) = match shape.bytes_of_count {
         Some(_) => (bytes_of_counts(shape, 1), 1),
@@ -94,11 +111,19 @@ pub(crate) fn bytes_pinned(shape: &Shape, resident: bool, rows: u64) -> u64 {
     let [uploaded, last] =
         [documents, last_documents].map(|documents| documents * rows_of_document);
     let table = 4 * shape.topics * shape.terms.max(shape.documents);
+    // Two stages alternate, and the runtime may still hold a third.
+    let stages = match once {
+        true => (shape.documents * rows_of_document / rows_per_stage).clamp(1, 3),
+        false => 3,
+    };
+    // The shorter last stage has a slice of its own, and so has that of the last documents.
+    let shorter = match uploaded > rows_per_stage {
+        true => uploaded % rows_per_stage,
+        false => 0,
+    };
     let uploads_and_tables = [
-        // Two stages alternate, and the runtime may still hold a third. The shorter last stage has a slice of its own, and so
-        // has that of the last documents.
-        (row * rows_per_stage.min(uploaded), 3),
-        (row * (uploaded % rows_per_stage), 1),
+        (row * rows_per_stage.min(uploaded), stages),
+        (row * shorter, 1),
         (row * (last % rows_per_stage), 1),
         (table.min(4 * MAX_DOWNLOAD as u64), 1),
         (SMALL, 1),

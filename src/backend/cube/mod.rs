@@ -15,6 +15,7 @@ mod packed;
 mod pinned;
 mod reduce;
 mod resident;
+mod softmax;
 mod sources;
 pub(crate) mod sparse;
 #[cfg(test)]
@@ -22,13 +23,12 @@ pub(crate) mod tests;
 pub(crate) mod upload;
 
 use burn::tensor::Tensor;
-use burn::tensor::activation::softmax;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
 
 pub(crate) use footprint::{
-    PINNED, buffers, bytes_of_batch, bytes_of_counts, bytes_pinned, mask_bytes, sums_workspace,
-    table_bytes,
+    PINNED, buffers, bytes_of_batch, bytes_of_count, bytes_of_counts, bytes_pinned, counts_item,
+    mask_bytes, ratios_of_batch, sums_workspace, table_bytes,
 };
 #[cfg(test)]
 pub(crate) use lavapipe::{Processor, Software, SoftwareBackend, gpu, has_lavapipe};
@@ -37,7 +37,7 @@ pub(crate) use upload::Residency;
 
 use crate::batches::Batch;
 use crate::config::{Precision, SMALLEST_RATE};
-use crate::counts::{Counts, DenseRows};
+use crate::counts::{Counts, Dtype};
 use crate::error::Result;
 
 use super::tensors::tensor;
@@ -46,7 +46,8 @@ use launch::{Launcher, Pass};
 use resident::Resident;
 use upload::Uploaded;
 
-/// Format of dense counts on the GPU, packed into words of 32 bits, which every runtime can read.
+/// Format of dense counts on the GPU, packed into words of 32 bits, which every runtime can read: the narrowest one that
+/// has the largest count, whatever the stored dtype. Counts are whole numbers, so that no value changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum CountFormat {
     U8,
@@ -58,12 +59,15 @@ pub(crate) enum CountFormat {
 }
 
 impl CountFormat {
-    fn of(counts: &DenseRows<'_>) -> Self {
-        match counts {
-            DenseRows::U8(_) => Self::U8,
-            DenseRows::U16(_) => Self::U16,
-            DenseRows::U32(_) | DenseRows::I32(_) => Self::U32,
-            DenseRows::I64(_) | DenseRows::F32(_) | DenseRows::F64(_) => Self::F32,
+    /// `largest`: no count is larger; infinite where that is not known.
+    fn of(dtype: Dtype, largest: f64) -> Self {
+        match dtype {
+            Dtype::U8 => Self::U8,
+            _ if largest <= f64::from(u8::MAX) => Self::U8,
+            Dtype::U16 => Self::U16,
+            _ if largest <= f64::from(u16::MAX) => Self::U16,
+            Dtype::U32 | Dtype::I32 => Self::U32,
+            Dtype::I64 | Dtype::F32 | Dtype::F64 => Self::F32,
         }
     }
 
@@ -101,26 +105,18 @@ where
             Some(resident) => resident.gather(launcher.target(), batch.documents)?,
             None => upload::upload_batch(launcher.target(), batch, f.meta.shape()[1], None)?,
         };
-        let weights = softmax(tensor::<Self, 2>(l), 1);
-        let f = softmax(tensor::<Self, 2>(f), 1);
-        let smallest = SMALLEST_RATE as f32;
-        let tables = (primitive(&weights), primitive(&f));
-        let pass = Pass::new(&launcher, &counts, tables, smallest, precision);
+        let (weights, f) = (launcher.softmax(l), launcher.softmax(f));
+        let tables = (weights.clone(), f.clone());
+        let pass = Pass::new(&launcher, &counts, tables, SMALLEST_RATE as f32, precision);
         let (likelihood, term_sums) = pass.by_terms();
-        let likelihood = tensor::<Self, 1>(launcher.add_partial_sums(likelihood));
-        let term_sums = tensor::<Self, 2>(term_sums);
-        let document_sums = tensor::<Self, 2>(pass.by_documents());
+        let document_sums = pass.by_documents();
         drop(pass);
-        // Softmax's backward, from the expected numbers of each document's tokens from each topic.
-        let tokens = weights.clone() * document_sums;
-        let totals = tokens.clone().sum_dim(0).swap_dims(0, 1);
-        let l_gradient = weights * tokens.clone().sum_dim(1) - tokens;
-        let f_gradient = f * (totals - term_sums);
+        let likelihood = tensor::<Self, 1>(launcher.add_partial_sums(likelihood));
         let loss = -likelihood + batch.rows.len() as f32;
         Ok(BatchGradients {
             loss: loss.into_primitive().tensor(),
-            l: l_gradient.into_primitive().tensor(),
-            f: f_gradient.into_primitive().tensor(),
+            l: launcher.softmax_backward(weights, document_sums),
+            f: launcher.softmax_backward(f, term_sums),
         })
     }
 

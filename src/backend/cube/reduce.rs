@@ -1,6 +1,46 @@
-//! Sums of the partial results of slices, in the order of the slices; scattering of rows.
+//! Sums over the units of a cube and over the partial results of slices, in a fixed order; scattering of rows.
 
 use cubecl::prelude::*;
+
+use super::dense::UNITS;
+
+/// The sum of a value of each unit of the cube, for all units. `shared` has [`UNITS`] numbers.
+#[cube]
+pub(crate) fn sum_over_units(value: f32, shared: &mut SharedMemory<f32>) -> f32 {
+    let unit = UNIT_POS as usize;
+    // The units may still read what was in `shared` before.
+    sync_cube();
+    shared[unit] = value;
+    sync_cube();
+    let mut half = comptime!(UNITS / 2).runtime();
+    while half > 0 {
+        if unit < half {
+            shared[unit] += shared[unit + half];
+        }
+        sync_cube();
+        half /= 2;
+    }
+    shared[0]
+}
+
+/// The largest value of the units of the cube, for all units. `shared` has [`UNITS`] numbers.
+#[cube]
+pub(crate) fn largest_over_units(value: f32, shared: &mut SharedMemory<f32>) -> f32 {
+    let unit = UNIT_POS as usize;
+    sync_cube();
+    shared[unit] = value;
+    sync_cube();
+    let mut half = comptime!(UNITS / 2).runtime();
+    while half > 0 {
+        if unit < half {
+            let (one, other) = (shared[unit], shared[unit + half]);
+            shared[unit] = select(other > one, other, one);
+        }
+        sync_cube();
+        half /= 2;
+    }
+    shared[0]
+}
 
 /// `out` (a matrix) = the sum of `slices` matrices of its shape, which are contiguous in `parts`.
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -31,6 +71,25 @@ pub(crate) fn add_strided(values: &Array<f32>, out: &mut Array<f32>, length: usi
         at += stride;
     }
     out[ABSOLUTE_POS] = sum;
+}
+
+/// `out[0]` = the sum of `length` values, by one cube.
+#[cube(launch_unchecked)]
+pub(crate) fn add_all(values: &Array<f32>, out: &mut Array<f32>, length: usize) {
+    if CUBE_POS > 0 {
+        terminate!();
+    }
+    let mut shared = SharedMemory::<f32>::new(UNITS);
+    let mut sum = 0.0f32;
+    let mut at = UNIT_POS as usize;
+    while at < length {
+        sum += values[at];
+        at += UNITS;
+    }
+    let sum = sum_over_units(sum, &mut shared);
+    if UNIT_POS == 0 {
+        out[0] = sum;
+    }
 }
 
 /// Copies row i of `rows` to row `indices[i]` of `out`; indices are distinct. (Burn's `select_assign`, which adds up

@@ -47,13 +47,13 @@ impl Resident {
         let (documents, terms) = counts.shape();
         Ok(match counts.view()? {
             View::Dense(rows) => {
-                let format = CountFormat::of(&rows);
+                let format = CountFormat::of(counts.dtype(), counts.largest_known());
                 let stride = upload::stride(terms, format);
                 let per_piece = (max_piece / (4 * stride)).max(1);
                 let pieces = (0..documents).step_by(per_piece).map(|first| {
                     let length = per_piece.min(documents - first);
                     let row = |number| first + number;
-                    let words = upload::upload_rows(target, &rows, terms, length, row)?;
+                    let words = upload::upload_rows(target, (&rows, format), terms, length, row)?;
                     let arrays = vec![words];
                     Ok(Piece { first, arrays })
                 });

@@ -1,19 +1,21 @@
 //! A checksum of the kernels, by which a result that was found with other kernels is known.
 
 /// The files of this folder by their names, without tests, and the manifest, which pins Burn and CubeCL.
-const SOURCES: [(&str, &str); 14] = [
+const SOURCES: [(&str, &str); 16] = [
     ("Cargo.toml", include_str!("../../../Cargo.toml")),
     ("dense.rs", include_str!("dense.rs")),
     ("download.rs", include_str!("download.rs")),
     ("footprint.rs", include_str!("footprint.rs")),
     ("launch/dense.rs", include_str!("launch/dense.rs")),
     ("launch/mod.rs", include_str!("launch/mod.rs")),
+    ("launch/softmax.rs", include_str!("launch/softmax.rs")),
     ("launch/sparse.rs", include_str!("launch/sparse.rs")),
     ("mod.rs", include_str!("mod.rs")),
     ("packed.rs", include_str!("packed.rs")),
     ("pinned.rs", include_str!("pinned.rs")),
     ("reduce.rs", include_str!("reduce.rs")),
     ("resident.rs", include_str!("resident.rs")),
+    ("softmax.rs", include_str!("softmax.rs")),
     ("sparse.rs", include_str!("sparse.rs")),
     ("upload.rs", include_str!("upload.rs")),
 ];

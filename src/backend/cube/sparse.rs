@@ -12,6 +12,7 @@ use crate::config::Precision;
 
 use super::dense::UNITS;
 use super::packed::entry;
+use super::reduce::sum_over_units;
 
 /// Sums that a cube has in shared memory: 16 KiB, so that every device can run several cubes at a time.
 const SHARED_SUMS: usize = 4096;
@@ -34,8 +35,8 @@ pub(crate) struct SparseConfig {
     pub(crate) precision: Precision,
 }
 
-/// The ratio count / rate of each nonzero count, and each unit's part of the sum of count x log rate (`likelihoods`:
-/// documents x units). One cube computes one document.
+/// The ratio count / rate of each nonzero count, and each document's sum of count x log rate (`likelihoods`). One cube
+/// computes one document.
 #[cube(launch_unchecked)]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn ratios(
@@ -71,7 +72,11 @@ pub(crate) fn ratios(
         ratios[at] = select(rate < smallest, 0.0, count / clamped);
         at += UNITS;
     }
-    likelihoods[document * UNITS + UNIT_POS as usize] = likelihood;
+    let mut shared = SharedMemory::<f32>::new(UNITS);
+    let likelihood = sum_over_units(likelihood, &mut shared);
+    if UNIT_POS == 0 {
+        likelihoods[document] = likelihood;
+    }
 }
 
 /// For each document, the sum of its ratios times the rows of F (`sums`: documents x topics).

@@ -16,8 +16,9 @@ use rayon::prelude::*;
 
 use crate::backend::errors::{too_many_nonzeros, upload_failed};
 use crate::batches::Batch;
-use crate::counts::{CountValue, Csr, DenseRows, Dtype, Element, View, as_bytes, with_values};
+use crate::counts::{CountValue, Csr, DenseRows, Element, View, as_bytes, with_values};
 use crate::error::Result;
+use crate::system::simd_dispatch;
 
 use super::{CountFormat, pinned};
 
@@ -196,21 +197,19 @@ pub(crate) fn stride(terms: usize, format: CountFormat) -> usize {
     terms.div_ceil(format.counts_per_word())
 }
 
-/// Uploads `rows` rows of dense counts; the i-th one is the row `row(i)` of `counts`.
+/// Uploads `rows` rows of dense counts in a format; the i-th one is the row `row(i)` of `counts`.
 pub(crate) fn upload_rows<R: Runtime>(
     target: Target<'_, R>,
-    counts: &DenseRows<'_>,
+    (counts, format): (&DenseRows<'_>, CountFormat),
     terms: usize,
     rows: usize,
     row: impl Fn(usize) -> usize + Sync,
 ) -> Result<Handle> {
-    let row_bytes = 4 * stride(terms, CountFormat::of(counts));
+    let row_bytes = 4 * stride(terms, format);
     upload(target, (rows, row_bytes), |range, out| {
         write_rows(out, range, row_bytes, |number, out| {
             let row = row(number);
-            with_values!(DenseRows, counts, all => {
-                write_counts(&all[row * terms..(row + 1) * terms], out)
-            });
+            write_counts(counts, row * terms..(row + 1) * terms, format, out);
         });
     })
 }
@@ -230,18 +229,53 @@ pub(crate) fn write_rows(
         .for_each(|(out, row)| write(row, out));
 }
 
-/// Writes a row as kernels read it: the bytes of its dtype, or `f32` for dtypes that kernels do not support, padded
-/// with zeros to a whole word.
-fn write_counts<T: Element + CountValue>(row: &[T], out: &mut [u8]) {
-    if matches!(T::DTYPE, Dtype::I64 | Dtype::F64) {
-        for (out, value) in out.as_chunks_mut::<4>().0.iter_mut().zip(row) {
-            *out = value.to_f32().to_ne_bytes();
+/// 2^23: the lower bits of the sum of it and a smaller whole number are that number.
+const WHOLE: f32 = 8_388_608.0;
+
+simd_dispatch! {
+    /// Writes counts below 2^8 as bytes.
+    fn to_bytes(row: &[f32], out: &mut [u8]) {
+        for (out, value) in out.iter_mut().zip(row) {
+            *out = (value + WHOLE).to_bits() as u8;
         }
+    }
+}
+
+/// Writes a row of counts in a format, padded with zeros to a whole word.
+fn write_counts(counts: &DenseRows<'_>, row: Range<usize>, format: CountFormat, out: &mut [u8]) {
+    let (bytes, padding) = out.split_at_mut(row.len() * 4 / format.counts_per_word());
+    padding.fill(0);
+    match (counts, format) {
+        (DenseRows::F32(all), CountFormat::U8) => to_bytes(&all[row], bytes),
+        _ => with_values!(DenseRows, counts, all => write_values(&all[row], format, bytes)),
+    }
+}
+
+/// The same of any dtype.
+fn write_values<T: Element + CountValue>(row: &[T], format: CountFormat, out: &mut [u8]) {
+    if format == CountFormat::of(T::DTYPE, f64::INFINITY) && size_of::<T>() <= 4 {
+        out.copy_from_slice(as_bytes(row));
         return;
     }
-    let (bytes, padding) = out.split_at_mut(size_of_val(row));
-    bytes.copy_from_slice(as_bytes(row));
-    padding.fill(0);
+    let bits = |value: &T| (value.to_f32() + WHOLE).to_bits();
+    match format {
+        CountFormat::U8 => {
+            for (out, value) in out.iter_mut().zip(row) {
+                *out = bits(value) as u8;
+            }
+        }
+        CountFormat::U16 => {
+            for (out, value) in out.as_chunks_mut::<2>().0.iter_mut().zip(row) {
+                *out = (bits(value) as u16).to_ne_bytes();
+            }
+        }
+        // Of dtypes that kernels do not read.
+        CountFormat::U32 | CountFormat::F32 => {
+            for (out, value) in out.as_chunks_mut::<4>().0.iter_mut().zip(row) {
+                *out = value.to_f32().to_ne_bytes();
+            }
+        }
+    }
 }
 
 /// Uploads a batch's counts.
@@ -253,10 +287,10 @@ pub(crate) fn upload_batch<R: Runtime>(
 ) -> Result<Uploaded> {
     Ok(match &batch.view {
         View::Dense(counts) => {
-            let format = CountFormat::of(counts);
+            let format = CountFormat::of(counts.dtype(), batch.largest);
             let row = |number: usize| batch.rows[number];
             Uploaded::Dense(Dense {
-                words: upload_rows(target, counts, terms, batch.rows.len(), row)?,
+                words: upload_rows(target, (counts, format), terms, batch.rows.len(), row)?,
                 stride: stride(terms, format),
                 format,
             })

@@ -92,6 +92,7 @@ fn in_one_process(counts: &Counts, settings: &Settings) -> Result<(Matrix, Matri
                 view: counts.view()?,
                 rows: documents,
                 documents,
+                largest: f64::INFINITY,
             };
             step.step(&batch, 0.05)?;
         }

@@ -86,7 +86,7 @@ fn of_kernels(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
         let counts = cube::bytes_of_counts(shape, shape.documents);
         items.push(Item::vram(
             Consumer::Counts,
-            "X, as stored",
+            cube::counts_item("X", shape),
             Phase::Fit,
             counts,
         ));
@@ -95,7 +95,7 @@ fn of_kernels(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     for &documents in &sizes {
         items.push(Item::vram(
             Consumer::Counts,
-            format!("X of {documents} documents, as stored"),
+            cube::counts_item(&format!("X of {documents} documents"), shape),
             Phase::Steps,
             cube::bytes_of_batch(shape, documents),
         ));
@@ -111,7 +111,7 @@ fn of_kernels(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
             (true, true) => table,
             (true, false) => table + 2 * rows(micro_batch),
         };
-        let mut buffers = cube::buffers(&part_shape);
+        let mut buffers = cube::buffers(&part_shape, cube::ratios_of_batch(&part_shape));
         buffers.push(tables);
         buffers
     };
@@ -278,11 +278,16 @@ pub(crate) fn in_host_memory(shape: &Shape, resident: bool, resumed: bool) -> Ve
         ],
     };
     let rows = if shape.l_on_host { shape.batch } else { 0 };
+    let uploaded = if resident {
+        shape.documents
+    } else {
+        shape.micro_batch
+    };
     items.push(Item::ram(
         Consumer::Counts,
         PINNED,
         Phase::Fit,
-        cube::bytes_pinned(shape, resident, rows),
+        cube::bytes_pinned(shape, (uploaded, resident), rows),
     ));
     if shape.step.has_rates() {
         // An upload reads its table while the next one is made.

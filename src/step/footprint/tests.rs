@@ -103,6 +103,7 @@ fn measured_of<B: AutodiffBackend<Device = Processor>, L: Loss<B>>(
                 view: counts.view().unwrap(),
                 rows: &rows,
                 documents: &rows,
+                largest: f64::INFINITY,
             };
             step.step(&batch, 0.01).unwrap();
             step.take_losses().unwrap();

@@ -8,7 +8,7 @@ use crate::backend::cube::dense;
 use crate::backend::cube::dense::{SizesLaunch, Tile, UNITS};
 use crate::backend::cube::upload::Dense;
 
-use super::{Launcher, Tables, slices};
+use super::{Launcher, MANY_CUBES, TARGET_CUBES, Tables, slices};
 
 pub(crate) struct DensePass<'a, R: CubeRuntime> {
     pub(crate) launcher: &'a Launcher<R>,
@@ -23,7 +23,7 @@ impl<R: CubeRuntime> DensePass<'_, R> {
         let inputs = (counts.format, tables.precision);
         let tile = Tile::by_documents(topics, inputs, launcher.has_many_registers());
         let groups = documents.div_ceil(tile.documents);
-        let (per_slice, slices) = slices(tables.terms, UNITS * tile.terms, groups);
+        let (per_slice, slices) = slices(tables.terms, UNITS * tile.terms, groups, MANY_CUBES);
         let length = slices * documents * topics;
         let parts = launcher.empty_buffer(length);
         let (count, dim) = launcher.cubes(slices * groups * UNITS);
@@ -53,10 +53,10 @@ impl<R: CubeRuntime> DensePass<'_, R> {
         let inputs = (counts.format, tables.precision);
         let tile = Tile::by_terms(topics, inputs, launcher.has_many_registers());
         let tiles = terms.div_ceil(UNITS * tile.terms);
-        let (per_slice, slices) = slices(tables.documents, tile.documents, tiles);
-        let (units, length) = (slices * tiles * UNITS, slices * topics * terms);
-        let (parts, likelihoods) = (launcher.empty_buffer(length), launcher.empty_buffer(units));
-        let (count, dim) = launcher.cubes(units);
+        let (per_slice, slices) = slices(tables.documents, tile.documents, tiles, TARGET_CUBES);
+        let (cubes, length) = (slices * tiles, slices * topics * terms);
+        let (parts, likelihoods) = (launcher.empty_buffer(length), launcher.empty_buffer(cubes));
+        let (count, dim) = launcher.cubes(cubes * UNITS);
         // SAFETY: a cube past the last one terminates; every index is clamped to its table's end.
         unsafe {
             dense::by_terms::launch_unchecked::<R>(
@@ -68,14 +68,14 @@ impl<R: CubeRuntime> DensePass<'_, R> {
                 tables.l.clone().into_tensor_arg(),
                 tables.f.clone().into_tensor_arg(),
                 ArrayArg::from_raw_parts(parts.clone(), length),
-                ArrayArg::from_raw_parts(likelihoods.clone(), units),
+                ArrayArg::from_raw_parts(likelihoods.clone(), cubes),
                 self.sizes(per_slice, slices),
                 tile,
             );
         }
         let out = launcher.empty_table(topics, terms);
         launcher.add_slices(parts, slices, &out);
-        (launcher.partial_sums(likelihoods, units), out)
+        (launcher.partial_sums(likelihoods, cubes), out)
     }
 
     fn sizes(&self, per_slice: usize, slices: usize) -> SizesLaunch<R> {

@@ -1,6 +1,7 @@
 //! Launches of the kernels for dense and for sparse counts.
 
 mod dense;
+mod softmax;
 mod sparse;
 
 use burn::tensor::{DType, Shape};
@@ -22,7 +23,10 @@ use dense::DensePass;
 use sparse::SparsePass;
 
 /// Cubes that occupy a large GPU; sums are cut into slices until there are about as many.
-const TARGET_CUBES: usize = 512;
+pub(crate) const TARGET_CUBES: usize = 512;
+
+/// The same for sums whose slices take little memory: of so many cubes, the last ones leave little of the GPU idle.
+pub(crate) const MANY_CUBES: usize = 2_048;
 
 /// Partial sums in the first pass of a scalar reduction.
 const PARTIAL_SUMS: usize = 256;
@@ -137,22 +141,10 @@ impl<R: CubeRuntime> Launcher<R> {
         }
     }
 
-    /// First pass of the sum of `length` numbers: [`PARTIAL_SUMS`] partial sums.
+    /// First pass of the sum of `length` numbers: [`PARTIAL_SUMS`] sums, each of every `PARTIAL_SUMS`-th of them.
     fn partial_sums(&self, values: Handle, length: usize) -> CubeTensor<R> {
-        self.add_strided(values, length, PARTIAL_SUMS)
-    }
-
-    /// Second pass: the sum of the partial sums.
-    pub(crate) fn add_partial_sums(&self, sums: CubeTensor<R>) -> CubeTensor<R> {
-        self.add_strided(sums.handle, PARTIAL_SUMS, 1)
-    }
-
-    /// `stride` sums, each of every `stride`-th of `length` numbers.
-    fn add_strided(&self, values: Handle, length: usize, stride: usize) -> CubeTensor<R> {
-        let (client, device) = (self.client.clone(), self.device.clone());
-        let shape = Shape::new([stride]);
-        let sums = empty_device_contiguous_dtype(client, device, shape, DType::F32);
-        let (count, dim) = self.cubes(stride);
+        let sums = self.empty_vector(PARTIAL_SUMS);
+        let (count, dim) = self.cubes(PARTIAL_SUMS);
         // SAFETY: a unit past the last sum terminates; no number past `length` is read.
         unsafe {
             reduce::add_strided::launch_unchecked::<R>(
@@ -160,12 +152,36 @@ impl<R: CubeRuntime> Launcher<R> {
                 count,
                 dim,
                 ArrayArg::from_raw_parts(values, length),
-                ArrayArg::from_raw_parts(sums.handle.clone(), stride),
+                ArrayArg::from_raw_parts(sums.handle.clone(), PARTIAL_SUMS),
                 length,
-                stride,
+                PARTIAL_SUMS,
             );
         }
         sums
+    }
+
+    /// Second pass: the sum of the partial sums.
+    pub(crate) fn add_partial_sums(&self, sums: CubeTensor<R>) -> CubeTensor<R> {
+        let sum = self.empty_vector(1);
+        let (count, dim) = self.cubes(UNITS);
+        // SAFETY: a cube other than the first one terminates; no number past the partial sums is read.
+        unsafe {
+            reduce::add_all::launch_unchecked::<R>(
+                &self.client,
+                count,
+                dim,
+                ArrayArg::from_raw_parts(sums.handle, PARTIAL_SUMS),
+                ArrayArg::from_raw_parts(sum.handle.clone(), 1),
+                PARTIAL_SUMS,
+            );
+        }
+        sum
+    }
+
+    /// An uninitialised vector of a tensor.
+    fn empty_vector(&self, length: usize) -> CubeTensor<R> {
+        let (client, device) = (self.client.clone(), self.device.clone());
+        empty_device_contiguous_dtype(client, device, Shape::new([length]), DType::F32)
     }
 }
 
@@ -241,11 +257,11 @@ impl<'a, R: CubeRuntime> Pass<'a, R> {
     }
 }
 
-/// Cuts `n` items, which a cube processes in chunks of `chunk`, into slices, so that there are about [`TARGET_CUBES`]
-/// cubes if each slice has `cubes`. Returns the items in a slice and the number of slices.
-pub(crate) fn slices(n: usize, chunk: usize, cubes: usize) -> (usize, usize) {
+/// Cuts `n` items, which a cube processes in chunks of `chunk`, into slices, so that there are about `target` cubes if each
+/// slice has `cubes`. Returns the items in a slice and the number of slices.
+pub(crate) fn slices(n: usize, chunk: usize, cubes: usize, target: usize) -> (usize, usize) {
     let chunks = n.div_ceil(chunk);
-    let wanted = (TARGET_CUBES / cubes).clamp(1, chunks);
+    let wanted = (target / cubes).clamp(1, chunks);
     let per_slice = chunks.div_ceil(wanted) * chunk;
     (per_slice, n.div_ceil(per_slice))
 }

@@ -10,7 +10,7 @@ use crate::backend::cube::sparse;
 use crate::backend::cube::sparse::{MIN_SLICE, SparseConfig, terms_per_cube};
 use crate::backend::cube::upload::Sparse;
 
-use super::{Launcher, Tables, slices};
+use super::{Launcher, TARGET_CUBES, Tables, slices};
 
 pub(crate) struct SparsePass<'a, R: CubeRuntime> {
     launcher: &'a Launcher<R>,
@@ -18,23 +18,23 @@ pub(crate) struct SparsePass<'a, R: CubeRuntime> {
     tables: Tables<R>,
     /// count / rate of each nonzero count.
     ratios: Handle,
-    /// Each unit's part of the sum of count x log rate.
+    /// Each document's sum of count x log rate.
     likelihoods: Handle,
 }
 
 impl<'a, R: CubeRuntime> SparsePass<'a, R> {
     /// Computes the ratios, which both sums use.
     pub(crate) fn new(launcher: &'a Launcher<R>, counts: &'a Sparse, tables: Tables<R>) -> Self {
-        let (length, units) = (counts.length(), tables.documents * UNITS);
+        let (length, documents) = (counts.length(), tables.documents);
         let pass = Self {
             launcher,
             counts,
             tables,
             ratios: launcher.empty_buffer(counts.capacity.max(1)),
-            likelihoods: launcher.empty_buffer(units),
+            likelihoods: launcher.empty_buffer(documents),
         };
         let tables = &pass.tables;
-        let (count, dim) = launcher.cubes(units);
+        let (count, dim) = launcher.cubes(documents * UNITS);
         // SAFETY: a cube past the last document terminates; starts and columns come from checked counts.
         unsafe {
             sparse::ratios::launch_unchecked::<R>(
@@ -47,7 +47,7 @@ impl<'a, R: CubeRuntime> SparsePass<'a, R> {
                 ArrayArg::from_raw_parts(pass.ratios.clone(), length),
                 tables.l.clone().into_tensor_arg(),
                 tables.f.clone().into_tensor_arg(),
-                ArrayArg::from_raw_parts(pass.likelihoods.clone(), units),
+                ArrayArg::from_raw_parts(pass.likelihoods.clone(), documents),
                 tables.smallest,
                 pass.config(),
             );
@@ -88,7 +88,7 @@ impl<'a, R: CubeRuntime> SparsePass<'a, R> {
         let (launcher, counts, tables) = (self.launcher, self.counts, &self.tables);
         let (documents, topics, terms) = (tables.documents, tables.topics, tables.terms);
         let tiles = terms.div_ceil(terms_per_cube(topics));
-        let (per_slice, slices) = slices(documents, MIN_SLICE, tiles);
+        let (per_slice, slices) = slices(documents, MIN_SLICE, tiles, TARGET_CUBES);
         let length = slices * topics * terms;
         let parts = launcher.empty_buffer(length);
         let (count, dim) = launcher.cubes(slices * tiles * UNITS);
@@ -113,7 +113,7 @@ impl<'a, R: CubeRuntime> SparsePass<'a, R> {
         }
         let out = launcher.empty_table(topics, terms);
         launcher.add_slices(parts, slices, &out);
-        let likelihood = launcher.partial_sums(self.likelihoods.clone(), documents * UNITS);
+        let likelihood = launcher.partial_sums(self.likelihoods.clone(), documents);
         (likelihood, out)
     }
 }

@@ -30,6 +30,7 @@ fn bf16_is_rounded_f32<R: CubeRuntime>(device: &R::Device) {
             view: counts.view().unwrap(),
             rows: &rows,
             documents: &rows,
+            largest: f64::INFINITY,
         };
         let uploaded =
             super::super::upload::upload_batch(launcher.target(), &batch, case.terms, None)
