@@ -5,9 +5,10 @@ use crate::config::Precision;
 use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::Counts;
 
-use super::dense::{Tile, UNITS};
+use super::dense::UNITS;
 use super::launch::{MANY_CUBES, TARGET_CUBES, slices};
 use super::sparse::{MIN_SLICE, terms_per_cube};
+use super::tile::Tile;
 use super::upload::rounded_capacity;
 use super::{CountFormat, packed, pinned};
 

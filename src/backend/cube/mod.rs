@@ -20,6 +20,7 @@ mod sources;
 pub(crate) mod sparse;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tile;
 pub(crate) mod upload;
 
 use burn::tensor::Tensor;

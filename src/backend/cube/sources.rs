@@ -1,7 +1,7 @@
 //! A checksum of the kernels, by which a result that was found with other kernels is known.
 
 /// The files of this folder by their names, without tests, and the manifest, which pins Burn and CubeCL.
-const SOURCES: [(&str, &str); 16] = [
+const SOURCES: [(&str, &str); 17] = [
     ("Cargo.toml", include_str!("../../../Cargo.toml")),
     ("dense.rs", include_str!("dense.rs")),
     ("download.rs", include_str!("download.rs")),
@@ -17,6 +17,7 @@ const SOURCES: [(&str, &str); 16] = [
     ("resident.rs", include_str!("resident.rs")),
     ("softmax.rs", include_str!("softmax.rs")),
     ("sparse.rs", include_str!("sparse.rs")),
+    ("tile.rs", include_str!("tile.rs")),
     ("upload.rs", include_str!("upload.rs")),
 ];
 

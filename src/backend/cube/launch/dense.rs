@@ -5,7 +5,8 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use crate::backend::cube::dense;
-use crate::backend::cube::dense::{SizesLaunch, Tile, UNITS};
+use crate::backend::cube::dense::{SizesLaunch, UNITS};
+use crate::backend::cube::tile::Tile;
 use crate::backend::cube::upload::Dense;
 
 use super::{Launcher, MANY_CUBES, TARGET_CUBES, Tables, slices};
