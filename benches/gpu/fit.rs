@@ -111,13 +111,20 @@ pub fn fit(on: On, folder: &Path, parameters: &Fit<'_>) -> Result<Value> {
         "epoch_seconds": seconds,
         "bus_seconds": bus_seconds,
         "log_likelihood_per_token": fit.log_likelihood_per_token().unwrap(),
-        "resident": plan.to_string().contains("X, "),
+        "resident": is_resident(&plan),
         "vram_predicted": plan.peak_vram(),
         "vram_in_use_peak": peak_of(&fit, "VRAM in use"),
         "vram_reserved_peak": peak_of(&fit, "VRAM reserved"),
         "nvml_before": nvml_before,
         "nvml_peak": nvml_peak,
     }))
+}
+
+/// Whether all counts stay on the GPU: an item of VRAM, where files and streams are items of the disk.
+fn is_resident(plan: &topicbook::Plan) -> bool {
+    let text = plan.to_string();
+    let mut items = text.lines().map(str::trim_start);
+    items.any(|item| item.starts_with("X, ") && item.contains(" VRAM "))
 }
 
 /// Does the work, and samples the peak of the GPU's used memory as NVML reports it.

@@ -12,7 +12,7 @@ fn a_vram_budget_stands_for_a_gpu_on_the_cpu() {
     let resident = with("1 GiB").plan(corpus.counts()).unwrap();
     let text = resident.to_string();
     assert!(
-        text.contains("X, ") && text.contains("stands for one"),
+        text.contains("X, 1 byte a count") && text.contains("stands for one"),
         "{text}"
     );
     let uploaded = with("2 MiB").plan(corpus.counts()).unwrap();
