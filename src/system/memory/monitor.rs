@@ -361,18 +361,26 @@ mod tests {
     #[test]
     fn the_peak_contains_an_allocation_within_a_phase() {
         const ALLOCATED: usize = 64 << 20;
-        let monitor = Monitor::start();
-        let before = monitor.log().peak.anonymous;
-        let phase = monitor.handle().phase("allocating");
-        let values = std::hint::black_box(vec![1u8; ALLOCATED]);
-        drop(phase);
-        drop(values);
-        let log = monitor.log();
-        let grown = log.peak.anonymous - before;
-        // Tests that run at the same time may free memory.
-        assert!(grown >= (ALLOCATED as u64) / 10 * 9, "{grown}");
-        assert_eq!(log.spans[0].name, "allocating");
-        assert!(log.spans[0].from <= log.spans[0].to);
+        // How much the peak grows by an allocation in a phase.
+        let growth = || {
+            let monitor = Monitor::start();
+            let before = monitor.log().peak.anonymous;
+            let phase = monitor.handle().phase("allocating");
+            let values = std::hint::black_box(vec![1u8; ALLOCATED]);
+            drop(phase);
+            drop(values);
+            let log = monitor.log();
+            assert_eq!(log.spans[0].name, "allocating");
+            assert!(log.spans[0].from <= log.spans[0].to);
+            log.peak.anonymous - before
+        };
+        // Tests of the same process free memory at the same time, which hides the growth of one attempt.
+        let attempts: Vec<u64> = (0..10).map(|_| growth()).collect();
+        let expected = ALLOCATED as u64 / 10 * 9;
+        assert!(
+            attempts.iter().any(|grown| *grown >= expected),
+            "{attempts:?}"
+        );
     }
 
     #[test]
