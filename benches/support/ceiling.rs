@@ -22,79 +22,81 @@ impl Ceiling {
     }
 }
 
-/// Runs `work` on all threads at once, and returns the amount per second of the fastest of five runs.
-fn best(amount: f64, work: impl Fn(usize) + Sync) -> f64 {
+/// Runs `work` on all threads at once; it returns an amount. Returns the amount per second of the fastest of five runs.
+fn best(work: impl Fn(usize) -> f64 + Sync) -> f64 {
     let once = || {
         let start = Instant::now();
-        std::thread::scope(|scope| {
-            for thread in 0..THREADS {
-                let work = &work;
-                scope.spawn(move || work(thread));
-            }
+        let amount: f64 = std::thread::scope(|scope| {
+            let work = &work;
+            let threads: Vec<_> = (0..THREADS)
+                .map(|thread| scope.spawn(move || work(thread)))
+                .collect();
+            let amounts = threads.into_iter().map(|thread| thread.join().unwrap());
+            amounts.sum()
         });
-        THREADS as f64 * amount / start.elapsed().as_secs_f64()
+        amount / start.elapsed().as_secs_f64()
     };
     (0..5).map(|_| once()).fold(0.0, f64::max)
 }
 
 /// Measures the peaks, in about three seconds.
 pub fn ceiling() -> Ceiling {
-    const ROUNDS: usize = 20_000_000;
     const LENGTH: usize = 1 << 25;
-    let operations = best((ROUNDS * CHAINS * LANES * 2) as f64, |_| {
-        black_box(multiply_adds(ROUNDS));
-    });
+    let operations = best(|_| multiply_adds());
     let arrays: Vec<_> = (0..THREADS)
         .map(|_| std::sync::Mutex::new(vec![1.0f32; LENGTH]))
         .collect();
     // Every value is read and written.
-    let bytes = best((LENGTH * 8) as f64, |thread| {
+    let bytes = best(|thread| {
         if let Ok(mut array) = arrays[thread].lock() {
             for value in array.iter_mut() {
                 *value = *value * 0.5 + 1.0;
             }
         }
+        (LENGTH * 8) as f64
     });
     Ceiling { operations, bytes }
 }
 
 const LANES: usize = 16;
-/// Independent chains of multiply-adds: more than the processor can have in flight.
-const CHAINS: usize = 12;
 
-/// Multiply-adds with the processor's widest vector registers.
-fn multiply_adds(rounds: usize) -> f32 {
+/// Multiply-adds with the processor's widest vector registers. Returns the number of operations.
+fn multiply_adds() -> f64 {
+    /// So many independent chains: more multiply-adds than the processor can have in flight, in no more registers than it has.
     #[inline(always)]
-    fn body(rounds: usize) -> f32 {
+    fn chains<const CHAINS: usize>() -> f64 {
+        const ROUNDS: usize = 20_000_000;
         let mut sums = [[0.0f32; LANES]; CHAINS];
         let factor = black_box([1.000_000_1f32; LANES]);
-        for _ in 0..rounds {
+        for _ in 0..ROUNDS {
             for sum in &mut sums {
                 for (sum, factor) in sum.iter_mut().zip(&factor) {
                     *sum = sum.mul_add(*factor, *factor);
                 }
             }
         }
-        sums.iter().flatten().sum()
+        black_box(sums);
+        (ROUNDS * CHAINS * LANES * 2) as f64
     }
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx2,fma")]
-        fn avx512(rounds: usize) -> f32 {
-            body(rounds)
+        fn avx512() -> f64 {
+            chains::<12>()
         }
+        // Two registers of eight lanes each, and two for the factor, of sixteen.
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(rounds: usize) -> f32 {
-            body(rounds)
+        fn avx2() -> f64 {
+            chains::<6>()
         }
         if std::is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has these instructions, as just detected.
-            return unsafe { avx512(rounds) };
+            return unsafe { avx512() };
         }
         if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
             // SAFETY: as above.
-            return unsafe { avx2(rounds) };
+            return unsafe { avx2() };
         }
     }
-    body(rounds)
+    chains::<2>()
 }

@@ -12,4 +12,4 @@ pub(crate) use nonzeros::{
     WIDEST, add_row, add_rows, divide, rates, registers, store, with_registers,
 };
 pub(crate) use products::{BLOCK_TERMS, Floor, TERMS, add_to_f, add_to_l, quotients, tile_rates};
-pub(crate) use tile::{DOCUMENTS, Tile, tiled_terms, tiles, to_tiles, unpack};
+pub(crate) use tile::{DOCUMENTS, Tile, prefetch, tiled_terms, tiles, to_tiles, unpack};

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::counts::rows::columns_between;
 use crate::counts::{DenseRows, Element, View, with_values};
-use crate::system::simd_dispatch;
+use crate::system::{prefetch_lines, simd_dispatch};
 
 use super::products::{BLOCK, BLOCK_TERMS, TERMS};
 
@@ -52,6 +52,18 @@ pub(crate) fn to_tiles(rows: &[f32], topics: usize, tiled: &mut [f32]) {
                 out[topic * tile.width + term] = *value;
             }
         }
+    }
+}
+
+/// Asks the processor for the dense counts of some rows in a tile, which are far apart: [`unpack`] would wait for each.
+pub(crate) fn prefetch(view: &View<'_>, all_terms: usize, rows: &[usize], tile: &Tile) {
+    if let View::Dense(values) = view {
+        with_values!(DenseRows, values, values => {
+            for row in rows {
+                let first = row * all_terms;
+                prefetch_lines(&values[first + tile.terms.start..first + tile.terms.end]);
+            }
+        });
     }
 }
 

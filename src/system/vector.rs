@@ -7,6 +7,10 @@ use super::simd_math::{LANES, per_lane, sum};
 
 /// [`LANES`] numbers. Every implementation gives the same bits.
 pub(crate) trait Vector: Copy {
+    /// Whether the processor has as many as 32 registers of [`LANES`] numbers. A loop of a processor that has fewer may keep
+    /// fewer sums.
+    const IS_WIDE: bool;
+
     fn load(values: &[f32; LANES]) -> Self;
 
     fn store(self, values: &mut [f32; LANES]);
@@ -21,6 +25,8 @@ pub(crate) trait Vector: Copy {
 }
 
 impl Vector for [f32; LANES] {
+    const IS_WIDE: bool = false;
+
     #[inline(always)]
     fn load(values: &[f32; LANES]) -> Self {
         *values
@@ -64,6 +70,8 @@ pub(crate) mod x86 {
     // SAFETY of every block: the processor has the instructions (see the types), and references to arrays are valid for
     // unaligned loads and stores of their size.
     impl Vector for Avx512 {
+        const IS_WIDE: bool = true;
+
         #[inline(always)]
         fn load(values: &[f32; LANES]) -> Self {
             Self(unsafe { _mm512_loadu_ps(values.as_ptr()) })
@@ -122,6 +130,8 @@ pub(crate) mod x86 {
     }
 
     impl Vector for Avx2 {
+        const IS_WIDE: bool = false;
+
         #[inline(always)]
         fn load(values: &[f32; LANES]) -> Self {
             let (low, high) = values.split_at(LANES / 2);

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use crate::config::SMALLEST_RATE;
 use crate::counts::View;
-use crate::kernels::{DOCUMENTS, Floor, Tile, add_to_f, add_to_l, quotients, tiles, unpack};
+use crate::kernels::{
+    DOCUMENTS, Floor, Tile, add_to_f, add_to_l, prefetch, quotients, tiles, unpack,
+};
 use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch, sum};
 
 use super::accumulate::Weights;
@@ -83,6 +85,12 @@ impl TileSums<'_> {
                     l_sums.clear();
                     l_sums.resize(weights.len(), [0.0; LANES]);
                     for tile in tiles(range.clone()) {
+                        let ask = |first: usize| {
+                            let rows = &rows[first.min(rows.len())..];
+                            let rows = &rows[..rows.len().min(DOCUMENTS)];
+                            prefetch(view, all_terms, rows, &tile);
+                        };
+                        ask(0);
                         let at = (tile.terms.start - range.start) * topics;
                         let logits = &self.logits[at..][..tile.width * topics];
                         exps.resize(exps.len().max(logits.len()), 0.0);
@@ -96,7 +104,9 @@ impl TileSums<'_> {
                         let counts = &mut counts[..DOCUMENTS * tile.width];
                         let groups = weights.chunks_exact(DOCUMENTS * topics);
                         let groups = groups.zip(l_sums.chunks_exact_mut(DOCUMENTS * topics));
-                        for (rows, (weights, l_sums)) in rows.chunks(DOCUMENTS).zip(groups) {
+                        let groups = rows.chunks(DOCUMENTS).zip(groups);
+                        for (group, (rows, (weights, l_sums))) in groups.enumerate() {
+                            ask((group + 1) * DOCUMENTS);
                             unpack(view, all_terms, rows.iter().copied(), &tile, counts);
                             let mut logarithms = [0.0; DOCUMENTS];
                             quotients(weights, f, topics, FLOOR, counts, Some(&mut logarithms));

@@ -87,14 +87,6 @@ impl LazyRows {
         })
     }
 
-    /// The key of the random bits for a change of a row: no two changes have the same one.
-    fn key(&self, document: usize, change: Change) -> Option<u64> {
-        Some(rounding_key(
-            2 * document as u64 + change as u64,
-            self.steps,
-        ))
-    }
-
     /// Asks the OS to read the rows of these documents now, if they are in a mapped file.
     pub(crate) fn prefetch(&self, documents: &[usize]) {
         documents
@@ -105,7 +97,7 @@ impl LazyRows {
     /// Replays the steps that a row has skipped.
     pub(crate) fn bring_up_to_date(&mut self, document: usize) {
         if let Some(replay) = self.skipped.as_mut().and_then(|all| all.replay(document)) {
-            let (topics, key) = (self.topics, self.key(document, Change::Replay));
+            let (topics, key) = (self.topics, key(document, Change::Replay, self.steps));
             self.rows
                 .change(document, key, |row| replay_row(row, replay, topics));
         }
@@ -146,7 +138,7 @@ impl LazyRows {
     pub(crate) fn update_rows(&mut self, documents: &[usize], gradients: &[f32], rule: UpdateRule) {
         let rows = gradients.chunks_exact(self.topics);
         for (&document, gradients) in documents.iter().zip(rows) {
-            let key = self.key(document, Change::Update);
+            let key = key(document, Change::Update, self.steps);
             self.rows
                 .change(document, key, |row| step_row(row, gradients, rule));
         }
@@ -163,16 +155,20 @@ impl LazyRows {
 
     /// Brings every row up to date and restarts the count of skipped steps. Costs O(documents x topics).
     pub(crate) fn flush(&mut self) {
-        if self.skipped.is_none() {
+        let (topics, steps) = (self.topics, self.steps);
+        let Some(skipped) = &mut self.skipped else {
             return;
-        }
-        for document in 0..self.rows.len() {
-            self.rows.read_ahead(document);
-            self.bring_up_to_date(document);
-        }
-        if let Some(skipped) = &mut self.skipped {
-            skipped.reset();
-        }
+        };
+        let all = &*skipped;
+        self.rows.change_all(
+            |document| key(document, Change::Replay, steps),
+            |document, row| {
+                if let Some(replay) = all.of(document) {
+                    replay_row(row, replay, topics);
+                }
+            },
+        );
+        skipped.reset();
     }
 
     /// Copies of the logits and of their optimizer state. Call after [`flush`](Self::flush).
@@ -214,6 +210,11 @@ impl LazyRows {
     }
 }
 
+/// The key of the random bits for a change of a row after so many steps: no two changes have the same one.
+fn key(document: usize, change: Change, steps: u64) -> Option<u64> {
+    Some(rounding_key(2 * document as u64 + change as u64, steps))
+}
+
 /// The combined effect of the steps that a row has skipped:
 /// `x = decay * x - shift * m / sqrt(v)`, then `m` and `v` times `moment_decays`.
 #[derive(Clone, Copy)]
@@ -249,18 +250,26 @@ impl SkippedSteps {
         self.shifts.push(0.0);
         let unit = step_sizes.size / step_sizes.root / product;
         let first = now.saturating_sub(MAX_LAG);
-        for (lag, shift) in (1..=now - first).rev().zip(&mut self.shifts[first..now]) {
-            *shift += unit * self.powers[lag];
+        // The last of them is one step behind.
+        let shifts = self.shifts[first..now].iter_mut().rev();
+        for (shift, power) in shifts.zip(&self.powers[1..]) {
+            *shift += unit * power;
         }
     }
 
     /// The effect of the steps that a row has skipped, `None` if it is up to date. Marks the row as up to date.
     fn replay(&mut self, document: usize) -> Option<Replay> {
+        let replay = self.of(document);
+        self.updated[document] = self.now() as u32;
+        replay
+    }
+
+    /// The effect of the steps that a row has skipped, `None` if it is up to date.
+    fn of(&self, document: usize) -> Option<Replay> {
         let (now, since) = (self.now(), self.updated[document] as usize);
         if since == now {
             return None;
         }
-        self.updated[document] = now as u32;
         let lag = (now - since) as i32;
         Some(Replay {
             decay: (self.decays[now] / self.decays[since]) as f32,

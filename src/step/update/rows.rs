@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::config::{Precision, TableStorage};
 use crate::error::Result;
 use crate::system::{Values, from_bf16, to_bf16};
@@ -16,6 +18,10 @@ pub(crate) fn rounding_key(number: u64, step: u64) -> u64 {
 
 /// Bytes that a pass over all rows has the system read ahead of it: several requests of the size that disks serve fastest.
 const READ_AHEAD: usize = 4 << 20;
+
+/// Rows that [`Rows::change_all`] gives to the threads at once, and to one of them at least.
+const ROWS_OF_PASS: usize = 1 << 14;
+const ROWS_OF_TASK: usize = 1 << 8;
 
 /// Rows of `width` values. Changes are computed in `f32`; rows in `bf16` are widened before and rounded afterwards.
 pub(super) struct Rows {
@@ -78,6 +84,39 @@ impl Rows {
                 from_bf16(stored, &mut self.row);
                 change(&mut self.row);
                 to_bf16(&self.row, key, stored);
+            }
+        }
+    }
+
+    /// Changes every row, on all threads. In `bf16` rows are rounded with the random bits of their key, as by
+    /// [`change`](Self::change).
+    pub(super) fn change_all(
+        &mut self,
+        key: impl Fn(usize) -> Option<u64> + Sync,
+        change: impl Fn(usize, &mut [f32]) + Sync,
+    ) {
+        let width = self.width;
+        for first in (0..self.len()).step_by(ROWS_OF_PASS) {
+            let rows = first..self.len().min(first + ROWS_OF_PASS);
+            rows.clone().for_each(|row| self.read_ahead(row));
+            let range = rows.start * width..rows.end * width;
+            match &mut self.values {
+                Stored::F32(values) => {
+                    let rows = values[range].par_chunks_exact_mut(width).enumerate();
+                    rows.with_min_len(ROWS_OF_TASK)
+                        .for_each(|(row, values)| change(first + row, values));
+                }
+                Stored::Bf16(values) => {
+                    let rows = values[range].par_chunks_exact_mut(width).enumerate();
+                    rows.with_min_len(ROWS_OF_TASK).for_each_init(
+                        || vec![0.0; width],
+                        |values, (row, stored)| {
+                            from_bf16(stored, values);
+                            change(first + row, values);
+                            to_bf16(values, key(first + row), stored);
+                        },
+                    );
+                }
             }
         }
     }
