@@ -1,4 +1,5 @@
-//! `cargo xtask bench kernels`: passes of every solver over small counts, within a minute, beside the times of a record.
+//! `cargo xtask bench kernels`: passes of every solver over small counts, within a minute, beside the times of a record, which
+//! are those of a machine with the same vector instructions.
 //!
 //! ```text
 //! kernels compare RECORD [PART]   prints the times and their ratios to the record, of the rows whose name has PART in it
@@ -37,10 +38,11 @@ fn main() -> Result<()> {
         // `cargo test` runs benchmarks without arguments.
         _ => return Ok(()),
     };
-    let before: Value = fs::read_to_string(path)
+    let mut record: Value = fs::read_to_string(path)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default();
+        .unwrap_or_else(|| json!({}));
+    let before = record[record::instructions()].take();
     let peak = ceiling();
     let peak_before = before["peak"]["operations_per_second"].as_f64();
     println!(
@@ -80,7 +82,7 @@ fn main() -> Result<()> {
         results.push(json!({ "row": row.name, "seconds": seconds, "share_of_peak": share }));
     }
     if part.is_none() {
-        let record =
+        record[record::instructions()] =
             json!({ "machine": record::machine(), "peak": peak.record(), "rows": results });
         fs::write(path, format!("{record:#}\n")).unwrap_or_else(|error| panic!("{path}: {error}"));
     }

@@ -17,11 +17,27 @@ pub fn machine() -> Value {
     };
     json!({
         "processor": field("/proc/cpuinfo", "model name"),
+        "instructions": instructions(),
         "threads": std::thread::available_parallelism().map_or(0, usize::from),
         "memory": field("/proc/meminfo", "MemTotal"),
         "load_average": fs::read_to_string("/proc/loadavg").unwrap_or_default().trim(),
         "topicbook": env!("CARGO_PKG_VERSION"),
     })
+}
+
+#[allow(dead_code)] // not every record has it
+/// The widest vector instructions of the processor that topicbook uses.
+pub fn instructions() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx512dq") {
+            return "AVX-512";
+        }
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            return "AVX2";
+        }
+    }
+    "baseline"
 }
 
 #[allow(dead_code)] // not every benchmark starts processes

@@ -84,7 +84,7 @@ def generator(bench):
         },
         "needed": needed(ours[0]),
         "counts": ours[0]["counts"] + "; drawn by each side",
-        "must": 12,
+        "must": 25,
     }
 
 
@@ -115,12 +115,12 @@ def synthetic(bench, n, m, k, epochs, length, must):
 
 @row
 def synthetic_small(bench):
-    return synthetic(bench, 5000, 1000, 10, 20, 65536, 12)
+    return synthetic(bench, 5000, 1000, 10, 20, 65536, 25)
 
 
 @row
 def synthetic_wide(bench):
-    return synthetic(bench, 1000, 20000, 100, 5, 1000, 4)
+    return synthetic(bench, 1000, 20000, 100, 5, 1000, 10)
 
 
 @row
@@ -153,7 +153,7 @@ def nips(bench):
         "times": times,
         "needed": needed(ours[0], 200),
         "counts": ours[0]["counts"] + "; papers",
-        "must": 6,
+        "must": 10,
         "scores": {name: [run["score"] for run in run] for name, run in runs.items()},
         "quality": {
             "what": "score, median of the seeds, higher is better (tensor path: seed 42 alone)",
@@ -279,12 +279,14 @@ def main(peers, python, nips, folder, *names):
     path = folder / "peers.json"
     record = json.loads(path.read_text()) if names else {"rows": {}}
     record |= {"machine": machine(), "versions": versions(python)}
-    record["ceiling"] = Bench(peers, python, nips, folder, folder).our("ceiling")
     for name in names or ROWS:
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as scratch:
+            bench = Bench(peers, python, nips, folder, scratch)
             when = {"date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
-            record["rows"][name] = when | ROWS[name](Bench(peers, python, nips, folder, scratch))
+            # Rows may be measured on one machine after the other.
+            when |= {"instructions": instructions(), "ceiling": bench.our("ceiling")}
+            record["rows"][name] = when | ROWS[name](bench)
         print(json.dumps(record["rows"][name]), flush=True)
     # Orders the rows of the record as in this file.
     record["rows"] = {name: record["rows"][name] for name in ROWS if name in record["rows"]}
@@ -300,21 +302,19 @@ def table(record):
     lines = [
         "# Comparison with the peers",
         "",
-        f"Made by `cargo xtask bench peers`: {machine['cpu']}, {machine['cores']} cores;"
+        f"Made by `cargo xtask bench peers`: last on {machine['cpu']}, {machine['cores']} cores;"
         f" {', '.join(f'{name} {version}' for name, version in versions.items())}."
         " Both sides run in turns on the same counts in memory, with 2 threads. Figures are medians of at least 3 runs,"
         " except for single runs of the tensor path, NMF and LDA on NIPS and of the row on iterations. *topicbook* is a fit"
         " on the CPU as users run it; the *tensor path* is its reference, with Burn's tensors and automatic differentiation.",
         "",
         "Two columns compare the rates of floating-point operations and bytes that the formulas need"
-        " (`benches/peers/need.rs`) with the peaks measured in the same run:"
-        f" {1e-9 * record['ceiling']['operations_per_second']:.0f} Gflop/s of multiply-adds and"
-        f" {1e-9 * record['ceiling']['bytes_per_second']:.1f} GB/s of reads and writes of RAM. Data in the caches move"
-        " faster than that.",
+        " (`benches/peers/need.rs`) with the machine's peaks, measured before each row: multiply-adds, and reads and writes"
+        " of RAM. Data in the caches move faster than that.",
         "",
         "| work | counts | unit | peer | topicbook | times faster | required | tensor path | peak operations | peak memory rate"
-        " | date, load before |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        " | peaks: Gflop/s, GB/s | date, load before |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in record["rows"].values():
         times = dict(row["times"])
@@ -322,7 +322,7 @@ def table(record):
         tensor = f"{times['tensor path']:.3g}" if "tensor path" in times else "-"
         lines.append(
             f"| {row['work']} | {row['counts']} | {row['unit']} | {peer} {times[peer]:.3g} | {times['topicbook']:.3g}"
-            f" | {faster(row):.3g} | {asked(row)} | {tensor} | {parts(row, record['ceiling'])}"
+            f" | {faster(row):.3g} | {asked(row)} | {tensor} | {parts(row)} | {peaks(row)}"
             f" | {row['date']}, {row['load_before']:.2f} |"
         )
     lines += ["", "Quality, from the same runs:", "", "| work | measure | required | measured |", "|---|---|---|---|"]
@@ -344,10 +344,21 @@ def asked(row):
     return f"{row['must']:.3g}" if "must" in row else "-"
 
 
-def parts(row, ceiling):
+def instructions():
+    """The widest vector instructions of the processor that topicbook uses."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+    return next((name for name, flag in {"AVX-512": "avx512dq", "AVX2": "avx2"}.items() if flag in flags), "none")
+
+
+def peaks(row):
+    operations, bytes = (1e-9 * row["ceiling"][f"{what}_per_second"] for what in ("operations", "bytes"))
+    return f"{row['instructions']}: {operations:.0f}, {bytes:.1f}"
+
+
+def parts(row):
     if "needed" not in row:
         return "- | -"
-    time = row["times"]["topicbook"]
+    time, ceiling = row["times"]["topicbook"], row["ceiling"]
     return " | ".join(
         f"{100 * row['needed'][what] / time / ceiling[f'{what}_per_second']:.0f}%" for what in ("operations", "bytes")
     )

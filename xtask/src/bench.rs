@@ -61,7 +61,9 @@ pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     let python = peers_python(places, &shared)?;
     run(ours(places, "peers").arg("--no-run"))?;
     // One of the rows is a fit in a cell.
-    setup::all(places)?;
+    if rows.is_empty() || rows.contains(&"notebook") {
+        setup::all(places)?;
+    }
     run(setup::jupyter(places, "python")
         .arg(places.root.join("xtask/python/bench_peers.py"))
         .args([&peers, &python, &nips, &places.root.join("benches/records")])
