@@ -1,7 +1,8 @@
 //! What the ranks are to do.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,67 @@ impl Task {
     }
 }
 
+/// Files of counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Files {
+    /// Absolute.
+    paths: Vec<PathBuf>,
+    /// The number of documents of each.
+    documents: Vec<usize>,
+}
+
+impl Files {
+    pub(crate) fn of(counts: &Counts) -> Result<Self> {
+        let absolute =
+            |path: &PathBuf| std::path::absolute(path).map_err(|e| Error::io("find", path, e));
+        Ok(Self {
+            paths: counts.files().iter().map(absolute).collect::<Result<_>>()?,
+            documents: counts.documents_of_files(),
+        })
+    }
+
+    pub(crate) fn number(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// The files that have some of these documents, of which there is at least one.
+    pub(crate) fn with(&self, documents: &Range<usize>) -> Range<usize> {
+        let mut end = 0;
+        let ends = self.documents.iter().map(|documents| {
+            end += documents;
+            end
+        });
+        let ends: Vec<usize> = ends.collect();
+        let first = ends.partition_point(|end| *end <= documents.start);
+        let last = ends.partition_point(|end| *end < documents.end);
+        first..(last + 1).min(ends.len())
+    }
+
+    /// The first and the last of some consecutive files, without their folders.
+    pub(crate) fn range_text(&self, range: Range<usize>) -> String {
+        let name = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or(path.as_os_str());
+            shown_path(Path::new(name))
+        };
+        match &self.paths[range] {
+            [] => String::new(),
+            [path] => name(path),
+            [first, .., last] => format!("{} to {}", name(first), name(last)),
+        }
+    }
+
+    /// The error for files with other counts than the notebook has seen.
+    fn have(&self, found: impl Display) -> Error {
+        let paths: Vec<_> = self.paths.iter().map(|path| shown_path(path)).collect();
+        let have = if paths.len() == 1 { "has" } else { "have" };
+        Error::new(
+            ErrorKind::Cluster,
+            format!("{} {have} {found}", paths.join(", ")),
+        )
+        .fix("every rank must see the files of its documents under the same paths")
+    }
+}
+
 /// A fit, or what is computed with one, as each rank reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
@@ -48,8 +110,8 @@ pub(crate) struct Job {
     pub(crate) threads: Option<usize>,
     /// Anonymous memory that the largest rank needs, in bytes.
     pub(crate) memory: u64,
-    /// The files of the counts, absolute, in the order of their documents.
-    pub(crate) counts: Vec<PathBuf>,
+    /// The files of the counts, in the order of their documents.
+    pub(crate) files: Files,
     pub(crate) fingerprint: Fingerprint,
     /// The sum of n log n over the documents' lengths n, which the score is less.
     #[serde(with = "crate::system::serde_f64")]
@@ -63,38 +125,81 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Opens the files of the counts. None of them are read.
+    /// Opens all files of the counts. None of them are read.
     ///
     /// # Errors
     /// When a file has gone, or the counts have another shape than those of the fit.
     pub(crate) fn open_counts(&self) -> Result<Counts> {
-        let counts = match &*self.counts {
+        self.open(&self.files)
+    }
+
+    /// Opens the files that have some of these documents: a rank need not see the others. Returns the number of documents before
+    /// these files, too.
+    ///
+    /// # Errors
+    /// As [`open_counts`](Self::open_counts).
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn open_counts_with(&self, documents: &Range<usize>) -> Result<(Counts, usize)> {
+        let range = self.files.with(documents);
+        let first = self.files.documents[..range.start].iter().sum();
+        let files = Files {
+            paths: self.files.paths[range.clone()].to_vec(),
+            documents: self.files.documents[range].to_vec(),
+        };
+        Ok((self.open(&files)?, first))
+    }
+
+    fn open(&self, files: &Files) -> Result<Counts> {
+        let counts = match &*files.paths {
             [path] => Counts::open(path)?,
             paths => Counts::open_files(paths)?,
         };
-        let (documents, terms) = (self.fingerprint.documents, self.fingerprint.terms);
+        let (documents, terms) = (files.documents.iter().sum(), self.fingerprint.terms);
         match counts.shape() == (documents, terms) {
             true => Ok(counts),
-            false => Err(self.other_counts(format!(
-                "{} documents × {} terms in the place of {documents} × {terms}",
-                counts.documents(),
-                counts.terms()
-            ))),
+            false => {
+                let (found, found_terms) = counts.shape();
+                Err(files.have(format!(
+                    "{found} documents × {found_terms} terms in the place of {documents} × {terms}"
+                )))
+            }
         }
     }
 
-    /// The error for a file that differs from the one that the notebook has seen.
+    /// The error for counts that differ from those that the notebook has seen.
+    #[cfg(any(test, feature = "cluster-worker"))]
     pub(super) fn other_counts(&self, found: impl Display) -> Error {
-        let paths: Vec<_> = self.counts.iter().map(|path| shown_path(path)).collect();
-        Error::new(
-            ErrorKind::Cluster,
-            format!("{} has {found}", paths.join(", ")),
-        )
-        .fix("every rank must see the file of the fit under this path")
+        self.files.have(found)
     }
 
     /// Writes the job, for the ranks.
     pub(crate) fn write(&self, folder: &RunFolder) -> Result<()> {
         write_json(&folder.job(), self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_documents_are_found() {
+        let files = Files {
+            paths: ["a.npy", "b.npy", "c.npy"].map(PathBuf::from).to_vec(),
+            documents: vec![3, 4, 5],
+        };
+        for (documents, expected) in [
+            (0..1, 0..1),
+            (0..3, 0..1),
+            (2..4, 0..2),
+            (3..7, 1..2),
+            (6..8, 1..3),
+            (7..12, 2..3),
+            (0..12, 0..3),
+        ] {
+            assert_eq!(files.with(&documents), expected, "{documents:?}");
+        }
+        assert_eq!(files.range_text(0..3), "a.npy to c.npy");
+        assert_eq!(files.range_text(1..2), "b.npy");
     }
 }

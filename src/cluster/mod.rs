@@ -17,7 +17,7 @@ mod watch;
 #[cfg(any(test, feature = "cluster-worker"))]
 pub mod worker;
 
-pub(crate) use job::{Job, Task};
+pub(crate) use job::{Files, Job, Task};
 pub(crate) use launch::{Launched, Launcher};
 pub(crate) use record::{Event, PassLine};
 pub(crate) use refusals::{check_file, check_shards};

@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::solvers::topics_of;
+use crate::solvers::{topics_of, topics_of_logits};
 use crate::step::State as StepState;
-use crate::system::softmax;
 
 use super::run_folder::{RunFolder, read_json, write_json};
 
@@ -86,13 +85,12 @@ impl RunFolder {
     ) -> Result<(Matrix, Matrix)> {
         let [l, f] = self.tables(State::read(self)?.passes);
         let read = |file: &Path, rows: usize| read_at(file, 0..rows * topics, f32::from_le_bytes);
-        let (mut l, mut f) = (read(&l, documents)?, read(&f, terms)?);
-        if are_logits {
-            l.chunks_exact_mut(topics).for_each(softmax);
-            exponentials_of_columns(&mut f, topics);
-        }
-        let l = Matrix::from_parts(documents, topics, l);
-        Ok(topics_of(l, Matrix::from_parts(terms, topics, f)))
+        let l = Matrix::from_parts(documents, topics, read(&l, documents)?);
+        let f = Matrix::from_parts(terms, topics, read(&f, terms)?);
+        Ok(match are_logits {
+            true => topics_of_logits(l, &f),
+            false => topics_of(l, f),
+        })
     }
 }
 
@@ -105,21 +103,6 @@ fn write_tables<T: Borrow<Matrix>>(path: &Path, tables: impl Iterator<Item = T>)
         first += values.len();
     }
     Ok(())
-}
-
-/// Replaces logits by their exponentials, of which the largest of each column is 1.
-fn exponentials_of_columns(logits: &mut [f32], columns: usize) {
-    let mut largest = vec![f32::MIN; columns];
-    for row in logits.chunks_exact(columns) {
-        for (largest, logit) in largest.iter_mut().zip(row) {
-            *largest = largest.max(*logit);
-        }
-    }
-    for row in logits.chunks_exact_mut(columns) {
-        for (logit, largest) in row.iter_mut().zip(&largest) {
-            *logit = (*logit - largest).exp();
-        }
-    }
 }
 
 /// Writes values into a file, from its value `first` on, and waits until they are on the disk. Others may write other parts.

@@ -16,7 +16,8 @@ use crate::text::shown_path;
 /// [`TopicModel::cluster`](crate::TopicModel::cluster) takes it. Each rank runs the program `topicbook-worker`, which
 /// `cargo xtask worker` builds with the site's MPI, or with Open MPI from Python's package index; cells and notebooks need no MPI.
 /// A rank streams its share of the documents and holds their rows of L; after each pass, or each gradient step, the ranks add F's
-/// statistics. L and F have the same bits for every number of ranks, and with a solver that passes over all documents those of the
+/// statistics. Counts in several files may lie with the ranks: each opens only those that have documents of its share, which
+/// [`TopicModel::plan`](crate::TopicModel::plan) lists, under the paths that this process has opened. L and F have the same bits for every number of ranks, and with a solver that passes over all documents those of the
 /// fit in one process.
 ///
 /// ```
@@ -51,7 +52,9 @@ or_ref!(Cluster);
 impl Cluster {
     /// So many ranks on this machine, 1 or more; they share its cores, and exchange by shared memory.
     ///
-    /// Open MPI's launcher opens a port on every interface for messages of its own, such as those of an attached tool.
+    /// The launcher of Open MPI 5.0 listens on a port of every interface, also for ranks of one machine, and cannot be told
+    /// otherwise (ompi issue 14441; mended in September 2026 by pull request 2788 of PRRTE, for later versions). The ranks
+    /// themselves listen nowhere.
     ///
     /// ```
     /// use topicbook::Cluster;

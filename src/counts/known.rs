@@ -146,6 +146,14 @@ impl Counts {
         }
     }
 
+    /// The number of documents of each of the [`files`](Self::files) that counts are streamed from.
+    pub(crate) fn documents_of_files(&self) -> Vec<usize> {
+        match &self.inner.store {
+            Store::Shards(shards) => shards.documents_of_files(),
+            _ => vec![self.documents()],
+        }
+    }
+
     /// The location, for messages. Says so if the counts are still to be read.
     pub(crate) fn location_text(&self) -> String {
         match (&self.inner.store, &self.inner.location) {

@@ -155,6 +155,11 @@ impl Shards {
         Counts::new(documents, terms, Store::Shards(Box::new(shards)), location)
     }
 
+    /// The number of documents of each file.
+    pub(super) fn documents_of_files(&self) -> Vec<usize> {
+        self.files.iter().map(Counts::documents).collect()
+    }
+
     /// A file, to ask for what is the same in all.
     pub(super) fn one(&self) -> &Counts {
         &self.files[0]

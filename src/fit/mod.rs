@@ -40,6 +40,7 @@ mod topic_tree;
 mod topics;
 mod transform;
 
+use std::fmt;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -100,7 +101,7 @@ use crate::vectorizer::WordSettings;
 /// assert_eq!(fit.transform(&new_documents)?.shape(), (2, 3));
 /// # Ok::<(), topicbook::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Fit {
     pub(crate) settings: Settings,
     pub(crate) l: Matrix,
@@ -122,6 +123,21 @@ pub struct Fit {
     words: Option<WordSettings>,
     /// Listed among the values that the process holds, as long as a copy of the fit exists.
     _held: Arc<()>,
+}
+
+/// Its sizes and what it has reached: the tables and the epochs would be thousands of lines.
+impl fmt::Debug for Fit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fit")
+            .field("documents", &self.documents())
+            .field("topics", &self.topics())
+            .field("terms", &self.terms())
+            .field("solver", &self.settings.solver.to_string())
+            .field("epochs", &self.history.len())
+            .field("loss", &self.loss())
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Fit {

@@ -12,7 +12,8 @@ impl Fit {
     /// same terms, with F fixed. It has the bits of `transform`.
     ///
     /// The counts lie in a file that every rank sees, as for a fit on a [`Cluster`]; a rank that is lost ends the job with its
-    /// number, host and signal, or the job starts again ([`Cluster::retries`]). The job ends with this process.
+    /// number, host and signal, or the job starts again ([`Cluster::retries`]). The job ends with this process, and with the stop
+    /// button of a notebook; a part of the documents is not returned.
     ///
     /// ```no_run
     /// use topicbook::prelude::*;
@@ -24,7 +25,7 @@ impl Fit {
     ///
     /// # Errors
     /// When the counts have another number of terms, are in memory or in a table, are cut into fewer shards than there are ranks,
-    /// or when a rank, its memory or its disk fails.
+    /// when a rank, its memory or its disk fails, or when the stop button ends the job.
     ///
     /// # Cost
     /// Each rank reads its documents once to check them and once to compute; F is sent to each, L comes back, by files.

@@ -137,7 +137,7 @@ impl Candidate {
             mapped: matches!(counts.location(), Location::File(_)),
             buffered_as_csr: counts
                 .known_nonzeros()
-                .is_some_and(|nonzeros| counts.is_buffered_with(nonzeros)),
+                .is_some_and(|nonzeros| counts.is_buffered_with(nonzeros, counts.documents())),
             checkpoint: recipe.checkpoint.is_some(),
             resumed,
             solver: settings.solver.clone(),

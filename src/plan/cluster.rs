@@ -1,7 +1,7 @@
 //! The plan of a fit on a cluster: what a rank holds, what the ranks exchange, and what they cannot fit.
 
 use crate::batches::{Reading, SHARE_BLOCK, Shuffle};
-use crate::cluster::{RunFolder, check_file, check_shards};
+use crate::cluster::{Files, RunFolder, check_file, check_shards};
 use crate::config::{
     Cluster, Device, GradientStep, MiniBatch, Precision, Recipe, Solver, StateValues, TableStorage,
 };
@@ -20,7 +20,7 @@ const PROCESS: u64 = 12 << 20;
 const LEAST_BATCH: usize = 1000;
 
 /// What a plan says of its cluster.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct OnCluster {
     ranks: usize,
     shards: usize,
@@ -31,6 +31,8 @@ pub(super) struct OnCluster {
     exchanges: u64,
     /// The files of the run.
     files_bytes: u64,
+    /// Which files of the counts each rank opens, if there are several.
+    files_of_ranks: Option<String>,
 }
 
 /// The recipe of a fit on a cluster, as its ranks run it: streamed, on the CPU.
@@ -167,6 +169,7 @@ impl Plan {
             wire_bytes: exchange.pieces * sums + (ranks as u64 - 1) * 4 * terms as u64 * topics,
             exchanges,
             files_bytes: RunFolder::bytes((documents, terms), topics as usize, state),
+            files_of_ranks: files_of_ranks(&Files::of(&self.counts)?, &shards, ranks),
         };
         // Sums, multipliers and buffers are the ranks'.
         self.items
@@ -214,7 +217,10 @@ impl OnCluster {
     }
 
     /// Adds what the ranks need to the plan's card.
-    pub(super) fn show(&self, card: Card) -> Card {
+    pub(super) fn show(&self, mut card: Card) -> Card {
+        if let Some(files) = &self.files_of_ranks {
+            card = card.row("files of the ranks", files);
+        }
         card.row(
             "ranks",
             format!("{} for {} shards of the documents", self.ranks, self.shards),
@@ -236,4 +242,21 @@ impl OnCluster {
         )
         .row("run folder", bytes(self.files_bytes))
     }
+}
+
+/// The first and the last file that each rank opens; of many ranks, those of the first ones.
+fn files_of_ranks(files: &Files, shards: &Shards, ranks: usize) -> Option<String> {
+    const SHOWN: usize = 8;
+    if files.number() < 2 {
+        return None;
+    }
+    let of_rank = |rank| {
+        let documents = shards.documents(shards.of_rank(rank, ranks));
+        format!("{rank}: {}", files.range_text(files.with(&documents)))
+    };
+    let mut parts: Vec<String> = (0..ranks.min(SHOWN)).map(of_rank).collect();
+    if ranks > SHOWN {
+        parts.push("…".into());
+    }
+    Some(parts.join("; "))
 }

@@ -113,7 +113,7 @@ impl Plan {
             ram: self.ram,
             vram: self.vram.map(|vram| vram.limit),
             items: self.items.clone(),
-            rank: self.cluster.map_or(0, |cluster| cluster.rank_bytes()),
+            rank: self.cluster.as_ref().map_or(0, |ranks| ranks.rank_bytes()),
         };
         let fit = train(
             &self.recipe,

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use rayon::prelude::*;
 
 use crate::data::{Matrix, NamedTable};
+use crate::system::{exp, simd_dispatch};
 
 /// Rows per parallel task. Partial sums of chunks are added in the order of the chunks, so that results do not depend
 /// on the number of threads.
@@ -145,6 +146,34 @@ impl Factor {
             }
         }
         Matrix::from_parts(self.topics, terms, values)
+    }
+}
+
+/// Writes the exponentials of logits into a factor, of which the largest of each topic is 1. `rows`: a row of `width` values for
+/// each of the factor's rows, which begins with its logits.
+pub(crate) fn exponentials_of(rows: &[f32], width: usize, factor: &mut Factor) {
+    let topics = factor.topics;
+    let mut largest = vec![f32::MIN; topics];
+    for row in rows.chunks_exact(width) {
+        for (largest, logit) in largest.iter_mut().zip(row) {
+            *largest = largest.max(*logit);
+        }
+    }
+    let out = factor.values.par_chunks_mut(CHUNK * topics);
+    rows.par_chunks(CHUNK * width)
+        .zip(out)
+        .for_each(|(rows, out)| exponentials(rows, width, &largest, out));
+}
+
+simd_dispatch! {
+    /// Writes exp(logit - offset), for rows that begin with the logits.
+    fn exponentials(rows: &[f32], width: usize, offsets: &[f32], out: &mut [f32]) {
+        let out = out.chunks_exact_mut(offsets.len());
+        for (row, out) in rows.chunks_exact(width).zip(out) {
+            for ((value, logit), offset) in out.iter_mut().zip(row).zip(offsets) {
+                *value = exp(logit - offset);
+            }
+        }
     }
 }
 

@@ -13,6 +13,8 @@ use crate::data::Matrix;
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor};
+#[cfg(any(test, feature = "cluster-worker"))]
+use super::parts::Forms;
 use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts};
 use super::row_update::{RowProblem, Rows, Scratch, improve};
 use super::streaming_em::documents_in_block;
@@ -82,12 +84,12 @@ impl FoldIn {
         }
     }
 
-    /// For F in probabilities (terms x topics); `first`: the first block of all documents, which decides how parts of F are
-    /// processed.
+    /// For F in probabilities (terms x topics), whose parts have these forms.
     #[cfg(any(test, feature = "cluster-worker"))]
-    pub(crate) fn for_documents(f: Vec<f32>, topics: usize, first: &Block<'_>) -> Self {
+    pub(crate) fn for_documents(f: Vec<f32>, topics: usize, forms: Forms) -> Self {
         let mut fold_in = Self::new(Factor { topics, values: f });
-        fold_in.start(first);
+        fold_in.parts.set_forms(forms);
+        fold_in.parts.copy(&fold_in.f.values);
         fold_in
     }
 

@@ -30,6 +30,8 @@ use burn_cuda::{Cuda, CudaDevice};
 #[cfg(any(test, feature = "cluster-worker"))]
 pub(crate) use fold_in::FoldIn;
 pub(crate) use fold_in::{fold_in, fold_in_bytes};
+#[cfg(any(test, feature = "cluster-worker"))]
+pub(crate) use parts::Forms;
 pub(crate) use parts::Parts;
 #[cfg(any(test, feature = "cluster-worker"))]
 pub(crate) use sharded_steps::{ShardedSteps, StepsStart};
@@ -49,11 +51,12 @@ use crate::cost::{Consumer, Item, Phase, Placement, Shape};
 use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
+use crate::system::softmax;
 
 use coordinate_descent::Descent;
 #[cfg(feature = "cuda")]
 use em_gpu::GpuEm;
-use factor::Factor;
+use factor::{Factor, exponentials_of};
 use search::Search;
 #[cfg(not(any(test, feature = "cluster-worker")))]
 use streaming_em::StreamingEm;
@@ -92,6 +95,18 @@ impl Iteration {
             && (self.score - previous_score).abs() <= tolerance * self.score.abs()
             && self.residual <= tolerance.sqrt()
     }
+}
+
+/// L (documents x topics) and F (topics x terms) with rows that sum to one, of their logits, F's as terms x topics.
+pub(crate) fn topics_of_logits(l: Matrix, f: &Matrix) -> (Matrix, Matrix) {
+    let (mut l, topics) = (Factor::from_table(l), f.columns());
+    l.values.chunks_exact_mut(topics).for_each(softmax);
+    let mut exponentials = Factor {
+        topics,
+        values: vec![0.0; f.values().len()],
+    };
+    exponentials_of(f.values(), topics, &mut exponentials);
+    (l.proportions(), exponentials.probabilities())
 }
 
 /// L (documents x topics) and F (topics x terms) with rows that sum to one, of L in tokens and F in probabilities (terms x

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cluster::{
-    Event, Job, Launched, Launcher, PassLine, RunFolder, Started, Task, Watchdog, failure,
+    Event, Files, Job, Launched, Launcher, PassLine, RunFolder, Started, Task, Watchdog, failure,
 };
 use crate::config::{Cluster, Recipe, Settings, Solver};
 use crate::counts::{Counts, Fingerprint};
@@ -25,6 +25,7 @@ use super::minibatch::notify;
 use super::observer::{FitStart, Observer, Snapshot, Stages};
 use super::position::Position;
 use super::state::{RunningState, StartState};
+use super::stop::StopObserver;
 
 /// How often the lines of the ranks are read, and their signs of life.
 const LINES: Duration = Duration::from_millis(10);
@@ -69,6 +70,8 @@ struct Run<'a, 'o> {
     observers: &'a mut [&'o mut dyn Observer],
     /// The passes that were reported.
     passes: Vec<PassLine>,
+    /// Whether the job passes over the documents once: stopped earlier, it has no result.
+    once: bool,
     stopping: bool,
 }
 
@@ -162,6 +165,9 @@ fn prepare(
 }
 
 /// Runs a job that passes over the documents once, in its folder.
+///
+/// # Errors
+/// When the ranks fail, or the notebook's stop button ends them.
 pub(super) fn run_once(
     settings: &Settings,
     cluster: &Cluster,
@@ -170,8 +176,22 @@ pub(super) fn run_once(
 ) -> Result<()> {
     let launcher = Launcher::find()?;
     let folder = Arc::clone(folder);
-    let mut run = Run::new(settings, cluster, counts, folder, &mut [])?;
-    run.attempts(&launcher, None).map(drop)
+    let mut stop = StopObserver::listen();
+    let mut observers: Vec<&mut dyn Observer> = Vec::new();
+    if let Some(stop) = &mut stop {
+        observers.push(stop);
+    }
+    let mut run = Run::new(settings, cluster, counts, folder, &mut observers)?;
+    run.once = true;
+    run.attempts(&launcher, None)?;
+    match run.stopping {
+        false => Ok(()),
+        true => Err(Error::new(
+            ErrorKind::Cluster,
+            "stopped before the ranks had passed over all documents",
+        )
+        .fix("run it again: nothing is kept of a part of the documents")),
+    }
 }
 
 /// What the ranks are to do.
@@ -182,9 +202,6 @@ pub(super) fn job(
 ) -> Result<Job> {
     let full_pass = settings.solver.as_full_pass();
     let ranks = cluster.ranks()?;
-    let absolute =
-        |path: &PathBuf| std::path::absolute(path).map_err(|e| Error::io("find", path, e));
-    let files = counts.files();
     Ok(Job {
         version: env!("CARGO_PKG_VERSION").into(),
         ranks,
@@ -192,7 +209,7 @@ pub(super) fn job(
             .is_local()
             .then(|| (rayon::current_num_threads() / ranks).max(1)),
         memory: rank_bytes,
-        counts: files.iter().map(absolute).collect::<Result<_>>()?,
+        files: Files::of(counts)?,
         fingerprint: Fingerprint::of(counts)?,
         entropy: entropy(counts.summary()?.document_lengths()),
         task: match &settings.solver {
@@ -226,6 +243,7 @@ impl<'a, 'o> Run<'a, 'o> {
             totals: Totals::of(settings, counts)?,
             observers,
             passes: Vec::new(),
+            once: false,
             stopping: false,
         })
     }
@@ -313,8 +331,8 @@ impl Run<'_, '_> {
                     self.note_waiting(&mut waits);
                 }
                 self.ask_to_stop(Instant::now())?;
-                if self.stopping && !watchdog.has_seen_ranks() {
-                    // The job waits in a queue.
+                if self.stopping && (self.once || !watchdog.has_seen_ranks()) {
+                    // There is nothing to wait for, or the job waits in a queue.
                     return Ok(());
                 }
             }

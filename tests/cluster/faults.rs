@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use topicbook::{Cluster, Error, ErrorKind, Fit, Solver, TopicModel, Training};
 
-use super::{alone, assert_same, cluster, counts, model, mpiexec};
+use super::{alone, assert_same, cluster, counts, model, mpiexec, script};
 
 /// Passes of a fit that a fault meets.
 const PASSES: usize = 60;
@@ -156,14 +156,12 @@ fn a_job_that_waits_in_a_queue_says_so() {
     if cluster(2, folder.path()).is_none() {
         return;
     }
-    let launcher = folder.path().join("launcher");
-    let script = format!(
-        "#!/bin/sh\necho 'job 18 queued and waiting for resources' >&2; sleep 4\nexec {} \"$@\"\n",
+    let lines = format!(
+        "echo 'job 18 queued and waiting for resources' >&2; sleep 4\nexec {} \"$@\"",
         mpiexec()
     );
-    fs::write(&launcher, script).unwrap();
-    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o700)).unwrap();
-    let command = format!("{} -n 2 --oversubscribe", launcher.display());
+    let launcher = script(&lines, folder.path());
+    let command = format!("{launcher} -n 2 --oversubscribe");
     let model = model(Solver::em()).epochs(1_000_000);
     let model = model.cluster(Cluster::command(command).folder(folder.path()));
     let training = model.spawn(counts(folder.path())).unwrap();

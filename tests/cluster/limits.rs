@@ -1,7 +1,6 @@
 //! Ranks whose memory or disk is too small.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,20 +8,16 @@ use testkit::{Cgroup, Tmpfs};
 use topicbook::{Cluster, ErrorKind, Solver, TopicModel};
 
 use super::faults::process_of;
-use super::{cluster, counts, model, mpiexec};
+use super::{by_script, cluster, counts, model};
 
 /// Two ranks, of which rank 1 is in a cgroup.
 fn with_rank_in(group: &Cgroup, folder: &Path) -> Cluster {
-    let script = folder.join("limited");
     let processes = group.processes();
-    let text = format!(
-        "#!/bin/sh\n[ \"$OMPI_COMM_WORLD_RANK\" = 1 ] && echo 0 > {}\nexec \"$@\"\n",
+    let line = format!(
+        "[ \"$OMPI_COMM_WORLD_RANK\" = 1 ] && echo 0 > {}",
         processes.display()
     );
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
-    let command = format!("{} -n 2 --oversubscribe {}", mpiexec(), script.display());
-    Cluster::command(command).folder(folder)
+    by_script(&line, folder)
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod refusals;
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -57,6 +58,21 @@ fn cluster(ranks: usize, folder: &Path) -> Option<Cluster> {
         Err(error) => panic!("{error}"),
         Ok(_) => Some(cluster),
     }
+}
+
+/// Two ranks on this machine, whose processes are started by a shell script: these lines, then the program.
+fn by_script(lines: &str, folder: &Path) -> Cluster {
+    let script = script(&format!("{lines}\nexec \"$@\""), folder);
+    let command = format!("{} -n 2 --oversubscribe {script}", mpiexec());
+    Cluster::command(command).folder(folder)
+}
+
+/// A shell script of these lines, in the folder.
+fn script(lines: &str, folder: &Path) -> String {
+    let script = folder.join("script");
+    fs::write(&script, format!("#!/bin/sh\n{lines}\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+    script.display().to_string()
 }
 
 /// The launcher that belongs to the worker.

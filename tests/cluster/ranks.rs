@@ -1,12 +1,12 @@
 //! Results of ranks on this machine.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::process::Command;
 
-#[cfg(feature = "polars")]
-use topicbook::Counts;
-use topicbook::{Device, Fit, Solver, TopicModel};
+use topicbook::{Counts, Device, Fit, Solver, TopicModel};
 
-use super::{STREAM, alone, assert_same, cluster, counts, model};
+use super::{STREAM, alone, assert_same, by_script, cluster, counts, model};
 
 #[test]
 fn ranks_fit_as_one_process_does_bit_for_bit() {
@@ -27,6 +27,57 @@ fn ranks_fit_as_one_process_does_bit_for_bit() {
     }
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "the runs are removed: {left:?}");
+}
+
+/// Each rank sees the files of its own documents alone; the others are empty where it looks.
+#[test]
+fn ranks_open_no_files_but_those_of_their_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let whole = counts(folder.path());
+    let path = |part: usize| folder.path().join(format!("part-{part}.npz"));
+    // The middle of the documents is in the file that both ranks read.
+    for (part, documents) in [0..3_000, 3_000..7_000, 7_000..9_000]
+        .into_iter()
+        .enumerate()
+    {
+        let counts = whole.select(documents).unwrap();
+        counts.write_npz(path(part)).unwrap();
+    }
+    let counts = Counts::open_files([path(0), path(1), path(2)]).unwrap();
+    let lines = format!(
+        "[ \"$OMPI_COMM_WORLD_RANK\" = 0 ] && other={} || other={}\n\
+         exec unshare -m sh -c 'mount --bind /dev/null \"$0\" && exec \"$@\"' $other \"$@\"",
+        path(2).display(),
+        path(0).display()
+    );
+    let namespace = ["-m", "mount", "--bind", "/dev/null"].map(OsStr::new);
+    let mut trial = Command::new("unshare");
+    trial.args(namespace).arg(path(2));
+    if !trial.status().is_ok_and(|status| status.success()) {
+        println!("SKIPPED: this user may not mount a file over another (`unshare -m`)");
+        return;
+    }
+    let two_ranks = by_script(&lines, folder.path());
+    for solver in [Solver::em(), Solver::coordinate_descent()] {
+        let model = model(solver.clone()).epochs(4).cluster(&two_ranks);
+        let plan = model.plan(&counts).unwrap().to_string();
+        assert!(
+            plan.contains("0: part-0.npz to part-1.npz; 1: part-1.npz to part-2.npz"),
+            "{plan}"
+        );
+        let fit = model.fit(&counts).unwrap();
+        assert_same(&fit, &alone(solver, 4, &whole), "a file each");
+    }
+    // A rank that does not see a file of its own.
+    let error = model(Solver::em())
+        .cluster(by_script(&lines.replace("= 0 ]", "= 1 ]"), folder.path()))
+        .fit(&counts)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("part-"), "{error}");
 }
 
 /// Each rank has a row for each pass, whose parts sum up to the pass.

@@ -466,6 +466,28 @@ def a_new_kernel_finds_a_run_of_ranks(_):
     pathlib.Path("ranks.npz").unlink()
 
 
+def stop_button_ends_ranks_and_keeps_the_fit(_):
+    """While ranks compute topics of documents, of which nothing is kept."""
+    worker = KERNELS.parent / "bin" / "topicbook-worker"
+    if not worker.exists():
+        print("SKIPPED: topicbook-worker is not built (`cargo xtask worker` builds it)")
+        return
+    pathlib.Path("wait.sh").write_text("touch started; exec sleep 600\n")
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;")
+        kernel.value(SMALL)
+        kernel.value('let stored = counts.write_npz("stored.npz")?;')
+        kernel.value("let fit = model.epochs(2).fit(&counts)?;")
+        kernel.value('let ranks = Cluster::command("sh wait.sh -n 1").folder(".");')
+        kernel.client.execute("let topics = fit.transform_on(&ranks, &stored)?;")
+        deadline = time.monotonic() + SECONDS
+        while not pathlib.Path("started").exists():
+            assert time.monotonic() < deadline, "the launcher does not start"
+            time.sleep(0.05)
+        assert interrupt(kernel) == "error"
+        assert kernel.value("fit.topics()") == "3"
+
+
 def three_kernels_share_one_build(first):
     with Kernel() as second, Kernel() as third:
         for number, kernel in enumerate((first, second, third)):
@@ -696,6 +718,7 @@ TESTS = [
     progress_is_one_output,
     killed_fit_resumes_in_a_new_kernel,
     a_new_kernel_finds_a_run_of_ranks,
+    stop_button_ends_ranks_and_keeps_the_fit,
     ten_cells_use_no_more_vram_than_one,
     first_cell_shows_the_build_it_waits_for,
     first_cell_says_why_the_library_cannot_be_built,

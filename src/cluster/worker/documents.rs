@@ -4,12 +4,12 @@ use crate::cluster::job::{Job, Task};
 use crate::cluster::record::Event;
 use crate::cluster::run_folder::RunFolder;
 use crate::cluster::state::{State, read_at, write_at};
-use crate::counts::rows::{Block, for_each_file_block};
+use crate::counts::rows::for_each_file_block;
 use crate::error::Result;
 use crate::solvers::{FoldIn, Shards, documents_in_block};
 
 use super::alive::{Alive, Phase};
-use super::{Ranks, checked_counts, open_rows, tell, with_first_block};
+use super::{Ranks, checked_counts, forms, tell};
 
 /// Computes the rows of L of this rank's documents, unless they are given, and their part of the score.
 pub(super) fn compute(
@@ -26,12 +26,11 @@ pub(super) fn compute(
     alive.phase(Phase::Working);
     let [given, f] = folder.tables(0);
     let f = read_at(&f, 0..terms * topics, f32::from_le_bytes)?;
-    let of_first = |block: &Block<'_>| FoldIn::for_documents(f, topics, block);
-    let fold_in = with_first_block(&counts, job, of_first)?;
+    let fold_in = FoldIn::for_documents(f, topics, forms(&counts, job, ranks)?);
     let in_block = documents_in_block(terms);
     let [found, _] = folder.tables(1);
     let (mut l, mut scores) = (Vec::new(), Vec::new());
-    let rows = open_rows(&counts, job, false)?;
+    let rows = counts.rows(job, false)?;
     for_each_file_block(rows, own.clone(), in_block, &mut |block| {
         alive.block();
         let proportions = match job.task {

@@ -17,10 +17,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::counts::rows::{Block, RowFiles, for_each_file_block};
-use crate::counts::{Counts, Layout, check_documents};
+use crate::counts::rows::{RowFiles, for_each_file_block};
+use crate::counts::{Counts, Fingerprint, Layout, check_documents};
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{Shards, Tree, documents_in_block};
+use crate::solvers::{Forms, Shards, Tree, documents_in_block};
 use crate::system::memory::{check_free, process_memory};
 
 use super::job::{Job, Task};
@@ -60,13 +60,20 @@ struct Rank<'a> {
     folder: RunFolder,
     job: Job,
     ranks: &'a dyn Ranks,
-    counts: Counts,
+    counts: OwnCounts,
     /// The rank's shards, and its documents.
     shards: Shards,
     own_shards: Range<usize>,
     own: Range<usize>,
     alive: Alive,
     memory: Peak,
+}
+
+/// The files that have documents of the rank.
+struct OwnCounts {
+    counts: Counts,
+    /// Documents of other files before them.
+    before: usize,
 }
 
 /// Highest anonymous memory so far, in bytes.
@@ -211,6 +218,10 @@ impl Rank<'_> {
         }
     }
 
+    fn forms(&self) -> Result<Forms> {
+        forms(&self.counts, &self.job, self.ranks)
+    }
+
     /// Brings the sums of all shards into the tree of rank 0.
     fn exchange(&self, tree: &mut Tree) {
         self.alive.phase(Phase::Waiting);
@@ -276,11 +287,14 @@ fn checked_counts(
     job: &Job,
     own: Range<usize>,
     (ranks, alive): (&dyn Ranks, &Alive),
-) -> Result<(Counts, Vec<f64>)> {
-    let counts = job.open_counts()?;
+) -> Result<(OwnCounts, Vec<f64>)> {
+    let opened = job.open_counts_with(&own);
+    let opened = opened.map_err(|error| error.at(format!("rank {}, {}", ranks.rank(), host())));
+    let (counts, before) = opened?;
+    let counts = OwnCounts { counts, before };
     let lengths = read_at(&folder.lengths(), own.clone(), f64::from_le_bytes)?;
     alive.phase(Phase::Checking);
-    let rows = open_rows(&counts, job, Layout::Dense == counts.layout())?;
+    let rows = counts.rows(job, Layout::Dense == counts.counts.layout())?;
     let terms = job.fingerprint.terms;
     let digest = check_documents(rows, own, terms, &lengths, &mut || alive.block())
         .map_err(|error| error.at(format!("rank {}", ranks.rank())))?;
@@ -300,34 +314,35 @@ fn check_memory(job: &Job, rank: usize) -> Result<()> {
     })
 }
 
-/// Opens the counts' file. `as_stored`: rows of dense counts are not converted. The ranks compare digests of all documents once,
-/// and no rank reads a whole file, whose checksum it could verify.
-fn open_rows(counts: &Counts, job: &Job, as_stored: bool) -> Result<RowFiles> {
-    let to_csr = !as_stored && counts.is_buffered_with(job.fingerprint.nonzeros());
-    let rows = counts.row_file(to_csr)?;
-    rows.map(RowFiles::without_checksums)
-        .ok_or_else(|| job.other_counts("a file that cannot be streamed"))
+impl OwnCounts {
+    /// Opens the files, whose documents are numbered as those of all files. `as_stored`: rows of dense counts are not converted. The
+    /// ranks compare digests of all documents once, and no rank reads a whole file, whose checksum it could verify.
+    fn rows(&self, job: &Job, as_stored: bool) -> Result<RowFiles> {
+        let Fingerprint { documents, .. } = job.fingerprint;
+        let nonzeros = job.fingerprint.nonzeros();
+        let to_csr = !as_stored && self.counts.is_buffered_with(nonzeros, documents);
+        let rows = self.counts.row_file(to_csr)?;
+        rows.map(|rows| rows.without_checksums().numbered_from(self.before))
+            .ok_or_else(|| job.other_counts("a layout that cannot be streamed"))
+    }
 }
 
-/// What `make` makes of the first block of all documents.
-fn with_first_block<T>(
-    counts: &Counts,
-    job: &Job,
-    make: impl FnOnce(&Block<'_>) -> T,
-) -> Result<T> {
-    let in_block = documents_in_block(job.fingerprint.terms);
-    let first = 0..in_block.min(job.fingerprint.documents);
-    let (mut make, mut made) = (Some(make), None);
-    for_each_file_block(
-        open_rows(counts, job, false)?,
-        first,
-        in_block,
-        &mut |block| {
-            made = make.take().map(|make| make(&block));
+/// The forms of the parts of F, which rank 0 chooses: it has the first block of all documents.
+fn forms(counts: &OwnCounts, job: &Job, ranks: &dyn Ranks) -> Result<Forms> {
+    let Fingerprint {
+        documents, terms, ..
+    } = job.fingerprint;
+    let mut numbers = vec![0.0; Forms::number(terms)];
+    if ranks.rank() == 0 {
+        let in_block = documents_in_block(terms);
+        let (rows, first) = (counts.rows(job, false)?, 0..in_block.min(documents));
+        for_each_file_block(rows, first, in_block, &mut |block| {
+            numbers = Forms::of(&block, terms).numbers();
             Ok(())
-        },
-    )?;
-    made.ok_or_else(|| job.other_counts("no documents"))
+        })?;
+    }
+    ranks.broadcast(&mut numbers);
+    Ok(Forms::from_numbers(&numbers))
 }
 
 /// Compares the sum of the ranks' digests with that of the job's counts.

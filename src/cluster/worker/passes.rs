@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use crate::cluster::job::Task;
 use crate::cluster::state::{State, read_at, write_at};
-use crate::counts::rows::Block;
 use crate::error::Result;
 use crate::solvers::{RankStart, StreamingEm};
 
-use super::{Pass, Phase, Rank, Work, open_rows, with_first_block};
+use super::{Pass, Phase, Rank, Work};
 
 pub(super) struct Passes(StreamingEm);
 
@@ -31,8 +30,7 @@ impl Passes {
             l: read_at(&l, own.start * topics..own.end * topics, f32::from_le_bytes)?,
             f: read_at(&f, 0..terms * topics, f32::from_le_bytes)?,
         };
-        let of_first = |block: &Block<'_>| StreamingEm::of_rank(start, block);
-        with_first_block(&rank.counts, job, of_first).map(Self)
+        Ok(Self(StreamingEm::of_rank(start, rank.forms()?)))
     }
 }
 
@@ -40,7 +38,7 @@ impl Work for Passes {
     fn pass(&mut self, rank: &Rank<'_>, before: State) -> Result<Pass> {
         let began = Instant::now();
         rank.alive.phase(Phase::Working);
-        let rows = open_rows(&rank.counts, &rank.job, false)?;
+        let rows = rank.counts.rows(&rank.job, false)?;
         let own = rank.own.clone();
         self.0.pass_of_rank(rows, own, &mut || rank.block())?;
         let working = began.elapsed();

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::solvers::{ShardedSteps, StepsStart, documents_in_block};
 use crate::step::WarmRestarts;
 
-use super::{Pass, Phase, Rank, Work, open_rows, with_first_block};
+use super::{Pass, Phase, Rank, Work};
 
 pub(super) struct Steps {
     solver: ShardedSteps,
@@ -58,9 +58,8 @@ impl Steps {
             l_state: (1..=values.l).map(of_l).collect::<Result<_>>()?,
             f: (0..=values.f).map(of_f).collect::<Result<_>>()?,
         };
-        let of_first = |block: &Block<'_>| ShardedSteps::new(start, block);
         Ok(Self {
-            solver: with_first_block(&rank.counts, job, of_first)??,
+            solver: ShardedSteps::new(start, rank.forms()?)?,
             schedule: WarmRestarts::new(parameters),
             batches,
             seed,
@@ -88,7 +87,7 @@ impl Work for Steps {
                 .iter()
                 .flat_map(move |share| pieces(&share.of(batch), in_block))
         };
-        let rows = open_rows(&rank.counts, &rank.job, false)?;
+        let rows = rank.counts.rows(&rank.job, false)?;
         let requests = (0..batches).flat_map(of_batch);
         let mut ahead = ReadAhead::new(rows, Access::Scattered, requests)?;
         let (mut working, mut score) = (Duration::ZERO, 0.0);

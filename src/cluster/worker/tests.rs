@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use crate::cluster::state::State;
-use crate::cluster::{Event, Job, PassLine, RunFolder, Task};
+use crate::cluster::{Event, Files, Job, PassLine, RunFolder, Task};
 use crate::config::{MiniBatch, Optimizer, Solver};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
@@ -146,7 +146,7 @@ fn job(counts: &Counts, parent: &Path, ranks: usize, task: Task) -> Result<RunFo
         ranks,
         threads: None,
         memory: 0,
-        counts: counts.files(),
+        files: Files::of(counts)?,
         fingerprint: Fingerprint::of(counts)?,
         entropy: entropy(lengths),
         task,
@@ -313,7 +313,7 @@ fn other_counts_than_those_of_the_fit_are_refused() -> Result<()> {
         let other = Counts::dense(documents, terms, values).unwrap();
         other.write_npy(&path).unwrap();
         let mut job: Job = crate::cluster::run_folder::read_json(&folder.job()).unwrap();
-        job.counts = vec![path];
+        job.files = Files::of(&Counts::open(path).unwrap()).unwrap();
         job.write(&folder).unwrap();
         run_all(&folder, 1).remove(0).unwrap_err().to_string()
     };

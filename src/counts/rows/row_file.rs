@@ -137,12 +137,13 @@ impl Counts {
     /// dense rows of any dtype; and where there are more, passes take dense rows as tiles, and to find the nonzero counts of
     /// a file would take longer than to read it.
     pub(crate) fn is_buffered_as_csr(&self) -> Result<bool> {
-        Ok(self.layout() == Layout::Csr || self.is_buffered_with(self.nonzeros()?))
+        Ok(self.layout() == Layout::Csr
+            || self.is_buffered_with(self.nonzeros()?, self.documents()))
     }
 
-    /// The same for a known number of nonzero counts.
-    pub(crate) fn is_buffered_with(&self, nonzeros: u64) -> bool {
-        let cells = self.documents() as u64 * self.terms() as u64;
+    /// The same for a known number of nonzero counts in so many documents.
+    pub(crate) fn is_buffered_with(&self, nonzeros: u64, documents: usize) -> bool {
+        let cells = documents as u64 * self.terms() as u64;
         self.layout() == Layout::Csr || nonzeros * NONZERO_BYTES < cells
     }
 }

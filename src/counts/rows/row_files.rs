@@ -9,7 +9,7 @@ use super::row_file::{Access, RowBuffer, RowFile, Stage};
 /// The files of one handle, opened to read separate rows; most counts are in one file.
 pub(crate) struct RowFiles {
     files: Vec<RowFile>,
-    /// For each file the number of documents before it; at the end, that of all.
+    /// The number of each file's first document; at the end, that behind the last document.
     starts: Vec<usize>,
     /// The file that was read last.
     last: usize,
@@ -30,6 +30,13 @@ impl RowFiles {
         }
     }
 
+    /// The files with `first` documents of others before them.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn numbered_from(mut self, first: usize) -> Self {
+        self.starts.iter_mut().for_each(|start| *start += first);
+        self
+    }
+
     /// The files without their checksums: what is read was checked in another way.
     #[cfg(any(test, feature = "cluster-worker"))]
     pub(crate) fn without_checksums(mut self) -> Self {
@@ -38,7 +45,7 @@ impl RowFiles {
     }
 
     pub(crate) fn documents(&self) -> usize {
-        self.starts.last().copied().unwrap_or_default()
+        self.files.iter().map(RowFile::documents).sum()
     }
 
     /// Length of the files in bytes.

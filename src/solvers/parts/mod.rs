@@ -37,6 +37,53 @@ pub(crate) struct Parts {
     f: Aligned<f32>,
 }
 
+/// The form of each part.
+pub(crate) struct Forms(Vec<Form>);
+
+impl Forms {
+    /// Chooses the forms by the first block of all documents.
+    pub(crate) fn of(first: &Block<'_>, terms: usize) -> Self {
+        let terms_of_part = terms_of_part(terms);
+        // Few terms are cut into smaller parts than tiles.
+        let has_whole_tiles = terms_of_part == tiled_terms(terms_of_part);
+        let parts = (0..terms.div_ceil(terms_of_part)).into_par_iter();
+        let forms = parts.map(|part| match has_whole_tiles {
+            true => {
+                let range = terms_in_part(part, terms_of_part, terms);
+                Form::of(&first.view, terms, first.rows.clone(), &range)
+            }
+            false => Form::Rows,
+        });
+        Self(forms.collect())
+    }
+
+    /// As numbers, for other processes.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn numbers(&self) -> Vec<f32> {
+        let number = |form: &Form| match form {
+            Form::Rows => 0.0,
+            Form::Tiles => 1.0,
+        };
+        self.0.iter().map(number).collect()
+    }
+
+    /// From [`numbers`](Self::numbers).
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn from_numbers(numbers: &[f32]) -> Self {
+        let form = |number: &f32| match *number > 0.5 {
+            true => Form::Tiles,
+            false => Form::Rows,
+        };
+        Self(numbers.iter().map(form).collect())
+    }
+
+    /// How many there are for so many terms.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn number(terms: usize) -> usize {
+        terms.div_ceil(terms_of_part(terms))
+    }
+}
+
 /// A part of F.
 struct Part<'a> {
     form: Form,
@@ -74,23 +121,12 @@ impl Parts {
     /// Chooses the form of each part by the first block of all documents, and copies F (terms x topics). That block is the same
     /// in every pass, so the forms do not depend on when a fit was resumed.
     pub(crate) fn start_pass(&mut self, f: &[f32], first: &Block<'_>) {
-        self.choose_forms(first);
+        self.set_forms(Forms::of(first, self.terms));
         self.copy(f);
     }
 
-    /// Chooses the form of each part by the first block of all documents.
-    pub(super) fn choose_forms(&mut self, first: &Block<'_>) {
-        let ranges: Vec<_> = (0..self.forms.len()).map(|part| self.range(part)).collect();
-        let terms = self.terms;
-        // Few terms are cut into smaller parts than tiles.
-        let has_whole_tiles = self.terms_of_part == tiled_terms(self.terms_of_part);
-        let parts = self.forms.par_iter_mut().zip(ranges);
-        parts.for_each(|(form, range)| {
-            *form = match has_whole_tiles {
-                true => Form::of(&first.view, terms, first.rows.clone(), &range),
-                false => Form::Rows,
-            };
-        });
+    pub(super) fn set_forms(&mut self, forms: Forms) {
+        self.forms = forms.0;
     }
 
     /// Copies F (terms x topics) in the forms that were chosen.
@@ -123,8 +159,7 @@ impl Parts {
 
     /// The terms of a part.
     fn range(&self, part: usize) -> Range<usize> {
-        let first = part * self.terms_of_part;
-        first..self.terms.min(first + self.terms_of_part)
+        terms_in_part(part, self.terms_of_part, self.terms)
     }
 
     /// A part of F.
@@ -189,6 +224,12 @@ impl<'a> Part<'a> {
             (tile, f)
         })
     }
+}
+
+/// The terms of a part.
+fn terms_in_part(part: usize, terms_of_part: usize, terms: usize) -> Range<usize> {
+    let first = part * terms_of_part;
+    first..terms.min(first + terms_of_part)
 }
 
 /// Terms of a part: whole tiles, unless there are so few terms that too few parts would come of it.

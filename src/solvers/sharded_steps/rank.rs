@@ -7,7 +7,7 @@ use crate::counts::rows::Block;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers::factor::Factor;
-use crate::solvers::parts::{Parts, Pending};
+use crate::solvers::parts::{Forms, Parts, Pending};
 use crate::solvers::shards::Tree;
 use crate::solvers::streaming_em::Sums;
 use crate::step::divergence;
@@ -53,14 +53,14 @@ pub(crate) struct ShardedSteps {
 }
 
 impl ShardedSteps {
-    /// `first`: the first block of all documents, which decides how parts of F are processed.
-    pub(crate) fn new(start: StepsStart, first: &Block<'_>) -> Result<Self> {
+    /// `forms`: those of the parts of F, the same for all processes.
+    pub(crate) fn new(start: StepsStart, forms: Forms) -> Result<Self> {
         let StepsStart { parameters, l, .. } = start;
         let topics = l.columns();
         let terms = start.f.first().map_or(0, |logits| logits.len() / topics);
         let padded = Parts::values(terms as u64, topics as u64) as usize;
         let mut parts = Parts::new(terms, topics);
-        parts.choose_forms(first);
+        parts.set_forms(forms);
         let rows_of_f = TermRows::new(&start.f, topics);
         drop(start.f);
         let table = || Factor {

@@ -2,10 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::solvers::factor::{CHUNK, Factor, reciprocals};
+use crate::solvers::factor::{CHUNK, Factor, exponentials_of, reciprocals};
 use crate::step::divergence;
 use crate::step::update::{UpdateRule, step_row};
-use crate::system::{exp, simd_dispatch};
 
 /// Rows of a term's logits, then each table of the optimizer's state.
 pub(super) struct TermRows {
@@ -70,17 +69,7 @@ impl TermRows {
 
     /// Writes F in probabilities (terms x topics).
     pub(super) fn probabilities(&self, f: &mut Factor) {
-        let (topics, width) = (self.topics, self.width);
-        let mut largest = vec![f32::MIN; topics];
-        for row in self.values.chunks_exact(width) {
-            for (largest, logit) in largest.iter_mut().zip(row) {
-                *largest = largest.max(*logit);
-            }
-        }
-        let rows = self.values.par_chunks(CHUNK * width);
-        let f_rows = f.values.par_chunks_mut(CHUNK * topics);
-        rows.zip(f_rows)
-            .for_each(|(rows, f)| exponentials(rows, width, &largest, f));
+        exponentials_of(&self.values, self.width, f);
         f.scale_columns(&reciprocals(&f.column_sums()));
     }
 
@@ -89,17 +78,5 @@ impl TermRows {
         let rows = self.values.chunks_exact(self.width);
         rows.map(|row| divergence::extent(&row[..self.topics]))
             .fold(0.0, f32::max)
-    }
-}
-
-simd_dispatch! {
-    /// Writes exp(logit - offset), for rows of terms that begin with the logits.
-    fn exponentials(rows: &[f32], width: usize, offsets: &[f32], out: &mut [f32]) {
-        let out = out.chunks_exact_mut(offsets.len());
-        for (row, out) in rows.chunks_exact(width).zip(out) {
-            for ((value, logit), offset) in out.iter_mut().zip(row).zip(offsets) {
-                *value = exp(logit - offset);
-            }
-        }
     }
 }

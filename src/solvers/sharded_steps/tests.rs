@@ -7,6 +7,7 @@ use crate::counts::Counts;
 use crate::counts::rows::Block;
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::solvers::parts::Forms;
 use crate::step::cpu::FusedStep;
 use crate::step::{State, Step};
 
@@ -56,7 +57,7 @@ fn sharded(counts: &Counts, settings: &Settings) -> Result<(Vec<f32>, Vec<f32>, 
         let view = counts.view()?;
         Ok(Block { view, rows, first })
     };
-    let mut steps = ShardedSteps::new(start, &block(0..DOCUMENTS, 0)?)?;
+    let mut steps = ShardedSteps::new(start, Forms::of(&block(0..DOCUMENTS, 0)?, TERMS))?;
     let mut losses = Vec::new();
     for _ in 0..2 {
         for first in (0..DOCUMENTS).step_by(BATCH) {

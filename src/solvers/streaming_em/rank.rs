@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::counts::rows::{Block, RowFiles, for_each_file_block};
+use crate::counts::rows::{RowFiles, for_each_file_block};
 use crate::error::Result;
 use crate::solvers::factor::Factor;
-use crate::solvers::parts::{Parts, Pending};
+use crate::solvers::parts::{Forms, Parts, Pending};
 use crate::solvers::shards::{Shards, Tree};
 use crate::solvers::{Iteration, documents_in_block};
 
@@ -31,12 +31,12 @@ pub(crate) struct RankStart {
 }
 
 impl StreamingEm {
-    /// `first`: the first block of all documents, which decides how parts of F are processed.
-    pub(crate) fn of_rank(start: RankStart, first: &Block<'_>) -> Self {
+    /// `forms`: those of the parts of F, the same for all ranks.
+    pub(crate) fn of_rank(start: RankStart, forms: Forms) -> Self {
         let RankStart { topics, terms, .. } = start;
         let padded = Parts::values(terms as u64, topics as u64) as usize;
         let mut parts = Parts::new(terms, topics);
-        parts.choose_forms(first);
+        parts.set_forms(forms);
         let factor = |values| Factor { topics, values };
         Self {
             l_update: match start.descent {
