@@ -18,8 +18,8 @@ pub(crate) fn check_file(counts: &Counts) -> Result<()> {
     Ok(())
 }
 
-/// An error unless each rank has a shard.
-pub(crate) fn check_shards(ranks: usize, shards: &Shards) -> Result<()> {
+/// An error unless each rank has a shard. `by_batches`: they are those of a batch.
+pub(crate) fn check_shards(ranks: usize, shards: &Shards, by_batches: bool) -> Result<()> {
     if ranks > shards.number() {
         return Err(Error::setting(format!(
             "{ranks} ranks for counts that are cut into {}: each rank sums whole shards",
@@ -29,8 +29,13 @@ pub(crate) fn check_shards(ranks: usize, shards: &Shards) -> Result<()> {
             }
         ))
         .fix(format!(
-            "use at most {} ranks; more shards of these counts would cost more than they save",
-            shards.number()
+            "use at most {} ranks{}; more shards of these counts would cost more than they save",
+            shards.number(),
+            if by_batches {
+                ", or larger batches"
+            } else {
+                ""
+            }
         )));
     }
     Ok(())

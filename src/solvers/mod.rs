@@ -215,12 +215,32 @@ pub(crate) fn host_memory_with_gpu(solver: &Solver, shape: &Shape, resident: boo
 
 /// Memory of a solver on the CPU besides the counts; of gradient steps, those of a rank.
 pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item> {
+    let shards = shards_of(
+        solver,
+        (shape.documents as usize, shape.terms as usize),
+        shape.documents * shape.nonzeros,
+    );
     match solver {
         Solver::CoordinateDescent(_) if !streams => ascent_memory::memory(shape),
         Solver::Auto(_) if !streams => search::memory(shape),
-        Solver::Em(_) => streaming_em::memory(shape, false),
-        Solver::MiniBatch(parameters) => sharded_steps::memory(shape, parameters),
-        _ => streaming_em::memory(shape, true),
+        Solver::Em(_) => streaming_em::memory(shape, &shards, false),
+        Solver::MiniBatch(parameters) => sharded_steps::memory(shape, &shards, parameters),
+        _ => streaming_em::memory(shape, &shards, true),
+    }
+}
+
+/// The shards in which a solver sums F's statistics of documents x terms with so many nonzero counts: in a pass, or, of
+/// gradient steps by ranks, in each batch.
+pub(crate) fn shards_of(
+    solver: &Solver,
+    (documents, terms): (usize, usize),
+    nonzeros: u64,
+) -> Shards {
+    match solver {
+        Solver::MiniBatch(parameters) => {
+            Shards::of_batches(documents, terms, nonzeros, parameters.batch_size)
+        }
+        _ => Shards::new(documents, terms, nonzeros),
     }
 }
 

@@ -16,16 +16,17 @@ mod tests;
 use crate::config::MiniBatch;
 use crate::cost::{Consumer, Item, Phase, Shape};
 
+use super::shards::Shards;
 use super::streaming_em;
 
 #[cfg(any(test, feature = "cluster-worker"))]
 pub(crate) use rank::{ShardedSteps, StepsStart};
 
 /// Memory of a process besides its counts: that of a pass of expectation-maximisation, and the optimizer's state.
-pub(crate) fn memory(shape: &Shape, parameters: &MiniBatch) -> Vec<Item> {
+pub(crate) fn memory(shape: &Shape, shards: &Shards, parameters: &MiniBatch) -> Vec<Item> {
     let state = parameters.optimizer.state_values();
     let (of_l, of_f) = (shape.topics * shape.documents, shape.topics * shape.terms);
-    let mut items = streaming_em::memory(shape, false);
+    let mut items = streaming_em::memory(shape, shards, false);
     items.extend([
         // L's own table holds its logits.
         Item::ram(Consumer::Parameters, "logits of F", Phase::Fit, 4 * of_f),

@@ -42,14 +42,9 @@ thread_local! {
 
 /// Memory of a fit besides the counts. `descent`: rows of L are updated by coordinate descent, which gathers the rows of F
 /// at the nonzero counts of a document.
-pub(crate) fn memory(shape: &Shape, descent: bool) -> Vec<Item> {
+pub(crate) fn memory(shape: &Shape, shards: &Shards, descent: bool) -> Vec<Item> {
     let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
     let padded = Parts::values(terms, topics);
-    let shards = Shards::new(
-        documents as usize,
-        terms as usize,
-        documents * shape.nonzeros,
-    );
     let in_block = documents.min(documents_in_block(terms as usize) as u64);
     // Each thread copies the nonzero counts of a dense row and their columns. The mean number is used; the longest row
     // may have as many as there are terms.

@@ -36,7 +36,7 @@ pub(crate) fn documents_by_ranks(
     let topics = f.rows();
     let shards = Shards::new(documents, terms, summary.nonzeros());
     let ranks = cluster.ranks()?;
-    check_shards(ranks, &shards)?;
+    check_shards(ranks, &shards, false)?;
     let table = 4 * (documents * topics) as u64;
     check_free(2 * table, "the topics of these documents")?;
     let folder = Arc::new(RunFolder::create(

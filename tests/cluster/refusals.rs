@@ -15,7 +15,7 @@ fn what_ranks_cannot_fit_is_refused_with_the_reason() {
     let two = Cluster::local(2);
     let em = model(Solver::em());
     let steps = TopicModel::new(5).batch_size(2_000);
-    let cases: [(TopicModel, &str, &str); 13] = [
+    let cases: [(TopicModel, &str, &str); 14] = [
         (
             TopicModel::new(5).cluster(&two),
             "batches of 16 documents on a cluster",
@@ -68,6 +68,11 @@ fn what_ranks_cannot_fit_is_refused_with_the_reason() {
             em.cluster(Cluster::local(5)),
             "cut into 4 shards",
             "at most 4",
+        ),
+        (
+            steps.batch_size(2_000).cluster(Cluster::local(16)),
+            "cut into 4 shards",
+            "or larger batches",
         ),
         (
             em.cluster(Cluster::slurm("-n 2")),

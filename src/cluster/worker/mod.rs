@@ -150,7 +150,13 @@ impl Rank<'_> {
         state: State,
     ) -> Result<()> {
         let (documents, terms) = (job.fingerprint.documents, job.fingerprint.terms);
-        let shards = Shards::new(documents, terms, job.fingerprint.nonzeros());
+        let nonzeros = job.fingerprint.nonzeros();
+        let shards = match &job.task {
+            Task::Steps { parameters, .. } => {
+                Shards::of_batches(documents, terms, nonzeros, parameters.batch_size)
+            }
+            _ => Shards::new(documents, terms, nonzeros),
+        };
         let own_shards = shards.of_rank(ranks.rank(), ranks.size());
         let own = shards.documents(own_shards.clone());
         let (counts, lengths) = checked_counts(&folder, &job, own.clone(), (ranks, &alive))?;
