@@ -3,7 +3,7 @@
 //! The compiler vectorises plain loops over lanes, but keeps or moves their sums in memory where a function has many of
 //! them, and one more variant of it is enough. Loops whose sums have to be in registers are written for this trait.
 
-use super::simd_math::{LANES, per_lane, sum};
+use super::simd_math::{LANES, max_of_numbers, per_lane, sum};
 
 /// [`LANES`] numbers. Every implementation gives the same bits.
 pub(crate) trait Vector: Copy {
@@ -19,6 +19,9 @@ pub(crate) trait Vector: Copy {
 
     /// `self * factor + summand`, rounded once.
     fn mul_add(self, factor: Self, summand: Self) -> Self;
+
+    /// The larger number of each lane, none of which is NaN.
+    fn max(self, other: Self) -> Self;
 
     /// The sum of each row's lanes, in the order of [`sum`].
     fn sums(rows: [Self; LANES]) -> Self;
@@ -45,6 +48,11 @@ impl Vector for [f32; LANES] {
     #[inline(always)]
     fn mul_add(self, factor: Self, summand: Self) -> Self {
         per_lane(|lane| self[lane].mul_add(factor[lane], summand[lane]))
+    }
+
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        per_lane(|lane| max_of_numbers(self[lane], other[lane]))
     }
 
     #[inline(always)]
@@ -90,6 +98,11 @@ pub(crate) mod x86 {
         #[inline(always)]
         fn mul_add(self, factor: Self, summand: Self) -> Self {
             Self(unsafe { _mm512_fmadd_ps(self.0, factor.0, summand.0) })
+        }
+
+        #[inline(always)]
+        fn max(self, other: Self) -> Self {
+            Self(unsafe { _mm512_max_ps(self.0, other.0) })
         }
 
         #[inline(always)]
@@ -164,6 +177,12 @@ pub(crate) mod x86 {
         }
 
         #[inline(always)]
+        fn max(self, other: Self) -> Self {
+            let (Self([a, b]), Self([c, d])) = (self, other);
+            Self(unsafe { [_mm256_max_ps(a, c), _mm256_max_ps(b, d)] })
+        }
+
+        #[inline(always)]
         fn sums(rows: [Self; LANES]) -> Self {
             Self(unsafe { [sums_of_pairs(&rows, 0), sums_of_pairs(&rows, LANES / 2)] })
         }
@@ -196,27 +215,28 @@ mod tests {
     use super::x86::{Avx2, Avx512};
     use super::*;
 
-    /// Sums of rows, and a product of the first two plus the third.
+    /// Sums of rows, a product of the first two plus the third, and the larger numbers of the first two.
     #[inline(always)]
-    fn results<V: Vector>(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 2] {
+    fn results<V: Vector>(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 3] {
         let mut registers = [V::splat(0.0); LANES];
         for (register, row) in registers.iter_mut().zip(rows) {
             *register = V::load(row);
         }
-        let mut results = [[0.0; LANES]; 2];
+        let mut results = [[0.0; LANES]; 3];
         V::sums(registers).store(&mut results[0]);
         let [a, b, c, ..] = registers;
         a.mul_add(b, c).store(&mut results[1]);
+        a.max(b).store(&mut results[2]);
         results
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    fn avx512(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 2] {
+    fn avx512(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 3] {
         results::<Avx512>(rows)
     }
 
     #[target_feature(enable = "avx2,fma")]
-    fn avx2(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 2] {
+    fn avx2(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 3] {
         results::<Avx2>(rows)
     }
 
