@@ -24,4 +24,4 @@ pub(crate) use refusals::{check_file, check_shards};
 pub(crate) use run_folder::RunFolder;
 pub(crate) use started::Started;
 pub(crate) use state::State;
-pub(crate) use watch::{Watchdog, failure};
+pub(crate) use watch::{Watchdog, failure, never_began};

@@ -171,6 +171,13 @@ pub(crate) fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
     error.fix("Cluster::retries starts the job again from its last checkpoint")
 }
 
+/// Whether the launcher of Open MPI could not listen, as happens where a network interface comes or goes while it starts: it has
+/// started no rank.
+pub(crate) fn never_began(folder: &RunFolder) -> bool {
+    let output = fs::read_to_string(folder.output()).unwrap_or_default();
+    output.contains("listener thread failed to start")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

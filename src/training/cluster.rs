@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::{
     Event, Files, Job, Launched, Launcher, PassLine, RunFolder, Started, Task, Watchdog, failure,
+    never_began,
 };
 use crate::config::{Cluster, Recipe, Settings, Solver};
 use crate::counts::{Counts, Fingerprint};
@@ -30,6 +31,8 @@ use super::stop::StopObserver;
 /// How often the lines of the ranks are read, and their signs of life.
 const LINES: Duration = Duration::from_millis(10);
 const LIFE: Duration = Duration::from_millis(250);
+/// How often a launcher that fails before it has started a rank is started.
+const STARTS: usize = 3;
 /// How long ranks take to start, unless their job is queued.
 const QUEUED: Duration = Duration::from_secs(3);
 
@@ -257,7 +260,7 @@ impl Run<'_, '_> {
         launcher: &Launcher,
         mut found: Option<Launched>,
     ) -> Result<Vec<String>> {
-        let mut failures = Vec::new();
+        let (mut failures, mut starts) = (Vec::new(), 1);
         loop {
             let launched = match found.take() {
                 Some(launched) => launched,
@@ -267,6 +270,11 @@ impl Run<'_, '_> {
                 Ok(()) => return Ok(failures),
                 Err(error) if error.kind() != ErrorKind::Cluster || self.folder.is_left() => {
                     return Err(error);
+                }
+                Err(_) if starts < STARTS && never_began(&self.folder) => {
+                    starts += 1;
+                    self.folder.clear_attempt(self.ranks)?;
+                    continue;
                 }
                 Err(error) if !self.cluster.retries_left(failures.len()) => return Err(error),
                 Err(error) => error,

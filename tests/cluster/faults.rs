@@ -151,6 +151,25 @@ fn a_run_is_readable_to_its_user_alone() {
 }
 
 #[test]
+fn a_launcher_that_could_not_listen_is_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    if cluster(2, folder.path()).is_none() {
+        return;
+    }
+    let lines = format!(
+        "[ -e {0} ] || {{ touch {0}; echo \"The PMIx server's listener thread failed to start.\"; exit 213; }}\nexec {1} \"$@\"",
+        folder.path().join("tried").display(),
+        mpiexec()
+    );
+    let launcher = script(&lines, folder.path());
+    let two = Cluster::command(format!("{launcher} -n 2 --oversubscribe")).folder(folder.path());
+    let counts = counts(folder.path());
+    let fit = model(Solver::em()).epochs(2).cluster(two).fit(&counts);
+    assert_same(&fit.unwrap(), &alone(Solver::em(), 2, &counts), "two ranks");
+    assert!(folder.path().join("tried").exists());
+}
+
+#[test]
 fn a_job_that_waits_in_a_queue_says_so() {
     let folder = tempfile::tempdir().unwrap();
     if cluster(2, folder.path()).is_none() {
