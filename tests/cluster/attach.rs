@@ -11,7 +11,7 @@ use super::faults::process_of;
 use super::{alone, assert_same, cluster, counts, model};
 
 /// Set in a process that starts a run: the folder of the counts, the number of passes, and how often the job may be started
-/// again, or `unnamed` for a run in the folder of temporary files.
+/// again, or `unnamed` for a run in the folder of temporary files, or `steps` for a run of gradient steps.
 const CHILD: &str = "TOPICBOOK_TEST_RUN";
 
 /// Run by the tests below in a process that they kill; does nothing otherwise.
@@ -26,15 +26,22 @@ fn a_process_that_starts_a_run() {
     };
     let cluster = match retries {
         "unnamed" => Cluster::local(2),
+        "steps" => Cluster::local(2).folder(folder),
         retries => Cluster::local(2)
             .folder(folder)
             .retries(retries.parse().unwrap()),
     };
-    let model = model(Solver::em())
-        .epochs(passes.parse().unwrap())
-        .cluster(cluster);
+    let model = match retries {
+        "steps" => steps(),
+        _ => model(Solver::em()),
+    };
+    let model = model.epochs(passes.parse().unwrap()).cluster(cluster);
     let terms = topicbook::Terms::new((0..900).map(|term| format!("term{term}"))).unwrap();
     model.terms(&terms).fit(counts(Path::new(folder))).unwrap();
+}
+
+fn steps() -> TopicModel {
+    TopicModel::new(5).batch_size(1_000).seed(3).quiet()
 }
 
 fn start(folder: &Path, passes: usize, retries: impl Display) -> Child {
@@ -95,6 +102,21 @@ fn a_run_goes_on_without_its_process() {
     let training = TopicModel::attach(folder.path()).unwrap();
     let fit = training.join().unwrap();
     assert_whole(&fit, folder.path(), passes);
+}
+
+#[test]
+fn gradient_steps_go_on_without_their_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(two) = cluster(2, folder.path()) else {
+        return;
+    };
+    let epochs = 60;
+    kill(start(folder.path(), epochs, "steps"));
+    let training = TopicModel::attach(folder.path()).unwrap();
+    let fit = training.join().unwrap();
+    let expected = steps().epochs(epochs).cluster(two);
+    let expected = expected.fit(counts(folder.path())).unwrap();
+    assert_same(&fit, &expected, "attached gradient steps");
 }
 
 #[test]
