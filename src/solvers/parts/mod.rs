@@ -46,7 +46,7 @@ impl Forms {
         let terms_of_part = terms_of_part(terms);
         // Few terms are cut into smaller parts than tiles.
         let has_whole_tiles = terms_of_part == tiled_terms(terms_of_part);
-        let parts = (0..terms.div_ceil(terms_of_part)).into_par_iter();
+        let parts = (0..Self::number(terms)).into_par_iter();
         let forms = parts.map(|part| match has_whole_tiles {
             true => {
                 let range = terms_in_part(part, terms_of_part, terms);
@@ -78,7 +78,6 @@ impl Forms {
     }
 
     /// How many there are for so many terms.
-    #[cfg(any(test, feature = "cluster-worker"))]
     pub(crate) fn number(terms: usize) -> usize {
         terms.div_ceil(terms_of_part(terms))
     }
@@ -113,7 +112,7 @@ impl Parts {
             topics,
             width: topics.next_multiple_of(LANES),
             terms_of_part,
-            forms: vec![Form::Rows; terms.div_ceil(terms_of_part)],
+            forms: vec![Form::Rows; Forms::number(terms)],
             f: aligned_zeros(values),
         }
     }
