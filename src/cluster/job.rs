@@ -29,6 +29,15 @@ pub(crate) enum Task {
 }
 
 impl Task {
+    /// Documents of a batch of gradient steps.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(crate) fn batch_size(&self) -> Option<usize> {
+        match self {
+            Self::Steps { parameters, .. } => Some(parameters.batch_size),
+            _ => None,
+        }
+    }
+
     /// Tables that the optimizer keeps besides those of L and F.
     pub(crate) fn state_values(&self) -> StateValues {
         match self {

@@ -8,9 +8,7 @@ use crate::config::{
 use crate::cost::{Consumer, Item, Memory, Phase, peak};
 use crate::counts::{Counts, READ_BYTES};
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{
-    Shards, documents_in_block, memory, memory_around_iterations, shards_of, sums_bytes,
-};
+use crate::solvers::{Shards, documents_in_block, memory, memory_around_iterations, sums_bytes};
 use crate::text::{Card, bytes, count};
 
 use super::Plan;
@@ -146,8 +144,9 @@ impl Plan {
         let topics = self.shape.topics;
         let nonzeros = self.counts.summary()?.nonzeros();
         let solver = &self.recipe.settings.solver;
-        let shards = shards_of(solver, (documents, terms), nonzeros);
-        check_shards(ranks, &shards, solver.as_mini_batch().is_some())?;
+        let batch_size = solver.as_mini_batch().map(|batches| batches.batch_size);
+        let shards = Shards::of_fit(documents, terms, nonzeros, batch_size);
+        check_shards(ranks, &shards, batch_size.is_some())?;
         let exchange = shards.exchange(ranks);
         let steps = |parameters: &MiniBatch| documents.div_ceil(parameters.batch_size);
         let exchanges = solver.as_mini_batch().map_or(1, steps) as u64;

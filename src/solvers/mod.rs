@@ -215,10 +215,11 @@ pub(crate) fn host_memory_with_gpu(solver: &Solver, shape: &Shape, resident: boo
 
 /// Memory of a solver on the CPU besides the counts; of gradient steps, those of a rank.
 pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item> {
-    let shards = shards_of(
-        solver,
-        (shape.documents as usize, shape.terms as usize),
+    let shards = Shards::of_fit(
+        shape.documents as usize,
+        shape.terms as usize,
         shape.documents * shape.nonzeros,
+        solver.as_mini_batch().map(|batches| batches.batch_size),
     );
     match solver {
         Solver::CoordinateDescent(_) if !streams => ascent_memory::memory(shape),
@@ -226,21 +227,6 @@ pub(crate) fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item>
         Solver::Em(_) => streaming_em::memory(shape, &shards, false),
         Solver::MiniBatch(parameters) => sharded_steps::memory(shape, &shards, parameters),
         _ => streaming_em::memory(shape, &shards, true),
-    }
-}
-
-/// The shards in which a solver sums F's statistics of documents x terms with so many nonzero counts: in a pass, or, of
-/// gradient steps by ranks, in each batch.
-pub(crate) fn shards_of(
-    solver: &Solver,
-    (documents, terms): (usize, usize),
-    nonzeros: u64,
-) -> Shards {
-    match solver {
-        Solver::MiniBatch(parameters) => {
-            Shards::of_batches(documents, terms, nonzeros, parameters.batch_size)
-        }
-        _ => Shards::new(documents, terms, nonzeros),
     }
 }
 

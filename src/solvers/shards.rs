@@ -43,15 +43,19 @@ impl Shards {
         }
     }
 
-    /// Those of gradient steps, whose sums are added after each batch: so many that to clear and to add a table takes about a
-    /// sixth of the time in which the counts of a batch are counted. Fewer would occupy fewer ranks.
-    pub(crate) fn of_batches(
+    /// Those of a fit: of its passes or, with a batch size, of its gradient steps, whose sums are added after each batch. Steps
+    /// have so many that to clear and to add a table takes about a sixth of the time in which the counts of a batch are counted.
+    /// Fewer would occupy fewer ranks.
+    pub(crate) fn of_fit(
         documents: usize,
         terms: usize,
         nonzeros: u64,
-        batch_size: usize,
+        batch_size: Option<usize>,
     ) -> Self {
         let of_pass = Self::new(documents, terms, nonzeros);
+        let Some(batch_size) = batch_size else {
+            return of_pass;
+        };
         let mean = nonzeros as f64 / documents.max(1) as f64;
         let enough = NONZEROS.max(NONZEROS_PER_TERM * terms as u64) / 8;
         let number = (mean * batch_size as f64) as u64 / enough;
@@ -297,7 +301,7 @@ mod tests {
     #[test]
     fn batches_are_cut_into_fewer_shards_than_a_pass() {
         let number =
-            |batch_size| Shards::of_batches(100_000, 8_000, 19_700_000, batch_size).number();
+            |batch_size| Shards::of_fit(100_000, 8_000, 19_700_000, Some(batch_size)).number();
         assert_eq!([1_000, 4_000, 20_000, 100_000].map(number), [1, 4, 16, 16]);
     }
 

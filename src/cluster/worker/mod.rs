@@ -151,12 +151,7 @@ impl Rank<'_> {
     ) -> Result<()> {
         let (documents, terms) = (job.fingerprint.documents, job.fingerprint.terms);
         let nonzeros = job.fingerprint.nonzeros();
-        let shards = match &job.task {
-            Task::Steps { parameters, .. } => {
-                Shards::of_batches(documents, terms, nonzeros, parameters.batch_size)
-            }
-            _ => Shards::new(documents, terms, nonzeros),
-        };
+        let shards = Shards::of_fit(documents, terms, nonzeros, job.task.batch_size());
         let own_shards = shards.of_rank(ranks.rank(), ranks.size());
         let own = shards.documents(own_shards.clone());
         let (counts, lengths) = checked_counts(&folder, &job, own.clone(), (ranks, &alive))?;
