@@ -4,6 +4,7 @@
 //! ```text
 //! cluster record RECORDS FOLDER                       all rows; FOLDER holds the counts, 9 GB
 //! cluster page RECORDS                                the page and the picture, again, from `cluster.json`
+//! cluster draw FOLDER                                 the counts alone, for fits by hand
 //! cluster fit PATH SOLVER PASSES RANKS BLOCK FOLDER   one fit, by so many ranks or, with 0, in one process that streams blocks
 //! cluster exchange PATH FOLDER OPTIONS                seconds of the exchange in each pass, of ranks that `mpiexec` starts so
 //! ```
@@ -22,7 +23,7 @@ mod page;
 mod record;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use topicbook::{Cluster, Counts, Device, Fit, Reading, Result, Solver, Synthetic, TopicModel};
@@ -34,10 +35,8 @@ use page::markdown;
 const TOPICS: usize = 20;
 /// How often each fit is measured; the ways take turns, so that a slow minute of the machine meets all of them.
 const ROUNDS: usize = 3;
-/// Documents of a batch of gradient steps.
-const BATCH: usize = 4_000;
-const STEPS: &str = "AdamW, batch 4,000";
-const SOLVERS: [&str; 3] = ["EM", "coordinate descent", STEPS];
+/// Gradient steps; the documents of a batch follow.
+const STEPS: &str = "AdamW, batch ";
 /// Ranks on this machine; 0 is the fit in one process.
 const RANKS: [usize; 5] = [0, 1, 2, 3, 4];
 
@@ -51,6 +50,8 @@ struct Work {
     /// Documents that a rank reads at a time, as `documents_in_block` of the library says.
     block: usize,
     passes: usize,
+    /// Documents of a batch of gradient steps: enough for a shard each for four ranks.
+    batch: usize,
 }
 
 const WORKS: [Work; 2] = [
@@ -62,6 +63,7 @@ const WORKS: [Work; 2] = [
         length: 200,
         block: 1_024,
         passes: 12,
+        batch: 4_000,
     },
     Work {
         name: "80,000 x 100,000, u8 .npy of 8 GB",
@@ -71,6 +73,7 @@ const WORKS: [Work; 2] = [
         length: 1_000,
         block: 80,
         passes: 4,
+        batch: 20_000,
     },
 ];
 
@@ -86,6 +89,12 @@ fn main() -> Result<()> {
             let record = serde_json::from_str(&text);
             let record = record.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             write(Path::new(records), &record);
+            Ok(())
+        }
+        ["draw", folder] => {
+            for work in &WORKS {
+                println!("{}", draw_counts(work, Path::new(folder))?.display());
+            }
             Ok(())
         }
         ["fit", path, solver, passes, ranks, block, folder] => {
@@ -110,15 +119,13 @@ fn fit(
 ) -> Result<Value> {
     let counts = Counts::open(path)?;
     let model = TopicModel::new(TOPICS);
-    let model = match solver {
-        STEPS => model.batch_size(BATCH),
-        "EM" => model.solver(Solver::em()).tolerance(0.0),
+    let batch: Option<usize> = solver.strip_prefix(STEPS).map(number);
+    let model = match (batch, solver) {
+        (Some(batch), _) => model.batch_size(batch),
+        (None, "EM") => model.solver(Solver::em()).tolerance(0.0),
         _ => model.solver(Solver::coordinate_descent()).tolerance(0.0),
     };
-    let blocks = match solver {
-        STEPS => BATCH / block,
-        _ => 1,
-    };
+    let blocks = batch.map_or(1, |batch| batch / block);
     let model = model.epochs(passes).device(Device::Cpu).seed(1).quiet();
     let model = match ranks {
         0 => model.reading(Reading::Stream { block, blocks }),
@@ -159,21 +166,27 @@ fn write(records: &Path, record: &Value) {
     draw(&plots, "s a pass", &records.join("cluster.svg"));
 }
 
+/// Draws the counts into a file, if it is not there.
+fn draw_counts(work: &Work, folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(work.file);
+    if !path.is_file() {
+        let recipe = Synthetic::new(work.documents, work.terms, TOPICS)
+            .avg_doc_length(work.length)
+            .seed(1);
+        match work.file {
+            "X.npz" => drop(recipe.generate()?.counts().write_npz(&path)?),
+            _ => drop(recipe.write_npy(&path)?),
+        }
+    }
+    Ok(path)
+}
+
 fn measure(records: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut works = Vec::new();
     let exchange = exchange::measure(folder)?;
     for work in WORKS {
-        let path = folder.join(work.file);
-        if !path.is_file() {
-            let recipe = Synthetic::new(work.documents, work.terms, TOPICS)
-                .avg_doc_length(work.length)
-                .seed(1);
-            match work.file {
-                "X.npz" => drop(recipe.generate()?.counts().write_npz(&path)?),
-                _ => drop(recipe.write_npy(&path)?),
-            }
-        }
+        let path = draw_counts(&work, folder)?;
         let mut row = json!({
             "name": work.name,
             "documents": work.documents,
@@ -181,7 +194,8 @@ fn measure(records: &Path, folder: &Path) -> Result<()> {
             "passes": work.passes,
         });
         let mut fits = Vec::new();
-        for solver in SOLVERS {
+        let steps = format!("{STEPS}{}", work.batch);
+        for solver in ["EM", "coordinate descent", &steps] {
             for round in 0..ROUNDS {
                 for ranks in RANKS {
                     let output = record::this_program(&[

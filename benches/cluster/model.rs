@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::drawing::{Curve, Plot};
 use crate::numbers::{median, numbers};
 
-/// Counts that one machine like this one passes over in a second by EM: 500,000 x 100,000 of 47% in 113 s, from
+/// Counts that one machine passes over in a second by EM: 500,000 x 100,000 of 47% in 113 s, from
 /// `benches/records/article.md`.
 const COUNTS_A_SECOND: f64 = 444e6;
 /// Terms and topics of the article.
@@ -175,8 +175,8 @@ pub fn markdown(exchange: &Value) -> String {
         );
     }
     page += &format!(
-        "\n## A model of many machines\n\nA pass of EM on machines like this one: reading and computing, {:.0} million counts a second \
-        and machine as over 50 GB in [article.md](article.md), the slowest {:.0}% slower than the mean; then the exchange, whose work \
+        "\n## A model of many machines\n\nA pass of EM on machines like that of [article.md](article.md): reading and computing, {:.0} million counts a second \
+        and machine as over 50 GB there, the slowest {:.0}% slower than the mean; then the exchange as measured above, whose work \
         besides the wire takes {:.1} ns a value and table, as between two ranks by shared memory, and a message {:.1} delays, as between the two hosts at 10 ms. No row of it was measured.\n\n\
         ![A pass, predicted](cluster.svg)\n\n\
         | corpus, f32 | machines | computing, s | exchange at 1 Gbit/s, s | share | at 10 Gbit/s, s | share | L of a rank, GB | L of the notebook, GB |\n\
