@@ -1,6 +1,7 @@
 //! `cargo xtask bench search`: what `Solver::auto` reaches in a time, beside coordinate descent from one random start after
-//! the other. Writes `search.json` and `search.md` into a folder after every cell, and keeps the cells that are there from
-//! an earlier run with the same limits and seeds: all of them take three hours.
+//! the other. Writes `search.json` and `search.md` into a folder after every fit, and measures only what is not there from an
+//! earlier run with the same limits: all of it takes six hours of CPU time. After a change of the search, take `auto` out of the
+//! record's scores.
 //!
 //! ```text
 //! search FOLDER SECONDS SEEDS [name=COUNTS.npz ...]
@@ -32,6 +33,9 @@ use arguments::number;
 const TOPICS: [usize; 3] = [5, 20, 100];
 /// Seconds after which both are compared.
 const LIMITS: [f64; 3] = [5.0, 20.0, 60.0];
+/// What a seed reaches in a corpus by k topics, at each limit.
+type ScoresOf = fn(&Counts, usize, u64, &[f64]) -> Result<Vec<f64>>;
+const SIDES: [(&str, ScoresOf); 2] = [("auto", auto), ("starts", starts)];
 
 fn main() -> Result<()> {
     match arguments::arguments().as_slice() {
@@ -51,66 +55,66 @@ fn measure(folder: &Path, seconds: f64, seeds: u64, files: &[String]) -> Result<
         .into_iter()
         .filter(|limit| *limit <= seconds)
         .collect();
-    let measured = measured_before(folder, &limits, seeds);
-    let mut cells = Vec::new();
+    let mut record = measured_before(folder, &limits);
     for (name, counts) in corpora::corpora(files)? {
-        let summary = counts.summary()?;
-        let (documents, terms) = counts.shape();
         for topics in TOPICS {
-            let is_this = |cell: &&Value| cell["corpus"] == name && cell["topics"] == topics;
-            if let Some(cell) = measured.iter().find(is_this) {
-                cells.push(cell.clone());
-                continue;
+            let at = position(&mut record["cells"], |cell| {
+                cell["corpus"] == name && cell["topics"] == topics
+            });
+            if record["cells"][at].is_null() {
+                record["cells"][at] = new_cell(&name, &counts, topics)?;
             }
-            let machine = record::machine();
-            let mut scores = Vec::new();
             // Seeds that nothing was tuned with.
             for seed in (0..seeds).map(|seed| 9_000 + 10 * seed) {
-                let auto = auto(&counts, topics, seed, &limits)?;
-                let starts = starts(&counts, topics, seed, &limits)?;
-                scores.push(json!({ "seed": seed, "auto": auto, "starts": starts }));
+                for (side, scores_of) in SIDES {
+                    let scores = &mut record["cells"][at]["scores"];
+                    let of_seed = position(scores, |scores| scores["seed"] == seed);
+                    if scores[of_seed][side].is_null() {
+                        scores[of_seed]["seed"] = json!(seed);
+                        scores[of_seed][side] = json!(scores_of(&counts, topics, seed, &limits)?);
+                        record::write(folder, "search", &record, &page::markdown(&record));
+                    }
+                }
             }
-            let cell = json!({
-                "corpus": name,
-                "documents": documents,
-                "terms": terms,
-                "nonzeros": summary.nonzeros(),
-                "tokens": summary.total(),
-                "topics": topics,
-                "scores": scores,
-                "machine": machine,
-            });
-            println!("{}", page::line(&cell, &limits));
-            cells.push(cell);
-            // Cells that come later and were measured before stay in the record if this run ends here.
-            let of_later = measured.iter().filter(|cell| {
-                !cells.iter().any(|done| {
-                    ["corpus", "topics"]
-                        .iter()
-                        .all(|key| done[*key] == cell[*key])
-                })
-            });
-            let all: Vec<&Value> = cells.iter().chain(of_later).collect();
-            let record = json!({ "limits": limits, "cells": all });
-            record::write(folder, "search", &record, &page::markdown(&record));
+            println!("{}", page::line(&record["cells"][at], &limits));
         }
     }
     Ok(())
 }
 
-/// The cells of the folder's record, if it has the same limits and number of seeds.
-fn measured_before(folder: &Path, limits: &[f64], seeds: u64) -> Vec<Value> {
+/// The folder's record, if it has the same limits, or an empty one.
+fn measured_before(folder: &Path, limits: &[f64]) -> Value {
     let text = fs::read_to_string(folder.join("search.json")).unwrap_or_default();
     let record: Value = serde_json::from_str(&text).unwrap_or_default();
-    if record["limits"] != json!(limits) {
-        return Vec::new();
+    match record["limits"] == json!(limits) {
+        true => record,
+        false => json!({ "limits": limits, "cells": [] }),
     }
-    let cells = record["cells"].as_array().into_iter().flatten();
-    let cells = cells.filter(|cell| {
-        let scores = cell["scores"].as_array();
-        scores.is_some_and(|scores| scores.len() as u64 == seeds)
-    });
-    cells.cloned().collect()
+}
+
+/// The position of a value in a list, to which null is added if it is not there.
+fn position(list: &mut Value, is_wanted: impl Fn(&Value) -> bool) -> usize {
+    let values = list.as_array_mut().expect("a list");
+    values.iter().position(is_wanted).unwrap_or_else(|| {
+        values.push(Value::Null);
+        values.len() - 1
+    })
+}
+
+/// A cell of which nothing was measured.
+fn new_cell(name: &str, counts: &Counts, topics: usize) -> Result<Value> {
+    let summary = counts.summary()?;
+    let (documents, terms) = counts.shape();
+    Ok(json!({
+        "corpus": name,
+        "documents": documents,
+        "terms": terms,
+        "nonzeros": summary.nonzeros(),
+        "tokens": summary.total(),
+        "topics": topics,
+        "scores": [],
+        "machine": record::machine(),
+    }))
 }
 
 /// The best score so far at each limit.

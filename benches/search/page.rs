@@ -18,6 +18,13 @@ fn median(cell: &Value, side: &str, limit: usize) -> f64 {
     }
 }
 
+/// Whether both sides have been measured with so many seeds.
+fn is_complete(cell: &Value, seeds: usize) -> bool {
+    let both = |scores: &Value| scores["auto"].is_array() && scores["starts"].is_array();
+    (cell["scores"].as_array())
+        .is_some_and(|scores| scores.len() == seeds && scores.iter().all(both))
+}
+
 /// How much higher the median of `Solver::auto` is, in nats per million tokens.
 fn gain(cell: &Value, limit: usize) -> f64 {
     (median(cell, "auto", limit) - median(cell, "starts", limit)) * 1e6
@@ -39,8 +46,10 @@ pub fn line(cell: &Value, limits: &[f64]) -> String {
 /// The page.
 pub fn markdown(record: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let (cells, limits) = (list(&record["cells"]), list(&record["limits"]));
-    let seeds = cells.first().map_or(0, |cell| list(&cell["scores"]).len());
+    let (mut cells, limits) = (list(&record["cells"]), list(&record["limits"]));
+    let scores = cells.iter().map(|cell| list(&cell["scores"]).len());
+    let seeds = scores.max().unwrap_or_default();
+    cells.retain(|cell| is_complete(cell, seeds));
     let machine = |cell: &Value, key: &str| {
         cell["machine"][key]
             .as_str()
