@@ -148,8 +148,7 @@ impl Plan {
         let shards = Shards::of_fit(documents, terms, nonzeros, batch_size);
         check_shards(ranks, &shards, batch_size.is_some())?;
         let exchange = shards.exchange(ranks);
-        let steps = |parameters: &MiniBatch| documents.div_ceil(parameters.batch_size);
-        let exchanges = solver.as_mini_batch().map_or(1, steps) as u64;
+        let exchanges = batch_size.map_or(1, |batch| documents.div_ceil(batch)) as u64;
         let state = solver.state_values();
         let sums = sums_bytes(terms as u64, topics);
         let mut shape = self.shape;
