@@ -176,14 +176,6 @@ impl Data {
         })
     }
 
-    /// The share of all tokens that each term has.
-    pub(crate) fn frequencies(&self, terms: usize) -> Vec<f64> {
-        let counts = (0..terms).map(|term| self.by_term.term(term).1);
-        counts
-            .map(|counts| counts.iter().copied().map(f64::from).sum::<f64>() / self.tokens)
-            .collect()
-    }
-
     /// Scales positive L (documents x topics) and F (topics x terms), whose rows need not sum to one, to tokens and
     /// probabilities.
     pub(crate) fn factors(&self, l: &Matrix, f: &Matrix) -> Factors {

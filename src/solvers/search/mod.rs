@@ -1,9 +1,10 @@
 //! Coordinate descent, and a search for a higher maximum among many.
 //!
 //! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
-//! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are half
-//! the corpus and half a document each, drawn by length: they differ from the first iteration on, where random ones are
-//! nearly alike. It fits the best factors until they gain little, and then candidates, of three origins:
+//! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are
+//! noise and, to 3%, the terms of one document, drawn by length: they differ from the first iteration on, where topics around
+//! the corpus's frequencies are nearly alike. It fits the best factors until they gain little, and then candidates, of three
+//! origins:
 //!
 //! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
 //!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
