@@ -52,11 +52,10 @@ pub enum Solver {
     /// 2019), as in fastTopics (Carbonetto et al. 2021). Streamed counts are read once an iteration: rows of L by
     /// coordinate descent (Newton's method where counts are dense), F by expectation-maximisation.
     CoordinateDescent(FullPass),
-    /// The one that reaches the best likelihood in the records: coordinate descent from topics that are noise and, to 3%,
-    /// the terms of one document each, which leaves local maxima by adding topics where documents fit worst and merging the
-    /// topics that are most alike (splits and merges, Ueda et al. 2000), by random starts, and by fits that take each topic
-    /// from one of two earlier fits (the crossover of Gribel and Vidal 2019). The search ends when 120 tries in a row have
-    /// brought no better fit.
+    /// The one that reaches the best likelihood in the records: coordinate descent from topics of noise, which leaves local
+    /// maxima by adding topics where documents fit worst and merging the topics that are most alike (splits and merges, Ueda
+    /// et al. 2000), by random starts, and by fits that take each topic from one of two earlier fits (the crossover of Gribel
+    /// and Vidal 2019). The search ends when 120 tries in a row have brought no better fit.
     /// Its scores are the best so far, and its progress says what it tries. Counts that are streamed from a file are
     /// fitted as by `CoordinateDescent`.
     Auto(FullPass),

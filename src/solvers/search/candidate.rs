@@ -26,7 +26,7 @@ const PROMISE: f64 = 15.0;
 pub(super) enum Origin {
     /// The best factors with added topics, which are merged until k are left.
     Added,
-    /// Topics of documents that are drawn anew.
+    /// Topics of noise.
     Random,
     /// The topics of the best fit and of the newest one, one of each pair.
     CrossedNewest,

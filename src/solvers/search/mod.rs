@@ -2,14 +2,13 @@
 //!
 //! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
 //! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are
-//! noise and, to 3%, the terms of one document, drawn by length: they differ from the first iteration on, where topics around
-//! the corpus's frequencies are nearly alike. It fits the best factors until they gain little, and then candidates, of three
-//! origins:
+//! noise, the same for frequent and for rare terms: they differ from the first iteration on, where topics around the corpus's
+//! frequencies are nearly alike. It fits the best factors until they gain little, and then candidates, of three origins:
 //!
 //! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
 //!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
 //!   split;
-//! - such topics of other documents;
+//! - new topics of noise;
 //! - the topics of two earlier fits, one of each pair that is alike. Two maxima differ in some topics and agree in
 //!   others, so such a candidate is near a maximum at once, and often near a higher one (the crossover of Gribel and
 //!   Vidal 2019, who search so for clusters).
@@ -46,7 +45,7 @@ use arms::Kind;
 use candidate::{ADDED, Candidate, Origin, Verdict};
 pub(crate) use members::MEMBERS;
 use members::Members;
-use new_topics::{add_topics, equal_shares, start_from_documents, topics_of_misfits};
+use new_topics::{add_topics, equal_shares, start_from_noise, topics_of_misfits};
 pub(crate) use numbers::SearchNumbers;
 use numbers::{Progress, Score};
 
@@ -107,7 +106,7 @@ impl Search {
             Start::Saved(state) => return Self::saved(data, state, seed),
         };
         let mut random = stream(seed, Purpose::FirstTopics, 0);
-        let first = start_from_documents(shape, &data, &counts.view()?, &mut random);
+        let first = start_from_noise(shape, &data, &mut random);
         Ok(Self {
             best: Ascent::new(first),
             data,
@@ -181,7 +180,7 @@ impl Search {
             }
             Origin::Random => {
                 let shape = (topics, best.f.values.len() / topics);
-                start_from_documents(shape, &self.data, view, &mut random)
+                start_from_noise(shape, &self.data, &mut random)
             }
             Origin::CrossedNewest => {
                 self.with_l(self.members.cross_newest(&best.f, &mut random), view)

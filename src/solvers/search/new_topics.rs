@@ -12,11 +12,6 @@ use crate::solvers::factor::{CHUNK, Factor, reciprocals};
 
 /// The share of every document's tokens that the added topics start with, together.
 const ADDED_SHARE: f64 = 0.2;
-/// The share of an added topic that is the terms of one document.
-const DOCUMENT_IN_ADDED: f64 = 0.5;
-/// The same of a topic to start from. It decides which documents get the topic, and the rest keeps topics apart that start from
-/// documents of the same kind.
-const DOCUMENT_IN_START: f64 = 0.03;
 
 /// These topics, and equal shares of them in every document.
 pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
@@ -31,8 +26,25 @@ pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
     Factors { l, f }
 }
 
-/// Topics for documents that fit badly: mixtures of the corpus's fitted term frequencies and the terms of one document, which is
-/// drawn with a probability proportional to its deviance.
+/// A new start: topics that are noise, the same for frequent and for rare terms, and equal shares of them in every document.
+/// With noise around the corpus's term frequencies, all topics would fit all documents nearly alike, and part later. Topics
+/// that start from the terms of a document each part sooner, but into topics of those documents: a lower maximum.
+pub(super) fn start_from_noise(
+    (topics, terms): (usize, usize),
+    data: &Data,
+    random: &mut Xoshiro256PlusPlus,
+) -> Factors {
+    let noise = (0..topics * terms).map(|_| -(1.0 - random.random::<f64>()).ln());
+    let mut f = Factor {
+        topics,
+        values: noise.map(|value| value as f32).collect(),
+    };
+    f.scale_columns(&reciprocals(&f.column_sums()));
+    equal_shares(f, data)
+}
+
+/// Topics for documents that fit badly: equal mixtures of the corpus's fitted term frequencies and the terms of one document,
+/// which is drawn with a probability proportional to its deviance, and none twice.
 pub(super) fn topics_of_misfits(
     factors: &Factors,
     data: &Data,
@@ -49,56 +61,13 @@ pub(super) fn topics_of_misfits(
             parts.map(|(f, tokens)| f64::from(*f) * tokens).sum::<f64>() / data.tokens
         })
         .collect();
-    let frequencies = frequencies.iter();
-    let values = frequencies.flat_map(|frequency| std::iter::repeat_n(*frequency as f32, added));
-    let corpus = Factor {
-        topics: added,
-        values: values.collect(),
-    };
-    let deviances = deviances(factors, data, view);
-    mixtures(corpus, DOCUMENT_IN_ADDED, deviances, (data, view), random)
-}
-
-/// A new start: topics that are noise and, to a small share, the terms of one document, which is drawn with a probability
-/// proportional to its length, and equal shares of them in every document. The noise has the same distribution for frequent and
-/// for rare terms. With noise around the corpus's frequencies, all topics would fit all documents alike, and part later.
-pub(super) fn start_from_documents(
-    (topics, terms): (usize, usize),
-    data: &Data,
-    view: &View<'_>,
-    random: &mut Xoshiro256PlusPlus,
-) -> Factors {
-    let noise = (0..topics * terms).map(|_| -(1.0 - random.random::<f64>()).ln());
-    let mut noise = Factor {
-        topics,
-        values: noise.map(|value| value as f32).collect(),
-    };
-    noise.scale_columns(&reciprocals(&noise.column_sums()));
-    let f = mixtures(
-        noise,
-        DOCUMENT_IN_START,
-        data.lengths.clone(),
-        (data, view),
-        random,
-    );
-    equal_shares(f, data)
-}
-
-/// Mixtures of these topics, whose columns sum to one, and of the terms of one document each, which have so large a share.
-/// Documents are drawn with a probability proportional to their weight, and none twice.
-fn mixtures(
-    mut f: Factor,
-    share: f64,
-    mut weights: Vec<f64>,
-    (data, view): (&Data, &View<'_>),
-    random: &mut Xoshiro256PlusPlus,
-) -> Factor {
-    let (topics, terms) = (f.topics, f.values.len() / f.topics);
-    for value in &mut f.values {
-        *value *= (1.0 - share) as f32;
-    }
+    let halves = frequencies
+        .iter()
+        .flat_map(|frequency| std::iter::repeat_n((0.5 * frequency) as f32, added));
+    let mut values: Vec<f32> = halves.collect();
+    let mut weights = deviances(factors, data, view);
     let mut buffer = NonzeroBuffer::default();
-    for topic in 0..topics {
+    for topic in 0..added {
         let mut rest = random.random::<f64>() * weights.iter().sum::<f64>();
         let drawn = weights.iter().position(|weight| {
             rest -= weight;
@@ -106,13 +75,16 @@ fn mixtures(
         });
         let document = drawn.unwrap_or(0);
         weights[document] = 0.0;
-        let (indices, counts) = nonzeros_of_row(view, terms, document, &mut buffer);
+        let (indices, counts) = nonzeros_of_row(view, frequencies.len(), document, &mut buffer);
         for (&term, &count) in indices.iter().zip(counts) {
             let frequency = f64::from(count) / data.lengths[document].max(1.0);
-            f.values[term as usize * topics + topic] += (share * frequency) as f32;
+            values[term as usize * added + topic] += (0.5 * frequency) as f32;
         }
     }
-    f
+    Factor {
+        topics: added,
+        values,
+    }
 }
 
 /// Adds these topics.
@@ -187,34 +159,51 @@ mod tests {
     use crate::counts::Counts;
     use crate::system::{Purpose, stream};
 
+    const DOCUMENTS: [[u8; 4]; 4] = [[3, 1, 0, 0], [0, 2, 2, 0], [1, 0, 5, 0], [0, 0, 0, 0]];
+
     fn counts() -> Counts {
         // The last document has no tokens, and the last term no counts.
-        let documents: [[u8; 4]; 4] = [[3, 1, 0, 0], [0, 2, 2, 0], [1, 0, 5, 0], [0, 0, 0, 0]];
-        Counts::dense(4, 4, documents.concat()).unwrap()
+        Counts::dense(4, 4, DOCUMENTS.concat()).unwrap()
     }
 
     #[test]
-    fn topics_are_mixed_with_the_terms_of_documents() {
+    fn topics_to_start_from_are_probabilities_and_differ() {
+        let data = Data::new(&counts()).unwrap();
+        let mut random = stream(3, Purpose::FirstTopics, 0);
+        let Factors { l, f } = start_from_noise((3, 4), &data, &mut random);
+        let sums = f.column_sums();
+        assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6), "{sums:?}");
+        assert!(f.values.iter().all(|value| *value > 0.0));
+        assert_ne!(f.row(0)[0], f.row(0)[1]);
+        let shares = [4.0 / 3.0, 4.0 / 3.0, 2.0, 0.0];
+        for (document, share) in shares.into_iter().enumerate() {
+            assert!(l.row(document).iter().all(|weight| *weight == share as f32));
+        }
+    }
+
+    #[test]
+    fn topics_to_add_are_half_the_corpus_and_half_a_document() {
         let counts = counts();
         let data = Data::new(&counts).unwrap();
         let view = counts.view().unwrap();
-        let mut random = stream(3, Purpose::FirstTopics, 0);
-        let even = Factor {
-            topics: 3,
-            values: vec![0.25; 12],
+        // One topic, which has the corpus's frequencies.
+        let corpus = [4.0 / 14.0, 3.0 / 14.0, 0.5, 0.0];
+        let one = Factor {
+            topics: 1,
+            values: corpus.iter().map(|value| *value as f32).collect(),
         };
-        let weights = data.lengths.clone();
-        let f = mixtures(even, 0.4, weights, (&data, &view), &mut random);
-        let expected = |document: usize, term: usize| {
-            let counts = [[3, 1, 0, 0], [0, 2, 2, 0], [1, 0, 5, 0]][document];
-            let length: i32 = counts.iter().sum();
-            0.6 * 0.25 + 0.4 * f64::from(counts[term]) / f64::from(length)
-        };
+        let factors = equal_shares(one, &data);
+        let mut random = stream(3, Purpose::Candidate, 0);
+        let added = topics_of_misfits(&factors, &data, &view, 3, &mut random);
+        let lengths = [4.0, 4.0, 6.0];
         let mut seen: Vec<usize> = (0..3)
             .map(|topic| {
                 let is = |document: &usize| {
-                    let found = |term| f64::from(f.row(term)[topic]);
-                    (0..4).all(|term| (found(term) - expected(*document, term)).abs() < 1e-6)
+                    (0..4).all(|term| {
+                        let own = f64::from(DOCUMENTS[*document][term]) / lengths[*document];
+                        let expected = 0.5 * (corpus[term] + own);
+                        (f64::from(added.row(term)[topic]) - expected).abs() < 1e-6
+                    })
                 };
                 (0..3).find(is).expect("the topic of a document")
             })
@@ -225,22 +214,5 @@ mod tests {
             [0, 1, 2],
             "no document is drawn twice while others are left"
         );
-    }
-
-    #[test]
-    fn topics_to_start_from_are_probabilities_and_differ() {
-        let counts = counts();
-        let data = Data::new(&counts).unwrap();
-        let view = counts.view().unwrap();
-        let mut random = stream(3, Purpose::FirstTopics, 0);
-        let Factors { l, f } = start_from_documents((3, 4), &data, &view, &mut random);
-        let sums = f.column_sums();
-        assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6), "{sums:?}");
-        assert!(f.values.iter().all(|value| *value > 0.0));
-        assert_ne!(f.row(0)[0], f.row(0)[1]);
-        let shares = [4.0 / 3.0, 4.0 / 3.0, 2.0, 0.0];
-        for (document, share) in shares.into_iter().enumerate() {
-            assert!(l.row(document).iter().all(|weight| *weight == share as f32));
-        }
     }
 }
