@@ -28,7 +28,7 @@ pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
 
 /// A new start: topics that are noise, the same for frequent and for rare terms, and equal shares of them in every document.
 /// With noise around the corpus's term frequencies, all topics would fit all documents nearly alike, and part later. Topics
-/// that start from the terms of a document each part sooner, but into topics of those documents: a lower maximum.
+/// that start from the terms of a document each part sooner, but often end at a lower maximum.
 pub(super) fn start_from_noise(
     (topics, terms): (usize, usize),
     data: &Data,
