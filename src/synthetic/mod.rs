@@ -6,7 +6,6 @@ mod write;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rand_distr::{Distribution, Exp1};
 use rayon::prelude::*;
 
 pub use corpus::Corpus;
@@ -16,7 +15,7 @@ use crate::counts::{CountValue, Counts, Dtype};
 use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::memory::{check_free, phase};
-use crate::system::{Progress, Purpose, Throughput, stream};
+use crate::system::{Progress, Purpose, Throughput, dirichlet_rows, stream};
 use crate::text::counted;
 
 /// Documents that one thread draws together.
@@ -215,9 +214,19 @@ impl Topics {
 impl Truth {
     fn draw(recipe: &Synthetic) -> Self {
         Self {
-            l: dirichlet_rows(recipe.documents, recipe.topics, recipe.seed, Purpose::TrueL),
+            l: dirichlet_rows(
+                (recipe.documents, recipe.topics),
+                recipe.seed,
+                Purpose::TrueL,
+                0,
+            ),
             f: Topics::new(
-                dirichlet_rows(recipe.topics, recipe.terms, recipe.seed, Purpose::TrueF),
+                dirichlet_rows(
+                    (recipe.topics, recipe.terms),
+                    recipe.seed,
+                    Purpose::TrueF,
+                    0,
+                ),
                 recipe.terms,
             ),
             topics: recipe.topics,
@@ -420,22 +429,4 @@ impl Truth {
 fn too_large() -> Error {
     Error::new(ErrorKind::Value, "a synthetic count is above 4,294,967,294")
         .fix("use a smaller avg_doc_length")
-}
-
-/// Draws rows from Dirichlet(1, ..., 1): exponential variables divided by their sum (Devroye 1986, chapter XI.4).
-fn dirichlet_rows(rows: usize, columns: usize, seed: u64, purpose: Purpose) -> Vec<f64> {
-    let mut values = vec![0.0; rows * columns];
-    values
-        .par_chunks_mut(columns)
-        .enumerate()
-        .for_each(|(row, values)| {
-            let mut rng = stream(seed, purpose, row as u64);
-            let mut sum = 0.0;
-            for value in values.iter_mut() {
-                *value = Exp1.sample(&mut rng);
-                sum += *value;
-            }
-            values.iter_mut().for_each(|value| *value /= sum);
-        });
-    values
 }

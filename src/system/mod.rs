@@ -51,7 +51,7 @@ pub(crate) use open_file::{Advice, OpenFile};
 pub(crate) use prefetch::prefetch_lines;
 pub use progress_lines::show_progress;
 pub(crate) use progress_lines::{Board, Lines, Progress, Throughput, print_lines};
-pub(crate) use random::{Purpose, stream};
+pub(crate) use random::{Purpose, dirichlet_rows, stream};
 pub(crate) use regular_file::{check_regular, read_whole};
 #[cfg(feature = "cuda")]
 pub(crate) use self_checks::{SelfCheck, Subject};

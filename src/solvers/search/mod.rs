@@ -105,8 +105,7 @@ impl Search {
             Start::New(_, f) => f.shape(),
             Start::Saved(state) => return Self::saved(data, state, seed),
         };
-        let mut random = stream(seed, Purpose::FirstTopics, 0);
-        let first = start_from_noise(shape, &data, &mut random);
+        let first = start_from_noise(shape, &data, seed, 0);
         Ok(Self {
             best: Ascent::new(first),
             data,
@@ -180,7 +179,7 @@ impl Search {
             }
             Origin::Random => {
                 let shape = (topics, best.f.values.len() / topics);
-                start_from_noise(shape, &self.data, &mut random)
+                start_from_noise(shape, &self.data, self.seed, 1 + number)
             }
             Origin::CrossedNewest => {
                 self.with_l(self.members.cross_newest(&best.f, &mut random), view)

@@ -6,9 +6,10 @@ use rayon::prelude::*;
 
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
-
+use crate::data::Matrix;
 use crate::solvers::coordinate_descent::{Data, Factors};
 use crate::solvers::factor::{CHUNK, Factor, reciprocals};
+use crate::system::{Purpose, dirichlet_rows};
 
 /// The share of every document's tokens that the added topics start with, together.
 const ADDED_SHARE: f64 = 0.2;
@@ -29,17 +30,17 @@ pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
 /// A new start: topics that are noise, the same for frequent and for rare terms, and equal shares of them in every document.
 /// With noise around the corpus's term frequencies, all topics would fit all documents nearly alike, and part later. Topics
 /// that start from the terms of a document each part sooner, but often end at a lower maximum.
+/// `number` counts the starts of a seed, from 0.
 pub(super) fn start_from_noise(
     (topics, terms): (usize, usize),
     data: &Data,
-    random: &mut Xoshiro256PlusPlus,
+    seed: u64,
+    number: u64,
 ) -> Factors {
-    let noise = (0..topics * terms).map(|_| -(1.0 - random.random::<f64>()).ln());
-    let mut f = Factor {
-        topics,
-        values: noise.map(|value| value as f32).collect(),
-    };
-    f.scale_columns(&reciprocals(&f.column_sums()));
+    let first = number * topics as u64;
+    let noise = dirichlet_rows((topics, terms), seed, Purpose::FirstTopics, first);
+    let noise = noise.into_iter().map(|value| value as f32).collect();
+    let f = Factor::from_f(&Matrix::from_parts(topics, terms, noise));
     equal_shares(f, data)
 }
 
@@ -157,7 +158,7 @@ fn deviances(factors: &Factors, data: &Data, view: &View<'_>) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::counts::Counts;
-    use crate::system::{Purpose, stream};
+    use crate::system::stream;
 
     const DOCUMENTS: [[u8; 4]; 4] = [[3, 1, 0, 0], [0, 2, 2, 0], [1, 0, 5, 0], [0, 0, 0, 0]];
 
@@ -169,12 +170,17 @@ mod tests {
     #[test]
     fn topics_to_start_from_are_probabilities_and_differ() {
         let data = Data::new(&counts()).unwrap();
-        let mut random = stream(3, Purpose::FirstTopics, 0);
-        let Factors { l, f } = start_from_noise((3, 4), &data, &mut random);
+        let Factors { l, f } = start_from_noise((3, 4), &data, 3, 0);
         let sums = f.column_sums();
         assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6), "{sums:?}");
         assert!(f.values.iter().all(|value| *value > 0.0));
         assert_ne!(f.row(0)[0], f.row(0)[1]);
+        let next = start_from_noise((3, 4), &data, 3, 1).f;
+        assert_ne!(
+            f.row(0)[2],
+            next.row(0)[0],
+            "starts have no topics in common"
+        );
         let shares = [4.0 / 3.0, 4.0 / 3.0, 2.0, 0.0];
         for (document, share) in shares.into_iter().enumerate() {
             assert!(l.row(document).iter().all(|weight| *weight == share as f32));
