@@ -18,6 +18,8 @@ use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 /// Sweeps over the coordinates of a row. Gathering a row's counts and computing its rates costs as much as one sweep.
 pub(crate) const SWEEPS: usize = 4;
+/// Tokens of a row, for each topic, below which it is short.
+const SHORT_ROW: f64 = 10.0;
 /// Floor of a topic's share of a document's tokens. Coordinates at exactly zero would grow again only slowly, and the
 /// floor keeps rates positive.
 const SMALLEST_SHARE: f32 = 1e-9;
@@ -59,6 +61,25 @@ impl Factors {
     fn normalise(&mut self, sums: &[f64]) {
         self.l.scale_columns(sums);
         self.f.scale_columns(&reciprocals(sums));
+    }
+}
+
+/// How often an iteration sweeps over the coordinates of a row of L or F.
+#[derive(Clone, Copy)]
+pub(crate) enum Sweeps {
+    Each(usize),
+    /// Once where the document or term has few tokens for each topic, and [`SWEEPS`] times elsewhere: a row of few tokens can
+    /// be fitted closely to any topics, so that it would hold to those of a start.
+    FewWhereShort,
+}
+
+impl Sweeps {
+    fn of_row(self, topics: usize, tokens: impl FnOnce() -> f64) -> usize {
+        match self {
+            Self::Each(sweeps) => sweeps,
+            Self::FewWhereShort if tokens() < SHORT_ROW * topics as f64 => 1,
+            Self::FewWhereShort => SWEEPS,
+        }
     }
 }
 
@@ -194,35 +215,37 @@ impl Data {
     pub(crate) fn update_l(
         &self,
         view: &View<'_>,
-        sweeps: usize,
+        sweeps: Sweeps,
         l: &mut Factor,
         f: &Factor,
     ) -> f64 {
         let column_sums = column_sums(f);
-        let problem = RowProblem {
-            factor: Rows::Table(&f.values),
-            column_sums: &column_sums,
-            sweeps,
-        };
         let terms = f.values.len() / f.topics;
         let outcome = for_each_row(l, |document, weights, (scratch, buffer)| {
             let (columns, counts) = nonzeros_of_row(view, terms, document, buffer);
-            let floor = SMALLEST_SHARE * self.lengths[document] as f32;
+            let tokens = self.lengths[document];
+            let problem = RowProblem {
+                factor: Rows::Table(&f.values),
+                column_sums: &column_sums,
+                sweeps: sweeps.of_row(f.topics, || tokens),
+            };
+            let floor = SMALLEST_SHARE * tokens as f32;
             improve(columns, counts, &problem, floor, weights, scratch)
         });
         outcome.kkt_residual
     }
 
     /// Updates all rows of F.
-    fn update_f(&self, sweeps: usize, f: &mut Factor, l: &Factor) -> Outcome {
+    fn update_f(&self, sweeps: Sweeps, f: &mut Factor, l: &Factor) -> Outcome {
         let column_sums = column_sums(l);
-        let problem = RowProblem {
-            factor: Rows::Table(&l.values),
-            column_sums: &column_sums,
-            sweeps,
-        };
         for_each_row(f, |term, weights, (scratch, _)| {
             let (documents, counts) = self.by_term.term(term);
+            let tokens = || counts.iter().map(|count| f64::from(*count)).sum();
+            let problem = RowProblem {
+                factor: Rows::Table(&l.values),
+                column_sums: &column_sums,
+                sweeps: sweeps.of_row(l.topics, tokens),
+            };
             improve(
                 documents,
                 counts,
@@ -370,8 +393,8 @@ impl Ascent {
         })
     }
 
-    /// One iteration: updates L, then F, with `sweeps` sweeps over the coordinates of each row.
-    pub(crate) fn step(&mut self, data: &Data, view: &View<'_>, sweeps: usize) -> Iteration {
+    /// One iteration: updates L, then F.
+    pub(crate) fn step(&mut self, data: &Data, view: &View<'_>, sweeps: Sweeps) -> Iteration {
         let step = self.extrapolation.next_step();
         // Updated in place: the extrapolated iterate is not needed afterwards.
         let Factors { mut l, mut f } = std::mem::take(&mut self.extrapolated);
@@ -444,7 +467,8 @@ impl Descent {
 
 impl Iterate for Descent {
     fn iterate(&mut self, counts: &Counts) -> Result<Iteration> {
-        Ok(self.ascent.step(&self.data, &counts.view()?, SWEEPS))
+        let sweeps = Sweeps::Each(SWEEPS);
+        Ok(self.ascent.step(&self.data, &counts.view()?, sweeps))
     }
 
     fn topics(&self) -> Result<(Matrix, Matrix)> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::View;
 use crate::data::NamedTable;
 use crate::error::Result;
-use crate::solvers::coordinate_descent::{Ascent, AscentNumbers, Data, Factors, SWEEPS};
+use crate::solvers::coordinate_descent::{Ascent, AscentNumbers, Data, Factors, SWEEPS, Sweeps};
 use crate::solvers::state::{CANDIDATE, SavedTables};
 
 use super::CONVERGED;
@@ -17,6 +17,8 @@ pub(super) const ADDED: usize = 3;
 const GROW_ITERATIONS: usize = 5;
 /// Sweeps over the coordinates of a row while there are more than k topics.
 const GROW_SWEEPS: usize = 2;
+/// Iterations of a start from noise with few sweeps over short rows.
+const START_ITERATIONS: usize = 5;
 /// A candidate promises to gain that many times what an iteration gains: an ascent that settles still gains about ten times
 /// as much.
 const PROMISE: f64 = 15.0;
@@ -42,6 +44,14 @@ impl Origin {
             Self::CrossedNewest | Self::CrossedAny => 4,
             Self::Random => 10,
         }
+    }
+}
+
+/// The sweeps of an iteration that comes after so many from a start of noise.
+pub(super) const fn sweeps_from_noise(iterations: usize) -> Sweeps {
+    match iterations < START_ITERATIONS {
+        true => Sweeps::FewWhereShort,
+        false => Sweeps::Each(SWEEPS),
     }
 }
 
@@ -110,7 +120,11 @@ impl Candidate {
         (requested, best): (usize, f64),
     ) -> Verdict {
         let added = self.added(requested);
-        let sweeps = if added > 0 { GROW_SWEEPS } else { SWEEPS };
+        let sweeps = match self.origin {
+            Origin::Added if added > 0 => Sweeps::Each(GROW_SWEEPS),
+            Origin::Random => sweeps_from_noise(self.iterations),
+            Origin::Added | Origin::CrossedNewest | Origin::CrossedAny => Sweeps::Each(SWEEPS),
+        };
         let before = self.ascent.score;
         let iteration = self.ascent.step(data, view, sweeps);
         self.iterations += 1;

@@ -3,7 +3,8 @@
 //! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
 //! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are
 //! noise, the same for frequent and for rare terms: they differ from the first iteration on, where topics around the corpus's
-//! frequencies are nearly alike. It fits the best factors until they gain little, and then candidates, of three origins:
+//! frequencies are nearly alike. Its first iterations change L and F less where documents or terms have few tokens, which ends at
+//! higher maxima. It fits the best factors until they gain little, and then candidates, of three origins:
 //!
 //! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
 //!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
@@ -35,14 +36,14 @@ use crate::system::{Purpose, stream};
 
 use super::ascent_memory::{ascent_memory, data_memory};
 use super::coordinate_descent::{
-    Ascent, Data, Factors, SWEEPS, saved_columns as saved_columns_of_ascent,
+    Ascent, Data, Factors, SWEEPS, Sweeps, saved_columns as saved_columns_of_ascent,
 };
 use super::factor::Factor;
 use super::state::{ASCENT, EARLIER, SavedState, SavedTables, other_solver};
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 use arms::Kind;
-use candidate::{ADDED, Candidate, Origin, Verdict};
+use candidate::{ADDED, Candidate, Origin, Verdict, sweeps_from_noise};
 pub(crate) use members::MEMBERS;
 use members::Members;
 use new_topics::{add_topics, equal_shares, start_from_noise, topics_of_misfits};
@@ -59,7 +60,7 @@ const TURNS: [Origin; 3] = [Origin::Random, Origin::CrossedNewest, Origin::Cross
 /// Consecutive candidates that are not better, after which the search ends.
 const MOST_FAILURES: usize = 120;
 /// Sweeps over the coordinates of a row of L before the first iteration of a candidate that has topics only.
-const FIRST_SWEEPS: usize = 2 * SWEEPS;
+const FIRST_SWEEPS: Sweeps = Sweeps::Each(2 * SWEEPS);
 
 /// Memory of a fit besides the counts.
 pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
@@ -242,7 +243,11 @@ impl Iterate for Search {
                 residual: f64::INFINITY,
             });
         }
-        let iteration = self.best.step(&self.data, &view, SWEEPS);
+        let sweeps = match self.progress.stream_number {
+            0 => sweeps_from_noise(FIRST_ITERATIONS - self.progress.iterations_first),
+            _ => Sweeps::Each(SWEEPS),
+        };
+        let iteration = self.best.step(&self.data, &view, sweeps);
         let progress = &mut self.progress;
         match progress.iterations_first > 0 && progress.stream_number > 0 {
             true => progress.arms.count((iteration.score - before).max(0.0)),
