@@ -262,11 +262,14 @@ pub(crate) fn memory(shape: &Shape, resident: bool) -> Vec<Item> {
     let blocks = blocks(shape, resident);
     let rows = |documents: u64| table_bytes(documents, shape.topics, true);
     let f = table_bytes(shape.topics, shape.terms, true);
+    // F, its statistics, and a block's sums. These are added in place if the runtime's thread has launched the kernels that made
+    // them; between uploads it often has not, and the result is a table of its own.
+    let tables = if resident { 3 } else { 4 };
     let mut items = vec![Item::vram(
         Consumer::Gradients,
         "F and its statistics",
         Phase::Steps,
-        3 * f,
+        tables * f,
     )];
     if resident {
         let all = |bytes_of: &dyn Fn(u64) -> u64| {
