@@ -359,6 +359,25 @@ impl<'a> Sums<'a> {
         }
     }
 
+    /// Adds a block of documents whose rows of L remain the same until the next addition of what is pending, and returns the
+    /// multipliers of these rows.
+    #[cfg(any(test, feature = "cluster-worker"))]
+    pub(super) fn add_with_multipliers(
+        &mut self,
+        parts: &Parts,
+        block: &Block<'_>,
+        l: &[f32],
+        pending: &mut Pending,
+    ) -> Vec<f32> {
+        *self.likelihood += parts.add_tiles(block, l, self.statistics);
+        let (multipliers, likelihood, is_enough) = parts.collect_ratios(block, l, pending);
+        *self.likelihood += likelihood;
+        if is_enough {
+            self.add_pending(parts, l, pending);
+        }
+        multipliers
+    }
+
     /// Adds what is pending.
     pub(super) fn add_pending(&mut self, parts: &Parts, l: &[f32], pending: &mut Pending) {
         *self.likelihood += parts.add_pending(pending, l, self.statistics);

@@ -7,6 +7,8 @@ mod likelihood;
 mod multipliers;
 mod newton;
 mod pending;
+#[cfg(any(test, feature = "cluster-worker"))]
+mod ratios;
 mod statistics;
 
 use std::ops::Range;

@@ -13,7 +13,16 @@ use super::{Part, Parts};
 impl Parts {
     /// The multipliers of a block's rows of L, documents x topics: the sum over the terms of x / rate times F.
     pub(in crate::solvers) fn multipliers(&self, block: &Block<'_>, l: &[f32]) -> Vec<f32> {
-        let parts = self.parts();
+        self.multipliers_of(&self.parts(), block, l)
+    }
+
+    /// The same for some parts only.
+    pub(super) fn multipliers_of(
+        &self,
+        parts: &[Part<'_>],
+        block: &Block<'_>,
+        l: &[f32],
+    ) -> Vec<f32> {
         let groups: Vec<_> = groups(block, l, self.topics).collect();
         let values = DOCUMENTS * self.topics;
         let mut sums = vec![0.0; parts.len() * groups.len() * values];
@@ -73,12 +82,12 @@ impl Parts {
         let (terms, topics, first) = (self.terms, self.topics, part.terms.start);
         let rows = group.weights.chunks(topics).zip(out.chunks_mut(topics));
         for (row, (row_of_l, out)) in group.rows.clone().zip(rows) {
-            let (columns, counts) = nonzeros_between(group.view, terms, row, &part.terms, nonzeros);
+            let found = nonzeros_between(group.view, terms, row, &part.terms, nonzeros);
             pad(row_of_l, self.width, weights);
             l_sums.clear();
             l_sums.resize(self.width / LANES, [0.0; LANES]);
             let sums = l_sums.as_flattened_mut();
-            accumulate_multipliers(columns, counts, part.f, first, weights, sums, ratios);
+            accumulate_multipliers(found, part.f, first, weights, sums, ratios, None);
             out.copy_from_slice(&sums[..topics]);
         }
     }

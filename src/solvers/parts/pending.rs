@@ -27,9 +27,11 @@ const DOCUMENTS_AT_ONCE: usize = 64;
 pub(in crate::solvers) struct Pending {
     first: usize,
     /// The end of each document's counts.
-    ends: Vec<usize>,
-    columns: Vec<u32>,
-    counts: Vec<f32>,
+    pub(super) ends: Vec<usize>,
+    pub(super) columns: Vec<u32>,
+    /// The counts, or each of them over its rate.
+    pub(super) counts: Vec<f32>,
+    pub(super) are_ratios: bool,
     /// Scratch: the position of each term's first count, and the documents and counts, sorted by term.
     starts: Vec<usize>,
     sorted: (Vec<u32>, Vec<f32>),
@@ -65,6 +67,7 @@ impl Pending {
         self.ends.clear();
         self.columns.clear();
         self.counts.clear();
+        self.are_ratios = false;
     }
 
     /// Counts the terms and makes space for the sorted counts. Returns ranges of terms with about as many counts each.
@@ -188,7 +191,8 @@ impl Parts {
         pending.columns.len() >= NONZEROS
     }
 
-    /// Adds what is pending to the statistics of F, and returns its sum of x log rate. `l` has the rows of all documents.
+    /// Adds what is pending to the statistics of F, and returns its sum of x log rate: 0 for counts that were divided by their
+    /// rates before. `l` has the rows of all documents.
     pub(in crate::solvers) fn add_pending(
         &self,
         pending: &mut Pending,
@@ -215,6 +219,7 @@ impl Parts {
             sorted,
             cuts,
             l,
+            are_ratios,
             ..
         } = &mut *pending;
         let ranges_of = ranges.len();
@@ -243,6 +248,7 @@ impl Parts {
                     before as usize..cuts[task] as usize
                 };
                 let f = &self.f[terms.start * width..terms.end * width];
+                let f = (!*are_ratios).then_some(f);
                 BUFFERS.with_borrow_mut(|buffers| {
                     let all = (&ends[..], &columns[..], &counts[..]);
                     by_term.fill(&terms, all, within, &mut buffers.positions);

@@ -114,7 +114,8 @@ impl ShardedSteps {
     pub(crate) fn add(&mut self, block: &Block<'_>, rules: &UpdateRules) {
         let topics = self.f.topics;
         let mut sums = Sums::of(self.tree.current());
-        let mut gradients = self.parts.multipliers(block, &self.weights);
+        let pending = &mut self.pending;
+        let mut gradients = sums.add_with_multipliers(&self.parts, block, &self.weights, pending);
         let weights = self.weights[block.first * topics..].chunks_exact(topics);
         for (gradients, weights) in gradients.chunks_exact_mut(topics).zip(weights) {
             let expected =
@@ -126,7 +127,6 @@ impl ShardedSteps {
         }
         let documents = &self.documents[block.first..block.first + block.rows.len()];
         self.l.update_rows(documents, &gradients, rules.l_rule);
-        sums.add(&self.parts, block, &self.weights, &mut self.pending);
     }
 
     /// Ends a shard, all of whose documents in the batch were added.
