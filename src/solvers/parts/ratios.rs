@@ -74,3 +74,57 @@ impl Parts {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::counts::Counts;
+    use crate::counts::rows::for_each_block;
+
+    use super::*;
+
+    #[test]
+    fn sums_are_those_of_counts_that_are_divided_twice() {
+        // The first terms have counts in most documents, the others in few.
+        let (documents, terms, topics) = (40, 2_500, 3);
+        let count = |document: usize, term: usize| match term < 1_200 {
+            true => u8::from(!(term * 7 + document).is_multiple_of(3)),
+            false => 2 * u8::from((term + document).is_multiple_of(40)),
+        };
+        let cells = (0..documents * terms).map(|at| count(at / terms, at % terms));
+        let counts = Counts::dense(documents, terms, cells.collect()).unwrap();
+        let value = |at: usize| 0.1 + (at * 31 % 17) as f32;
+        let f: Vec<f32> = (0..terms * topics).map(value).collect();
+        let l: Vec<f32> = (0..documents * topics).map(value).collect();
+        let mut parts = Parts::new(terms, topics);
+        let length = Parts::values(terms as u64, topics as u64) as usize;
+        let [mut once, mut twice] = [(); 2].map(|()| (Vec::new(), vec![0.0; length], 0.0));
+        let mut pending = [(); 2].map(|()| Pending::default());
+        // Several blocks are pending at the same time.
+        for_each_block(&counts, false, 15, &mut |block| {
+            if block.first == 0 {
+                parts.start_pass(&f, &block);
+            }
+            let (multipliers, likelihood, _) = parts.collect_ratios(&block, &l, &mut pending[0]);
+            once.0.extend(multipliers);
+            once.2 += likelihood;
+            twice.0.extend(parts.multipliers(&block, &l));
+            parts.collect(&block, &mut pending[1]);
+            Ok(())
+        })
+        .unwrap();
+        for form in [Form::Rows, Form::Tiles] {
+            assert!(parts.forms.contains(&form), "{form:?}");
+        }
+        for (sums, pending) in [&mut once, &mut twice].into_iter().zip(&mut pending) {
+            sums.2 += parts.add_pending(pending, &l, &mut sums.1);
+            assert!(!pending.are_ratios, "the next block may come with counts");
+        }
+        let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-5 * b.abs();
+        for (a, b) in once.0.iter().zip(&twice.0) {
+            assert!(is_near(f64::from(*a), f64::from(*b)), "{a} {b}");
+        }
+        assert!(once.1.iter().zip(&twice.1).all(|(a, b)| is_near(*a, *b)));
+        assert!(once.1.iter().any(|sum| *sum > 0.0));
+        assert!(is_near(once.2, twice.2), "{} {}", once.2, twice.2);
+    }
+}
