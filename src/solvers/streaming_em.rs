@@ -346,13 +346,7 @@ impl<'a> Sums<'a> {
     }
 
     /// Adds a block of documents, some of them only to those that are pending. `l` has the rows of all documents.
-    pub(super) fn add(
-        &mut self,
-        parts: &Parts,
-        block: &Block<'_>,
-        l: &[f32],
-        pending: &mut Pending,
-    ) {
+    fn add(&mut self, parts: &Parts, block: &Block<'_>, l: &[f32], pending: &mut Pending) {
         *self.likelihood += parts.add_tiles(block, l, self.statistics);
         if parts.collect(block, pending) {
             self.add_pending(parts, l, pending);

@@ -105,21 +105,15 @@ fn compress(f: &[f32], registers: &[(usize, u16)], gathered: &mut [f32]) {
 
 #[cfg(test)]
 mod tests {
-    use crate::counts::Counts;
     use crate::counts::rows::for_each_block;
+    use crate::solvers::parts::both_forms::{self, count};
 
     use super::*;
 
     #[test]
     fn rows_are_gathered_from_tiles_and_from_rows() {
-        // The first terms have counts in most documents, the others in few.
-        let (documents, terms, topics) = (16, 2_500, 3);
-        let count = |document: usize, term: usize| match term < 1_200 {
-            true => u8::from(!(term * 7 + document).is_multiple_of(3)),
-            false => u8::from((term + document).is_multiple_of(40)),
-        };
-        let cells = (0..documents * terms).map(|at| count(at / terms, at % terms));
-        let counts = Counts::dense(documents, terms, cells.collect()).unwrap();
+        let (documents, terms, topics) = (16, both_forms::TERMS, 3);
+        let counts = both_forms::counts(documents);
         let f: Vec<f32> = (0..terms * topics).map(|at| at as f32).collect();
         let mut parts = Parts::new(terms, topics);
         for_each_block(&counts, false, documents, &mut |block| {

@@ -1,6 +1,8 @@
 //! F cut into ranges of terms, the parts. Each part of a block of counts is processed in the faster of two forms: nonzero
 //! count by nonzero count, or as dense tiles. One task works on a part, so no sums of F are merged.
 
+#[cfg(test)]
+mod both_forms;
 mod gather;
 mod group;
 mod likelihood;

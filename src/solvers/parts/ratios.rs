@@ -77,21 +77,15 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
-    use crate::counts::Counts;
     use crate::counts::rows::for_each_block;
+    use crate::solvers::parts::both_forms::{TERMS, counts};
 
     use super::*;
 
     #[test]
     fn sums_are_those_of_counts_that_are_divided_twice() {
-        // The first terms have counts in most documents, the others in few.
-        let (documents, terms, topics) = (40, 2_500, 3);
-        let count = |document: usize, term: usize| match term < 1_200 {
-            true => u8::from(!(term * 7 + document).is_multiple_of(3)),
-            false => 2 * u8::from((term + document).is_multiple_of(40)),
-        };
-        let cells = (0..documents * terms).map(|at| count(at / terms, at % terms));
-        let counts = Counts::dense(documents, terms, cells.collect()).unwrap();
+        let (documents, terms, topics) = (40, TERMS, 3);
+        let counts = counts(documents);
         let value = |at: usize| 0.1 + (at * 31 % 17) as f32;
         let f: Vec<f32> = (0..terms * topics).map(value).collect();
         let l: Vec<f32> = (0..documents * topics).map(value).collect();
