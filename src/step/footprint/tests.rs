@@ -1,6 +1,7 @@
 //! Planned VRAM against what lavapipe has in use.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use burn::backend::Autodiff;
 use burn::backend::autodiff::checkpoint::strategy::BalancedCheckpointing;
@@ -91,6 +92,8 @@ fn measured_of<B: AutodiffBackend<Device = Processor>, L: Loss<B>>(
             let mut largest = 0;
             while !done.load(Ordering::Relaxed) {
                 largest = largest.max(client.memory_usage().unwrap().bytes_in_use);
+                // The step keeps the other processor, too.
+                std::thread::sleep(Duration::from_micros(100));
             }
             largest
         });
