@@ -4,6 +4,7 @@ use std::env;
 use std::io::{BufRead, BufReader};
 use std::ops::AddAssign;
 use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::examples;
 use crate::layers;
@@ -14,7 +15,7 @@ use crate::pages;
 use crate::places::Places;
 use crate::setup;
 use crate::sizes;
-use crate::task::{Fail, Result, command, run, step};
+use crate::task::{Fail, Result, command, run, seconds, step};
 use crate::worker;
 
 #[derive(Default)]
@@ -24,6 +25,8 @@ struct Tally {
     skipped: usize,
     /// What is printed again at the end: the output of failed tests, and the errors of failed steps.
     failures: Vec<String>,
+    /// The parts and their times, which are printed at the end, too.
+    parts: Vec<(String, Duration)>,
 }
 
 impl AddAssign for Tally {
@@ -32,6 +35,7 @@ impl AddAssign for Tally {
         self.failed += other.failed;
         self.skipped += other.skipped;
         self.failures.extend(other.failures);
+        self.parts.extend(other.parts);
     }
 }
 
@@ -44,14 +48,7 @@ pub fn check(places: &Places) -> Result<ExitCode> {
     tally += single("lints", || lint::clippy(places));
     tally += counted("unit tests of the library", || {
         // Those on lavapipe compile shaders for ten seconds.
-        count(cargo_test(places).args([
-            "--package",
-            "topicbook",
-            "--lib",
-            "--",
-            "--skip",
-            "lavapipe",
-        ]))
+        count(unit(places).args(["--", "--skip", "lavapipe"]))
     });
     Ok(verdict(&tally))
 }
@@ -65,9 +62,9 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     setup::python(places)?;
     setup::nvrtc(places);
     worker::for_tests(places);
-    tally += single("compiling everything", || {
+    tally += single("compiling the library and the tests", || {
         setup::library(places)?;
-        run(cargo_test(places).args(WORKSPACE).arg("--no-run"))
+        run(integration(places).arg("--no-run"))
     });
     // These two use the dependencies that have been compiled above.
     tally += single("lints", || lint::clippy(places));
@@ -75,13 +72,15 @@ pub fn all(places: &Places) -> Result<ExitCode> {
         tally += single("lints of the worker", || worker::lints(places));
     }
     tally += single("documentation", || lint::documentation(places));
-    tally += counted("unit, integration and documentation tests", || {
-        // Shows the output of passed tests as well: a test that is skipped prints that.
-        count(
-            cargo_test(places)
-                .args(WORKSPACE)
-                .args(["--", "--show-output"]),
-        )
+    // The output of passed tests is shown as well: a test that is skipped prints that.
+    for (name, mut tests) in [
+        ("integration tests", integration(places)),
+        ("unit tests of the library", unit(places)),
+    ] {
+        tally += counted(name, || count(tests.args(["--", "--show-output"])));
+    }
+    tally += counted("examples of the documentation", || {
+        count(cargo_test(places).args(["--package", "topicbook", "--doc"]))
     });
     tally += single("examples", || examples::run_all(places));
     tally += counted("the library without its default features", || {
@@ -127,8 +126,11 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     Ok(verdict(&tally))
 }
 
-/// Prints what has failed, and the totals.
+/// Prints the times of the parts, what has failed, and the totals.
 fn verdict(tally: &Tally) -> ExitCode {
+    for (name, took) in &tally.parts {
+        println!("{:>9} {name}", seconds(*took));
+    }
     for line in &tally.failures {
         println!("{line}");
     }
@@ -148,14 +150,6 @@ fn format(places: &Places) -> Result<()> {
         .current_dir(&places.root))
 }
 
-/// All packages except the shared library for cells, which has no tests.
-const WORKSPACE: [&str; 4] = [
-    "--workspace",
-    "--exclude",
-    "topicbook-dylib",
-    "--no-fail-fast",
-];
-
 fn cargo_test(places: &Places) -> Command {
     let mut path = places.python().join("bin").into_os_string();
     path.push(":");
@@ -173,12 +167,38 @@ fn cargo_test(places: &Places) -> Command {
     cargo
 }
 
-/// Tests the library without its default features, with some 90 crates in a target folder of their own.
+/// The library without its default features is a build of its own, so that its arithmetic is checked in all tests. The other
+/// integration tests have the library that cells have, which is compiled once; `.cargo/rustc-wrapper` has the unit tests check.
+const CHECKED: [&str; 4] = [
+    "--config",
+    "profile.test.package.topicbook.debug-assertions=true",
+    "--config",
+    "profile.test.package.topicbook.overflow-checks=true",
+];
+
+fn unit(places: &Places) -> Command {
+    let mut cargo = cargo_test(places);
+    cargo.args(["--package", "topicbook", "--lib"]);
+    cargo
+}
+
+/// Tests that use packages from outside, and those of programs.
+fn integration(places: &Places) -> Command {
+    let mut cargo = cargo_test(places);
+    cargo
+        .args(["--workspace", "--exclude", "topicbook-dylib"])
+        .args(["--test", "*", "--bins", "--no-fail-fast"]);
+    cargo
+}
+
+/// Tests the library without its default features, with some 90 crates in a target folder of their own. Its unit tests are
+/// those of the library with them.
 fn small_stack(places: &Places) -> Command {
     let mut cargo = cargo_test(places);
     cargo
+        .args(CHECKED)
         .args(["--package", "topicbook", "--no-default-features"])
-        .args(["--lib", "--tests"])
+        .args(["--test", "*"])
         .env("CARGO_TARGET_DIR", places.target.join("small"))
         // This cfg leaves out the dependencies of tests that need the default features.
         .env("RUSTFLAGS", "-Cprefer-dynamic --cfg small_stack");
@@ -234,7 +254,7 @@ fn report(line: &str) -> Tally {
         passed: number("passed"),
         failed: number("failed"),
         skipped: number("ignored"),
-        failures: Vec::new(),
+        ..Tally::default()
     }
 }
 
@@ -248,7 +268,10 @@ fn failure(name: &str, error: &Fail) -> Tally {
 }
 
 fn counted(name: &str, work: impl FnOnce() -> Result<Tally>) -> Tally {
-    step(name, work).unwrap_or_else(|error| failure(name, &error))
+    let start = Instant::now();
+    let mut tally = step(name, work).unwrap_or_else(|error| failure(name, &error));
+    tally.parts.push((name.to_owned(), start.elapsed()));
+    tally
 }
 
 fn single(name: &str, work: impl FnOnce() -> Result<()>) -> Tally {

@@ -6,7 +6,7 @@
 //! tests run a short one.
 
 pub mod corpus;
-mod mutate;
+pub mod mutate;
 mod outcome;
 mod pages;
 mod parsers;

@@ -2,8 +2,8 @@
 
 mod archive;
 mod array;
-mod header;
-mod pages;
+pub mod header;
+pub mod pages;
 mod text;
 
 pub(crate) use archive::npz;

@@ -56,7 +56,7 @@ fn varint_at(data: &[u8], random: &mut Random) -> (usize, usize) {
     (start, data.len().min(start + more + 1))
 }
 
-fn varint(mut number: u64) -> Vec<u8> {
+pub fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -64,16 +64,4 @@ fn varint(mut number: u64) -> Vec<u8> {
     }
     bytes.push(number as u8);
     bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::varint;
-
-    #[test]
-    fn numbers_are_written_in_groups_of_seven_bits() {
-        assert_eq!(varint(1), [1]);
-        assert_eq!(varint(300), [0xac, 2]);
-        assert_eq!(varint(u64::MAX).len(), 10);
-    }
 }
