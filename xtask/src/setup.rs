@@ -134,9 +134,7 @@ pub fn kernel_cargo(places: &Places) -> Command {
     cargo
         .current_dir(places.root.join("crates").join("kernel"))
         .env("CARGO_TARGET_DIR", places.kernel_target())
-        .env("RUSTFLAGS", "")
-        // A crate of rust-analyzer reads it at compile time, so with and without it most of the kernel is built anew.
-        .env_remove("CI");
+        .env("RUSTFLAGS", "");
     cargo
 }
 

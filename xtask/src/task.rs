@@ -67,15 +67,15 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
-/// A command without the environment variables that `cargo run` has set: with them Cargo would take the same crates for
-/// other ones and build them again.
+/// A command without the environment variables that `cargo run` has set, and without `CI`, which a crate of the kernel reads
+/// at compile time: with them Cargo would take the same crates for other ones and build them again.
 pub fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_")
             || name.starts_with("CARGO_MANIFEST_")
-            || matches!(&*name, "CARGO" | "RUSTFLAGS" | "OUT_DIR")
+            || matches!(&*name, "CARGO" | "CI" | "RUSTFLAGS" | "OUT_DIR")
         {
             command.env_remove(&*name);
         }

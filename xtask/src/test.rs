@@ -167,22 +167,14 @@ fn cargo_test(places: &Places) -> Command {
     cargo
 }
 
-/// The library without its default features is a build of its own, so that its arithmetic is checked in all tests. The other
-/// integration tests have the library that cells have, which is compiled once; `.cargo/rustc-wrapper` has the unit tests check.
-const CHECKED: [&str; 4] = [
-    "--config",
-    "profile.test.package.topicbook.debug-assertions=true",
-    "--config",
-    "profile.test.package.topicbook.overflow-checks=true",
-];
-
+/// `.cargo/rustc-wrapper` has them check arithmetic.
 fn unit(places: &Places) -> Command {
     let mut cargo = cargo_test(places);
     cargo.args(["--package", "topicbook", "--lib"]);
     cargo
 }
 
-/// Tests that use packages from outside, and those of programs.
+/// Tests that use packages from outside, and those of programs. They have the library that cells have, which is compiled once.
 fn integration(places: &Places) -> Command {
     let mut cargo = cargo_test(places);
     cargo
@@ -192,11 +184,18 @@ fn integration(places: &Places) -> Command {
 }
 
 /// Tests the library without its default features, with some 90 crates in a target folder of their own. Its unit tests are
-/// those of the library with them.
+/// those of the library with them. Arithmetic is checked in all tests, because this library is a build of its own.
 fn small_stack(places: &Places) -> Command {
     let mut cargo = cargo_test(places);
     cargo
-        .args(CHECKED)
+        .args([
+            "--config",
+            "profile.test.package.topicbook.debug-assertions=true",
+        ])
+        .args([
+            "--config",
+            "profile.test.package.topicbook.overflow-checks=true",
+        ])
         .args(["--package", "topicbook", "--no-default-features"])
         .args(["--test", "*"])
         .env("CARGO_TARGET_DIR", places.target.join("small"))
