@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::View;
 use crate::data::NamedTable;
 use crate::error::Result;
-use crate::solvers::coordinate_descent::{Ascent, AscentNumbers, Data, Factors, SWEEPS, Sweeps};
+use crate::solvers::coordinate_descent::{Ascent, AscentNumbers, Data, Factors, Sweeps};
 use crate::solvers::state::{CANDIDATE, SavedTables};
 
 use super::CONVERGED;
@@ -15,10 +15,11 @@ use super::merge_topics::merge_most_similar;
 pub(super) const ADDED: usize = 3;
 /// Iterations with the added topics before the first merge.
 const GROW_ITERATIONS: usize = 5;
-/// Sweeps over the coordinates of a row while there are more than k topics.
-const GROW_SWEEPS: usize = 2;
 /// Iterations of a start from noise with few sweeps over short rows.
 const START_ITERATIONS: usize = 5;
+/// Sweeps over the coordinates of a row in all other iterations. Coordinate descent alone sweeps four times, as fastTopics does:
+/// with two, an iteration gains less but costs little more than half, and the same score is reached earlier.
+pub(super) const SWEEPS: Sweeps = Sweeps::Each(2);
 /// A candidate promises to gain that many times what an iteration gains: an ascent that settles still gains about ten times
 /// as much.
 const PROMISE: f64 = 15.0;
@@ -51,7 +52,7 @@ impl Origin {
 pub(super) const fn sweeps_from_noise(iterations: usize) -> Sweeps {
     match iterations < START_ITERATIONS {
         true => Sweeps::FewWhereShort,
-        false => Sweeps::Each(SWEEPS),
+        false => SWEEPS,
     }
 }
 
@@ -121,9 +122,8 @@ impl Candidate {
     ) -> Verdict {
         let added = self.added(requested);
         let sweeps = match self.origin {
-            Origin::Added if added > 0 => Sweeps::Each(GROW_SWEEPS),
             Origin::Random => sweeps_from_noise(self.iterations),
-            Origin::Added | Origin::CrossedNewest | Origin::CrossedAny => Sweeps::Each(SWEEPS),
+            Origin::Added | Origin::CrossedNewest | Origin::CrossedAny => SWEEPS,
         };
         let before = self.ascent.score;
         let iteration = self.ascent.step(data, view, sweeps);

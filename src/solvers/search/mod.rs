@@ -3,8 +3,8 @@
 //! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
 //! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are
 //! noise, the same for frequent and for rare terms: they differ from the first iteration on, where topics around the corpus's
-//! frequencies are nearly alike. Its first iterations change L and F less where documents or terms have few tokens, which ends at
-//! higher maxima. It fits the best factors until they gain little, and then candidates, of three origins:
+//! frequencies are nearly alike. The first ones are fitted to a sample of the documents, before all documents are.
+//! Its first iterations change L and F less where documents or terms have few tokens, which ends at higher maxima. It fits the best factors until they gain little, and then candidates, of three origins:
 //!
 //! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
 //!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
@@ -27,6 +27,7 @@ mod members;
 mod merge_topics;
 mod new_topics;
 mod numbers;
+mod sample;
 
 use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::{Counts, View};
@@ -36,19 +37,20 @@ use crate::system::{Purpose, stream};
 
 use super::ascent_memory::{ascent_memory, data_memory};
 use super::coordinate_descent::{
-    Ascent, Data, Factors, SWEEPS, Sweeps, saved_columns as saved_columns_of_ascent,
+    Ascent, Data, Factors, Sweeps, saved_columns as saved_columns_of_ascent,
 };
 use super::factor::Factor;
 use super::state::{ASCENT, EARLIER, SavedState, SavedTables, other_solver};
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 use arms::Kind;
-use candidate::{ADDED, Candidate, Origin, Verdict, sweeps_from_noise};
+use candidate::{ADDED, Candidate, Origin, SWEEPS, Verdict, sweeps_from_noise};
 pub(crate) use members::MEMBERS;
 use members::Members;
 use new_topics::{add_topics, equal_shares, start_from_noise, topics_of_misfits};
 pub(crate) use numbers::SearchNumbers;
 use numbers::{Progress, Score};
+use sample::{first_start, sample_bytes};
 
 /// Iterations of the best factors before a candidate may start: of new factors, and of those that were a candidate.
 const FIRST_ITERATIONS: usize = 10;
@@ -60,18 +62,17 @@ const TURNS: [Origin; 3] = [Origin::Random, Origin::CrossedNewest, Origin::Cross
 /// Consecutive candidates that are not better, after which the search ends.
 const MOST_FAILURES: usize = 120;
 /// Sweeps over the coordinates of a row of L before the first iteration of a candidate that has topics only.
-const FIRST_SWEEPS: Sweeps = Sweeps::Each(2 * SWEEPS);
+const FIRST_SWEEPS: Sweeps = Sweeps::Each(8);
 
 /// Memory of a fit besides the counts.
 pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
     let (topics, more) = (shape.topics, shape.topics + ADDED as u64);
-    let mut items = data_memory(shape, more);
-    items.push(Item::ram(
+    let mut items = vec![Item::ram(
         Consumer::Parameters,
         "F of earlier fits",
         Phase::Fit,
         4 * MEMBERS as u64 * topics * shape.terms,
-    ));
+    )];
     let best = ascent_memory(shape, topics);
     // An iteration updates either the best factors or the candidate, so its extra copy is counted once.
     items.extend(best.into_iter().filter(|item| item.phase != Phase::Pass));
@@ -80,7 +81,18 @@ pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
         ..item
     });
     items.extend(candidate);
-    items
+    // The tables of the fit do not exist yet while the first topics are fitted to a sample.
+    let of_fit = items.iter().filter(|item| item.phase == Phase::Fit);
+    let later: u64 = of_fit.map(|item| item.bytes).sum();
+    let mut all = data_memory(shape, more);
+    all.push(Item::ram(
+        Consumer::Counts,
+        "sample of the documents",
+        Phase::Starting,
+        sample_bytes(shape).saturating_sub(later),
+    ));
+    all.extend(items);
+    all
 }
 
 /// The most columns of all tables in a checkpoint, for documents and for terms: those of the best factors and a candidate,
@@ -106,7 +118,7 @@ impl Search {
             Start::New(_, f) => f.shape(),
             Start::Saved(state) => return Self::saved(data, state, seed),
         };
-        let first = start_from_noise(shape, &data, seed, 0);
+        let first = first_start(shape, (counts, &data), seed)?;
         Ok(Self {
             best: Ascent::new(first),
             data,
@@ -245,7 +257,7 @@ impl Iterate for Search {
         }
         let sweeps = match self.progress.stream_number {
             0 => sweeps_from_noise(FIRST_ITERATIONS - self.progress.iterations_first),
-            _ => Sweeps::Each(SWEEPS),
+            _ => SWEEPS,
         };
         let iteration = self.best.step(&self.data, &view, sweeps);
         let progress = &mut self.progress;

@@ -1,0 +1,145 @@
+//! The first topics of a search, from a sample of the documents.
+
+use crate::cost::Shape;
+use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
+use crate::counts::{Counts, View};
+use crate::error::Result;
+use crate::solvers::coordinate_descent::{Ascent, Data, Factors, Sweeps};
+use crate::system::{Purpose, stream};
+
+use super::new_topics::{equal_shares, start_from_noise};
+
+/// The sample is one document of so many.
+const PART: usize = 4;
+/// Documents for each topic below which a sample says too little.
+const LEAST_DOCUMENTS: usize = 2;
+/// Iterations over the sample.
+const ITERATIONS: usize = 5;
+/// The share of noise in the topics, so that terms which the sample does not have can get probability, and topics can
+/// still part.
+const NOISE: f32 = 0.2;
+
+/// The documents of the sample, or 0 where there are too few documents for one.
+fn documents_in_sample(documents: usize, topics: usize) -> usize {
+    match documents / PART {
+        sample if sample >= LEAST_DOCUMENTS * topics => sample,
+        _ => 0,
+    }
+}
+
+/// Bytes of the sample and of the factors that are fitted to it.
+pub(super) fn sample_bytes(shape: &Shape) -> u64 {
+    let sample = documents_in_sample(shape.documents as usize, shape.topics as usize) as u64;
+    match sample {
+        0 => 0,
+        // Counts by document and by term, and four copies of the factors.
+        sample => 16 * shape.nonzeros * sample + 4 * 4 * shape.topics * (sample + shape.terms),
+    }
+}
+
+/// The first start: topics that begin as noise and are fitted to a sample of the documents, with some of the noise, and equal
+/// shares of them in every document. An iteration over the sample costs a quarter of one over all documents, and the fit of
+/// 100 topics to documents of very different lengths ends at a higher maximum.
+pub(super) fn first_start(
+    (topics, terms): (usize, usize),
+    (counts, data): (&Counts, &Data),
+    seed: u64,
+) -> Result<Factors> {
+    let shape = (topics, terms);
+    let start = start_from_noise(shape, data, seed, 0);
+    let documents = documents_in_sample(counts.documents(), topics);
+    if documents == 0 {
+        return Ok(start);
+    }
+    let sample = draw(counts, documents, seed)?;
+    let data_of_sample = Data::new(&sample)?;
+    if data_of_sample.tokens == 0.0 {
+        return Ok(start);
+    }
+    let view = sample.view()?;
+    let mut ascent = Ascent::new(equal_shares(start.f.clone(), &data_of_sample));
+    for _ in 0..ITERATIONS {
+        ascent.step(&data_of_sample, &view, Sweeps::FewWhereShort);
+    }
+    let Factors { l, f: mut noise } = start;
+    for (noise, fitted) in noise.values.iter_mut().zip(&ascent.best.f.values) {
+        *noise = NOISE * *noise + (1.0 - NOISE) * fitted;
+    }
+    Ok(Factors { l, f: noise })
+}
+
+/// So many documents, drawn without replacement, in their order; sparse whatever the layout of the counts is.
+fn draw(counts: &Counts, documents: usize, seed: u64) -> Result<Counts> {
+    let mut random = stream(seed, Purpose::FirstDocuments, 0);
+    let mut drawn = rand::seq::index::sample(&mut random, counts.documents(), documents).into_vec();
+    drawn.sort_unstable();
+    let view: View<'_> = counts.view()?;
+    let mut buffer = NonzeroBuffer::default();
+    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for document in drawn {
+        let (columns, row) = nonzeros_of_row(&view, counts.terms(), document, &mut buffer);
+        indices.extend_from_slice(columns);
+        values.extend_from_slice(row);
+        indptr.push(indices.len() as u64);
+    }
+    Counts::csr(documents, counts.terms(), indptr, indices, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts() -> Counts {
+        // 40 documents of two kinds: terms 0 and 1, or 2 and 3.
+        let row = |document: u32| match document % 2 {
+            0 => [9, 5 + document as u8 % 3, 0, 0],
+            _ => [0, 0, 7 + document as u8 % 4, 4],
+        };
+        Counts::dense(40, 4, (0..40).flat_map(row).collect::<Vec<u8>>()).unwrap()
+    }
+
+    #[test]
+    fn the_first_topics_are_fitted_to_the_sample() {
+        let counts = counts();
+        let data = Data::new(&counts).unwrap();
+        let Factors { l, f } = first_start((2, 4), (&counts, &data), 3).unwrap();
+        let sums = f.column_sums();
+        assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-6), "{sums:?}");
+        assert!(f.values.iter().all(|value| *value > 0.0));
+        // One of the topics has most of its tokens in terms 0 and 1, the other in 2 and 3.
+        let of_first_terms = [0, 1].map(|topic| f.row(0)[topic] + f.row(1)[topic]);
+        let [low, high] = match of_first_terms {
+            [a, b] if a < b => [a, b],
+            [a, b] => [b, a],
+        };
+        assert!(low < 0.3 && high > 0.7, "{of_first_terms:?}");
+        assert_eq!(l.row(0), [data.lengths[0] as f32 / 2.0; 2]);
+    }
+
+    #[test]
+    fn few_documents_have_no_sample() {
+        let counts = counts();
+        let data = Data::new(&counts).unwrap();
+        // 10 documents would be the sample, for 6 topics.
+        let start = first_start((6, 4), (&counts, &data), 3).unwrap();
+        assert_eq!(
+            start.f.values,
+            start_from_noise((6, 4), &data, 3, 0).f.values
+        );
+    }
+
+    #[test]
+    fn a_sample_has_documents_of_the_counts_once() {
+        let counts = counts();
+        let sample = draw(&counts, 10, 5).unwrap();
+        assert_eq!(sample.shape(), (10, 4));
+        let all = draw(&counts, 40, 5).unwrap();
+        let rows = |counts: &Counts| {
+            let documents = Vec::from_iter(0..counts.documents());
+            let mut rows = vec![0.0; 4 * documents.len()];
+            counts.fill_rows(&documents, &mut rows).unwrap();
+            rows
+        };
+        assert_eq!(rows(&all), rows(&counts));
+    }
+}
