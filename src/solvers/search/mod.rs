@@ -3,8 +3,9 @@
 //! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
 //! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are
 //! noise, the same for frequent and for rare terms: they differ from the first iteration on, where topics around the corpus's
-//! frequencies are nearly alike. The first ones are fitted to a sample of the documents, before all documents are.
-//! Its first iterations change L and F less where documents or terms have few tokens, which ends at higher maxima. It fits the best factors until they gain little, and then candidates, of three origins:
+//! frequencies are nearly alike. Many topics are fitted to a sample of the documents first. The first iterations change L and F
+//! less where documents or terms have few tokens, which ends at higher maxima. The search fits the best factors until they gain
+//! little, and then candidates, of three origins:
 //!
 //! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
 //!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
