@@ -36,7 +36,7 @@ pub fn model(k: usize) -> TopicModel {
 type Case = (&'static str, fn(&Path) -> Fit);
 
 /// In each case another part decides how much memory the fit needs.
-const CASES: [Case; 15] = [
+const CASES: [Case; 16] = [
     ("dense counts in memory", |_| {
         let corpus = Synthetic::new(20_000, 4_000, 5).generate().unwrap();
         model(10).batch_size(256).fit(corpus.counts()).unwrap()
@@ -112,6 +112,16 @@ const CASES: [Case; 15] = [
     ("counts in memory, coordinate descent", |_| {
         in_memory(Solver::coordinate_descent())
     }),
+    (
+        "counts in memory, a search that begins with a sample",
+        |_| {
+            model(50)
+                .solver(Solver::auto())
+                .epochs(10)
+                .fit(common_terms(8_000, 2_000, 800))
+                .unwrap()
+        },
+    ),
 ];
 
 fn streamed(folder: &Path, model: TopicModel) -> Fit {

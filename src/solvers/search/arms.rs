@@ -66,8 +66,8 @@ impl Arms {
     }
 
     /// Notes what the last kind has brought and chooses the next one, for counts of so many tokens: what gains more, and added
-    /// topics where both gain the same.
-    pub(super) fn next(&mut self, tokens: f64) -> Kind {
+    /// topics where both gain the same. `first` is what is tried before anything else.
+    pub(super) fn next(&mut self, first: Kind, tokens: f64) -> Kind {
         let (gain, iterations) = (self.gain, self.iterations);
         for (kind, tried) in [
             (Kind::Added, &mut self.added),
@@ -84,7 +84,9 @@ impl Arms {
             false => EXPECTED * tokens,
         };
         let gains_more = gains(others) > gains(added);
-        let kind = if added.ago < MOST_ITERATIONS && (gains_more || others.ago >= MOST_ITERATIONS) {
+        let kind = if self.now.is_none() {
+            first
+        } else if added.ago < MOST_ITERATIONS && (gains_more || others.ago >= MOST_ITERATIONS) {
             Kind::Others
         } else {
             Kind::Added
@@ -139,7 +141,7 @@ mod tests {
     fn chosen(gains: impl Fn(Kind, usize) -> (f64, usize)) -> [usize; 2] {
         let (mut arms, mut tries) = (Arms::NONE, [0; 2]);
         for _ in 0..60 {
-            let kind = arms.next(1e4);
+            let kind = arms.next(Kind::Added, 1e4);
             let (gain, iterations) = gains(kind, tries[kind as usize]);
             (0..iterations).for_each(|_| arms.count(gain / iterations as f64));
             tries[kind as usize] += 1;
@@ -168,22 +170,31 @@ mod tests {
     }
 
     #[test]
+    fn the_first_kind_is_that_of_the_caller() {
+        let mut arms = Arms::NONE;
+        assert_eq!(arms.next(Kind::Others, 1e4), Kind::Others);
+        arms.count(0.0);
+        // Others have gained nothing, and added topics were not tried.
+        assert_eq!(arms.next(Kind::Others, 1e4), Kind::Added);
+    }
+
+    #[test]
     fn the_rate_is_that_of_the_better_kind() {
         // An iteration of what was not tried is expected to gain 1 nat.
         let tokens = 1.0 / EXPECTED;
         let mut arms = Arms::NONE;
         assert_eq!(arms.rate(), 0.0);
-        assert_eq!(arms.next(tokens), Kind::Added);
+        assert_eq!(arms.next(Kind::Added, tokens), Kind::Added);
         (0..10).for_each(|_| arms.count(3.0));
         assert_eq!(arms.rate(), 3.0);
         arms.count_best();
-        assert_eq!(arms.next(tokens), Kind::Added);
+        assert_eq!(arms.next(Kind::Added, tokens), Kind::Added);
         (0..10).for_each(|_| arms.count(0.0));
         // 0.7 x 30 nats in 0.7 x 10 + 10 iterations.
         assert_eq!(arms.rate(), 21.0 / 17.0);
-        assert_eq!(arms.next(tokens), Kind::Added);
+        assert_eq!(arms.next(Kind::Added, tokens), Kind::Added);
         (0..10).for_each(|_| arms.count(0.0));
-        assert_eq!(arms.next(tokens), Kind::Others);
+        assert_eq!(arms.next(Kind::Added, tokens), Kind::Others);
         (0..10).for_each(|_| arms.count(2.0));
         assert_eq!(arms.rate(), 2.0);
     }

@@ -8,11 +8,9 @@ use crate::error::Result;
 use crate::solvers::coordinate_descent::{Ascent, AscentNumbers, Data, Factors, Sweeps};
 use crate::solvers::state::{CANDIDATE, SavedTables};
 
-use super::CONVERGED;
 use super::merge_topics::merge_most_similar;
+use super::settings::{MOST_ADDED, Settings};
 
-/// Topics that a candidate adds, but at most k.
-pub(super) const ADDED: usize = 3;
 /// Iterations with the added topics before the first merge.
 const GROW_ITERATIONS: usize = 5;
 /// Iterations of a start from noise with few sweeps over short rows.
@@ -20,9 +18,8 @@ const START_ITERATIONS: usize = 5;
 /// Sweeps over the coordinates of a row in all other iterations. Coordinate descent alone sweeps four times, as fastTopics does:
 /// with two, an iteration gains less but costs little more than half, and the same score is reached earlier.
 pub(super) const SWEEPS: Sweeps = Sweeps::Each(2);
-/// A candidate promises to gain that many times what an iteration gains: an ascent that settles still gains about ten times
-/// as much.
-const PROMISE: f64 = 15.0;
+/// A candidate has converged when an iteration gains less than this fraction of the score, and the residual is small.
+const CONVERGED: f64 = 1e-6;
 
 /// What a candidate starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +79,7 @@ impl CandidateNumbers {
     /// Whether a search reaches these numbers.
     pub(super) fn are_in_range(&self) -> bool {
         let most_added = match self.origin {
-            Origin::Added => ADDED,
+            Origin::Added => MOST_ADDED,
             Origin::Random | Origin::CrossedNewest | Origin::CrossedAny => 0,
         };
         self.ascent.are_in_range() && !self.gain.is_nan() && self.added <= most_added
@@ -120,7 +117,7 @@ impl Candidate {
         view: &View<'_>,
         (requested, best): (usize, f64),
     ) -> Verdict {
-        let added = self.added(requested);
+        let (added, settings) = (self.added(requested), Settings::of(requested));
         let sweeps = match self.origin {
             Origin::Random => sweeps_from_noise(self.iterations),
             Origin::Added | Origin::CrossedNewest | Origin::CrossedAny => SWEEPS,
@@ -130,7 +127,7 @@ impl Candidate {
         self.iterations += 1;
         if added > 0 {
             // Topics that are merged one after the other need one iteration each.
-            let grows = added == ADDED.min(requested) && self.iterations < GROW_ITERATIONS;
+            let grows = added == settings.added && self.iterations < GROW_ITERATIONS;
             if !grows {
                 let merged = merge_most_similar(&self.ascent.best);
                 *self = Self::new(merged, self.origin);
@@ -138,7 +135,7 @@ impl Candidate {
             return Verdict::Continues;
         }
         self.gain = iteration.gain(before, self.gain);
-        let promised = self.ascent.score + PROMISE * self.gain;
+        let promised = self.ascent.score + settings.promise * self.gain;
         if self.ascent.score > best {
             Verdict::Better
         } else if iteration.converged(before, CONVERGED)

@@ -18,8 +18,8 @@
 //! A candidate ends when it is better than the best factors, which it then replaces, or when it promises to stay worse.
 //! The first one begins when the best factors have converged, a further one already when their iterations gain less than
 //! candidates have gained, and after one that was not better when they have converged again. Added topics gain much on some
-//! corpora, again and again, and little on others. They are tried first, and then what has gained more an iteration lately:
-//! they, or a new start, whose topics are combined with the best fit when they have converged or were given up.
+//! corpora, again and again, and little on others. They are tried first (with few topics last), and then what has gained more an
+//! iteration lately: they, or a new start, whose topics are combined with the best fit when they have converged or were given up.
 
 mod arms;
 mod candidate;
@@ -29,6 +29,7 @@ mod merge_topics;
 mod new_topics;
 mod numbers;
 mod sample;
+mod settings;
 
 use crate::cost::{Consumer, Item, Phase, Shape};
 use crate::counts::{Counts, View};
@@ -45,19 +46,18 @@ use super::state::{ASCENT, EARLIER, SavedState, SavedTables, other_solver};
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 use arms::Kind;
-use candidate::{ADDED, Candidate, Origin, SWEEPS, Verdict, sweeps_from_noise};
+use candidate::{Candidate, Origin, SWEEPS, Verdict, sweeps_from_noise};
 pub(crate) use members::MEMBERS;
 use members::Members;
 use new_topics::{add_topics, equal_shares, start_from_noise, topics_of_misfits};
 pub(crate) use numbers::SearchNumbers;
 use numbers::{Progress, Score};
 use sample::{first_start, sample_bytes};
+use settings::Settings;
 
 /// Iterations of the best factors before a candidate may start: of new factors, and of those that were a candidate.
 const FIRST_ITERATIONS: usize = 10;
 const MORE_ITERATIONS: usize = 6;
-/// The factors have converged when an iteration gains less than this fraction of the score, and the residual is small.
-const CONVERGED: f64 = 1e-6;
 /// Candidates other than those with added topics, one after the other.
 const TURNS: [Origin; 3] = [Origin::Random, Origin::CrossedNewest, Origin::CrossedAny];
 /// Consecutive candidates that are not better, after which the search ends.
@@ -67,7 +67,7 @@ const FIRST_SWEEPS: Sweeps = Sweeps::Each(8);
 
 /// Memory of a fit besides the counts.
 pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
-    let (topics, more) = (shape.topics, shape.topics + ADDED as u64);
+    let (topics, more) = (shape.topics, with_added(shape.topics));
     let mut items = vec![Item::ram(
         Consumer::Parameters,
         "F of earlier fits",
@@ -99,8 +99,13 @@ pub(crate) fn memory(shape: &Shape) -> Vec<Item> {
 /// The most columns of all tables in a checkpoint, for documents and for terms: those of the best factors and a candidate,
 /// and for terms those of earlier fits.
 pub(crate) fn saved_columns(topics: u64) -> [u64; 2] {
-    let both = saved_columns_of_ascent(topics) + saved_columns_of_ascent(topics + ADDED as u64);
+    let both = saved_columns_of_ascent(topics) + saved_columns_of_ascent(with_added(topics));
     [both, both + MEMBERS as u64 * topics]
+}
+
+/// The most topics of a candidate.
+fn with_added(topics: u64) -> u64 {
+    topics + Settings::of(topics as usize).added as u64
 }
 
 pub(crate) struct Search {
@@ -174,21 +179,22 @@ impl Search {
         let number = self.progress.stream_number;
         let mut random = stream(self.seed, Purpose::Candidate, number);
         self.progress.stream_number += 1;
+        let topics = self.topics_requested();
+        let settings = Settings::of(topics);
         let progress = &mut self.progress;
-        let continues = progress.turn > 0;
-        let origin = if continues || progress.arms.next(self.data.tokens) == Kind::Others {
+        let is_other = progress.turn > 0
+            || progress.arms.next(settings.first, self.data.tokens) == Kind::Others;
+        let origin = if is_other {
             let origin = TURNS[progress.turn];
             progress.turn = (progress.turn + 1) % TURNS.len();
             origin
         } else {
             Origin::Added
         };
-        let topics = self.topics_requested();
         let best = &self.best.best;
         let start = match origin {
             Origin::Added => {
-                let added = ADDED.min(topics);
-                let more = topics_of_misfits(best, &self.data, view, added, &mut random);
+                let more = topics_of_misfits(best, &self.data, view, settings.added, &mut random);
                 add_topics(best, &self.data, &more)
             }
             Origin::Random => {
@@ -261,6 +267,7 @@ impl Iterate for Search {
             _ => SWEEPS,
         };
         let iteration = self.best.step(&self.data, &view, sweeps);
+        let converged = Settings::of(self.topics_requested()).converged;
         let progress = &mut self.progress;
         match progress.iterations_first > 0 && progress.stream_number > 0 {
             true => progress.arms.count((iteration.score - before).max(0.0)),
@@ -268,7 +275,7 @@ impl Iterate for Search {
         }
         progress.iterations_first = progress.iterations_first.saturating_sub(1);
         progress.gain = iteration.gain(before, progress.gain);
-        progress.converged = iteration.converged(before, CONVERGED);
+        progress.converged = iteration.converged(before, converged);
         Ok(match progress.failures < MOST_FAILURES {
             true => Iteration {
                 residual: f64::INFINITY,

@@ -82,12 +82,20 @@ fn draw(counts: &Counts, documents: usize, seed: u64) -> Result<Counts> {
     drawn.sort_unstable();
     let view: View<'_> = counts.view()?;
     let mut buffer = NonzeroBuffer::default();
-    let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut indptr = vec![0];
+    let mut nonzeros = 0;
+    for &document in &drawn {
+        nonzeros += nonzeros_of_row(&view, counts.terms(), document, &mut buffer)
+            .0
+            .len();
+        indptr.push(nonzeros as u64);
+    }
+    // Vectors that grow would hold up to twice the memory of the plan while they are copied.
+    let (mut indices, mut values) = (Vec::with_capacity(nonzeros), Vec::with_capacity(nonzeros));
     for document in drawn {
         let (columns, row) = nonzeros_of_row(&view, counts.terms(), document, &mut buffer);
         indices.extend_from_slice(columns);
         values.extend_from_slice(row);
-        indptr.push(indices.len() as u64);
     }
     Counts::csr(documents, counts.terms(), indptr, indices, values)
 }
