@@ -11,6 +11,7 @@ mod coordinate_descent;
 mod em_gpu;
 mod factor;
 mod fold_in;
+mod gather;
 mod parts;
 mod row_update;
 mod search;

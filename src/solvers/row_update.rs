@@ -11,6 +11,7 @@
 use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch, sum};
 
 use super::RATE_FLOOR;
+use super::gather::gather;
 use super::parts::Parts;
 
 /// The part of the problem that all rows of a factor share.
@@ -159,33 +160,6 @@ simd_dispatch! {
         let scale = (total / rate_sum) as f32;
         weights.iter_mut().for_each(|weight| *weight *= scale);
         outcome.likelihood = end + rate_sum + total * f64::from(scale).ln();
-    }
-}
-
-simd_dispatch! {
-    /// Gathers the rows of `factor` at `indices`, transposed into columns of length `stride` and padded with zeros.
-    fn gather(indices: &[u32], factor: &[f32], stride: usize, gathered: &mut [f32]) {
-        let topics = gathered.len() / stride;
-        for (block, indices) in indices.chunks(LANES).enumerate() {
-            let first = block * LANES;
-            let mut rows: [&[f32]; LANES] = [&[]; LANES];
-            for (row, &index) in rows.iter_mut().zip(indices) {
-                *row = &factor[index as usize * topics..][..topics];
-            }
-            for topic in 0..topics {
-                let column = &mut gathered[topic * stride + first..][..LANES];
-                if indices.len() == LANES {
-                    for lane in 0..LANES {
-                        column[lane] = rows[lane][topic];
-                    }
-                } else {
-                    column.fill(0.0);
-                    for (value, row) in column.iter_mut().zip(&rows[..indices.len()]) {
-                        *value = row[topic];
-                    }
-                }
-            }
-        }
     }
 }
 

@@ -25,6 +25,9 @@ pub(crate) trait Vector: Copy {
 
     /// The sum of each row's lanes, in the order of [`sum`].
     fn sums(rows: [Self; LANES]) -> Self;
+
+    /// The values of eight rows by column.
+    fn transposed(rows: [&[f32; 4]; 8]) -> [[f32; 8]; 4];
 }
 
 impl Vector for [f32; LANES] {
@@ -58,6 +61,11 @@ impl Vector for [f32; LANES] {
     #[inline(always)]
     fn sums(rows: [Self; LANES]) -> Self {
         rows.map(sum)
+    }
+
+    #[inline(always)]
+    fn transposed(rows: [&[f32; 4]; 8]) -> [[f32; 8]; 4] {
+        std::array::from_fn(|column| rows.map(|row| row[column]))
     }
 }
 
@@ -108,6 +116,11 @@ pub(crate) mod x86 {
         #[inline(always)]
         fn sums(rows: [Self; LANES]) -> Self {
             Self(unsafe { sums_of_registers(&rows) })
+        }
+
+        #[inline(always)]
+        fn transposed(rows: [&[f32; 4]; 8]) -> [[f32; 8]; 4] {
+            Avx2::transposed(rows)
         }
     }
 
@@ -186,6 +199,38 @@ pub(crate) mod x86 {
         fn sums(rows: [Self; LANES]) -> Self {
             Self(unsafe { [sums_of_pairs(&rows, 0), sums_of_pairs(&rows, LANES / 2)] })
         }
+
+        #[inline(always)]
+        fn transposed(rows: [&[f32; 4]; 8]) -> [[f32; 8]; 4] {
+            unsafe { transposed_blocks(rows) }
+        }
+    }
+
+    /// [`Vector::transposed`]. A register has a row and the one four rows below it, each a block, and blocks are transposed.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn transposed_blocks(rows: [&[f32; 4]; 8]) -> [[f32; 8]; 4] {
+        let both = |row: usize| {
+            // SAFETY: references to arrays are valid for unaligned loads of their size.
+            let [low, high] = unsafe { [row, row + 4].map(|row| _mm_loadu_ps(rows[row].as_ptr())) };
+            _mm256_set_m128(high, low)
+        };
+        let [a, b, c, d] = [both(0), both(1), both(2), both(3)];
+        // Columns 0 and 1, then 2 and 3, of two rows each.
+        let [ab, cd] = [_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d)];
+        let [ab_later, cd_later] = [_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d)];
+        let columns = [
+            _mm256_shuffle_ps::<0b01_00_01_00>(ab, cd),
+            _mm256_shuffle_ps::<0b11_10_11_10>(ab, cd),
+            _mm256_shuffle_ps::<0b01_00_01_00>(ab_later, cd_later),
+            _mm256_shuffle_ps::<0b11_10_11_10>(ab_later, cd_later),
+        ];
+        let mut values = [[0.0; 8]; 4];
+        for (values, column) in values.iter_mut().zip(columns) {
+            // SAFETY: as above, for stores.
+            unsafe { _mm256_storeu_ps(values.as_mut_ptr(), column) };
+        }
+        values
     }
 
     /// As [`sums_of_registers`], for half of the rows: a register has two blocks.
@@ -215,28 +260,33 @@ mod tests {
     use super::x86::{Avx2, Avx512};
     use super::*;
 
-    /// Sums of rows, a product of the first two plus the third, and the larger numbers of the first two.
+    /// Sums of rows, a product of the first two plus the third, the larger numbers of the first two, and the beginnings of
+    /// eight rows by column.
     #[inline(always)]
-    fn results<V: Vector>(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 3] {
+    fn results<V: Vector>(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 5] {
         let mut registers = [V::splat(0.0); LANES];
         for (register, row) in registers.iter_mut().zip(rows) {
             *register = V::load(row);
         }
-        let mut results = [[0.0; LANES]; 3];
+        let mut results = [[0.0; LANES]; 5];
         V::sums(registers).store(&mut results[0]);
         let [a, b, c, ..] = registers;
         a.mul_add(b, c).store(&mut results[1]);
         a.max(b).store(&mut results[2]);
+        let columns = V::transposed(std::array::from_fn(|row| rows[row].first_chunk().unwrap()));
+        results[3..]
+            .as_flattened_mut()
+            .copy_from_slice(columns.as_flattened());
         results
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-    fn avx512(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 3] {
+    fn avx512(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 5] {
         results::<Avx512>(rows)
     }
 
     #[target_feature(enable = "avx2,fma")]
-    fn avx2(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 3] {
+    fn avx2(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 5] {
         results::<Avx2>(rows)
     }
 
@@ -247,6 +297,10 @@ mod tests {
         });
         let expected = results::<[f32; LANES]>(&rows);
         assert_eq!(expected[0], rows.map(sum));
+        assert_eq!(
+            expected[3][..9],
+            std::array::from_fn::<_, 9, _>(|at| rows[at % 8][at / 8])
+        );
         if std::is_x86_feature_detected!("avx512f") && std::is_x86_feature_detected!("avx512dq") {
             // SAFETY: the processor has these instructions: those with AVX-512DQ have BW and VL, too.
             assert_eq!(unsafe { avx512(&rows) }, expected);
