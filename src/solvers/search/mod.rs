@@ -18,8 +18,9 @@
 //! A candidate ends when it is better than the best factors, which it then replaces, or when it promises to stay worse.
 //! The first one begins when the best factors have converged, a further one already when their iterations gain less than
 //! candidates have gained, and after one that was not better when they have converged again. Added topics gain much on some
-//! corpora, again and again, and little on others. They are tried first (with few topics last), and then what has gained more an
-//! iteration lately: they, or a new start, whose topics are combined with the best fit when they have converged or were given up.
+//! corpora, again and again, and little on others. They are tried first, with few topics after a new start, and then what has
+//! gained more an iteration lately: they, or a new start, whose topics are combined with the best fit when they have converged or
+//! were given up.
 
 mod arms;
 mod candidate;
