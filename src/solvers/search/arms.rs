@@ -1,5 +1,7 @@
 //! What is done next: iterations of the best factors, added topics or other candidates, whichever has gained more an iteration
-//! lately.
+//! lately, and in turn when both gain little.
+
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +11,8 @@ const KEPT: f64 = 0.7;
 const MOST_ITERATIONS: usize = 300;
 /// What an iteration of a kind is expected to gain before it was tried, in nats per token.
 const EXPECTED: f64 = 1e-5;
+/// What an iteration gains, in nats per token, below which chance decides which kind has gained more.
+const LITTLE: f64 = 3e-6;
 
 /// A kind of candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,8 +69,8 @@ impl Arms {
         self.others.ago += 1;
     }
 
-    /// Notes what the last kind has brought and chooses the next one, for counts of so many tokens: what gains more, and added
-    /// topics where both gain the same. `first` is what is tried before anything else.
+    /// Notes what the last kind has brought and chooses the next one, for counts of so many tokens: what gains more, and where
+    /// both gain little, the one that was tried longer ago. `first` is what is tried before anything else.
     pub(super) fn next(&mut self, first: Kind, tokens: f64) -> Kind {
         let (gain, iterations) = (self.gain, self.iterations);
         for (kind, tried) in [
@@ -80,16 +84,18 @@ impl Arms {
         }
         let (added, others) = (&self.added, &self.others);
         let gains = |tried: &Tried| match tried.iterations > 0.0 {
-            true => tried.rate(),
+            true => tried.rate().max(LITTLE * tokens),
             false => EXPECTED * tokens,
         };
-        let gains_more = gains(others) > gains(added);
-        let kind = if self.now.is_none() {
-            first
-        } else if added.ago < MOST_ITERATIONS && (gains_more || others.ago >= MOST_ITERATIONS) {
-            Kind::Others
-        } else {
-            Kind::Added
+        let others_are_next = match gains(others).total_cmp(&gains(added)) {
+            Ordering::Greater => added.ago < MOST_ITERATIONS,
+            Ordering::Equal => others.ago > added.ago,
+            Ordering::Less => others.ago >= MOST_ITERATIONS,
+        };
+        let kind = match self.now {
+            None => first,
+            Some(_) if others_are_next => Kind::Others,
+            Some(_) => Kind::Added,
         };
         (self.now, self.gain, self.iterations) = (Some(kind), 0.0, 0);
         kind
@@ -164,9 +170,21 @@ mod tests {
             Kind::Others => (if tries % 4 == 0 { 100.0 } else { 0.0 }, 40),
         });
         assert!((6..=30).contains(&added), "{added} {others}");
-        // Nothing gains: both are tried.
-        let [added, others] = chosen(|_, _| (0.0, 20));
-        assert!(added > 2 && others > 2, "{added} {others}");
+        // One gains little and the other nothing: both are tried in turn.
+        let little = 0.9 * LITTLE * 1e4;
+        for gains in [little, 0.0] {
+            let gains = |kind, _| {
+                (
+                    if kind == Kind::Added {
+                        20.0 * gains
+                    } else {
+                        0.0
+                    },
+                    20,
+                )
+            };
+            assert_eq!(chosen(gains), [30, 30]);
+        }
     }
 
     #[test]

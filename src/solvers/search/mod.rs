@@ -20,7 +20,7 @@
 //! candidates have gained, and after one that was not better when they have converged again. Added topics gain much on some
 //! corpora, again and again, and little on others. They are tried first, with few topics after a new start, and then what has
 //! gained more an iteration lately: they, or a new start, whose topics are combined with the best fit when they have converged or
-//! were given up.
+//! were given up. When neither gains more than chance, they take turns.
 
 mod arms;
 mod candidate;
