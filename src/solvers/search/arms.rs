@@ -172,18 +172,12 @@ mod tests {
         assert!((6..=30).contains(&added), "{added} {others}");
         // One gains little and the other nothing: both are tried in turn.
         let little = 0.9 * LITTLE * 1e4;
-        for gains in [little, 0.0] {
-            let gains = |kind, _| {
-                (
-                    if kind == Kind::Added {
-                        20.0 * gains
-                    } else {
-                        0.0
-                    },
-                    20,
-                )
-            };
-            assert_eq!(chosen(gains), [30, 30]);
+        for gain in [little, 0.0] {
+            let tries = chosen(|kind, _| match kind {
+                Kind::Added => (20.0 * gain, 20),
+                Kind::Others => (0.0, 20),
+            });
+            assert_eq!(tries, [30, 30]);
         }
     }
 
