@@ -8,6 +8,8 @@
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+#[path = "../support/described.rs"]
+mod described;
 mod page;
 #[path = "../support/rate_rule.rs"]
 mod rate_rule;
@@ -18,6 +20,7 @@ mod seeds;
 
 use std::path::Path;
 
+use described::described;
 use rate_rule::rule;
 use seeds::SEEDS;
 use serde_json::{Value, json};
@@ -173,6 +176,7 @@ fn measure(corpus: &Corpus) -> Result<Value> {
         "name": corpus.name,
         "documents": corpus.counts.documents(),
         "terms": corpus.counts.terms(),
+        "counts": described(&corpus.counts)?,
         "epochs": corpus.epochs,
         "rows": rows,
     }))

@@ -66,11 +66,12 @@ fn section(corpus: &Value, factors: &[f64], period: Option<u64>) -> String {
 fn heading(corpus: &Value, reference: &Row) -> String {
     let scores = reference.scores.iter().map(|&score| grouped(score));
     format!(
-        "\n## {}, {} x {}, {} epochs\n\nBatch 16 with the defaults: {} (seeds: {}){}.\n\n",
+        "\n## {}, {} x {}, {} epochs\n\nCounts: {}. Batch 16 with the defaults: {} (seeds: {}){}.\n\n",
         text(&corpus["name"]),
         corpus["documents"],
         corpus["terms"],
         corpus["epochs"],
+        text(&corpus["counts"]),
         grouped(mean(&reference.scores)),
         scores.collect::<Vec<String>>().join(", "),
         match reference.errors.is_empty() {

@@ -10,6 +10,8 @@
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+#[path = "../support/described.rs"]
+mod described;
 mod page;
 #[path = "../support/record.rs"]
 mod record;
@@ -22,6 +24,7 @@ use topicbook::bench_hooks::fit_of;
 use topicbook::{Counts, Matrix, Result, Solver, TopicModel};
 
 use arguments::number;
+use described::described;
 
 const TOPICS: [usize; 2] = [10, 20];
 const PEERS: [&str; 3] = ["tomotopy", "gensim", "scikit-learn"];
@@ -90,6 +93,7 @@ impl Peers<'_> {
                     "corpus": name,
                     "topics": topics,
                     "terms": parts.train.terms(),
+                    "counts": described(&parts.train)?,
                     "documents": [parts.train.documents(), parts.held_out.documents()],
                     "tokens": [train.total() as u64, held_out.total() as u64],
                     "runs": runs,

@@ -52,13 +52,14 @@ pub fn markdown(record: &Value) -> String {
     for cell in &cells {
         let _ = write!(
             page,
-            "\n## {}, k = {}\n\n{} documents with {} tokens and {} terms; {} held out.\n\n\
+            "\n## {}, k = {}\n\n{} documents with {} tokens and {} terms, {}; {} held out.\n\n\
             | | `evaluate` | own | bound | CPU s | iterations |\n|---|---|---|---|---|---|\n",
             cell["corpus"].as_str().unwrap_or_default(),
             cell["topics"],
             cell["documents"][0],
             cell["tokens"][0],
             cell["terms"],
+            cell["counts"].as_str().unwrap_or_default(),
             cell["documents"][1],
         );
         for (method, name) in METHODS {

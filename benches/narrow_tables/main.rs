@@ -7,6 +7,8 @@
 
 #[path = "../support/arguments.rs"]
 mod arguments;
+#[path = "../support/described.rs"]
+mod described;
 #[path = "../support/fitted_corpora.rs"]
 mod fitted_corpora;
 #[path = "../support/numbers.rs"]
@@ -21,6 +23,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use topicbook::{Counts, Device, Optimizer, Precision, Result, TopicModel};
 
+use described::described;
 use fitted_corpora::{FittedCorpus, TOPICS, fitted_corpora};
 use numbers::{median, numbers};
 use seeds::{SEEDS, fit_all_seeds};
@@ -103,6 +106,7 @@ fn measure(folder: &Path, nips: Option<&Path>) -> Result<()> {
             "name": name,
             "documents": counts.documents(),
             "terms": counts.terms(),
+            "counts": described(&counts)?,
             "epochs": epochs,
             "rows": rows(&counts, epochs)?,
         }));
@@ -122,11 +126,12 @@ fn markdown(record: &Value) -> String {
     );
     for corpus in record["corpora"].as_array().into_iter().flatten() {
         page += &format!(
-            "\n## {}, {} x {}, {} epochs\n",
+            "\n## {}, {} x {}, {} epochs\n\nCounts: {}.\n",
             corpus["name"].as_str().unwrap_or_default(),
             corpus["documents"],
             corpus["terms"],
             corpus["epochs"],
+            corpus["counts"].as_str().unwrap_or_default(),
         );
         page += &table(&corpus["rows"]);
     }

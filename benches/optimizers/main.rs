@@ -10,6 +10,8 @@
 mod arguments;
 #[path = "../support/ceiling.rs"]
 mod ceiling;
+#[path = "../support/described.rs"]
+mod described;
 #[path = "../support/disk.rs"]
 mod disk;
 #[path = "../support/few_terms.rs"]

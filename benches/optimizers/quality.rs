@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use topicbook::{Device, Optimizer, Result, TopicModel};
 
+use crate::described::described;
 use crate::fitted_corpora::{FittedCorpus, TOPICS, fitted_corpora};
 use crate::numbers::{median, numbers};
 use crate::seeds::{SEEDS, fit_all_seeds};
@@ -83,6 +84,7 @@ fn search(corpus: &FittedCorpus) -> Result<Value> {
         "name": name,
         "documents": counts.documents(),
         "terms": counts.terms(),
+        "counts": described(counts)?,
         "epochs": epochs,
         "rows": rows,
         "equal_time": equal_time,
@@ -100,7 +102,7 @@ pub fn markdown(corpora: &[Value]) -> String {
             .map_or(f64::NAN, |row| median(&numbers(&row["scores"])));
         page += &format!(
             "\n## Quality: {}, {} x {}, {} epochs, k = {TOPICS}, batch 16\n\n\
-             Median of five seeds, at the best of the factors that were tried on the default learning rates. The score is \
+             Counts: {}. Median of five seeds, at the best of the factors that were tried on the default learning rates. The score is \
              the log-likelihood above dense AdamW's at its defaults ({reference:.0}), in thousands. The error is the mean total \
              variation distance of learned topics from the true ones (0 to 1).\n\n\
              | optimizer | factor tried: thousands | best factor | score | error | CPU s a fit | score in the seconds of dense AdamW |\n|---|---|---:|---:|---:|---:|---:|\n",
@@ -108,6 +110,7 @@ pub fn markdown(corpora: &[Value]) -> String {
             corpus["documents"],
             corpus["terms"],
             corpus["epochs"],
+            corpus["counts"].as_str().unwrap_or_default(),
         );
         for (optimizer, _) in SEARCH {
             page += &line(optimizer, corpus, reference);

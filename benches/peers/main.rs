@@ -16,6 +16,8 @@
 mod arguments;
 #[path = "../support/ceiling.rs"]
 mod ceiling;
+#[path = "../support/described.rs"]
+mod described;
 #[path = "../support/drawing.rs"]
 mod drawing;
 mod growth;
@@ -32,6 +34,7 @@ use serde_json::{Value, json};
 use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, bench_hooks};
 
 use arguments::number;
+use described::described;
 use need::{Need, Size};
 
 fn main() -> Result<()> {
@@ -86,7 +89,7 @@ fn generate(documents: usize, terms: usize, topics: usize, length: usize) -> Res
         (mean / length as f64 - 1.0).abs() < 0.01,
         "mean length {mean}"
     );
-    let mut line = json!({ "generate_seconds": seconds, "counts": description(&corpus.counts())? });
+    let mut line = json!({ "generate_seconds": seconds, "counts": described(&corpus.counts())? });
     Need::of_generating(documents, terms, topics).add_to(&mut line);
     Ok(line)
 }
@@ -113,16 +116,8 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step_path: &str
     // The work of one epoch; `epochs` gives that of the whole fit.
     Need::of_adamw(&Size::of(counts, topics)?).add_to(&mut line);
     line["epochs"] = json!(epochs);
-    line["counts"] = description(counts)?.into();
+    line["counts"] = described(counts)?.into();
     Ok(line)
-}
-
-/// The element type and the density of counts.
-fn description(counts: &Counts) -> Result<String> {
-    let (documents, terms) = counts.shape();
-    let density = counts.summary()?.nonzeros() as f64 / (documents * terms) as f64;
-    let (dtype, layout) = (counts.dtype(), counts.layout());
-    Ok(format!("{dtype} {layout}, {:.1}% nonzero", 100.0 * density))
 }
 
 /// A fit by a solver, stopped after `seconds`. Times start with the fit, when the counts are in memory.
@@ -172,7 +167,7 @@ fn solver(
         "seconds": elapsed,
         "iterations": per_token.len(),
         "score": score(counts, &fit.l(), &fit.f())?,
-        "counts": description(counts)?,
+        "counts": described(counts)?,
     });
     Need::of_descent(&Size::of(counts, topics)?).add_to(&mut line);
     Ok(line)

@@ -29,7 +29,8 @@ pub fn markdown(record: &Value) -> String {
     let mut page = format!(
         "# Plans: predicted against measured memory\n\n\
          `cargo xtask bench plans`, topicbook {} on {}, {} threads.\n\n\
-         {} random fits (shapes, dtypes, layouts, solvers, batch sizes, readings, checkpoints; counts of at most 200 MB), each \
+         {} random fits (shapes, dtypes, layouts, solvers, batch sizes, readings, checkpoints; counts of at most 200 MB, drawn \
+         from tinytopics' model with 50 to 1,000 tokens a document), each \
          planned and fitted in a process of its own, with a budget of 1 to 4 times the least that is accepted. {} of them \
          run in a control group whose limit is 5% above the budget. Memory is the anonymous memory of the whole \
          process, from before the plan to the end of the fit, sampled every millisecond.\n\n\
@@ -38,8 +39,8 @@ pub fn markdown(record: &Value) -> String {
          | predicted to a tenth of measured | {} |\n\n\
          Predicted / measured: least {:.3}, a twentieth below {:.3}, median {:.3}, a twentieth above {:.3}, largest {:.3}.\n\n\
          The {WORST} worst predictions:\n\n\
-         | Row | Solver | Shape | k | Batch | Counts | Read | Limited | Budget, MB | Predicted, MB | Measured, MB | Ratio |\n\
-         |---:|---|---|---:|---:|---|---|---|---:|---:|---:|---:|\n",
+         | Row | Solver | Shape | Tokens a document | k | Batch | Counts | Read | Limited | Budget, MB | Predicted, MB | Measured, MB | Ratio |\n\
+         |---:|---|---|---:|---:|---:|---|---|---|---:|---:|---:|---:|\n",
         text(&machine["topicbook"]),
         text(&machine["processor"]),
         machine["threads"],
@@ -65,11 +66,12 @@ pub fn markdown(record: &Value) -> String {
     for row in worst.iter().take(WORST) {
         let mb = |name: &str| row[name].as_f64().unwrap_or(f64::NAN) / 1e6;
         page += &format!(
-            "| {} | {} | {} x {} | {} | {} | {} {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.3} |\n",
+            "| {} | {} | {} x {} | {} | {} | {} | {} {} | {} | {} | {:.1} | {:.1} | {:.1} | {:.3} |\n",
             row["row"],
             text(&row["solver"]),
             row["documents"],
             row["terms"],
+            row["tokens"],
             row["topics"],
             row["batch"],
             text(&row["dtype"]),

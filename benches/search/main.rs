@@ -1,7 +1,7 @@
 //! `cargo xtask bench search`: what `Solver::auto` reaches in a time, beside coordinate descent from one random start after
-//! the other. Writes `search.json` and `search.md` into a folder after every fit, and measures only what is not there from an
-//! earlier run with the same limits: all of it takes six hours of CPU time. After a change of the search, take `auto` out of the
-//! record's scores.
+//! the other. Writes `search.json` and `search.md` into a folder after every fit and at the end, and measures only what is not
+//! there from an earlier run with the same limits: all of it takes six hours of CPU time. After a change of the search, take
+//! `auto` out of the record's scores.
 //!
 //! ```text
 //! search FOLDER SECONDS SEEDS [name=COUNTS.npz ...]
@@ -12,6 +12,8 @@
 #[path = "../support/arguments.rs"]
 mod arguments;
 mod corpora;
+#[path = "../support/described.rs"]
+mod described;
 #[path = "../support/draw.rs"]
 mod draw;
 mod page;
@@ -29,6 +31,7 @@ use serde_json::{Value, json};
 use topicbook::{Counts, Device, Result, Solver, TopicModel};
 
 use arguments::number;
+use described::described;
 
 const TOPICS: [usize; 3] = [5, 20, 100];
 /// Seconds after which both are compared.
@@ -79,6 +82,7 @@ fn measure(folder: &Path, seconds: f64, seeds: u64, files: &[String]) -> Result<
             println!("{}", page::line(&record["cells"][at], &limits));
         }
     }
+    record::write(folder, "search", &record, &page::markdown(&record));
     Ok(())
 }
 
@@ -103,14 +107,13 @@ fn position(list: &mut Value, is_wanted: impl Fn(&Value) -> bool) -> usize {
 
 /// A cell of which nothing was measured.
 fn new_cell(name: &str, counts: &Counts, topics: usize) -> Result<Value> {
-    let summary = counts.summary()?;
     let (documents, terms) = counts.shape();
     Ok(json!({
         "corpus": name,
         "documents": documents,
         "terms": terms,
-        "nonzeros": summary.nonzeros(),
-        "tokens": summary.total(),
+        "counts": described(counts)?,
+        "tokens": counts.summary()?.total() as u64,
         "topics": topics,
         "scores": [],
         "machine": record::machine(),
