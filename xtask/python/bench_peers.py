@@ -277,24 +277,31 @@ def main(peers, python, nips, folder, *names):
         sys.exit(f"no such row: {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
     folder = pathlib.Path(folder)
     path = folder / "peers.json"
-    record = json.loads(path.read_text()) if names else {"rows": {}}
+    record = json.loads(path.read_text()) if path.exists() else {"rows": {}}
     record |= {"machine": machine(), "versions": versions(python)}
+    here = instructions()
     for name in names or ROWS:
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as scratch:
             bench = Bench(peers, python, nips, folder, scratch)
             when = {"date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
-            # Rows may be measured on one machine after the other.
-            when |= {"instructions": instructions(), "ceiling": bench.our("ceiling")}
-            record["rows"][name] = when | ROWS[name](bench)
-        print(json.dumps(record["rows"][name]), flush=True)
+            when |= {"instructions": here, "ceiling": bench.our("ceiling")}
+            # A row has figures of each kind of processor, and those of other kinds are kept.
+            row = record["rows"].setdefault(name, {})
+            row[here] = when | ROWS[name](bench)
+        print(json.dumps(row[here]), flush=True)
     # Orders the rows of the record as in this file.
     record["rows"] = {name: record["rows"][name] for name in ROWS if name in record["rows"]}
     path.write_text(json.dumps(record, indent=1) + "\n")
     (folder / "peers.md").write_text(table(record))
-    missed = list(missed_targets(record["rows"].values()))
+    missed = list(missed_targets(row for row in all_rows(record) if row["instructions"] == here))
     if missed:
         sys.exit("\n".join(missed))
+
+
+def all_rows(record):
+    """The rows of the record: those of each kind of processor, one after the other."""
+    return [row for kinds in record["rows"].values() for row in kinds.values()]
 
 
 def table(record):
@@ -316,7 +323,7 @@ def table(record):
         " | peaks: Gflop/s, GB/s | date, load before |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in record["rows"].values():
+    for row in all_rows(record):
         times = dict(row["times"])
         peer = next(iter(times))
         tensor = f"{times['tensor path']:.3g}" if "tensor path" in times else "-"
@@ -326,17 +333,18 @@ def table(record):
             f" | {row['date']}, {row['load_before']:.2f} |"
         )
     lines += ["", "Quality, from the same runs:", "", "| work | measure | required | measured |", "|---|---|---|---|"]
-    for row in record["rows"].values():
+    for row in all_rows(record):
         if "quality" in row:
             quality = row["quality"]
             seen = ", ".join(f"{name} {value:,.0f}" for name, value in quality["values"].items())
-            lines.append(f"| {row['work']} | {quality['what']} | {quality['asked']} | {seen} |")
-    for row in record["rows"].values():
+            lines.append(f"| {row['work']} ({row['instructions']}) | {quality['what']} | {quality['asked']} | {seen} |")
+    for row in all_rows(record):
         for name, scores in row.get("scores", {}).items():
-            lines += ["", f"{row['work']}: {name} {', '.join(f'{score:,.0f}' for score in scores)}."]
-    result = record["rows"].get("growth", {}).get("growth")
-    if result:
-        lines += growth_lines(result)
+            lines += ["", f"{row['work']} ({row['instructions']}): {name} {', '.join(f'{score:,.0f}' for score in scores)}."]
+    # The chart is that of the last run.
+    grown = max(record["rows"].get("growth", {}).values(), key=lambda row: row["date"], default=None)
+    if grown:
+        lines += growth_lines(grown["growth"])
     return "\n".join(lines) + "\n"
 
 
