@@ -79,13 +79,12 @@ pub fn rows() -> Result<Vec<Row>> {
     for (corpus, counts) in corpora {
         let summary = counts.summary()?;
         let (documents, terms) = counts.shape();
-        let density = summary.nonzeros() as f64 / (documents * terms) as f64;
         // A multiply-add counts as two; what is zero is not needed.
         let product = 2.0 * summary.nonzeros() as f64 * TOPICS as f64;
         let mut row = |what: &str, products: f64, pass| {
             let name = format!(
                 "{what}: {corpus}, {documents} x {terms}, {:.1}%",
-                100.0 * density
+                100.0 * summary.density()
             );
             rows.push(Row {
                 name,

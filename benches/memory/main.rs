@@ -172,10 +172,8 @@ fn fit(model: &TopicModel, counts: &Counts) -> Result<Value> {
     let start = Instant::now();
     let fit = plan.fit()?;
     let fit_seconds = start.elapsed().as_secs_f64();
-    let (documents, terms) = counts.shape();
-    let nonzeros = counts.summary()?.nonzeros() as f64;
     let mut record = json!({
-        "nonzero_share": nonzeros / (documents as f64 * terms as f64),
+        "nonzero_share": counts.summary()?.density(),
         "check_seconds": check_seconds,
         "fit_seconds": fit_seconds,
         "epoch_seconds": column(&fit, "seconds"),
