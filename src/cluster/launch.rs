@@ -71,6 +71,15 @@ impl Launcher {
         })
     }
 
+    /// A launcher without a worker.
+    #[cfg(test)]
+    pub(super) fn of(mpiexec: PathBuf) -> Self {
+        Self {
+            worker: PathBuf::new(),
+            mpiexec,
+        }
+    }
+
     /// A command that has the variables of a launcher, and reads nothing.
     pub(super) fn command(program: &str) -> Command {
         let mut command = Command::new(program);

@@ -14,6 +14,11 @@ use super::started::Started;
 
 /// How long a host may take to run a program that does nothing.
 const ANSWER: Duration = Duration::from_secs(20);
+/// How often a host is asked that does not answer: the launcher fails or hangs where a network interface comes or goes while it
+/// starts, as one does when a host is lost.
+const ASKED: usize = 2;
+/// How long after it failed to answer.
+const PAUSE: Duration = Duration::from_secs(1);
 /// How often it is looked for the answers.
 const POLL: Duration = Duration::from_millis(20);
 
@@ -36,7 +41,7 @@ impl Launcher {
         let answers = thread::scope(|scope| {
             let asked: Vec<_> = hosts
                 .iter()
-                .map(|host| scope.spawn(|| self.answers(host)))
+                .map(|host| scope.spawn(|| self.answers(&host.name)))
                 .collect();
             let answers = asked.into_iter().map(|thread| thread.join());
             answers
@@ -67,10 +72,19 @@ impl Launcher {
     }
 
     /// Whether a program runs on a host.
-    fn answers(&self, host: &Host) -> bool {
+    fn answers(&self, host: &str) -> bool {
+        (0..ASKED).any(|before| {
+            if before > 0 {
+                thread::sleep(PAUSE);
+            }
+            self.runs_on(host)
+        })
+    }
+
+    fn runs_on(&self, host: &str) -> bool {
         let mpiexec = self.mpiexec().display().to_string();
         let mut command = Self::command(&mpiexec);
-        command.args(["--host", &host.name, "-n", "1", "true"]);
+        command.args(["--host", host, "-n", "1", "true"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(mut child) = command.spawn() else {
             return false;
@@ -87,6 +101,34 @@ impl Launcher {
                     return false;
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::process::Command;
+
+    #[test]
+    fn a_host_that_does_not_answer_is_asked_again() {
+        for (runs_on, answers) in [("node2", true), ("no host", false)] {
+            let folder = tempfile::tempdir().unwrap();
+            let [script, mpiexec, asked] =
+                ["script", "mpiexec", "asked"].map(|name| folder.path().join(name));
+            // It fails the first time.
+            let lines = format!(
+                "#!/bin/sh\necho \"$2\" >> {0}\n[ \"$2\" = \"{runs_on}\" ] && [ $(wc -l < {0}) = 2 ]\n",
+                asked.display()
+            );
+            fs::write(&script, lines).unwrap();
+            // A file that this process writes may be open in a process that another thread starts, and does not start then.
+            let mut install = Command::new("install");
+            install.args(["-m", "700"]).args([&script, &mpiexec]);
+            assert!(install.status().unwrap().success());
+            assert_eq!(Launcher::of(mpiexec).answers("node2"), answers);
+            assert_eq!(fs::read_to_string(asked).unwrap(), "node2\nnode2\n");
         }
     }
 }
