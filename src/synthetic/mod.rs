@@ -4,6 +4,7 @@ mod corpus;
 mod poisson;
 mod write;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
@@ -139,18 +140,14 @@ impl Synthetic {
         )
     }
 
-    /// Fails if L, F, the buffers of the threads and `more` bytes do not fit into the free memory.
+    /// Fails if L, F and `more` bytes do not fit into the free memory.
     fn check_memory(&self, more: u64) -> Result<()> {
         // In `f64` while the counts are drawn, and in `f32` for the corpus.
         const TABLE_VALUE: u64 = (size_of::<f64>() + size_of::<f32>()) as u64;
         let [documents, terms, topics] =
             [self.documents, self.terms, self.topics].map(|size| size as u64);
         let values = topics.saturating_mul(documents.saturating_add(terms));
-        let buffers = (rayon::current_num_threads() * BLOCK * size_of::<u32>()) as u64;
-        let needed = values
-            .saturating_mul(TABLE_VALUE)
-            .saturating_add(terms.saturating_mul(buffers))
-            .saturating_add(more);
+        let needed = values.saturating_mul(TABLE_VALUE).saturating_add(more);
         check_free(needed, "L, F and the buffers of synthetic counts")
     }
 
@@ -242,22 +239,27 @@ impl Truth {
             .collect()
     }
 
-    /// Draws consecutive documents from `first` on and fills `rows` with their counts. Terms are drawn in chunks, so
-    /// that the probabilities of a chunk stay in the cache for all of these documents.
-    fn draw_documents(&self, recipe: &Synthetic, first: usize, rows: &mut [u32]) {
-        let mut documents: Vec<_> = rows
-            .chunks_mut(self.terms)
-            .enumerate()
-            .map(|(offset, row)| {
-                let document = first + offset;
+    /// Draws consecutive documents, and passes the counts of consecutive terms to `take`, with the number of their document among
+    /// these and the first of the terms. Terms are drawn in chunks, so that the probabilities of a chunk stay in the cache for all of
+    /// these documents.
+    fn draw_documents(
+        &self,
+        recipe: &Synthetic,
+        documents: Range<usize>,
+        mut take: impl FnMut(usize, usize, &[u32]),
+    ) {
+        let mut documents: Vec<_> = documents
+            .map(|document| {
                 let rng = stream(recipe.seed, Purpose::Counts, document as u64);
-                (self.weights(recipe, document), rng, row)
+                (self.weights(recipe, document), rng)
             })
             .collect();
+        let mut drawn = [0; TERMS_AT_ONCE];
         for start in (0..self.terms).step_by(TERMS_AT_ONCE) {
-            let end = self.terms.min(start + TERMS_AT_ONCE);
-            for (weights, rng, row) in &mut documents {
-                poisson::draw_terms(weights, &self.f, start, &mut row[start..end], rng);
+            let drawn = &mut drawn[..TERMS_AT_ONCE.min(self.terms - start)];
+            for (document, (weights, rng)) in documents.iter_mut().enumerate() {
+                poisson::draw_terms(weights, &self.f, start, drawn, rng);
+                take(document, start, drawn);
             }
         }
     }
@@ -341,22 +343,21 @@ impl Truth {
     {
         rows.par_chunks_mut(BLOCK * self.terms)
             .enumerate()
-            .map_init(
-                || vec![0; BLOCK * self.terms],
-                |drawn, (block, rows)| {
-                    let drawn = &mut drawn[..rows.len()];
-                    self.draw_documents(recipe, first + block * BLOCK, drawn);
-                    let mut fits = true;
-                    for (value, &count) in rows.iter_mut().zip(drawn.iter()) {
-                        match T::try_from(count) {
-                            Ok(narrow) if count < u32::MAX => *value = narrow,
-                            _ => fits = false,
-                        }
-                    }
-                    progress.advance(rows.len() / self.terms);
-                    fits
-                },
-            )
+            .map(|(block, rows)| {
+                let first = first + block * BLOCK;
+                let documents = rows.len() / self.terms;
+                let mut fits = true;
+                self.draw_documents(
+                    recipe,
+                    first..first + documents,
+                    |document, start, counts| {
+                        let row = &mut rows[document * self.terms + start..][..counts.len()];
+                        fits &= narrow(counts, row);
+                    },
+                );
+                progress.advance(documents);
+                fits
+            })
             .reduce(|| true, |left, right| left && right)
     }
 
@@ -373,27 +374,21 @@ impl Truth {
         let progress = recipe.progress("");
         let blocks: Vec<Vec<(Vec<u32>, Vec<f32>)>> = (0..recipe.documents.div_ceil(BLOCK))
             .into_par_iter()
-            .map_init(
-                || vec![0; BLOCK * self.terms],
-                |drawn, block| {
-                    let first = block * BLOCK;
-                    let documents = BLOCK.min(recipe.documents - first);
-                    let drawn = &mut drawn[..documents * self.terms];
-                    self.draw_documents(recipe, first, drawn);
-                    if drawn.contains(&u32::MAX) {
+            .map(|block| {
+                let documents = block * BLOCK..recipe.documents.min((block + 1) * BLOCK);
+                let drawn = documents.len();
+                let mut rows = vec![(Vec::new(), Vec::new()); drawn];
+                self.draw_documents(recipe, documents, |document, start, counts| {
+                    if counts.contains(&u32::MAX) {
                         too_large_drawn.store(true, Ordering::Relaxed);
                     }
-                    progress.advance(documents);
-                    drawn
-                        .chunks(self.terms)
-                        .map(|row| {
-                            let (mut terms, mut counts) = (Vec::new(), Vec::new());
-                            append_nonzeros(row, 0, &mut terms, &mut counts);
-                            (terms, counts)
-                        })
-                        .collect()
-                },
-            )
+                    let (terms, values) = &mut rows[document];
+                    // `check` has seen that there are not more terms.
+                    append_nonzeros(counts, start as u32, terms, values);
+                });
+                progress.advance(drawn);
+                rows
+            })
             .collect();
         if too_large_drawn.into_inner() {
             return Err(too_large());
@@ -426,7 +421,38 @@ impl Truth {
     }
 }
 
+/// Copies counts into values of another type. Returns `false` if one does not fit it.
+fn narrow<T: CountValue + TryFrom<u32>>(counts: &[u32], values: &mut [T]) -> bool {
+    let largest_value = u32::MAX >> (u32::BITS as usize - 8 * size_of::<T>());
+    let mut largest = 0;
+    for (value, count) in values.iter_mut().zip(counts) {
+        largest = largest.max(*count);
+        // Of these bits alone, no conversion fails, and none has a branch.
+        *value = T::try_from(count & largest_value).unwrap_or_default();
+    }
+    largest <= largest_value && largest < u32::MAX
+}
+
 fn too_large() -> Error {
     Error::new(ErrorKind::Value, "a synthetic count is above 4,294,967,294")
         .fix("use a smaller avg_doc_length")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_narrowed_or_refused() {
+        let counts = [0, 7, 255];
+        let mut values = [0u8; 3];
+        assert!(narrow(&counts, &mut values));
+        assert_eq!(values, [0, 7, 255]);
+        assert!(!narrow(&[1, 256, 1], &mut values));
+        assert!(narrow(&[256, 65_535, 0], &mut [0u16; 3]));
+        assert!(!narrow(&[65_536, 0, 0], &mut [0u16; 3]));
+        assert!(narrow(&[u32::MAX - 1], &mut [0u32; 1]));
+        // This one stands for all counts from there on.
+        assert!(!narrow(&[u32::MAX], &mut [0u32; 1]));
+    }
 }

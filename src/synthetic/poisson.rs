@@ -8,11 +8,13 @@
 //! random number. Lanes of `f32` count them for that number less and plus a bound of their rounding errors. Where both
 //! counts are the same, as nearly always, it is the exact one; where they are not, the lane is drawn again in `f64`.
 
+use std::ops::Range;
+
 use rand::RngExt;
 use rand_distr::{Distribution, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::system::{exp, simd_dispatch};
+use crate::system::{exp, lanes, simd_dispatch};
 
 use super::Topics;
 
@@ -22,17 +24,20 @@ const MAX_INVERSION_MEAN: f64 = 16.0;
 const STEPS: usize = 96;
 /// Terms with consecutive random numbers.
 const BLOCK: usize = 64;
-/// Terms that are drawn in registers.
+/// Terms whose counts are found in one loop, which takes as many steps as the largest of them.
 const LANES: usize = 32;
 /// Half the distance from 1 to the next `f32`: the relative error of a rounded result.
 const ROUNDING: f32 = f32::EPSILON / 2.0;
+/// In place of a count that has to be drawn in `f64`.
+const DOUBTFUL: u32 = u32::MAX;
 
-/// 1, 1/2, 1/3, ...: inversion multiplies by them instead of dividing.
-const RECIPROCALS: [f64; STEPS] = {
+/// 16^c / c! for c = 1, 2, ...: the probability of a count c is this times (mean / 16)^c, which does not overflow, times exp(-mean).
+const COEFFICIENTS: [f32; STEPS] = {
     let mut table = [0.0; STEPS];
-    let mut step = 0;
+    let (mut coefficient, mut step) = (1.0, 0);
     while step < STEPS {
-        table[step] = 1.0 / (step + 1) as f64;
+        coefficient *= MAX_INVERSION_MEAN / (step + 1) as f64;
+        table[step] = coefficient as f32;
         step += 1;
     }
     table
@@ -56,112 +61,141 @@ simd_dispatch! {
             for value in &mut bits {
                 *value = rng.random();
             }
-            // As `rng.random::<f64>()`, for all of them at once.
-            let uniform = bits.map(|bits| (bits >> 11) as f64 * (0.5 * f64::EPSILON));
-            for (counts, uniform) in counts.chunks_mut(LANES).zip(uniform.as_chunks::<LANES>().0) {
-                let mut means = [0.0f32; LANES];
-                let rows = f.rounded[first..].chunks(f.terms);
-                if counts.len() == LANES {
-                    // Of known length, the means stay in registers.
-                    for (row, weight) in rows.zip(weights) {
-                        if let Some(row) = row.first_chunk() {
-                            add_product(&mut means, row, *weight as f32);
-                        }
-                    }
-                } else {
-                    for (row, weight) in rows.zip(weights) {
-                        for (mean, probability) in means.iter_mut().zip(&row[..counts.len()]) {
-                            *mean = probability.mul_add(*weight as f32, *mean);
-                        }
-                    }
-                }
-                let mut drawn = [0u32; LANES];
-                let doubtful = draw_lanes(&means, uniform, weights.len(), &mut drawn);
-                counts.copy_from_slice(&drawn[..counts.len()]);
-                if doubtful {
-                    for (lane, count) in counts.iter_mut().enumerate() {
-                        if drawn[lane] == DOUBTFUL {
-                            let mean = f.mean(weights, first + lane);
-                            *count = draw(mean, uniform[lane], rng);
-                        }
-                    }
-                }
-                first += counts.len();
+            let means = match counts.len() {
+                BLOCK => means(weights, f, first),
+                terms => means_of_some(weights, f, first..first + terms),
+            };
+            let mut drawn = [0; BLOCK];
+            let doubtful = draw_block(&means, &bits, weights.len(), &mut drawn);
+            counts.copy_from_slice(&drawn[..counts.len()]);
+            if doubtful {
+                draw_doubtful(weights, (f, first), counts, &bits, rng);
             }
+            first += counts.len();
         }
     }
 }
 
-/// Adds a row times a weight to as many means.
+/// The mean counts of a block of terms.
 #[inline(always)]
-fn add_product(means: &mut [f32; LANES], row: &[f32; LANES], weight: f32) {
-    let mut lane = 0;
-    while lane < LANES {
-        means[lane] = row[lane].mul_add(weight, means[lane]);
-        lane += 1;
+fn means(weights: &[f64], f: &Topics, first: usize) -> [f32; BLOCK] {
+    let mut means = [0.0; BLOCK];
+    for (row, weight) in f.rounded.chunks_exact(f.terms).zip(weights) {
+        let weight = *weight as f32;
+        // Of known length, the means stay in registers.
+        if let Some(row) = row[first..].first_chunk::<BLOCK>() {
+            means = lanes(|lane| row[lane].mul_add(weight, means[lane]));
+        }
     }
+    means
 }
 
-/// In place of a count that has to be drawn in `f64`.
-const DOUBTFUL: u32 = u32::MAX;
+/// [`means`] of fewer terms; 0 behind them.
+#[inline(always)]
+fn means_of_some(weights: &[f64], f: &Topics, terms: Range<usize>) -> [f32; BLOCK] {
+    let mut means = [0.0; BLOCK];
+    for (row, weight) in f.rounded.chunks_exact(f.terms).zip(weights) {
+        for (mean, probability) in means.iter_mut().zip(&row[terms.clone()]) {
+            *mean = probability.mul_add(*weight as f32, *mean);
+        }
+    }
+    means
+}
 
-/// Draws a count for each mean and uniform random number, or says [`DOUBTFUL`]; and whether it does.
+/// The uniform random number of some bits, as `rng.random::<f64>()` makes it of them.
+#[inline(always)]
+fn uniform(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (0.5 * f64::EPSILON)
+}
+
+/// Draws a count for each mean and the bits of a uniform random number, or says [`DOUBTFUL`]; and whether it does.
 ///
 /// The bound of the errors, in roundings: a mean is a sum of as many products as there are topics, of factors that are
 /// rounded themselves, and the distribution function changes by at most as much as its mean; a probability of a count c
-/// is off by those of exp (5) and by three for each of c steps, and c is the mean on average; up to 96 additions.
+/// is off by those of exp (5), by one of its coefficient and by one for each of c steps, and c is the mean on average; up
+/// to 96 additions; and the first 24 bits of the random number are less than the whole of it by up to one.
 #[inline(always)]
-fn draw_lanes(
-    means: &[f32; LANES],
-    uniform: &[f64; LANES],
+fn draw_block(
+    means: &[f32; BLOCK],
+    bits: &[u64; BLOCK],
     topics: usize,
-    drawn: &mut [u32; LANES],
+    drawn: &mut [u32; BLOCK],
 ) -> bool {
-    let mut mean = [0.0f32; LANES];
-    let mut least = [0.0f32; LANES];
-    let mut most = [0.0f32; LANES];
-    let mut probability = [0.0f32; LANES];
-    for lane in 0..LANES {
-        let bound = ROUNDING * (means[lane] * (topics + 6) as f32 + (STEPS + 10) as f32);
+    // A loop of its own: lanes of eight bytes would make the next one use half of each register.
+    let uniform: [f32; BLOCK] = lanes(|lane| (bits[lane] >> 40) as i32 as f32 * ROUNDING);
+    let mut ratio = [0.0; BLOCK];
+    let mut least = [0.0; BLOCK];
+    let mut most = [0.0; BLOCK];
+    let mut probability = [0.0; BLOCK];
+    let of_mean = ROUNDING * (topics + 4) as f32;
+    for lane in 0..BLOCK {
+        let bound = means[lane].mul_add(of_mean, ROUNDING * (STEPS + 10) as f32);
         let inverted = means[lane] + bound < MAX_INVERSION_MEAN as f32;
-        mean[lane] = if inverted { means[lane] } else { 0.0 };
+        let mean = if inverted { means[lane] } else { 0.0 };
+        ratio[lane] = mean * (1.0 / MAX_INVERSION_MEAN as f32);
         // Below 0, the loop is not prolonged.
         least[lane] = if inverted {
-            uniform[lane] as f32 - bound
+            uniform[lane] - bound
         } else {
             -1.0
         };
         most[lane] = if inverted {
-            uniform[lane] as f32 + bound
+            uniform[lane] + bound
         } else {
             -1.0
         };
-        probability[lane] = exp(-mean[lane]);
+        probability[lane] = exp(-mean);
     }
-    let mut cumulative = probability;
+    let mut doubtful = false;
+    let parts = drawn.as_chunks_mut::<LANES>().0.iter_mut();
+    for (part, drawn) in parts.enumerate() {
+        let of = |values: &[f32; BLOCK]| values.as_chunks::<LANES>().0[part];
+        doubtful |= invert(of(&ratio), of(&least), of(&most), of(&probability), drawn);
+    }
+    doubtful
+}
+
+/// Counts the values of the distribution function, of means 16 `ratio`, that are at most `least` and at most `most`. They start
+/// with `probability`. Returns whether both numbers differ somewhere.
+#[inline(always)]
+fn invert(
+    ratio: [f32; LANES],
+    least: [f32; LANES],
+    most: [f32; LANES],
+    probability: [f32; LANES],
+    drawn: &mut [u32; LANES],
+) -> bool {
+    let mut power = probability;
+    let mut sum = probability;
     let mut counts = [0u32; LANES];
     let mut more = [0u32; LANES];
-    for reciprocals in RECIPROCALS.chunks_exact(2) {
-        let (first, second) = (reciprocals[0] as f32, reciprocals[1] as f32);
-        let mut unfinished = 0u32;
+    // A sequence of short loops keeps its lanes in registers.
+    for [first, second] in COEFFICIENTS.as_chunks::<2>().0 {
         for lane in 0..LANES {
-            let (mut p, mut sum) = (probability[lane], cumulative[lane]);
-            counts[lane] += u32::from(least[lane] >= sum);
-            more[lane] += u32::from(most[lane] >= sum);
-            p *= mean[lane] * first;
-            sum += p;
-            let above = u32::from(most[lane] >= sum);
-            counts[lane] += u32::from(least[lane] >= sum);
-            more[lane] += above;
-            unfinished |= above;
-            p *= mean[lane] * second;
-            sum += p;
-            probability[lane] = p;
-            cumulative[lane] = sum;
+            counts[lane] += u32::from(least[lane] >= sum[lane]);
+        }
+        for lane in 0..LANES {
+            more[lane] += u32::from(most[lane] >= sum[lane]);
+        }
+        power = lanes(|lane| power[lane] * ratio[lane]);
+        sum = lanes(|lane| power[lane].mul_add(*first, sum[lane]));
+        let mut above = [0u32; LANES];
+        for lane in 0..LANES {
+            above[lane] = u32::from(most[lane] >= sum[lane]);
+        }
+        for lane in 0..LANES {
+            counts[lane] += u32::from(least[lane] >= sum[lane]);
+        }
+        let mut unfinished = 0;
+        for lane in 0..LANES {
+            more[lane] += above[lane];
+            unfinished |= above[lane];
         }
         if unfinished == 0 {
             break;
         }
+        power = lanes(|lane| power[lane] * ratio[lane]);
+        sum = lanes(|lane| power[lane].mul_add(*second, sum[lane]));
     }
     let mut doubtful = 0u32;
     for lane in 0..LANES {
@@ -171,6 +205,34 @@ fn draw_lanes(
     }
     doubtful != 0
 }
+
+/// Draws the doubtful counts of a block in `f64`.
+#[cold]
+#[inline(never)]
+fn draw_doubtful(
+    weights: &[f64],
+    (f, first): (&Topics, usize),
+    counts: &mut [u32],
+    bits: &[u64; BLOCK],
+    rng: &mut Xoshiro256PlusPlus,
+) {
+    for (lane, count) in counts.iter_mut().enumerate() {
+        if *count == DOUBTFUL {
+            *count = draw(f.mean(weights, first + lane), uniform(bits[lane]), rng);
+        }
+    }
+}
+
+/// 1, 1/2, 1/3, ...: inversion multiplies by them instead of dividing.
+const RECIPROCALS: [f64; STEPS] = {
+    let mut table = [0.0; STEPS];
+    let mut step = 0;
+    while step < STEPS {
+        table[step] = 1.0 / (step + 1) as f64;
+        step += 1;
+    }
+    table
+};
 
 /// Draws a count in `f64`: the reference for the lanes, which agree with it.
 fn draw(mean: f64, uniform: f64, rng: &mut Xoshiro256PlusPlus) -> u32 {

@@ -66,7 +66,13 @@ pub(crate) fn ln(x: f32) -> f32 {
 /// sums in memory.
 #[inline(always)]
 pub(crate) fn per_lane(value: impl Fn(usize) -> f32) -> [f32; LANES] {
-    let mut values = [0.0; LANES];
+    lanes(value)
+}
+
+/// [`per_lane`], of any number of lanes.
+#[inline(always)]
+pub(crate) fn lanes<const N: usize>(value: impl Fn(usize) -> f32) -> [f32; N] {
+    let mut values = [0.0; N];
     for (lane, slot) in values.iter_mut().enumerate() {
         *slot = value(lane);
     }
