@@ -423,14 +423,14 @@ impl Truth {
 
 /// Copies counts into values of another type. Returns `false` if one does not fit it.
 fn narrow<T: CountValue + TryFrom<u32>>(counts: &[u32], values: &mut [T]) -> bool {
-    let largest_value = u32::MAX >> (u32::BITS as usize - 8 * size_of::<T>());
-    let mut largest = 0;
+    let largest = u32::MAX >> (u32::BITS as usize - 8 * size_of::<T>());
+    let mut bits = 0;
     for (value, count) in values.iter_mut().zip(counts) {
-        largest = largest.max(*count);
+        bits |= count;
         // Of these bits alone, no conversion fails, and none has a branch.
-        *value = T::try_from(count & largest_value).unwrap_or_default();
+        *value = T::try_from(count & largest).unwrap_or_default();
     }
-    largest <= largest_value && largest < u32::MAX
+    bits <= largest && !(bits == u32::MAX && counts.contains(&u32::MAX))
 }
 
 fn too_large() -> Error {

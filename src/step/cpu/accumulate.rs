@@ -7,7 +7,7 @@ use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
 use crate::system::{LANES, Values, exp, lazy_zeroed, simd_dispatch};
 
 use super::row_gradient::RowGradient;
-use super::scratch::{Logits, SCRATCH};
+use super::scratch::{COLLECTED, Logits, SCRATCH};
 use super::sparse::{Document, Tables, accumulate_document};
 use super::tiles::TileSums;
 
@@ -162,8 +162,6 @@ impl Accumulator {
                 sums.accumulate(counts, all_terms, &self.range, is_clear);
             }
             Gradient::Rows(gradient) => {
-                let tables = weights.padded.chunks(weights.width);
-                let tables = tables.zip(sums.chunks_mut(weights.width));
                 let (first, topics, rows) = (self.range.start, self.topics, weights.rows);
                 let logits = Logits {
                     values: logits,
@@ -172,25 +170,40 @@ impl Accumulator {
                 };
                 SCRATCH.with_borrow_mut(|scratch| {
                     scratch.exps.start(self.range.len());
-                    for (document, (weights, sums)) in (0..rows.len()).zip(tables) {
-                        let nonzeros =
-                            scratch
-                                .nonzeros
-                                .of(counts, all_terms, rows, document, &self.range);
-                        let document = Document {
-                            nonzeros,
-                            weights,
-                            weight_gradients: sums,
-                        };
-                        let tables = Tables {
-                            first,
-                            topics,
-                            exps: scratch.exps.of(nonzeros.0, first as u32, logits),
-                            gradients: gradient.values_of(nonzeros.0, first as u32),
-                            ratios: &mut scratch.ratios,
-                            likelihood: &mut self.likelihood,
-                        };
-                        accumulate_document(document, tables);
+                    let width = weights.width;
+                    let per_group = COLLECTED * width;
+                    let tables = weights
+                        .padded
+                        .chunks(per_group)
+                        .zip(sums.chunks_mut(per_group));
+                    for (group, (weights, sums)) in tables.enumerate() {
+                        let documents = group * COLLECTED..rows.len().min((group + 1) * COLLECTED);
+                        scratch
+                            .nonzeros
+                            .collect(counts, all_terms, rows, documents, &self.range);
+                        let columns = &scratch.nonzeros.columns;
+                        let gradients = gradient.values_of(columns, first as u32);
+                        let (exps, slots) =
+                            scratch.exps.of(columns, first as u32, logits, gradients);
+                        let tables = weights.chunks(width).zip(sums.chunks_mut(width));
+                        for ((at, counts), (weights, sums)) in
+                            scratch.nonzeros.documents().zip(tables)
+                        {
+                            let document = Document {
+                                nonzeros: (&columns[at.clone()], counts),
+                                weights,
+                                weight_gradients: sums,
+                            };
+                            let tables = Tables {
+                                first,
+                                topics,
+                                exps: (exps, &slots[at]),
+                                gradients,
+                                ratios: &mut scratch.ratios,
+                                likelihood: &mut self.likelihood,
+                            };
+                            accumulate_document(document, tables);
+                        }
                     }
                 });
             }

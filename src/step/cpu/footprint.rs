@@ -5,6 +5,7 @@ use crate::kernels::{BLOCK_TERMS, DOCUMENTS, is_dense};
 use crate::step::update::LazyRows;
 use crate::system::LANES;
 
+use super::scratch::COLLECTED;
 use super::tiles::documents_in_run;
 use super::{FusedStep, terms_per_shard};
 
@@ -66,10 +67,11 @@ impl FusedStep {
             true => m,
             false => m.min(n.saturating_mul(shape.nonzeros)),
         };
-        // Each thread has the exponentials of the terms of one shard, the shard's slots, and column, row, count and ratio of one
-        // document's nonzeros.
+        // Each thread has the exponentials of the terms of one shard, the shard's terms and slots, column, term, count and row of
+        // the nonzeros of the documents that are collected, and column, count and ratio of one document's.
         let in_shard = terms_per_shard(k as usize, m as usize) as u64;
-        let exps = rayon::current_num_threads() as u64 * in_shard * (width + 6);
+        let collected = 4 * micro_batch.min(COLLECTED as u64);
+        let exps = rayon::current_num_threads() as u64 * in_shard * (width + 5 + collected);
         let padded = micro_batch.next_multiple_of(DOCUMENTS as u64);
         let in_run = match tiles {
             true => padded.min(documents_in_run(k as usize) as u64),

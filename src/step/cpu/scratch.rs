@@ -1,12 +1,19 @@
 //! What a thread needs of a shard with few nonzero counts: the exponentials of the terms with counts in a batch, a row for
-//! each, computed when the term is met first.
+//! each, computed for some documents at a time before their counts are read.
 
 use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_after, prefetch_nonzeros};
-use crate::system::{Aligned, LANES, exp, per_lane, simd_dispatch};
+use crate::system::{Aligned, LANES, exp, per_lane, prefetch_lines, simd_dispatch};
+
+/// Logits between those whose exponentials are computed and those that the processor is asked for.
+const AHEAD: usize = 600;
+
+/// Documents of a batch whose nonzero counts in a shard are collected before the rows of their terms are computed: rows enough for
+/// some to be asked for ahead.
+pub(super) const COLLECTED: usize = 16;
 
 /// Rows of one shard at a time, which stay in the thread's caches.
 pub(super) struct ExpRows {
@@ -16,44 +23,64 @@ pub(super) struct ExpRows {
     slots: Vec<u32>,
     /// The terms of the rows.
     terms: Vec<u32>,
-    /// Scratch: the rows of one document's nonzero counts.
+    /// Scratch: the rows of some documents' nonzero counts.
     nonzeros: Vec<u32>,
 }
 
-/// Finds the nonzero counts of documents in one shard after the other.
+/// Collects the nonzero counts of documents in one shard after the other.
 #[derive(Default)]
 pub(super) struct Nonzeros {
     buffer: NonzeroBuffer,
     /// Where each document of a batch has ended in the shard before.
     ends: Vec<usize>,
+    /// The columns of the nonzero counts, and the counts.
+    pub(super) columns: Vec<u32>,
+    counts: Vec<f32>,
+    /// The places that each document has in them.
+    documents: Vec<Range<usize>>,
 }
 
 impl Nonzeros {
-    /// Columns and values of the nonzero counts of the document `document` of a batch, whose rows are `rows`, in a range of
-    /// terms. Asks for those of the next document.
-    pub(super) fn of<'a>(
-        &'a mut self,
-        view: &View<'a>,
+    /// Collects the nonzero counts of some documents of a batch, whose rows are `rows`, in a range of terms. Asks for those of the
+    /// next document.
+    pub(super) fn collect(
+        &mut self,
+        view: &View<'_>,
         all_terms: usize,
         rows: &[usize],
-        document: usize,
+        documents: Range<usize>,
         terms: &Range<usize>,
-    ) -> (&'a [u32], &'a [f32]) {
+    ) {
         if self.ends.len() < rows.len() {
             self.ends.resize(rows.len(), 0);
         }
-        if let Some(&next) = rows.get(document + 1) {
-            prefetch_nonzeros(view, next, self.ends[document + 1]);
+        self.columns.clear();
+        self.counts.clear();
+        self.documents.clear();
+        for document in documents {
+            if let Some(&next) = rows.get(document + 1) {
+                prefetch_nonzeros(view, next, self.ends[document + 1]);
+            }
+            let end = &mut self.ends[document];
+            let (columns, counts) = nonzeros_after(
+                view,
+                all_terms,
+                rows[document],
+                terms,
+                end,
+                &mut self.buffer,
+            );
+            let before = self.columns.len();
+            self.columns.extend_from_slice(columns);
+            self.counts.extend_from_slice(counts);
+            self.documents.push(before..self.columns.len());
         }
-        let end = &mut self.ends[document];
-        nonzeros_after(
-            view,
-            all_terms,
-            rows[document],
-            terms,
-            end,
-            &mut self.buffer,
-        )
+    }
+
+    /// The places of each document's columns, and its counts.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (Range<usize>, &[f32])> {
+        let documents = self.documents.iter();
+        documents.map(|document| (document.clone(), &self.counts[document.clone()]))
     }
 }
 
@@ -101,12 +128,14 @@ impl ExpRows {
         }
     }
 
-    /// All rows, and the row of each of a document's nonzero counts, whose columns are counted from `first`.
+    /// All rows, and the row of each of these nonzero counts, whose columns are counted from `first`. Asks also for the terms'
+    /// gradients (terms x topics), which are changed next.
     pub(super) fn of(
         &mut self,
         columns: &[u32],
         first: u32,
         logits: Logits<'_>,
+        gradients: &[f32],
     ) -> (&[f32], &[u32]) {
         self.nonzeros.resize(columns.len(), 0);
         let before = self.terms.len();
@@ -129,18 +158,25 @@ impl ExpRows {
             self.rows.resize(length, 0.0);
         }
         let new = &mut self.rows[before * width..length];
-        exponentials(&self.terms[before..], logits, new);
+        exponentials(&self.terms[before..], logits, gradients, new);
         (&self.rows, &self.nonzeros)
     }
 }
 
 simd_dispatch! {
     /// Computes a row of exponentials for each term, in whole registers: those behind its last topic are of other logits, and
-    /// the weights that they meet are zero.
-    fn exponentials(terms: &[u32], logits: Logits<'_>, rows: &mut [f32]) {
+    /// the weights that they meet are zero. Rows far apart are no sequence that the processor asks for by itself.
+    fn exponentials(terms: &[u32], logits: Logits<'_>, gradients: &[f32], rows: &mut [f32]) {
         let Logits { values, offsets, topics } = logits;
         let offsets = offsets.as_chunks::<LANES>().0;
-        for (&term, row) in terms.iter().zip(rows.chunks_exact_mut(offsets.len() * LANES)) {
+        let ahead = AHEAD.div_ceil(topics);
+        let rows = rows.chunks_exact_mut(offsets.len() * LANES);
+        for (at, (&term, row)) in terms.iter().zip(rows).enumerate() {
+            if let Some(&later) = terms.get(at + ahead) {
+                let at = later as usize * topics..(later as usize + 1) * topics;
+                prefetch_lines(&values[at.clone()]);
+                prefetch_lines(&gradients[at]);
+            }
             let logits = values[term as usize * topics..].as_chunks::<LANES>().0;
             let registers = row.as_chunks_mut::<LANES>().0.iter_mut();
             for ((row, logits), offsets) in registers.zip(logits).zip(offsets) {
@@ -178,10 +214,11 @@ mod tests {
                     values: &other,
                     ..logits
                 },
+                &other,
             );
             rows.start(terms);
             for columns in [vec![100, 103, 139], vec![], vec![101, 103, 120, 139]] {
-                let slots = rows.of(&columns, 100, logits).1.to_vec();
+                let slots = rows.of(&columns, 100, logits, &values).1.to_vec();
                 assert_eq!(slots.len(), columns.len());
                 for (slot, column) in slots.into_iter().zip(columns) {
                     for topic in 0..topics {
