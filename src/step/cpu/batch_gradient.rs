@@ -58,8 +58,8 @@ pub(crate) fn loss_and_gradients(
     shards
         .par_iter_mut()
         .for_each(|shard| shard.accumulate(view, terms, &weights));
-    let accumulators = shards.iter().map(|shard| &shard.accumulator);
-    let (likelihood, totals) = reduce(accumulators, weights.width, &scales, &mut l);
+    let accumulators: Vec<_> = shards.iter().map(|shard| &shard.accumulator).collect();
+    let (likelihood, totals) = reduce(&accumulators, weights.width, &scales, &mut l);
     let scaled_totals: Vec<f64> = (scales.iter().zip(&totals))
         .map(|(scale, total)| scale * total)
         .collect();

@@ -28,6 +28,7 @@ use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernels::BLOCK_TERMS;
 use crate::step::update::{LazyRows, StepCounter};
+use crate::system::simd_dispatch;
 
 use super::{State, Step, divergence};
 use accumulate::{Accumulator, Weights};
@@ -38,6 +39,12 @@ const SHARD_VALUES: usize = 1 << 14;
 
 /// Approximate minimum number of shards, so that small tables have work for several threads too.
 const MIN_SHARDS: usize = 8;
+
+/// Fewest additions to gradients of L's rows that are worth a task of their own.
+const MIN_ADDITIONS: usize = 1 << 16;
+
+/// Gradients of L's rows that a task adds up.
+const SUMS_AT_ONCE: usize = 256;
 
 /// Terms in a shard: whole blocks of a tile.
 fn terms_per_shard(topics: usize, terms: usize) -> usize {
@@ -117,24 +124,22 @@ impl FusedStep {
     }
 
     fn update_offsets(&mut self) {
-        for topic in 0..self.topics {
-            self.offsets[topic] = self
-                .shards
-                .iter()
-                .map(|shard| shard.largest[topic])
-                .fold(f32::MIN, f32::max);
+        self.offsets.fill(f32::MIN);
+        for shard in &self.shards {
+            for (offset, largest) in self.offsets.iter_mut().zip(&shard.largest) {
+                *offset = offset.max(*largest);
+            }
         }
     }
 
     fn update_scales(&mut self) {
-        for topic in 0..self.topics {
-            let sum: f64 = self
-                .shards
-                .iter()
-                .map(|shard| shard.accumulator.exp_sums[topic])
-                .sum();
-            self.scales[topic] = 1.0 / sum;
+        self.scales.fill(0.0);
+        for shard in &self.shards {
+            for (sum, part) in self.scales.iter_mut().zip(&shard.accumulator.exp_sums) {
+                *sum += part;
+            }
         }
+        self.scales.iter_mut().for_each(|sum| *sum = 1.0 / *sum);
     }
 
     /// Returns the loss of the batch, the gradients with respect to its logits of L, and each topic's expected number
@@ -157,8 +162,10 @@ impl FusedStep {
         self.shards
             .par_iter_mut()
             .for_each(|shard| shard.accumulate(&batch.view, terms, &weights));
-        let accumulators = self.shards.iter().map(|shard| &shard.accumulator);
-        let (likelihood, totals) = reduce(accumulators, weights.width, &self.scales, &mut l);
+        let accumulators: Vec<_> = (self.shards.iter())
+            .map(|shard| &shard.accumulator)
+            .collect();
+        let (likelihood, totals) = reduce(&accumulators, weights.width, &self.scales, &mut l);
         (batch.documents.len() as f64 - likelihood, l, totals)
     }
 }
@@ -191,22 +198,38 @@ impl FusedStep {
     }
 }
 
+simd_dispatch! {
+    /// Adds values to as many sums.
+    fn add(sums: &mut [f64], values: &[f32]) {
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum += f64::from(*value);
+        }
+    }
+}
+
 /// Adds up the shards' parts: returns the batch's sum of x log rate, and each topic's expected number of its tokens
 /// under the current model. Replaces the documents' weights in `l` by the gradients with respect to their logits.
-fn reduce<'a>(
-    accumulators: impl Iterator<Item = &'a Accumulator>,
+fn reduce(
+    accumulators: &[&Accumulator],
     width: usize,
     scales: &[f64],
     l: &mut [f32],
 ) -> (f64, Vec<f64>) {
     let topics = scales.len();
     let mut sums = vec![0.0f64; l.len() / topics * width];
-    let mut likelihood = 0.0;
-    for accumulator in accumulators {
-        likelihood += accumulator.likelihood;
-        for (sum, gradient) in sums.iter_mut().zip(&accumulator.weight_gradients) {
-            *sum += f64::from(*gradient);
+    let likelihood: f64 = accumulators.iter().map(|part| part.likelihood).sum();
+    let add_up = |first: usize, sums: &mut [f64]| {
+        for part in accumulators {
+            add(sums, &part.weight_gradients[first..first + sums.len()]);
         }
+    };
+    // For fewer additions, other threads would begin too late.
+    match accumulators.len() * sums.len() < MIN_ADDITIONS {
+        true => add_up(0, &mut sums),
+        false => sums
+            .par_chunks_mut(SUMS_AT_ONCE)
+            .enumerate()
+            .for_each(|(at, sums)| add_up(at * SUMS_AT_ONCE, sums)),
     }
     let mut totals = vec![0.0; topics];
     for (l, sums) in l.chunks_exact_mut(topics).zip(sums.chunks_exact_mut(width)) {
