@@ -9,6 +9,7 @@ use crate::config::WITHOUT_CUDA;
 use crate::error::Result;
 use crate::model::TopicModel;
 use crate::synthetic::Synthetic;
+use crate::system::Instructions;
 use crate::system::memory::free_memory;
 #[cfg(feature = "cuda")]
 use crate::system::{SelfCheck, cuda_driver};
@@ -51,7 +52,7 @@ pub fn doctor() -> Doctor {
             format!(
                 "{} threads, {}",
                 rayon::current_num_threads(),
-                vector_instructions()
+                Instructions::used().name()
             ),
         ),
         ("free memory".into(), bytes(free_memory())),
@@ -126,20 +127,6 @@ fn self_check_of(gpu: usize) -> (String, bool) {
 fn look_for_gpus(rows: &mut Vec<(String, String)>, _loss: Option<f64>) -> bool {
     rows.push(("CUDA".into(), format!("the CPU is used: {WITHOUT_CUDA}")));
     true
-}
-
-/// The widest vector instructions that fits use.
-fn vector_instructions() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if std::is_x86_feature_detected!("avx512f") {
-            return "AVX-512";
-        }
-        if std::is_x86_feature_detected!("avx2") {
-            return "AVX2";
-        }
-    }
-    "no AVX"
 }
 
 /// Runs a small fit; gives a verdict in words, whether the loss is right, and the loss.

@@ -28,6 +28,11 @@ pub fn machine() -> Value {
 #[allow(dead_code)] // not every record has it
 /// The widest vector instructions of the processor that topicbook uses.
 pub fn instructions() -> &'static str {
+    match &*std::env::var("TOPICBOOK_INSTRUCTIONS").unwrap_or_default() {
+        "none" => return "baseline",
+        "avx2" => return "AVX2",
+        _ => {}
+    }
     #[cfg(target_arch = "x86_64")]
     {
         if std::is_x86_feature_detected!("avx512dq") {

@@ -1,5 +1,64 @@
 //! Run-time dispatch to AVX-512 or AVX2, because notebook builds are compiled without `target-cpu`.
 
+use std::sync::LazyLock;
+
+/// Names fewer instructions than the processor has: `avx2` or `none`. Tests and benchmarks compare them on one machine.
+const VARIABLE: &str = "TOPICBOOK_INSTRUCTIONS";
+
+/// The vector instructions for which functions are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Instructions {
+    Baseline,
+    Avx2,
+    Avx512,
+}
+
+impl Instructions {
+    /// The widest of the processor, unless `TOPICBOOK_INSTRUCTIONS` names others. The first call decides.
+    pub(crate) fn used() -> Self {
+        static USED: LazyLock<Instructions> = LazyLock::new(|| {
+            let named = std::env::var(VARIABLE).unwrap_or_default();
+            let most = match &*named {
+                "none" => Instructions::Baseline,
+                "avx2" => Instructions::Avx2,
+                _ => Instructions::Avx512,
+            };
+            most.min(Instructions::widest())
+        });
+        *USED
+    }
+
+    /// The widest of the processor.
+    fn widest() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let has_avx2 =
+                std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+            if has_avx2
+                && std::is_x86_feature_detected!("avx512f")
+                && std::is_x86_feature_detected!("avx512bw")
+                && std::is_x86_feature_detected!("avx512dq")
+                && std::is_x86_feature_detected!("avx512vl")
+            {
+                return Self::Avx512;
+            }
+            if has_avx2 {
+                return Self::Avx2;
+            }
+        }
+        Self::Baseline
+    }
+
+    /// As processors' makers write it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "AVX-512",
+            Self::Avx2 => "AVX2",
+            Self::Baseline => "no AVX",
+        }
+    }
+}
+
 /// Compiles a function body for AVX-512, for AVX2 with FMA, and for the baseline, and chooses among them at run time. In a
 /// function with a type parameter `V: Vector`, this is the type of vectors for the instructions.
 ///
@@ -38,17 +97,12 @@ macro_rules! simd_dispatch {
             fn avx2($($argument: $type),*) {
                 $avx2($($argument),*)
             }
-            if std::is_x86_feature_detected!("avx512f")
-                && std::is_x86_feature_detected!("avx512bw")
-                && std::is_x86_feature_detected!("avx512dq")
-                && std::is_x86_feature_detected!("avx512vl")
-            {
-                // SAFETY: the processor has these instructions, as just detected (AVX-512F implies AVX2 and FMA).
-                return unsafe { avx512($($argument),*) };
-            }
-            if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-                // SAFETY: the processor has these instructions, as just detected.
-                return unsafe { avx2($($argument),*) };
+            match $crate::system::Instructions::used() {
+                // SAFETY: the processor has these instructions.
+                $crate::system::Instructions::Avx512 => return unsafe { avx512($($argument),*) },
+                // SAFETY: as above.
+                $crate::system::Instructions::Avx2 => return unsafe { avx2($($argument),*) },
+                $crate::system::Instructions::Baseline => {}
             }
         }
         $portable($($argument),*)

@@ -14,6 +14,7 @@ mod fit;
 mod golden;
 #[cfg(all(feature = "cuda", feature = "polars"))]
 mod gradient_steps;
+mod instructions;
 mod judging;
 mod many;
 mod narrow_tables;

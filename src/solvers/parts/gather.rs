@@ -53,7 +53,7 @@ fn gather_tile(
 ) {
     let rows = f.chunks_exact(width).zip(gathered.chunks_exact_mut(stride));
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx512f") {
+    if crate::system::Instructions::used() == crate::system::Instructions::Avx512 {
         // What precedes the values of each register, and which of its lanes are wanted.
         let mut registers = [(0, 0u16); TERMS / LANES];
         for &column in columns {
@@ -66,7 +66,7 @@ fn gather_tile(
             before += register.1.count_ones() as usize;
         }
         for (f, gathered) in rows {
-            // SAFETY: the processor has these instructions, as just detected.
+            // SAFETY: the processor has these instructions.
             unsafe { compress(f, &registers, &mut gathered[at..]) };
         }
         return;
