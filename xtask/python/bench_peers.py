@@ -56,7 +56,7 @@ print(json.dumps(extra | {{"score": peers.score(X, L, F)}}))
 
     @staticmethod
     def run(command):
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | narrowed())
         if done.returncode:
             sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")
         return json.loads(done.stdout.strip().splitlines()[-1])
@@ -265,7 +265,7 @@ def faster(row):
 
 def label(row):
     """The work of a row, which is in the record once for each kind of processor."""
-    return f"{row['work']} ({row['instructions']})"
+    return f"{row['work']} ({row['processor']})"
 
 
 def missed_targets(rows):
@@ -284,13 +284,13 @@ def main(peers, python, nips, folder, *names):
     path = folder / "peers.json"
     record = json.loads(path.read_text()) if path.exists() else {"rows": {}}
     record |= {"machine": machine(), "versions": versions(python)}
-    here = instructions()
+    here = processor()
     for name in names or ROWS:
         print(name, flush=True)
         with tempfile.TemporaryDirectory() as scratch:
             bench = Bench(peers, python, nips, folder, scratch)
             when = {"date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
-            when |= {"instructions": here, "ceiling": bench.our("ceiling")}
+            when |= {"processor": here, "ceiling": bench.our("ceiling")}
             # A row has figures of each kind of processor, and those of other kinds are kept.
             row = record["rows"].setdefault(name, {})
             row[here] = when | ROWS[name](bench)
@@ -357,15 +357,41 @@ def asked(row):
     return f"{row['must']:.3g}" if "must" in row else "-"
 
 
-def instructions():
-    """The widest vector instructions of the processor that topicbook uses."""
-    flags = pathlib.Path("/proc/cpuinfo").read_text().split()
-    return next((name for name, flag in {"AVX-512": "avx512dq", "AVX2": "avx2"}.items() if flag in flags), "none")
+def narrowed():
+    """What tells the peers' libraries to use the instructions that TOPICBOOK_INSTRUCTIONS tells our side."""
+    if os.environ.get("TOPICBOOK_INSTRUCTIONS") != "avx2":
+        return {}
+    return {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+    }
+
+
+def processor():
+    """The kind of processor, and the widest vector instructions that both sides use.
+
+    With TOPICBOOK_INSTRUCTIONS=avx2 these are fewer than it has.
+    """
+    words = pathlib.Path("/proc/cpuinfo").read_text()
+    fields = dict(line.split("\t: ", 1) for line in words.splitlines() if "\t: " in line)
+    family, model = (int(fields.get(name, fields.get(f"{name}\t", 0))) for name in ("cpu family", "model"))
+    if fields.get("vendor_id") == "AuthenticAMD" and family in (25, 26):
+        is_zen_4 = 16 <= model < 32 or 96 <= model < 128 or 160 <= model < 176
+        kind = {26: "Zen 5"}.get(family, "Zen 4" if is_zen_4 else "Zen 3")
+    else:
+        kind = f"{fields.get('vendor_id')}, family {family}, model {model}"
+    flags = words.split()
+    widest = {"AVX-512": "avx512dq", "AVX2": "avx2"}
+    if os.environ.get("TOPICBOOK_INSTRUCTIONS") == "avx2":
+        return f"{kind} with AVX2 alone"
+    return f"{kind}, {next((name for name, flag in widest.items() if flag in flags), 'no AVX')}"
 
 
 def peaks(row):
     operations, bytes = (1e-9 * row["ceiling"][f"{what}_per_second"] for what in ("operations", "bytes"))
-    return f"{row['instructions']}: {operations:.0f}, {bytes:.1f}"
+    return f"{row['processor']}: {operations:.0f}, {bytes:.1f}"
 
 
 def parts(row):
