@@ -392,14 +392,14 @@ fn update_tiles<V: Vector, const S: usize>(
 }
 
 /// Updates the values at `at`, one run of them after the other, as long as the sums at `lanes`; `of_topic` gives the total and
-/// the offset of the topic of each. `exps` are their exponentials, which are replaced.
+/// the offset of the topic of each. `exps` are their exponentials.
 #[inline(always)]
 fn update<V: Vector, const S: usize>(
     rule: impl Rule<S>,
     tables: &mut Tables<'_>,
     at: Range<usize>,
     lanes: Range<usize>,
-    exps: &mut [f32],
+    exps: &[f32],
     gradient: &[f32],
     (total, offset): (impl Fn(usize) -> f32, impl Fn(usize) -> f32),
 ) {
@@ -414,8 +414,8 @@ fn update<V: Vector, const S: usize>(
     // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
     // instructions, which is then less than two turns of the loop.
     advance(rule, logits, state.0, state.1, exps, gradient, total);
-    for (logits, exps) in logits.chunks(lanes.len()).zip(exps.chunks_mut(lanes.len())) {
-        exponentiate(logits, &offset, exps, sums);
+    for logits in logits.chunks(lanes.len()) {
+        add_exponentials(logits, &offset, sums);
         raise::<V>(largest, logits);
     }
 }
@@ -450,20 +450,12 @@ fn advance<const S: usize>(
     }
 }
 
-/// Computes the exponentials of logits after a step, and adds them to the sums of their lanes.
+/// Adds the exponentials of logits after a step to the sums of their lanes.
 #[inline(always)]
-fn exponentiate(
-    logits: &[f32],
-    offset: &impl Fn(usize) -> f32,
-    exps: &mut [f32],
-    sums: &mut [f32],
-) {
-    let length = logits.len();
-    let (exps, sums) = (&mut exps[..length], &mut sums[..length]);
-    for i in 0..length {
-        let power = exp(logits[i] - offset(i));
-        exps[i] = power;
-        sums[i] += power;
+fn add_exponentials(logits: &[f32], offset: &impl Fn(usize) -> f32, sums: &mut [f32]) {
+    let sums = &mut sums[..logits.len()];
+    for i in 0..logits.len() {
+        sums[i] += exp(logits[i] - offset(i));
     }
 }
 
