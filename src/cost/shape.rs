@@ -23,6 +23,8 @@ pub(crate) struct Shape {
     pub(crate) largest_page: u64,
     /// The precision in which a GPU reads the tables.
     pub(crate) precision: Precision,
+    /// Whether gradients are clipped.
+    pub(crate) clips: bool,
     /// How gradients are computed.
     pub(crate) step: GradientStep,
     /// The precision in which L's logits and their optimizer state are stored, where they are not on a GPU.

@@ -8,8 +8,8 @@ mod tests;
 mod tile;
 
 pub(crate) use form::{Form, is_dense};
-pub(crate) use nonzeros::{
-    WIDEST, add_row, add_rows, divide, rates, registers, store, with_registers,
+pub(crate) use nonzeros::{WIDEST, add_rows, divide, rates, registers, with_registers};
+pub(crate) use products::{
+    BLOCK, BLOCK_TERMS, Floor, TERMS, add_to_f, add_to_l, quotients, tile_rates,
 };
-pub(crate) use products::{BLOCK_TERMS, Floor, TERMS, add_to_f, add_to_l, quotients, tile_rates};
 pub(crate) use tile::{DOCUMENTS, Tile, prefetch, tiled_terms, tiles, to_tiles, unpack};

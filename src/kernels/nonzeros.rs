@@ -139,7 +139,7 @@ pub(crate) fn add_rows<V: Vector>(
 
 /// Adds a factor times the first values of a row to the totals.
 #[inline(always)]
-pub(crate) fn add_row<V: Vector, const R: usize>(totals: &mut [V; R], factor: V, row: &[f32]) {
+fn add_row<V: Vector, const R: usize>(totals: &mut [V; R], factor: V, row: &[f32]) {
     let (row, _) = row[..R * LANES].as_chunks::<LANES>();
     for (total, values) in totals.iter_mut().zip(row) {
         *total = V::load(values).mul_add(factor, *total);
@@ -159,7 +159,7 @@ pub(crate) fn registers<V: Vector, const R: usize>(values: &[f32]) -> [V; R] {
 
 /// Writes registers to the first values of a slice.
 #[inline(always)]
-pub(crate) fn store<V: Vector, const R: usize>(registers: &[V; R], values: &mut [f32]) {
+fn store<V: Vector, const R: usize>(registers: &[V; R], values: &mut [f32]) {
     let (values, _) = values[..R * LANES].as_chunks_mut::<LANES>();
     for (register, values) in registers.iter().zip(values) {
         register.store(values);

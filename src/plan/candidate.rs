@@ -119,6 +119,7 @@ impl Candidate {
                     .then(|| gpu::bytes_of_count(counts)),
                 largest_page: gpu::largest_page(device),
                 precision: parameters.precision,
+                clips: parameters.clips(),
                 step: parameters.step,
                 l_precision: parameters.table_precision,
                 l_in_file: in_file,

@@ -16,6 +16,7 @@ use crate::config::{GradientStep, Resolved, Settings};
 use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::spread_threads;
 
 use super::cpu::FusedStep;
 #[cfg(feature = "cuda")]
@@ -132,14 +133,16 @@ fn with_step_on_gpu<T>(
 /// A thread pool for one fit. The training loop runs inside it, which saves waking the pool from outside at every step;
 /// and as each fit has its own pool, concurrent fits do not wait for each other.
 pub(crate) fn threads() -> Result<rayon::ThreadPool> {
-    rayon::ThreadPoolBuilder::new()
+    let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(rayon::current_num_threads())
         .build()
         .map_err(|error| {
             Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
                 .fix("free some memory, or raise the limit on threads of this process")
                 .because(error)
-        })
+        })?;
+    spread_threads(&pool);
+    Ok(pool)
 }
 
 /// Runs `work` on a device; failures of a GPU become errors.

@@ -27,12 +27,9 @@ pub(crate) fn exp(x: f32) -> f32 {
     for coefficient in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
         sum = sum.mul_add(r, coefficient);
     }
-    // The low bits of `rounded` are n, in [-126, 127]: they give the exponent without a float-to-integer conversion.
-    let exponent = rounded
-        .to_bits()
-        .wrapping_sub(ROUND.to_bits())
-        .wrapping_add(127);
-    sum * f32::from_bits(exponent << 23)
+    // The low bits of `rounded` are n, in [-126, 127], and those of ROUND above them are shifted out: added to the exponent of
+    // the sum, which stays that of a normal number, they multiply it by 2^n.
+    f32::from_bits(sum.to_bits().wrapping_add(rounded.to_bits() << 23))
 }
 
 /// ln(x) for normal positive x; absolute error below 1e-7 times max(1, |ln x|).

@@ -6,14 +6,18 @@ use crate::counts::View;
 use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
 use crate::system::{LANES, Values, exp, lazy_zeroed, simd_dispatch};
 
+use super::kept::Kept;
 use super::row_gradient::RowGradient;
-use super::scratch::{COLLECTED, Logits, SCRATCH};
-use super::sparse::{Document, Tables, accumulate_document};
+use super::sparse::RowSums;
 use super::tiles::TileSums;
 
 /// The accumulated gradients of a shard's terms: those of the sum of x log rate.
 pub(crate) enum Gradient {
-    Rows(RowGradient),
+    Rows {
+        /// Of the last batch.
+        kept: Kept,
+        table: RowGradient,
+    },
     Tiles {
         /// In the order of [`Form::Tiles`].
         values: Values,
@@ -39,8 +43,8 @@ pub(crate) struct Accumulator {
 pub(crate) struct Weights<'a> {
     /// The documents' rows in the view of the counts.
     pub(crate) rows: &'a [usize],
-    /// Documents x width, both padded with zeros to whole registers.
-    padded: Vec<f32>,
+    /// Documents x width, both padded with zeros: to whole tiles and to whole registers.
+    pub(crate) padded: Vec<f32>,
     /// Documents x topics, padded with documents of zeros to whole tiles.
     pub(crate) by_document: Vec<f32>,
     pub(crate) topics: usize,
@@ -96,7 +100,7 @@ impl Accumulator {
 
     pub(crate) fn form(&self) -> Form {
         match self.gradient {
-            Gradient::Rows(_) => Form::Rows,
+            Gradient::Rows { .. } => Form::Rows,
             Gradient::Tiles { .. } => Form::Tiles,
         }
     }
@@ -117,28 +121,28 @@ impl Accumulator {
         sum_of_exponentials(logits, offsets, terms, form, &mut self.exp_sums);
     }
 
-    /// The accumulated gradient of a term and topic.
+    /// The accumulated gradient of a term and topic, without what is kept.
     pub(crate) fn gradient(&self, term: usize, topic: usize) -> f32 {
         self.gradient
             .value(self.range.len(), self.topics, term, topic)
     }
 
-    /// The accumulated gradients of the terms, which an update zeroes.
-    pub(crate) fn gradients_mut(&mut self) -> &mut Gradient {
+    /// The gradients of the terms, which an update clears.
+    pub(crate) fn gradient_mut(&mut self) -> &mut Gradient {
         &mut self.gradient
     }
 
     /// Multiplies the accumulated gradients of the terms by a factor.
     pub(crate) fn scale_gradient(&mut self, factor: f32) {
         match &mut self.gradient {
-            Gradient::Rows(gradient) => gradient.scale(factor),
+            Gradient::Rows { table, .. } => table.scale(factor),
             Gradient::Tiles { is_clear: true, .. } => {}
             Gradient::Tiles { values, .. } => values.iter_mut().for_each(|value| *value *= factor),
         }
     }
 
     /// Computes these terms' part of a batch's likelihood and weight gradients, and adds the gradients of the terms to
-    /// those accumulated since the last update. `logits` are those of the terms, with a register more than they need.
+    /// those accumulated since the last update, or keeps what they are computed from. `logits` are those of the terms, with a register more than they need.
     pub(crate) fn accumulate(
         &mut self,
         logits: &[f32],
@@ -161,52 +165,24 @@ impl Accumulator {
                 };
                 sums.accumulate(counts, all_terms, &self.range, is_clear);
             }
-            Gradient::Rows(gradient) => {
-                let (first, topics, rows) = (self.range.start, self.topics, weights.rows);
-                let logits = Logits {
-                    values: logits,
-                    offsets: &weights.offsets,
-                    topics,
+            Gradient::Rows { kept, table } => {
+                let sums = RowSums {
+                    weights,
+                    logits,
+                    kept,
+                    gradient: table,
+                    weight_gradients: sums,
+                    likelihood: &mut self.likelihood,
                 };
-                SCRATCH.with_borrow_mut(|scratch| {
-                    scratch.exps.start(self.range.len());
-                    let width = weights.width;
-                    let per_group = COLLECTED * width;
-                    let tables = weights
-                        .padded
-                        .chunks(per_group)
-                        .zip(sums.chunks_mut(per_group));
-                    for (group, (weights, sums)) in tables.enumerate() {
-                        let documents = group * COLLECTED..rows.len().min((group + 1) * COLLECTED);
-                        scratch
-                            .nonzeros
-                            .collect(counts, all_terms, rows, documents, &self.range);
-                        let columns = &scratch.nonzeros.columns;
-                        let gradients = gradient.values_of(columns, first as u32);
-                        let (exps, slots) =
-                            scratch.exps.of(columns, first as u32, logits, gradients);
-                        let tables = weights.chunks(width).zip(sums.chunks_mut(width));
-                        for ((at, counts), (weights, sums)) in
-                            scratch.nonzeros.documents().zip(tables)
-                        {
-                            let document = Document {
-                                nonzeros: (&columns[at.clone()], counts),
-                                weights,
-                                weight_gradients: sums,
-                            };
-                            let tables = Tables {
-                                first,
-                                topics,
-                                exps: (exps, &slots[at]),
-                                gradients,
-                                ratios: &mut scratch.ratios,
-                                likelihood: &mut self.likelihood,
-                            };
-                            accumulate_document(document, tables);
-                        }
-                    }
-                });
+                sums.accumulate(counts, all_terms, &self.range);
             }
+        }
+    }
+
+    /// Adds what is kept of the last batch, whose padded weights these are, to the gradients of the terms.
+    pub(crate) fn add_kept(&mut self, weights: &[f32]) {
+        if let Gradient::Rows { kept, table } = &mut self.gradient {
+            kept.add_to(table, weights);
         }
     }
 }
@@ -214,7 +190,10 @@ impl Accumulator {
 impl Gradient {
     fn new(form: Form, terms: usize, topics: usize) -> Self {
         match form {
-            Form::Rows => Self::Rows(RowGradient::new(terms, topics)),
+            Form::Rows => Self::Rows {
+                kept: Kept::default(),
+                table: RowGradient::new(terms, topics),
+            },
             Form::Tiles => Self::Tiles {
                 values: lazy_zeroed(tiled_terms(terms) * topics),
                 is_clear: true,
@@ -225,7 +204,7 @@ impl Gradient {
     /// The accumulated gradient of a term and topic.
     fn value(&self, terms: usize, topics: usize, term: usize, topic: usize) -> f32 {
         match self {
-            Self::Rows(gradient) => gradient.value(term, topic),
+            Self::Rows { table, .. } => table.value(term, topic),
             Self::Tiles { is_clear: true, .. } => 0.0,
             Self::Tiles { values, .. } => values[Form::Tiles.at(terms, topics, term, topic)],
         }

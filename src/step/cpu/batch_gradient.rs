@@ -55,9 +55,10 @@ pub(crate) fn loss_and_gradients(
     let mut l = l.values().to_vec();
     l.chunks_exact_mut(topics).for_each(softmax);
     let weights = Weights::new(rows, &l, &scales, &offsets);
-    shards
-        .par_iter_mut()
-        .for_each(|shard| shard.accumulate(view, terms, &weights));
+    shards.par_iter_mut().for_each(|shard| {
+        shard.accumulate(view, terms, &weights);
+        shard.accumulator.add_kept(&weights.padded);
+    });
     let accumulators: Vec<_> = shards.iter().map(|shard| &shard.accumulator).collect();
     let (likelihood, totals) = reduce(&accumulators, weights.width, &scales, &mut l);
     let scaled_totals: Vec<f64> = (scales.iter().zip(&totals))

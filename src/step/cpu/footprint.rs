@@ -5,6 +5,7 @@ use crate::kernels::{BLOCK_TERMS, DOCUMENTS, is_dense};
 use crate::step::update::LazyRows;
 use crate::system::LANES;
 
+use super::kept::KEPT_PER_TERM;
 use super::scratch::COLLECTED;
 use super::tiles::documents_in_run;
 use super::{FusedStep, terms_per_shard};
@@ -50,6 +51,24 @@ impl LazyRows {
     }
 }
 
+/// Values of F's gradient, and of what it is computed from, for counts of which few are nonzero.
+fn gradient_of_rows(shape: &Shape, in_shard: u64) -> u64 {
+    let (m, k) = (shape.terms, shape.topics);
+    let of_one_shard = in_shard * k + LANES as u64;
+    let in_part = shape.micro_batch.saturating_mul(shape.nonzeros);
+    let most = KEPT_PER_TERM as u64 * m;
+    // A term and a ratio of each nonzero count that is kept, in lists with room for half as many more.
+    let kept = 3 * in_part.min(most);
+    // On average: of counts that are uneven, some shards have a table of their own before others.
+    let is_added = shape.clips || shape.batch > shape.micro_batch || in_part > most;
+    // Groups of terms that have no count in any document stay lazily zeroed.
+    let with_counts = match is_added {
+        true => m.min(shape.documents.saturating_mul(shape.nonzeros)),
+        false => 0,
+    };
+    rayon::current_num_threads() as u64 * of_one_shard + kept + with_counts * k
+}
+
 impl FusedStep {
     /// The tables and buffers that the step allocates, with gradients accumulated over micro-batches of
     /// `shape.micro_batch` documents. `resumed`: the start state belongs to the resumed checkpoint, and is not counted.
@@ -62,11 +81,6 @@ impl FusedStep {
         let l_memory = l_memory(shape);
         let padding = BLOCK_TERMS as u64 * k + shards * lanes;
         let tiles = is_dense(shape.nonzeros as usize, m as usize);
-        // Groups of terms that have no count in any document stay lazily zeroed.
-        let with_counts = match tiles {
-            true => m,
-            false => m.min(n.saturating_mul(shape.nonzeros)),
-        };
         // Each thread has the exponentials of the terms of one shard, the shard's terms and slots, column, term, count and row of
         // the nonzeros of the documents that are collected, and column, count and ratio of one document's.
         let in_shard = terms_per_shard(k as usize, m as usize) as u64;
@@ -76,6 +90,10 @@ impl FusedStep {
         let in_run = match tiles {
             true => padded.min(documents_in_run(k as usize) as u64),
             false => 0,
+        };
+        let gradient = match tiles {
+            true => m * k + padding,
+            false => gradient_of_rows(shape, in_shard),
         };
         let mut items = LazyRows::memory(shape);
         items.extend([
@@ -95,7 +113,7 @@ impl FusedStep {
                 Consumer::Gradients,
                 "F's gradient",
                 Phase::Fit,
-                4 * (with_counts * k + padding),
+                4 * gradient,
             ),
             Item::ram(
                 Consumer::Gradients,

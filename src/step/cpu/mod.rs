@@ -11,11 +11,14 @@ mod batch_gradient;
 #[cfg(feature = "cuda")]
 mod flex;
 mod footprint;
+mod kept;
+mod lane_sums;
 mod row_gradient;
 mod scratch;
 mod shard;
 mod sparse;
 mod tiles;
+mod update_pass;
 
 use rayon::prelude::*;
 
@@ -32,7 +35,8 @@ use crate::system::simd_dispatch;
 
 use super::{State, Step, divergence};
 use accumulate::{Accumulator, Weights};
-use shard::{Constants, Shard};
+use shard::Shard;
+use update_pass::Constants;
 
 /// Approximate number of F's values in a shard: few enough to balance the threads, enough to be worth a task.
 const SHARD_VALUES: usize = 1 << 14;
@@ -72,6 +76,31 @@ pub(crate) struct FusedStep {
     losses: Vec<f64>,
     /// Norms of gradients that were clipped.
     norms: Vec<f64>,
+}
+
+/// What is computed of a part of a batch, and of the parts so far.
+#[derive(Default)]
+struct Part {
+    loss: f64,
+    /// With respect to the documents' logits of L: documents x topics.
+    l_gradients: Vec<f32>,
+    /// Each topic's expected number of tokens.
+    totals: Vec<f64>,
+    /// The padded weights of the last part's documents.
+    weights: Vec<f32>,
+}
+
+impl Part {
+    /// Adds the part that follows.
+    fn add(&mut self, next: Self) {
+        self.loss += next.loss;
+        self.l_gradients.extend(next.l_gradients);
+        self.totals.resize(next.totals.len(), 0.0);
+        for (total, next) in self.totals.iter_mut().zip(next.totals) {
+            *total += next;
+        }
+        self.weights = next.weights;
+    }
 }
 
 impl FusedStep {
@@ -142,10 +171,10 @@ impl FusedStep {
         self.scales.iter_mut().for_each(|sum| *sum = 1.0 / *sum);
     }
 
-    /// Returns the loss of the batch, the gradients with respect to its logits of L, and each topic's expected number
-    /// of the batch's tokens. The gradient with respect to F's logits is added to the shards' accumulators, which
-    /// [`Shard::update`] applies and clears.
-    fn accumulate(&mut self, batch: &Batch<'_>) -> (f64, Vec<f32>, Vec<f64>) {
+    /// Computes the sums of a part of a batch. The gradient with respect to F's logits is left to the shards, which
+    /// [`Shard::update`] applies and clears: it is added to their accumulators, or kept there for [`FusedStep::add_kept`] or the
+    /// update to be added.
+    fn accumulate(&mut self, batch: &Batch<'_>) -> Part {
         let topics = self.topics;
         let mut l = vec![0.0; batch.documents.len() * topics];
         self.l.prefetch(batch.documents);
@@ -166,15 +195,26 @@ impl FusedStep {
             .map(|shard| &shard.accumulator)
             .collect();
         let (likelihood, totals) = reduce(&accumulators, weights.width, &self.scales, &mut l);
-        (batch.documents.len() as f64 - likelihood, l, totals)
+        Part {
+            loss: batch.documents.len() as f64 - likelihood,
+            l_gradients: l,
+            totals,
+            weights: weights.padded,
+        }
     }
 }
 
 impl FusedStep {
+    /// Adds what the shards have kept of a part to their gradients.
+    fn add_kept(&mut self, part: &Part) {
+        let shards = self.shards.par_iter_mut();
+        shards.for_each(|shard| shard.accumulator.add_kept(&part.weights));
+    }
+
     /// Scales the gradients of L's rows, and what is accumulated of F's, to the largest norm that they may have together.
     /// Returns the factor.
-    fn clip(&mut self, gradients: &mut [f32], totals: &[f64]) -> f64 {
-        let totals: Vec<f64> = (self.scales.iter().zip(totals))
+    fn clip(&mut self, sums: &mut Part) -> f64 {
+        let totals: Vec<f64> = (self.scales.iter().zip(&sums.totals))
             .map(|(scale, total)| scale * total)
             .collect();
         // One sum for each shard, added up in order: the same for any number of threads.
@@ -182,14 +222,16 @@ impl FusedStep {
         let squares: Vec<f64> = shards
             .map(|shard| shard.squared_gradient(&totals, &self.offsets))
             .collect();
-        let of_l = gradients.iter().map(|value| f64::from(*value).powi(2));
+        let of_l = sums
+            .l_gradients
+            .iter()
+            .map(|value| f64::from(*value).powi(2));
         let norm = (of_l.sum::<f64>() + squares.iter().sum::<f64>()).sqrt();
         self.norms.push(norm);
         let factor = (self.parameters.clip_grad_norm / norm).min(1.0);
         if factor < 1.0 {
-            gradients
-                .iter_mut()
-                .for_each(|value| *value *= factor as f32);
+            let of_l = sums.l_gradients.iter_mut();
+            of_l.for_each(|value| *value *= factor as f32);
             self.shards
                 .par_iter_mut()
                 .for_each(|shard| shard.accumulator.scale_gradient(factor as f32));
@@ -249,32 +291,35 @@ fn reduce(
 
 impl Step for FusedStep {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
-        let (mut loss, mut gradients) = (0.0, Vec::new());
-        let mut totals = vec![0.0; self.topics];
+        let mut sums = Part::default();
         // Gradient accumulation: F's gradient is summed in the shards, and buffers are only as long as a part.
         for part in batch.parts(self.micro_batch) {
-            let (part_loss, part_gradients, part_totals) = self.accumulate(&part);
-            loss += part_loss;
-            gradients.extend(part_gradients);
-            for (total, part_total) in totals.iter_mut().zip(part_totals) {
-                *total += part_total;
-            }
+            self.add_kept(&sums);
+            sums.add(self.accumulate(&part));
         }
-        self.losses.push(loss);
+        self.losses.push(sums.loss);
         let factor = match self.parameters.clips() {
-            true => self.clip(&mut gradients, &totals),
+            true => {
+                self.add_kept(&sums);
+                self.clip(&mut sums)
+            }
             false => 1.0,
         };
         let rules = self.counter.step(learning_rate);
-        self.l
-            .step(batch.documents, &gradients, rules.l_rule, rules.step_sizes);
+        self.l.step(
+            batch.documents,
+            &sums.l_gradients,
+            rules.l_rule,
+            rules.step_sizes,
+        );
         let old_offsets = self.offsets.clone();
         self.update_offsets();
-        totals.iter_mut().for_each(|total| *total *= factor);
-        let constants = Constants::new(&self.scales, &totals, &old_offsets, &self.offsets);
+        let totals = sums.totals.iter_mut();
+        totals.for_each(|total| *total *= factor);
+        let constants = Constants::new(&self.scales, &sums.totals, &old_offsets, &self.offsets);
         self.shards
             .par_iter_mut()
-            .for_each(|shard| shard.update(&constants, rules.f_rule));
+            .for_each(|shard| shard.update(&constants, rules.f_rule, &sums.weights));
         self.update_scales();
         if self.counter.flush_due() {
             self.flush();

@@ -1,4 +1,4 @@
-//! The accumulated gradients of a shard's terms, for counts of which few are nonzero: terms x topics.
+//! The gradients of a shard's terms, for counts of which few are nonzero: terms x topics.
 
 use std::ops::Range;
 
@@ -25,6 +25,10 @@ impl RowGradient {
         }
     }
 
+    pub(super) fn topics(&self) -> usize {
+        self.topics
+    }
+
     pub(crate) fn value(&self, term: usize, topic: usize) -> f32 {
         self.values[term * self.topics + topic]
     }
@@ -39,10 +43,10 @@ impl RowGradient {
         }
     }
 
-    /// All values, of which those of these terms, counted from `first`, will be changed.
-    pub(crate) fn values_of(&mut self, terms: &[u32], first: u32) -> &mut [f32] {
-        for term in terms {
-            self.in_use[(term - first) as usize / GROUP] = true;
+    /// All values, of which those of these terms will be changed.
+    pub(crate) fn values_of(&mut self, terms: &[u32]) -> &mut [f32] {
+        for &term in terms {
+            self.in_use[term as usize / GROUP] = true;
         }
         &mut self.values
     }
@@ -54,6 +58,23 @@ impl RowGradient {
             true => Some(&mut self.values[terms.start * self.topics..terms.end * self.topics]),
             false => None,
         }
+    }
+
+    /// Whether there are no gradients.
+    pub(super) fn is_clear(&self) -> bool {
+        !self.in_use.contains(&true)
+    }
+
+    /// Begins with no gradients, for a shard of any size.
+    pub(super) fn start(&mut self, terms: usize, topics: usize) {
+        let needed = terms * topics + LANES;
+        // Gradients are left where an update has panicked.
+        if self.values.len() < needed || !self.is_clear() {
+            self.values = lazy_zeroed(needed);
+        }
+        self.in_use.clear();
+        self.in_use.resize(terms.div_ceil(GROUP), false);
+        self.topics = topics;
     }
 
     /// Notes that all gradients are zero again.

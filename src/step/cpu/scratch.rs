@@ -8,6 +8,8 @@ use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_after, prefetch_nonzeros};
 use crate::system::{Aligned, LANES, exp, per_lane, prefetch_lines, simd_dispatch};
 
+use super::row_gradient::RowGradient;
+
 /// Logits between those whose exponentials are computed and those that the processor is asked for.
 const AHEAD: usize = 600;
 
@@ -90,6 +92,8 @@ pub(super) struct Scratch {
     pub(super) nonzeros: Nonzeros,
     /// The ratios of one document.
     pub(super) ratios: Vec<f32>,
+    /// F's gradient of one shard at a time, while its update runs.
+    pub(super) gradient: RowGradient,
 }
 
 thread_local! {
@@ -102,6 +106,7 @@ thread_local! {
         },
         nonzeros: Nonzeros::default(),
         ratios: Vec::new(),
+        gradient: RowGradient::new(0, 0),
     });
 }
 
@@ -135,7 +140,6 @@ impl ExpRows {
         columns: &[u32],
         first: u32,
         logits: Logits<'_>,
-        gradients: &[f32],
     ) -> (&[f32], &[u32]) {
         self.nonzeros.resize(columns.len(), 0);
         let before = self.terms.len();
@@ -158,7 +162,7 @@ impl ExpRows {
             self.rows.resize(length, 0.0);
         }
         let new = &mut self.rows[before * width..length];
-        exponentials(&self.terms[before..], logits, gradients, new);
+        exponentials(&self.terms[before..], logits, new);
         (&self.rows, &self.nonzeros)
     }
 }
@@ -166,16 +170,14 @@ impl ExpRows {
 simd_dispatch! {
     /// Computes a row of exponentials for each term, in whole registers: those behind its last topic are of other logits, and
     /// the weights that they meet are zero. Rows far apart are no sequence that the processor asks for by itself.
-    fn exponentials(terms: &[u32], logits: Logits<'_>, gradients: &[f32], rows: &mut [f32]) {
+    fn exponentials(terms: &[u32], logits: Logits<'_>, rows: &mut [f32]) {
         let Logits { values, offsets, topics } = logits;
         let offsets = offsets.as_chunks::<LANES>().0;
         let ahead = AHEAD.div_ceil(topics);
         let rows = rows.chunks_exact_mut(offsets.len() * LANES);
         for (at, (&term, row)) in terms.iter().zip(rows).enumerate() {
             if let Some(&later) = terms.get(at + ahead) {
-                let at = later as usize * topics..(later as usize + 1) * topics;
-                prefetch_lines(&values[at.clone()]);
-                prefetch_lines(&gradients[at]);
+                prefetch_lines(&values[later as usize * topics..][..topics]);
             }
             let logits = values[term as usize * topics..].as_chunks::<LANES>().0;
             let registers = row.as_chunks_mut::<LANES>().0.iter_mut();
@@ -214,11 +216,10 @@ mod tests {
                     values: &other,
                     ..logits
                 },
-                &other,
             );
             rows.start(terms);
             for columns in [vec![100, 103, 139], vec![], vec![101, 103, 120, 139]] {
-                let slots = rows.of(&columns, 100, logits, &values).1.to_vec();
+                let slots = rows.of(&columns, 100, logits).1.to_vec();
                 assert_eq!(slots.len(), columns.len());
                 for (slot, column) in slots.into_iter().zip(columns) {
                     for topic in 0..topics {

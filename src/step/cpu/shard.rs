@@ -1,16 +1,18 @@
-//! A shard: a range of terms with F's logits and their optimizer state, and the optimizer's update.
+//! A shard: a range of terms with F's logits and their optimizer state.
 
 use std::ops::Range;
 
 use crate::counts::View;
 use crate::data::Matrix;
-use crate::kernels::{BLOCK_TERMS, Form, TERMS, tiled_terms, tiles};
+use crate::kernels::{Form, tiled_terms, tiles};
 use crate::step::divergence;
-use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
-use crate::system::{Aligned, LANES, Vector, aligned_zeros, exp, max_of_numbers, simd_dispatch};
+use crate::step::update::UpdateRule;
+use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch};
 
 use super::accumulate::{Accumulator, Gradient, Weights, reorder};
-use super::row_gradient::RowGradient;
+use super::lane_sums::LaneSums;
+use super::scratch::SCRATCH;
+use super::update_pass::{Constants, Gradients, Tables, update_tables};
 
 pub(crate) struct Shard {
     pub(crate) accumulator: Accumulator,
@@ -19,49 +21,6 @@ pub(crate) struct Shard {
     state: Vec<Aligned<f32>>,
     /// The largest logit over the shard's terms, per topic.
     pub(crate) largest: Vec<f32>,
-}
-
-/// Minimum number of values in a chunk of the update, so that its fixed cost is small.
-const CHUNK_VALUES: usize = 320;
-
-/// Terms in a chunk of the update of rows: as many as have [`CHUNK_VALUES`] values in whole registers.
-fn terms_per_chunk(topics: usize) -> usize {
-    let terms = LANES >> topics.trailing_zeros().min(LANES.trailing_zeros());
-    terms * CHUNK_VALUES.div_ceil(terms * topics)
-}
-
-/// Per-topic constants of an update, repeated for each term of a chunk of rows.
-pub(crate) struct Constants {
-    topics: usize,
-    /// The topic's expected number of tokens over its sum of exponentials: the inner product in softmax's backward.
-    scaled_totals: Vec<f32>,
-    /// Offsets of the exponentials that the gradients were computed with.
-    old_offsets: Vec<f32>,
-    /// Offsets of the next exponentials.
-    offsets: Vec<f32>,
-}
-
-impl Constants {
-    pub(crate) fn new(
-        scales: &[f64],
-        totals: &[f64],
-        old_offsets: &[f32],
-        offsets: &[f32],
-    ) -> Self {
-        let topics = offsets.len();
-        let terms = terms_per_chunk(topics);
-        let scaled_totals: Vec<f32> = scales
-            .iter()
-            .zip(totals)
-            .map(|(scale, total)| (scale * total) as f32)
-            .collect();
-        Self {
-            topics,
-            scaled_totals: scaled_totals.repeat(terms),
-            old_offsets: old_offsets.repeat(terms),
-            offsets: offsets.repeat(terms),
-        }
-    }
 }
 
 impl Shard {
@@ -160,50 +119,36 @@ impl Shard {
     }
 
     /// Updates the shard's logits with their accumulated gradients, which are cleared, and recomputes the sums of
-    /// the exponentials.
-    pub(crate) fn update(&mut self, constants: &Constants, rule: UpdateRule) {
+    /// the exponentials. `weights` are the padded ones of the last batch.
+    pub(crate) fn update(&mut self, constants: &Constants, rule: UpdateRule, weights: &[f32]) {
         let (terms, topics) = (self.terms(), self.topics());
-        // A topic has as many sums as a chunk has lanes for it.
-        let lanes = match self.accumulator.form() {
-            Form::Rows => constants.offsets.len() / topics,
-            Form::Tiles => BLOCK_TERMS,
-        };
-        let mut sums = vec![0.0; lanes * topics];
-        let mut largest = vec![f32::MIN; lanes * topics];
-        let gradient = self.accumulator.gradients_mut();
+        let form = self.accumulator.form();
+        let mut lanes = LaneSums::new(form, constants);
         let tables = Tables {
             logits: &mut self.logits,
             state: &mut self.state,
-            sums: &mut sums,
-            largest: &mut largest,
+            lanes: &mut lanes,
         };
-        update_tables(tables, gradient, terms, constants, rule);
-        let form = self.accumulator.form();
-        let totals = self.accumulator.exp_sums.iter_mut();
-        let totals = totals.zip(&mut self.largest);
-        match form {
-            Form::Rows => {
-                for (topic, (total, max)) in totals.enumerate() {
-                    let of_topic = || (topic..sums.len()).step_by(topics);
-                    *total = of_topic().map(|at| f64::from(sums[at])).sum();
-                    *max = of_topic().map(|at| largest[at]).fold(f32::MIN, f32::max);
-                }
+        match self.accumulator.gradient_mut() {
+            Gradient::Rows { kept, table } if table.is_clear() => {
+                SCRATCH.with_borrow_mut(|scratch| {
+                    scratch.gradient.start(terms, topics);
+                    kept.add_to(&mut scratch.gradient, weights);
+                    let gradient = Gradients::Rows(&mut scratch.gradient);
+                    update_tables(tables, gradient, terms, constants, rule);
+                })
             }
-            Form::Tiles => {
-                let lanes = sums.chunks_exact(lanes).zip(largest.chunks_exact(lanes));
-                for ((total, max), (sums, largest)) in totals.zip(lanes) {
-                    // The lanes of a register each have their own sum, so that additions do not wait for each other.
-                    let mut registers = [0.0; LANES];
-                    for sums in sums.as_chunks::<LANES>().0 {
-                        for (register, sum) in registers.iter_mut().zip(sums) {
-                            *register += f64::from(*sum);
-                        }
-                    }
-                    *total = registers.iter().sum();
-                    *max = largest.iter().copied().fold(f32::MIN, max_of_numbers);
-                }
+            Gradient::Rows { kept, table } => {
+                kept.add_to(table, weights);
+                update_tables(tables, Gradients::Rows(table), terms, constants, rule);
+            }
+            Gradient::Tiles { values, is_clear } => {
+                let values = (!*is_clear).then_some(&**values);
+                update_tables(tables, Gradients::Tiles(values), terms, constants, rule);
+                *is_clear = true;
             }
         }
+        lanes.reduce(form, &mut self.accumulator.exp_sums, &mut self.largest);
     }
 
     /// Copies the shard's part of a topic's row of a table: 0 is that of the logits, the others are the optimizer's state.
@@ -292,183 +237,5 @@ simd_dispatch! {
                 *squares += shard.gradient(term, topic, scaled_totals, offsets).powi(2);
             }
         }
-    }
-}
-
-/// What an update changes.
-struct Tables<'a> {
-    logits: &'a mut [f32],
-    /// One or two tables.
-    state: &'a mut [Aligned<f32>],
-    /// Sums of the new exponentials, and the largest new logits, by lanes.
-    sums: &'a mut [f32],
-    largest: &'a mut [f32],
-}
-
-simd_dispatch! {
-    /// One pass over a shard's logits: the gradient through the softmax, the update rule, the next exponentials.
-    fn update_tables<V: Vector>(
-        tables: Tables<'_>,
-        gradient: &mut Gradient,
-        terms: usize,
-        constants: &Constants,
-        rule: UpdateRule,
-    ) {
-        with_rule!(rule, rule => match gradient {
-            Gradient::Rows(gradient) => {
-                update_rows::<V, _>(rule, tables, gradient, terms, constants);
-            }
-            Gradient::Tiles { values, is_clear } => {
-                update_tiles::<V, _>(rule, tables, values, *is_clear, terms, constants);
-                *is_clear = true;
-            }
-        })
-    }
-}
-
-#[inline(always)]
-fn update_rows<V: Vector, const S: usize>(
-    rule: impl Rule<S>,
-    mut tables: Tables<'_>,
-    gradient: &mut RowGradient,
-    terms: usize,
-    constants: &Constants,
-) {
-    let Constants {
-        topics,
-        scaled_totals,
-        old_offsets,
-        offsets,
-    } = constants;
-    let per_chunk = offsets.len() / topics;
-    let zeros = vec![0.0; offsets.len()];
-    let mut exps = vec![0.0; offsets.len()];
-    for first in (0..terms).step_by(per_chunk) {
-        let chunk = first..terms.min(first + per_chunk);
-        let at = chunk.start * topics..chunk.end * topics;
-        let (scaled_totals, offsets) = (&scaled_totals[..at.len()], &offsets[..at.len()]);
-        let exps = &mut exps[..at.len()];
-        exponentials(&tables.logits[at.clone()], old_offsets, exps);
-        let of_topic = (|i: usize| scaled_totals[i], |i: usize| offsets[i]);
-        let gradient = gradient.of(chunk);
-        let values = gradient.as_deref().unwrap_or(&zeros);
-        let lanes = 0..at.len();
-        update::<V, _>(rule, &mut tables, at, lanes, exps, values, of_topic);
-        if let Some(gradient) = gradient {
-            gradient.fill(0.0);
-        }
-    }
-    gradient.mark_clear();
-}
-
-#[inline(always)]
-fn update_tiles<V: Vector, const S: usize>(
-    rule: impl Rule<S>,
-    mut tables: Tables<'_>,
-    gradient: &[f32],
-    is_clear: bool,
-    terms: usize,
-    constants: &Constants,
-) {
-    let zeros = [0.0; TERMS];
-    let mut exps = [0.0; TERMS];
-    for tile in tiles(0..terms) {
-        for topic in 0..constants.topics {
-            let (total, offset) = (constants.scaled_totals[topic], constants.offsets[topic]);
-            let old_offset = [constants.old_offsets[topic]; TERMS];
-            let row = tile.terms.start * constants.topics + topic * tile.width;
-            let at = row..row + tile.terms.len();
-            let gradient = match is_clear {
-                true => &zeros[..],
-                false => &gradient[at.clone()],
-            };
-            let exps = &mut exps[..at.len()];
-            exponentials(&tables.logits[at.clone()], &old_offset, exps);
-            let lanes = topic * BLOCK_TERMS..(topic + 1) * BLOCK_TERMS;
-            let of_topic = (|_| total, |_| offset);
-            update::<V, _>(rule, &mut tables, at, lanes, exps, gradient, of_topic);
-        }
-    }
-}
-
-/// Updates the values at `at`, one run of them after the other, as long as the sums at `lanes`; `of_topic` gives the total and
-/// the offset of the topic of each. `exps` are their exponentials.
-#[inline(always)]
-fn update<V: Vector, const S: usize>(
-    rule: impl Rule<S>,
-    tables: &mut Tables<'_>,
-    at: Range<usize>,
-    lanes: Range<usize>,
-    exps: &[f32],
-    gradient: &[f32],
-    (total, offset): (impl Fn(usize) -> f32, impl Fn(usize) -> f32),
-) {
-    let logits = &mut tables.logits[at.clone()];
-    let state: (&mut [f32], &mut [f32]) = match &mut *tables.state {
-        [first, second, ..] => (&mut first[at.clone()], &mut second[at]),
-        [first] => (&mut first[at], &mut []),
-        [] => (&mut [], &mut []),
-    };
-    let sums = &mut tables.sums[lanes.clone()];
-    let largest = &mut tables.largest[lanes.clone()];
-    // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
-    // instructions, which is then less than two turns of the loop.
-    advance(rule, logits, state.0, state.1, exps, gradient, total);
-    for logits in logits.chunks(lanes.len()) {
-        add_exponentials(logits, &offset, sums);
-        raise::<V>(largest, logits);
-    }
-}
-
-/// Computes the exponentials of some logits.
-#[inline(always)]
-fn exponentials(logits: &[f32], offsets: &[f32], exps: &mut [f32]) {
-    for ((power, value), offset) in exps.iter_mut().zip(logits).zip(offsets) {
-        *power = exp(value - offset);
-    }
-}
-
-/// Takes the step of some logits. Each table is an argument of its own, so that the compiler knows that they do not overlap.
-#[inline(always)]
-fn advance<const S: usize>(
-    rule: impl Rule<S>,
-    logits: &mut [f32],
-    first_state: &mut [f32],
-    second_state: &mut [f32],
-    exps: &[f32],
-    gradient: &[f32],
-    total: impl Fn(usize) -> f32,
-) {
-    // Slices of equal lengths let the compiler drop the bounds checks.
-    let length = logits.len();
-    let first_state = &mut first_state[..length];
-    let second_state = &mut second_state[..if S > 1 { length } else { 0 }];
-    let (exps, gradient) = (&exps[..length], &gradient[..length]);
-    for i in 0..length {
-        let g = exps[i] * (total(i) - gradient[i]);
-        logits[i] = step_entry(rule, logits[i], g, first_state, second_state, i);
-    }
-}
-
-/// Adds the exponentials of logits after a step to the sums of their lanes.
-#[inline(always)]
-fn add_exponentials(logits: &[f32], offset: &impl Fn(usize) -> f32, sums: &mut [f32]) {
-    let sums = &mut sums[..logits.len()];
-    for i in 0..logits.len() {
-        sums[i] += exp(logits[i] - offset(i));
-    }
-}
-
-/// Replaces numbers by the larger ones of `values`. Written for registers: of a plain loop the compiler makes stores with a mask,
-/// each of which takes AMD's processors with AVX2 as long as the rest of an update.
-#[inline(always)]
-fn raise<V: Vector>(largest: &mut [f32], values: &[f32]) {
-    let (largest, rest) = largest[..values.len()].as_chunks_mut();
-    let (values, rest_of_values) = values.as_chunks();
-    for (largest, values) in largest.iter_mut().zip(values) {
-        V::load(values).max(V::load(largest)).store(largest);
-    }
-    for (largest, value) in rest.iter_mut().zip(rest_of_values) {
-        *largest = max_of_numbers(*value, *largest);
     }
 }

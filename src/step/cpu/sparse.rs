@@ -1,76 +1,99 @@
-//! Loss and gradients of one document in a shard, for sparse counts: the vector lanes are topics.
+//! Loss and gradients of a batch from the nonzero counts of a shard: the vector lanes are topics.
+
+use std::ops::Range;
 
 use crate::config::SMALLEST_RATE;
-use crate::kernels::{Floor, WIDEST, add_row, divide, rates, registers, store, with_registers};
-use crate::system::{LANES, Vector, simd_dispatch};
+use crate::counts::View;
+use crate::kernels::{Floor, add_rows, divide, rates};
+use crate::system::{LANES, simd_dispatch};
 
-/// A document in a shard.
-pub(crate) struct Document<'a> {
-    /// The columns of its nonzero counts, and the counts.
-    pub(crate) nonzeros: (&'a [u32], &'a [f32]),
-    /// Its weights, padded with zeros to whole registers.
-    pub(crate) weights: &'a [f32],
-    /// Receives x / rate times the term's row of exponentials.
-    pub(crate) weight_gradients: &'a mut [f32],
+use super::accumulate::Weights;
+use super::kept::{KEPT_PER_TERM, Kept};
+use super::row_gradient::RowGradient;
+use super::scratch::{COLLECTED, Logits, SCRATCH, Scratch};
+
+/// What is computed of a shard, and from what.
+pub(super) struct RowSums<'a> {
+    pub(super) weights: &'a Weights<'a>,
+    /// Those of the shard's terms, with a register more than they need.
+    pub(super) logits: &'a [f32],
+    /// Receives the nonzero counts, with their ratios.
+    pub(super) kept: &'a mut Kept,
+    /// Receives their gradients, where there are too many to be kept.
+    pub(super) gradient: &'a mut RowGradient,
+    /// Documents x width.
+    pub(super) weight_gradients: &'a mut [f32],
+    pub(super) likelihood: &'a mut f64,
 }
 
-/// The tables of a shard.
-pub(crate) struct Tables<'a> {
-    /// The column of the first term.
-    pub(crate) first: usize,
-    pub(crate) topics: usize,
-    /// Rows of exponentials, in whole registers, and the row of each nonzero count.
-    pub(crate) exps: (&'a [f32], &'a [u32]),
-    /// Terms x topics, and a register more. Receives x / rate times the weights.
-    pub(crate) gradients: &'a mut [f32],
-    /// Scratch: x / rate.
-    pub(crate) ratios: &'a mut Vec<f32>,
-    /// Receives x log rate.
-    pub(crate) likelihood: &'a mut f64,
+impl RowSums<'_> {
+    /// Adds the batch's sums over the shard's terms: some documents at a time, so that the rows of exponentials that they need are
+    /// computed together.
+    pub(super) fn accumulate(self, view: &View<'_>, all_terms: usize, range: &Range<usize>) {
+        let Weights {
+            rows,
+            padded,
+            width,
+            topics,
+            offsets,
+            ..
+        } = self.weights;
+        let (first, width) = (range.start as u32, *width);
+        let logits = Logits {
+            values: self.logits,
+            offsets,
+            topics: *topics,
+        };
+        self.kept.start();
+        let groups = padded.chunks(COLLECTED * width);
+        let groups = groups.zip(self.weight_gradients.chunks_mut(COLLECTED * width));
+        SCRATCH.with_borrow_mut(
+            |Scratch {
+                 exps,
+                 nonzeros,
+                 ratios,
+                 ..
+             }| {
+                exps.start(range.len());
+                for (group, (weights, sums)) in groups.enumerate() {
+                    let documents = group * COLLECTED..rows.len().min((group + 1) * COLLECTED);
+                    nonzeros.collect(view, all_terms, rows, documents, range);
+                    let (exps, slots) = exps.of(&nonzeros.columns, first, logits);
+                    let tables = weights.chunks(width).zip(sums.chunks_mut(width));
+                    for ((at, counts), tables) in nonzeros.documents().zip(tables) {
+                        let exps = (exps, &slots[at.clone()]);
+                        add_document(counts, tables, exps, ratios, self.likelihood);
+                        self.kept.push(&nonzeros.columns[at], first, ratios);
+                    }
+                    if self.kept.len() > KEPT_PER_TERM * range.len() {
+                        self.kept.add_to(self.gradient, padded);
+                    }
+                }
+            },
+        );
+    }
 }
 
 simd_dispatch! {
-    /// Adds the part of each nonzero count x of a document to the loss and the gradients.
-    pub(crate) fn accumulate_document<V: Vector>(document: Document<'_>, tables: Tables<'_>) {
+    /// Adds the part of a document's nonzero counts x to the gradients of its weights and to the sum of x log rate, and writes
+    /// x / rate, in whole registers. `exps` are rows of exponentials, and the row of each nonzero count.
+    fn add_document<V: Vector>(
+        counts: &[f32],
+        weights: (&[f32], &mut [f32]),
+        exps: (&[f32], &[u32]),
+        ratios: &mut Vec<f32>,
+        likelihood: &mut f64,
+    ) {
         // Below the smallest rate the clamped logarithm is constant: its gradient is zero.
         const FLOOR: Floor = Floor {
             rate: SMALLEST_RATE as f32,
             zero_below: true,
         };
-        let Document { nonzeros: (columns, counts), weights, weight_gradients } = document;
-        let Tables { first, topics, exps: (exps, rows), gradients, ratios, likelihood } = tables;
-        let width = weights.len();
+        let ((weights, gradients), (exps, rows)) = (weights, exps);
+        let start = |i: usize| rows[i] as usize * weights.len();
         ratios.resize(counts.len().next_multiple_of(LANES), 0.0);
-        rates::<V>(weights, exps, rows.len(), |i| rows[i] as usize * width, ratios);
+        rates::<V>(weights, exps, rows.len(), start, ratios);
         *likelihood += divide(counts, ratios, FLOOR, true);
-        let blocks = weights.chunks(WIDEST).zip(weight_gradients.chunks_mut(WIDEST));
-        for (block, (weights, sums)) in blocks.enumerate() {
-            let exps = (&exps[block * WIDEST..], rows, width);
-            let gradients = (&mut gradients[block * WIDEST..], columns, first, topics);
-            with_registers!(weights, R => scatter::<V, R>(weights, sums, exps, gradients, ratios));
-        }
+        add_rows::<V>(&ratios[..counts.len()], exps, start, gradients);
     }
-}
-
-/// Adds each ratio times its term's row to the gradients of the weights, and each ratio times the weights to its term's
-/// gradient: in whole registers, of which the last reaches into the row of the next term and adds zeros there.
-#[inline(always)]
-fn scatter<V: Vector, const R: usize>(
-    weights: &[f32],
-    weight_gradients: &mut [f32],
-    (exps, rows, width): (&[f32], &[u32], usize),
-    (gradients, columns, first, topics): (&mut [f32], &[u32], usize, usize),
-    ratios: &[f32],
-) {
-    let weights = registers::<V, R>(weights);
-    let mut totals = registers::<V, R>(weight_gradients);
-    for ((&row, &column), &ratio) in rows.iter().zip(columns).zip(ratios) {
-        let ratio = V::splat(ratio);
-        add_row(&mut totals, ratio, &exps[row as usize * width..]);
-        let out = &mut gradients[(column as usize - first) * topics..][..R * LANES];
-        for (weights, out) in weights.iter().zip(out.as_chunks_mut().0) {
-            weights.mul_add(ratio, V::load(out)).store(out);
-        }
-    }
-    store(&totals, weight_gradients);
 }

@@ -8,7 +8,7 @@ use crate::counts::View;
 use crate::kernels::{
     DOCUMENTS, Floor, Tile, add_to_f, add_to_l, prefetch, quotients, tiles, unpack,
 };
-use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch, sum};
+use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch};
 
 use super::accumulate::Weights;
 
@@ -116,15 +116,26 @@ impl TileSums<'_> {
                         }
                     }
                     *is_clear = false;
-                    let sums = l_sums.chunks_exact(topics);
-                    for (out, sums) in out.chunks_exact_mut(*width).zip(sums) {
-                        for (gradient, lanes) in out.iter_mut().zip(sums) {
-                            *gradient = sum(*lanes);
-                        }
-                    }
+                    sum_lanes(l_sums, topics, out, *width);
                 }
             },
         );
+    }
+}
+
+simd_dispatch! {
+    /// Writes the sums of lanes (documents x topics) to rows of whole registers, of which the last has zeros behind the topics.
+    fn sum_lanes<V: Vector>(lanes: &[[f32; LANES]], topics: usize, sums: &mut [f32], width: usize) {
+        let documents = lanes.chunks_exact(topics).zip(sums.chunks_exact_mut(width));
+        for (lanes, sums) in documents {
+            for (lanes, sums) in lanes.chunks(LANES).zip(sums.as_chunks_mut().0) {
+                let mut rows = [V::splat(0.0); LANES];
+                for (row, lanes) in rows.iter_mut().zip(lanes) {
+                    *row = V::load(lanes);
+                }
+                V::sums(rows).store(sums);
+            }
+        }
     }
 }
 

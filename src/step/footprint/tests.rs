@@ -146,6 +146,7 @@ fn predicted_vram_is_what_lavapipe_measures() {
                 bytes_of_count: (!sparse).then_some(1),
                 largest_page: 0,
                 precision,
+                clips: false,
                 step,
                 l_precision: Precision::F32,
                 l_in_file: false,
