@@ -205,8 +205,11 @@ impl FusedStep {
 }
 
 impl FusedStep {
-    /// Adds what the shards have kept of a part to their gradients.
+    /// Adds what the shards have kept of the last part, if there is one, to their gradients.
     fn add_kept(&mut self, part: &Part) {
+        if part.weights.is_empty() {
+            return;
+        }
         let shards = self.shards.par_iter_mut();
         shards.for_each(|shard| shard.accumulator.add_kept(&part.weights));
     }

@@ -140,6 +140,7 @@ fn state_tables(state: &mut [Aligned<f32>], at: Range<usize>) -> (&mut [f32], &m
     (&mut first[at], second)
 }
 
+/// Updates rows, one chunk of them after the other.
 #[inline(always)]
 fn update_rows<V: Vector, const S: usize>(
     rule: impl Rule<S>,
@@ -171,7 +172,7 @@ fn update_rows<V: Vector, const S: usize>(
     gradient.mark_clear();
 }
 
-/// The same for processors with registers enough. Each turn of the loop takes the step of a chunk, computes the exponentials that
+/// [`update_rows`] for processors with registers enough. Each turn of the loop takes the step of a chunk, computes the exponentials that
 /// the step of the next one needs, and adds those of the one before to the sums: these do not wait for each other.
 #[inline(always)]
 fn update_rows_together<V: Vector, const S: usize>(
@@ -245,7 +246,7 @@ struct WholeChunks<'a> {
 }
 
 /// The step of a chunk, the exponentials of the next one, and the sums of the one before, register by register: multiply-adds of
-/// exponentials run while a root and a quotient are computed, which take as long as twenty of them. Asks for what follows.
+/// exponentials run while a root and a quotient are computed, which take as long as sixteen of them. Asks for what follows.
 #[inline(always)]
 fn advance_together<V: Vector, const S: usize>(
     rule: impl Rule<S>,
@@ -320,6 +321,7 @@ fn registers_mut(values: &mut [f32]) -> &mut [[f32; LANES]] {
     values.as_chunks_mut().0
 }
 
+/// Updates tiles, topic by topic.
 #[inline(always)]
 fn update_tiles<V: Vector, const S: usize>(
     rule: impl Rule<S>,
