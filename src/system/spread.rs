@@ -3,8 +3,8 @@
 /// Puts each thread of a new pool on a processor of its own, if there are as many processors as threads. They are free to move
 /// afterwards.
 ///
-/// Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if they run
-/// in turns, as threads do that wait for each other.
+/// Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if
+/// they run in turns, as threads do that wait for each other.
 pub(crate) fn spread_threads(pool: &rayon::ThreadPool) {
     #[cfg(target_os = "linux")]
     pool.broadcast(|thread| linux::take_processor(thread.index(), thread.num_threads()));

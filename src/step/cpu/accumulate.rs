@@ -142,7 +142,8 @@ impl Accumulator {
     }
 
     /// Computes these terms' part of a batch's likelihood and weight gradients, and adds the gradients of the terms to
-    /// those accumulated since the last update, or keeps what they are computed from. `logits` are those of the terms, with a register more than they need.
+    /// those accumulated since the last update, or keeps what they are computed from. `logits` are those of the terms,
+    /// with a register more than they need.
     pub(crate) fn accumulate(
         &mut self,
         logits: &[f32],

@@ -172,8 +172,9 @@ fn update_rows<V: Vector, const S: usize>(
     gradient.mark_clear();
 }
 
-/// [`update_rows`] for processors with registers enough. Each turn of the loop takes the step of a chunk, computes the exponentials that
-/// the step of the next one needs, and adds those of the one before to the sums: these do not wait for each other.
+/// [`update_rows`] for processors with registers enough. Each turn of the loop takes the step of a chunk, computes the
+/// exponentials that the step of the next one needs, and adds those of the one before to the sums: these do not wait for each
+/// other.
 #[inline(always)]
 fn update_rows_together<V: Vector, const S: usize>(
     rule: impl Rule<S>,
