@@ -61,3 +61,27 @@ mod linux {
         unsafe { libc::sched_setaffinity(0, size_of::<cpu_set_t>(), set) };
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_may_use_every_processor_after_they_were_spread() {
+        let allowed = || {
+            let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+            let line = status
+                .lines()
+                .find(|line| line.starts_with("Cpus_allowed:"));
+            line.expect("the processors of a thread").to_string()
+        };
+        let processors = std::thread::available_parallelism().unwrap().get();
+        // As many threads as processors are moved; more of them are not.
+        for threads in [processors, processors + 1] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let pool = pool.build().unwrap();
+            spread_threads(&pool);
+            assert_eq!(pool.broadcast(|_| allowed()), vec![allowed(); threads]);
+        }
+    }
+}
