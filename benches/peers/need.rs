@@ -57,13 +57,13 @@ pub struct Need {
 
 impl Need {
     /// An epoch of AdamW. For each nonzero count: three multiply-adds per topic (rate and both gradients), one
-    /// function. For each entry of F in each step: one function; its logit, two moments and exponential are read and
-    /// written. The counts are read once.
+    /// function. For each entry of F in each step: one function; its logit and two moments are read and written. The
+    /// counts are read once.
     pub fn of_adamw(size: &Size) -> Self {
         Self {
             operations: 6.0 * size.nonzeros_times_topics()
                 + FUNCTION * (size.nonzeros + size.f_updates()),
-            bytes: 4.0 * 8.0 * size.f_updates() + size.bytes,
+            bytes: 3.0 * 8.0 * size.f_updates() + size.bytes,
         }
     }
 
