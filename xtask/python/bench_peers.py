@@ -318,7 +318,8 @@ def table(record):
         "",
         f"Made by `cargo xtask bench peers`: last on {machine['cpu']}, {machine['cores']} cores;"
         f" {', '.join(f'{name} {version}' for name, version in versions.items())}."
-        " Both sides run in turns on the same counts in memory, with 2 threads. Figures are medians of at least 3 runs (9 of our synthetic fits, which take a second),"
+        " Both sides run in turns on the same counts in memory, with 2 threads. Figures are medians of at least 3 runs (9 of"
+        " our synthetic fits, which take a second),"
         " except for single runs of the tensor path, NMF and LDA on NIPS and of the row on iterations. *topicbook* is a fit"
         " on the CPU as users run it; the *tensor path* is its reference, with Burn's tensors and automatic differentiation.",
         "",
