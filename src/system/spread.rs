@@ -33,8 +33,8 @@ mod linux {
         let current = unsafe { libc::sched_getcpu() };
         match processors.nth(index) {
             Some(processor) if processor as i32 != current => {
-                // SAFETY: as above; a set of zeros is an empty one.
-                let mut one = unsafe { MaybeUninit::<cpu_set_t>::zeroed().assume_init() };
+                let mut one = allowed;
+                // SAFETY: the number is below the size of a set.
                 unsafe {
                     CPU_ZERO(&mut one);
                     CPU_SET(processor, &mut one);

@@ -14,8 +14,9 @@ use super::tiles::TileSums;
 /// The accumulated gradients of a shard's terms: those of the sum of x log rate.
 pub(crate) enum Gradient {
     Rows {
-        /// Of the last batch.
+        /// Nonzero counts of the last part of a batch, whose gradients are still to be added.
         kept: Kept,
+        /// What was added since the last update.
         table: RowGradient,
     },
     Tiles {
