@@ -1,7 +1,7 @@
 //! Sources of batches for the training loop.
 
-use crate::counts::Counts;
 use crate::counts::rows::{Access, Reader, RowBuffer, RowFiles};
+use crate::counts::{Counts, View};
 use crate::error::Result;
 
 use super::Batch;
@@ -22,8 +22,8 @@ pub(crate) struct InPlace<'a> {
     counts: &'a Counts,
     batch_size: usize,
     order: Order<'a>,
-    /// The epoch whose order `documents` has.
-    epoch: Option<usize>,
+    /// The epoch whose order `documents` has, and the counts as they were when it began.
+    epoch: Option<(usize, View<'a>)>,
     documents: Vec<usize>,
 }
 
@@ -41,16 +41,21 @@ impl<'a> InPlace<'a> {
 
 impl Source for InPlace<'_> {
     fn batch(&mut self, epoch: usize, batch: usize) -> Result<Batch<'_>> {
-        if self.epoch != Some(epoch) {
-            self.documents = (self.order)(epoch);
-            self.epoch = Some(epoch);
-        }
+        let view = match self.epoch {
+            Some((of, view)) if of == epoch => view,
+            _ => {
+                self.documents = (self.order)(epoch);
+                // Checks that a mapped file has not changed. The training loop checks that again before it uses results.
+                let view = self.counts.view()?;
+                self.epoch = Some((epoch, view));
+                view
+            }
+        };
         let first = batch * self.batch_size;
         let last = self.documents.len().min(first + self.batch_size);
         let documents = &self.documents[first..last];
         Ok(Batch {
-            // A new view for each batch, since it checks that a mapped file had not changed before.
-            view: self.counts.view()?,
+            view,
             rows: documents,
             documents,
             largest: self.counts.largest_known(),
