@@ -16,7 +16,7 @@ use crate::config::{GradientStep, Resolved, Settings};
 use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::spread_threads;
+use crate::system::{Team, spread_threads};
 
 use super::cpu::FusedStep;
 #[cfg(feature = "cuda")]
@@ -41,12 +41,12 @@ where
     T: Send,
 {
     match device {
-        Resolved::Cpu => threads()?.install(|| match settings.mini_batch().step {
+        Resolved::Cpu => match settings.mini_batch().step {
             GradientStep::Fused => work(&mut FusedStep::new(settings, placement, state)?),
             #[cfg(feature = "cuda")]
             step => {
                 let start = (settings, counts, placement, state);
-                match step {
+                threads()?.install(|| match step {
                     GradientStep::Checkpointing => {
                         on_tensors::<Checkpointed<Flex>, Unfused<_>, _>(start, FlexDevice, work)
                     }
@@ -54,13 +54,13 @@ where
                         on_tensors::<Autodiff<Flex>, Fused<_>, _>(start, FlexDevice, work)
                     }
                     _ => on_tensors::<Autodiff<Flex>, Unfused<_>, _>(start, FlexDevice, work),
-                }
+                })
             }
             #[cfg(not(feature = "cuda"))]
             step => Err(Error::setting(format!(
                 "{step} in a build without the feature cuda"
             ))),
-        }),
+        },
         Resolved::Cuda(gpu) => with_step_on_gpu(gpu, settings, counts, placement, state, work),
     }
 }
@@ -136,13 +136,20 @@ pub(crate) fn threads() -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(rayon::current_num_threads())
         .build()
-        .map_err(|error| {
-            Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
-                .fix("free some memory, or raise the limit on threads of this process")
-                .because(error)
-        })?;
+        .map_err(no_threads)?;
     spread_threads(&pool);
     Ok(pool)
+}
+
+/// The threads of the gradient steps of one fit, which work on sections that are shorter than a pool takes to begin them.
+pub(crate) fn team() -> Result<Team> {
+    Team::new().map_err(no_threads)
+}
+
+fn no_threads(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
+        .fix("free some memory, or raise the limit on threads of this process")
+        .because(error)
 }
 
 /// Runs `work` on a device; failures of a GPU become errors.

@@ -22,7 +22,7 @@ mod tests;
 mod unfused_loss;
 pub(crate) mod update;
 
-pub(crate) use device::{catch_device_errors, threads, with_step};
+pub(crate) use device::{catch_device_errors, team, threads, with_step};
 pub(crate) use schedule::WarmRestarts;
 #[cfg(all(feature = "cuda", any(test, feature = "bench-hooks")))]
 pub(crate) use {

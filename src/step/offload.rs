@@ -17,15 +17,18 @@ use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::step::update::{LazyRows, StepCounter, UpdateRule};
+use crate::system::Team;
 
 use super::tensor::{adamw, adamw_moments, adamw_state};
-use super::{State, Step};
+use super::{State, Step, team};
 
 pub(crate) struct OffloadedStep<B: Transfer> {
     device: B::Device,
     micro_batch: usize,
     counter: StepCounter,
     l: LazyRows,
+    /// The threads that bring all rows of L up to date.
+    team: Team,
     /// The logits of F; `None` only during a step of the optimizer, which consumes them, and after a step that failed.
     f: Option<Tensor<B, 2>>,
     f_optimizer: AdamW,
@@ -71,6 +74,7 @@ impl<B: Transfer> OffloadedStep<B> {
                 state.steps,
                 &settings.mini_batch(),
             )?,
+            team: team()?,
             f: Some(state.f.to_tensor(&device)),
             f_optimizer: adamw(settings).build(),
             f_state,
@@ -135,7 +139,7 @@ impl<B: Transfer> OffloadedStep<B> {
     fn flush(&mut self) -> Result<()> {
         self.apply_pending()?;
         self.counter.mark_flushed();
-        self.l.flush();
+        self.l.flush(&mut self.team);
         Ok(())
     }
 }

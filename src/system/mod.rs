@@ -28,6 +28,7 @@ mod simd;
 mod simd_math;
 mod spread;
 mod stop_button;
+mod team;
 mod torch_random;
 mod vector;
 mod write_target;
@@ -61,6 +62,7 @@ pub(crate) use simd::{Instructions, simd_dispatch};
 pub(crate) use simd_math::{LANES, exp, lanes, ln, max_of_numbers, per_lane, softmax, sum};
 pub(crate) use spread::spread_threads;
 pub(crate) use stop_button::StopButton;
+pub(crate) use team::Team;
 pub(crate) use torch_random::{EpochOrders, TorchRandom};
 pub(crate) use vector::Vector;
 #[cfg(target_arch = "x86_64")]

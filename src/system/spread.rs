@@ -1,15 +1,20 @@
-//! The threads of a pool on different processors.
+//! Threads on different processors.
 
-/// Puts each thread of a new pool on a processor of its own, if there are as many processors as threads. They are free to move
-/// afterwards.
+/// Puts each thread of a new pool on a processor of its own, as [`take_processor`] does.
+pub(crate) fn spread_threads(pool: &rayon::ThreadPool) {
+    pool.broadcast(|thread| take_processor(thread.index(), thread.num_threads()));
+}
+
+/// Moves the calling thread, one of `threads` new ones that work together, to the processor with the number `index` of those that
+/// it may use, if there are as many of them as threads. It is free to move afterwards.
 ///
 /// Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if
 /// they run in turns, as threads do that wait for each other.
-pub(crate) fn spread_threads(pool: &rayon::ThreadPool) {
+pub(crate) fn take_processor(index: usize, threads: usize) {
     #[cfg(target_os = "linux")]
-    pool.broadcast(|thread| linux::take_processor(thread.index(), thread.num_threads()));
+    linux::take_processor(index, threads);
     #[cfg(not(target_os = "linux"))]
-    let _ = pool;
+    let _ = (index, threads);
 }
 
 #[cfg(target_os = "linux")]
@@ -18,7 +23,6 @@ mod linux {
 
     use libc::{CPU_ISSET, CPU_SET, CPU_SETSIZE, CPU_ZERO, cpu_set_t};
 
-    /// Moves the calling thread to the processor with the number `index` of those that it may use.
     pub(super) fn take_processor(index: usize, threads: usize) {
         let Some(allowed) = allowed() else {
             return;

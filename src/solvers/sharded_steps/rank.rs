@@ -10,8 +10,9 @@ use crate::solvers::factor::Factor;
 use crate::solvers::parts::{Forms, Parts, Pending};
 use crate::solvers::shards::Tree;
 use crate::solvers::streaming_em::Sums;
-use crate::step::divergence;
 use crate::step::update::{LazyRows, StepCounter, UpdateRules};
+use crate::step::{divergence, team};
+use crate::system::Team;
 
 use super::term_rows::TermRows;
 
@@ -36,6 +37,8 @@ pub(crate) struct ShardedSteps {
     /// The first document of this process.
     first: usize,
     l: LazyRows,
+    /// The threads that bring all rows of L up to date.
+    team: Team,
     rows_of_f: TermRows,
     /// F in probabilities (terms x topics).
     f: Factor,
@@ -73,6 +76,7 @@ impl ShardedSteps {
             counter: StepCounter::new(&parameters, start.documents, start.steps),
             first: start.own.start,
             l: LazyRows::new((&l, &start.l_state), start.steps, &parameters)?,
+            team: team()?,
             rows_of_f,
             f,
             parts,
@@ -169,7 +173,7 @@ impl ShardedSteps {
     }
 
     fn flush(&mut self) {
-        self.l.flush();
+        self.l.flush(&mut self.team);
         self.counter.mark_flushed();
     }
 

@@ -8,7 +8,7 @@ use crate::system::softmax;
 
 use super::accumulate::Weights;
 use super::shard::Shard;
-use super::{reduce, terms_per_shard};
+use super::{add_parts, reduce, terms_per_shard};
 
 /// Loss of one batch and its gradients with respect to the logits.
 pub(crate) struct LossAndGradients {
@@ -59,8 +59,9 @@ pub(crate) fn loss_and_gradients(
         shard.accumulate(view, terms, &weights);
         shard.accumulator.add_kept(&weights.padded);
     });
-    let accumulators: Vec<_> = shards.iter().map(|shard| &shard.accumulator).collect();
-    let (likelihood, totals) = reduce(&accumulators, weights.width, &scales, &mut l);
+    let mut sums = vec![0.0; rows.len() * weights.width];
+    add_parts(&shards, 0, &mut sums);
+    let (likelihood, totals) = reduce(&shards, sums, &scales, &mut l);
     let scaled_totals: Vec<f64> = (scales.iter().zip(&totals))
         .map(|(scale, total)| scale * total)
         .collect();

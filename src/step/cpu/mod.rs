@@ -31,10 +31,10 @@ use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernels::BLOCK_TERMS;
 use crate::step::update::{LazyRows, StepCounter};
-use crate::system::simd_dispatch;
+use crate::system::{LANES, Team, simd_dispatch};
 
-use super::{State, Step, divergence};
-use accumulate::{Accumulator, Weights};
+use super::{State, Step, divergence, team};
+use accumulate::Weights;
 use shard::Shard;
 use update_pass::Constants;
 
@@ -66,6 +66,8 @@ pub(crate) struct FusedStep {
     counter: StepCounter,
     l: LazyRows,
     shards: Vec<Shard>,
+    /// The threads that work on shards.
+    team: Team,
     /// Whether the shards have the forms that are faster for the first batch since the last flush: a resumed fit chooses by
     /// the same batch.
     forms_chosen: bool,
@@ -127,6 +129,7 @@ impl FusedStep {
             )?,
             parameters: settings.mini_batch(),
             shards,
+            team: team()?,
             forms_chosen: false,
             scales: vec![0.0; topics],
             offsets: vec![0.0; topics],
@@ -142,13 +145,12 @@ impl FusedStep {
     fn flush(&mut self) {
         self.counter.mark_flushed();
         self.forms_chosen = false;
-        self.l.flush();
-        self.shards.par_iter_mut().for_each(Shard::find_largest);
+        self.l.flush(&mut self.team);
+        self.team.for_each(&mut self.shards, Shard::find_largest);
         self.update_offsets();
         let offsets = &self.offsets;
-        self.shards
-            .par_iter_mut()
-            .for_each(|shard| shard.recompute_sums(offsets));
+        self.team
+            .for_each(&mut self.shards, |shard| shard.recompute_sums(offsets));
         self.update_scales();
     }
 
@@ -184,17 +186,16 @@ impl FusedStep {
         let weights = Weights::new(batch.rows, &l, &self.scales, &self.offsets);
         let terms = self.terms;
         if !self.forms_chosen {
-            let shards = self.shards.par_iter_mut();
-            shards.for_each(|shard| shard.choose_form(&batch.view, terms, batch.rows));
+            self.team.for_each(&mut self.shards, |shard| {
+                shard.choose_form(&batch.view, terms, batch.rows);
+            });
             self.forms_chosen = true;
         }
-        self.shards
-            .par_iter_mut()
-            .for_each(|shard| shard.accumulate(&batch.view, terms, &weights));
-        let accumulators: Vec<_> = (self.shards.iter())
-            .map(|shard| &shard.accumulator)
-            .collect();
-        let (likelihood, totals) = reduce(&accumulators, weights.width, &self.scales, &mut l);
+        self.team.for_each(&mut self.shards, |shard| {
+            shard.accumulate(&batch.view, terms, &weights);
+        });
+        let sums = self.weight_gradients(batch.documents.len() * weights.width);
+        let (likelihood, totals) = reduce(&self.shards, sums, &self.scales, &mut l);
         Part {
             loss: batch.documents.len() as f64 - likelihood,
             l_gradients: l,
@@ -205,13 +206,31 @@ impl FusedStep {
 }
 
 impl FusedStep {
+    /// The gradients with respect to a batch's weights (documents x width).
+    fn weight_gradients(&mut self, length: usize) -> Vec<f64> {
+        let shards = &self.shards;
+        let mut sums = vec![0.0; length];
+        // Fewer additions than it is worth to hand out.
+        match shards.len() * length < MIN_ADDITIONS {
+            true => add_parts(shards, 0, &mut sums),
+            false => {
+                let mut parts: Vec<_> = sums.chunks_mut(SUMS_AT_ONCE).enumerate().collect();
+                self.team.for_each(&mut parts, |(at, sums)| {
+                    add_parts(shards, *at * SUMS_AT_ONCE, sums);
+                });
+            }
+        }
+        sums
+    }
+
     /// Adds what the shards have kept of the last part, if there is one, to their gradients.
     fn add_kept(&mut self, part: &Part) {
         if part.weights.is_empty() {
             return;
         }
-        let shards = self.shards.par_iter_mut();
-        shards.for_each(|shard| shard.accumulator.add_kept(&part.weights));
+        self.team.for_each(&mut self.shards, |shard| {
+            shard.accumulator.add_kept(&part.weights);
+        });
     }
 
     /// Scales the gradients of L's rows, and what is accumulated of F's, to the largest norm that they may have together.
@@ -221,23 +240,24 @@ impl FusedStep {
             .map(|(scale, total)| scale * total)
             .collect();
         // One sum for each shard, added up in order: the same for any number of threads.
-        let shards = self.shards.par_iter();
-        let squares: Vec<f64> = shards
-            .map(|shard| shard.squared_gradient(&totals, &self.offsets))
-            .collect();
+        let mut squares: Vec<_> = self.shards.iter().map(|shard| (shard, 0.0)).collect();
+        self.team.for_each(&mut squares, |(shard, squares)| {
+            *squares = shard.squared_gradient(&totals, &self.offsets);
+        });
         let of_l = sums
             .l_gradients
             .iter()
             .map(|value| f64::from(*value).powi(2));
-        let norm = (of_l.sum::<f64>() + squares.iter().sum::<f64>()).sqrt();
+        let of_f = squares.iter().map(|(_, squares)| squares);
+        let norm = (of_l.sum::<f64>() + of_f.sum::<f64>()).sqrt();
         self.norms.push(norm);
         let factor = (self.parameters.clip_grad_norm / norm).min(1.0);
         if factor < 1.0 {
             let of_l = sums.l_gradients.iter_mut();
             of_l.for_each(|value| *value *= factor as f32);
-            self.shards
-                .par_iter_mut()
-                .for_each(|shard| shard.accumulator.scale_gradient(factor as f32));
+            self.team.for_each(&mut self.shards, |shard| {
+                shard.accumulator.scale_gradient(factor as f32);
+            });
         }
         factor
     }
@@ -252,30 +272,21 @@ simd_dispatch! {
     }
 }
 
-/// Adds up the shards' parts: returns the batch's sum of x log rate, and each topic's expected number of its tokens
-/// under the current model. Replaces the documents' weights in `l` by the gradients with respect to their logits.
-fn reduce(
-    accumulators: &[&Accumulator],
-    width: usize,
-    scales: &[f64],
-    l: &mut [f32],
-) -> (f64, Vec<f64>) {
-    let topics = scales.len();
-    let mut sums = vec![0.0f64; l.len() / topics * width];
-    let likelihood: f64 = accumulators.iter().map(|part| part.likelihood).sum();
-    let add_up = |first: usize, sums: &mut [f64]| {
-        for part in accumulators {
-            add(sums, &part.weight_gradients[first..first + sums.len()]);
-        }
-    };
-    // For fewer additions, other threads would begin too late.
-    match accumulators.len() * sums.len() < MIN_ADDITIONS {
-        true => add_up(0, &mut sums),
-        false => sums
-            .par_chunks_mut(SUMS_AT_ONCE)
-            .enumerate()
-            .for_each(|(at, sums)| add_up(at * SUMS_AT_ONCE, sums)),
+/// Adds the shards' parts of the gradients with respect to a batch's weights (documents x width) to the sums, from a place on.
+fn add_parts(shards: &[Shard], first: usize, sums: &mut [f64]) {
+    for shard in shards {
+        let part = &shard.accumulator.weight_gradients;
+        add(sums, &part[first..first + sums.len()]);
     }
+}
+
+/// Returns the batch's sum of x log rate, and each topic's expected number of its tokens under the current model. `sums` are the
+/// gradients with respect to the documents' weights (documents x width). Replaces the weights in `l` by the gradients with respect
+/// to their logits.
+fn reduce(shards: &[Shard], mut sums: Vec<f64>, scales: &[f64], l: &mut [f32]) -> (f64, Vec<f64>) {
+    let topics = scales.len();
+    let width = topics.next_multiple_of(LANES);
+    let likelihoods = shards.iter().map(|shard| shard.accumulator.likelihood);
     let mut totals = vec![0.0; topics];
     for (l, sums) in l.chunks_exact_mut(topics).zip(sums.chunks_exact_mut(width)) {
         // `sums` becomes the expected number of the document's tokens from each topic.
@@ -289,7 +300,7 @@ fn reduce(
             *weight = (f64::from(*weight) * all - tokens) as f32;
         }
     }
-    (likelihood, totals)
+    (likelihoods.sum(), totals)
 }
 
 impl Step for FusedStep {
@@ -320,9 +331,9 @@ impl Step for FusedStep {
         let totals = sums.totals.iter_mut();
         totals.for_each(|total| *total *= factor);
         let constants = Constants::new(&self.scales, &sums.totals, &old_offsets, &self.offsets);
-        self.shards
-            .par_iter_mut()
-            .for_each(|shard| shard.update(&constants, rules.f_rule, &sums.weights));
+        self.team.for_each(&mut self.shards, |shard| {
+            shard.update(&constants, rules.f_rule, &sums.weights);
+        });
         self.update_scales();
         if self.counter.flush_due() {
             self.flush();
@@ -336,8 +347,12 @@ impl Step for FusedStep {
 
     fn take_losses(&mut self) -> Result<Vec<f64>> {
         self.flush();
-        let extents = self.shards.par_iter().map(Shard::extent);
-        let extent = extents.reduce(|| 0.0, f32::max);
+        let mut extents: Vec<_> = self.shards.iter().map(|shard| (shard, 0.0)).collect();
+        self.team
+            .for_each(&mut extents, |(shard, extent)| *extent = shard.extent());
+        let extent = extents
+            .iter()
+            .fold(0.0, |extent, (_, of_shard)| f32::max(extent, *of_shard));
         divergence::check("F", extent, &self.parameters)?;
         Ok(std::mem::take(&mut self.losses))
     }

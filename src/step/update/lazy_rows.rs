@@ -10,7 +10,7 @@ use crate::config::{MiniBatch, TableStorage};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::step::divergence::extent;
-use crate::system::{simd_dispatch, softmax};
+use crate::system::{Team, simd_dispatch, softmax};
 
 use super::rows::{Rows, rounding_key};
 use super::rule::{AdamWStep, BETA1, BETA2, EPSILON, Rule, UpdateRule, step_entry, with_rule};
@@ -41,6 +41,8 @@ struct SkippedSteps {
     shifts: Vec<f64>,
     /// (b1 / sqrt(b2))^i
     powers: Vec<f64>,
+    /// For each number of skipped steps, the factors of the moments.
+    moment_decays: Vec<[f32; 2]>,
 }
 
 /// Why a row changes. It may change once for either reason between two steps.
@@ -154,13 +156,14 @@ impl LazyRows {
     }
 
     /// Brings every row up to date and restarts the count of skipped steps. Costs O(documents x topics).
-    pub(crate) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self, team: &mut Team) {
         let (topics, steps) = (self.topics, self.steps);
         let Some(skipped) = &mut self.skipped else {
             return;
         };
         let all = &*skipped;
         self.rows.change_all(
+            team,
             |document| key(document, Change::Replay, steps),
             |document, row| {
                 if let Some(replay) = all.of(document) {
@@ -232,6 +235,7 @@ impl SkippedSteps {
             decays: vec![1.0],
             shifts: vec![0.0],
             powers: (0..=MAX_LAG).map(|i| ratio.powi(i as i32)).collect(),
+            moment_decays: vec![[1.0; 2]],
         }
     }
 
@@ -248,6 +252,11 @@ impl SkippedSteps {
         let product = self.decays[now - 1] * step_sizes.decay;
         self.decays.push(product);
         self.shifts.push(0.0);
+        // They are those of an earlier flush up to its length.
+        if self.moment_decays.len() == now {
+            let of_steps = |beta: f64| beta.powi(now as i32) as f32;
+            self.moment_decays.push([of_steps(BETA1), of_steps(BETA2)]);
+        }
         let unit = step_sizes.size / step_sizes.root / product;
         let first = now.saturating_sub(MAX_LAG);
         // The last of them is one step behind.
@@ -270,11 +279,10 @@ impl SkippedSteps {
         if since == now {
             return None;
         }
-        let lag = (now - since) as i32;
         Some(Replay {
             decay: (self.decays[now] / self.decays[since]) as f32,
             shift: (self.shifts[since] * self.decays[now]) as f32,
-            moment_decays: [BETA1.powi(lag) as f32, BETA2.powi(lag) as f32],
+            moment_decays: self.moment_decays[now - since],
         })
     }
 

@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::config::{Precision, TableStorage};
 use crate::error::Result;
-use crate::system::{Values, from_bf16, to_bf16};
+use crate::system::{Team, Values, from_bf16, to_bf16};
 
 /// The key of the random bits for a change of a row at a step. `number` is that of the row, or of a change that can happen to
 /// it, and no two changes of a step may have the same one.
@@ -92,6 +90,7 @@ impl Rows {
     /// [`change`](Self::change).
     pub(super) fn change_all(
         &mut self,
+        team: &mut Team,
         key: impl Fn(usize) -> Option<u64> + Sync,
         change: impl Fn(usize, &mut [f32]) + Sync,
     ) {
@@ -100,22 +99,30 @@ impl Rows {
             let rows = first..self.len().min(first + ROWS_OF_PASS);
             rows.clone().for_each(|row| self.read_ahead(row));
             let range = rows.start * width..rows.end * width;
+            let first_of = |task: usize| first + task * ROWS_OF_TASK;
             match &mut self.values {
                 Stored::F32(values) => {
-                    let rows = values[range].par_chunks_exact_mut(width).enumerate();
-                    rows.with_min_len(ROWS_OF_TASK)
-                        .for_each(|(row, values)| change(first + row, values));
+                    let tasks = values[range].chunks_mut(ROWS_OF_TASK * width);
+                    let mut tasks: Vec<_> = tasks.enumerate().collect();
+                    team.for_each(&mut tasks, |(task, values)| {
+                        let rows = values.chunks_exact_mut(width);
+                        for (row, values) in (first_of(*task)..).zip(rows) {
+                            change(row, values);
+                        }
+                    });
                 }
                 Stored::Bf16(values) => {
-                    let rows = values[range].par_chunks_exact_mut(width).enumerate();
-                    rows.with_min_len(ROWS_OF_TASK).for_each_init(
-                        || vec![0.0; width],
-                        |values, (row, stored)| {
-                            from_bf16(stored, values);
-                            change(first + row, values);
-                            to_bf16(values, key(first + row), stored);
-                        },
-                    );
+                    let tasks = values[range].chunks_mut(ROWS_OF_TASK * width);
+                    let mut tasks: Vec<_> = tasks.enumerate().collect();
+                    team.for_each(&mut tasks, |(task, stored)| {
+                        let mut values = vec![0.0; width];
+                        let rows = stored.chunks_exact_mut(width);
+                        for (row, stored) in (first_of(*task)..).zip(rows) {
+                            from_bf16(stored, &mut values);
+                            change(row, &mut values);
+                            to_bf16(&values, key(row), stored);
+                        }
+                    });
                 }
             }
         }
