@@ -55,13 +55,13 @@ pub(crate) fn to_tiles(rows: &[f32], topics: usize, tiled: &mut [f32]) {
     }
 }
 
-/// Asks the processor for the dense counts of some rows in a tile, which are far apart: [`unpack`] would wait for each.
-pub(crate) fn prefetch(view: &View<'_>, all_terms: usize, rows: &[usize], tile: &Tile) {
+/// Asks the processor for the dense counts of some rows and terms, which are far apart: [`unpack`] would wait for each.
+pub(crate) fn prefetch(view: &View<'_>, all_terms: usize, rows: &[usize], terms: &Range<usize>) {
     if let View::Dense(values) = view {
         with_values!(DenseRows, values, values => {
             for row in rows {
                 let first = row * all_terms;
-                prefetch_lines(&values[first + tile.terms.start..first + tile.terms.end]);
+                prefetch_lines(&values[first + terms.start..first + terms.end]);
             }
         });
     }

@@ -59,7 +59,7 @@ pub(crate) use regular_file::{check_regular, read_whole};
 pub(crate) use self_checks::{SelfCheck, Subject};
 pub(crate) use shared_map::SharedMap;
 pub(crate) use simd::{Instructions, simd_dispatch};
-pub(crate) use simd_math::{LANES, exp, lanes, ln, max_of_numbers, per_lane, softmax, sum};
+pub(crate) use simd_math::{LANES, exp, lanes, ln, max, max_of_numbers, per_lane, softmax, sum};
 pub(crate) use spread::spread_threads;
 pub(crate) use stop_button::StopButton;
 pub(crate) use team::Team;

@@ -90,6 +90,15 @@ pub(crate) fn sum(values: [f32; LANES]) -> f32 {
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
+/// The largest of the lanes, none of which is NaN.
+#[inline(always)]
+pub(crate) fn max(values: [f32; LANES]) -> f32 {
+    let eight: [f32; 8] = lanes(|lane| max_of_numbers(values[lane], values[lane + 8]));
+    let four: [f32; 4] = lanes(|lane| max_of_numbers(eight[lane], eight[lane + 4]));
+    let two: [f32; 2] = lanes(|lane| max_of_numbers(four[lane], four[lane + 2]));
+    max_of_numbers(two[0], two[1])
+}
+
 /// The maximum of two numbers that are not NaN. One instruction, unlike `f32::max`, which also tests for NaN.
 #[inline(always)]
 pub(crate) fn max_of_numbers(a: f32, b: f32) -> f32 {

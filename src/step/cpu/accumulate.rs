@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::counts::View;
-use crate::kernels::{DOCUMENTS, Form, tiled_terms, tiles};
-use crate::system::{LANES, Values, exp, lazy_zeroed, simd_dispatch};
+use crate::kernels::{DOCUMENTS, Form, tiled_terms};
+use crate::system::{LANES, Values, lazy_zeroed};
 
 use super::kept::Kept;
 use super::row_gradient::RowGradient;
@@ -116,12 +116,6 @@ impl Accumulator {
         self.gradient = Gradient::new(form, self.range.len(), self.topics);
     }
 
-    /// Computes the sums of the exponentials of the logits, which are in the order of the form.
-    pub(crate) fn set_logits(&mut self, logits: &[f32], offsets: &[f32]) {
-        let (terms, form) = (self.range.len(), self.form());
-        sum_of_exponentials(logits, offsets, terms, form, &mut self.exp_sums);
-    }
-
     /// The accumulated gradient of a term and topic, without what is kept.
     pub(crate) fn gradient(&self, term: usize, topic: usize) -> f32 {
         self.gradient
@@ -143,11 +137,11 @@ impl Accumulator {
     }
 
     /// Computes these terms' part of a batch's likelihood and weight gradients, and adds the gradients of the terms to
-    /// those accumulated since the last update, or keeps what they are computed from. `logits` are those of the terms,
-    /// with a register more than they need.
+    /// those accumulated since the last update, or keeps what they are computed from. `values` are the exponentials of the
+    /// terms in tiles, or their logits in rows, with a register more than they need.
     pub(crate) fn accumulate(
         &mut self,
-        logits: &[f32],
+        values: &[f32],
         counts: &View<'_>,
         all_terms: usize,
         weights: &Weights<'_>,
@@ -157,11 +151,14 @@ impl Accumulator {
         sums.resize(weights.padded.len(), 0.0);
         self.likelihood = 0.0;
         match &mut self.gradient {
-            Gradient::Tiles { values, is_clear } => {
+            Gradient::Tiles {
+                values: gradient,
+                is_clear,
+            } => {
                 let sums = TileSums {
                     weights,
-                    logits,
-                    gradient: values,
+                    exps: values,
+                    gradient,
                     weight_gradients: sums,
                     likelihood: &mut self.likelihood,
                 };
@@ -170,7 +167,7 @@ impl Accumulator {
             Gradient::Rows { kept, table } => {
                 let sums = RowSums {
                     weights,
-                    logits,
+                    logits: values,
                     kept,
                     gradient: table,
                     weight_gradients: sums,
@@ -225,39 +222,6 @@ pub(super) fn reorder(
         for topic in 0..topics {
             let at = |form: Form| form.at(terms, topics, term, topic);
             to[at(to_form)] = from[at(from_form)];
-        }
-    }
-}
-
-simd_dispatch! {
-    /// Writes each topic's sum of exp(logit - offset), for logits in the order of a form.
-    fn sum_of_exponentials(
-        logits: &[f32],
-        offsets: &[f32],
-        terms: usize,
-        form: Form,
-        sums: &mut [f64],
-    ) {
-        let topics = offsets.len();
-        sums.fill(0.0);
-        match form {
-            Form::Rows => {
-                for row in logits[..terms * topics].chunks_exact(topics) {
-                    for ((sum, value), offset) in sums.iter_mut().zip(row).zip(offsets) {
-                        *sum += f64::from(exp(value - offset));
-                    }
-                }
-            }
-            Form::Tiles => {
-                for tile in tiles(0..terms) {
-                    let rows = logits[tile.terms.start * topics..].chunks_exact(tile.width);
-                    for ((sum, row), offset) in sums.iter_mut().zip(rows).zip(offsets) {
-                        for value in &row[..tile.terms.len()] {
-                            *sum += f64::from(exp(value - offset));
-                        }
-                    }
-                }
-            }
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn loss_and_gradients(
         .map(|first| {
             let range = first..terms.min(first + length);
             let mut shard = Shard::new(range, f, &[]);
-            shard.choose_form(view, terms, rows);
+            shard.choose_form(view, terms, rows, &offsets);
             shard.recompute_sums(&offsets);
             shard
         })

@@ -91,9 +91,9 @@ impl FusedStep {
             true => padded.min(documents_in_run(k as usize) as u64),
             false => 0,
         };
-        let gradient = match tiles {
-            true => m * k + padding,
-            false => gradient_of_rows(shape, in_shard),
+        let (exps_of_tiles, gradient) = match tiles {
+            true => (m * k + padding, m * k + padding),
+            false => (0, gradient_of_rows(shape, in_shard)),
         };
         let mut items = LazyRows::memory(shape);
         items.extend([
@@ -101,7 +101,7 @@ impl FusedStep {
                 Consumer::Parameters,
                 "F's logits and their exponentials",
                 Phase::Fit,
-                4 * (m * k + padding + exps),
+                4 * (m * k + padding + exps_of_tiles + exps),
             ),
             Item::ram(
                 Consumer::OptimizerStates,

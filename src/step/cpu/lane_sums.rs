@@ -1,12 +1,13 @@
 //! What an update's pass over a shard leaves for the next step: sums of the exponentials, and the largest logits.
 
 use crate::kernels::{BLOCK, BLOCK_TERMS, Form};
-use crate::system::{LANES, max_of_numbers, per_lane, simd_dispatch};
+use crate::system::{LANES, max, max_of_numbers, per_lane, simd_dispatch};
 
 use super::update_pass::Constants;
 
 /// Sums of the new exponentials, and the largest new logits: for each topic as many as a chunk has values of it, so that additions
 /// do not wait for each other.
+#[derive(Default)]
 pub(super) struct LaneSums {
     topics: usize,
     pub(super) sums: Vec<f32>,
@@ -14,17 +15,17 @@ pub(super) struct LaneSums {
 }
 
 impl LaneSums {
-    pub(super) fn new(form: Form, constants: &Constants) -> Self {
-        let topics = constants.topics();
+    /// Begins with no values.
+    pub(super) fn start(&mut self, form: Form, constants: &Constants) {
+        self.topics = constants.topics();
         let length = match form {
             Form::Rows => constants.chunk(),
-            Form::Tiles => BLOCK_TERMS * topics,
+            Form::Tiles => BLOCK_TERMS * self.topics,
         };
-        Self {
-            topics,
-            sums: vec![0.0; length],
-            largest: vec![f32::MIN; length],
-        }
+        self.sums.clear();
+        self.sums.resize(length, 0.0);
+        self.largest.clear();
+        self.largest.resize(length, f32::MIN);
     }
 
     /// Writes each topic's sum of the exponentials and its largest logit.
@@ -52,36 +53,35 @@ simd_dispatch! {
     }
 }
 
-/// Topics whose lanes are added up together: an addition waits for the one before it in its topic alone.
-const TOGETHER: usize = 8;
+fn reduce_tiles(lanes: &LaneSums, exp_sums: &mut [f64], largest: &mut [f32]) {
+    fn topics(lanes: &[f32]) -> &[[[f32; LANES]; BLOCK]] {
+        lanes.as_chunks::<LANES>().0.as_chunks::<BLOCK>().0
+    }
+    let lanes = topics(&lanes.sums).iter().zip(topics(&lanes.largest));
+    for ((sums, maxima), (exp_sum, largest)) in lanes.zip(exp_sums.iter_mut().zip(largest)) {
+        reduce_topic(sums, maxima, exp_sum, largest);
+    }
+}
 
 simd_dispatch! {
-    fn reduce_tiles(lanes: &LaneSums, exp_sums: &mut [f64], largest: &mut [f32]) {
-        let lanes = lanes.sums.as_chunks::<LANES>().0
-            .chunks(TOGETHER * BLOCK)
-            .zip(lanes.largest.as_chunks::<LANES>().0.chunks(TOGETHER * BLOCK));
-        let topics = exp_sums.chunks_mut(TOGETHER).zip(largest.chunks_mut(TOGETHER));
-        for ((exp_sums, largest), (sums, maxima)) in topics.zip(lanes) {
-            let (mut totals, mut highest) = ([[0.0; LANES]; TOGETHER], [[f32::MIN; LANES]; TOGETHER]);
-            let registers = sums.chunks_exact(BLOCK).zip(maxima.chunks_exact(BLOCK));
-            for ((sums, maxima), (totals, highest)) in registers.zip(totals.iter_mut().zip(&mut highest)) {
-                for (sums, maxima) in sums.iter().zip(maxima) {
-                    for lane in 0..LANES {
-                        totals[lane] += f64::from(sums[lane]);
-                    }
-                    *highest = per_lane(|lane| max_of_numbers(maxima[lane], highest[lane]));
-                }
-            }
-            exp_sums.fill(0.0);
-            largest.fill(f32::MIN);
+    /// A function of one topic: the compiler would put several topics into the lanes of one register, value by value.
+    fn reduce_topic(
+        sums: &[[f32; LANES]; BLOCK],
+        maxima: &[[f32; LANES]; BLOCK],
+        exp_sum: &mut f64,
+        largest: &mut f32,
+    ) {
+        let mut totals = [0.0; LANES];
+        for sums in sums {
             for lane in 0..LANES {
-                for (total, totals) in exp_sums.iter_mut().zip(&totals) {
-                    *total += totals[lane];
-                }
-                for (largest, highest) in largest.iter_mut().zip(&highest) {
-                    *largest = max_of_numbers(highest[lane], *largest);
-                }
+                totals[lane] += f64::from(sums[lane]);
             }
         }
+        *exp_sum = totals.iter().sum();
+        let [first, rest @ ..] = maxima;
+        let highest = rest.iter().fold(*first, |highest, maxima| {
+            per_lane(|lane| max_of_numbers(maxima[lane], highest[lane]))
+        });
+        *largest = max(highest);
     }
 }

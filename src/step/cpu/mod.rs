@@ -8,6 +8,7 @@
 
 mod accumulate;
 mod batch_gradient;
+mod exps;
 #[cfg(feature = "cuda")]
 mod flex;
 mod footprint;
@@ -19,6 +20,7 @@ mod shard;
 mod sparse;
 mod tiles;
 mod update_pass;
+mod update_tiles;
 
 use rayon::prelude::*;
 
@@ -186,8 +188,9 @@ impl FusedStep {
         let weights = Weights::new(batch.rows, &l, &self.scales, &self.offsets);
         let terms = self.terms;
         if !self.forms_chosen {
+            let offsets = &self.offsets;
             self.team.for_each(&mut self.shards, |shard| {
-                shard.choose_form(&batch.view, terms, batch.rows);
+                shard.choose_form(&batch.view, terms, batch.rows, offsets);
             });
             self.forms_chosen = true;
         }

@@ -8,6 +8,7 @@ use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_after, prefetch_nonzeros};
 use crate::system::{Aligned, LANES, exp, per_lane, prefetch_lines, simd_dispatch};
 
+use super::lane_sums::LaneSums;
 use super::row_gradient::RowGradient;
 
 /// Logits between those whose exponentials are computed and those that the processor is asked for.
@@ -94,6 +95,8 @@ pub(super) struct Scratch {
     pub(super) ratios: Vec<f32>,
     /// F's gradient of one shard at a time, while its update runs.
     pub(super) gradient: RowGradient,
+    /// What the update of one shard at a time sums up.
+    pub(super) lanes: LaneSums,
 }
 
 thread_local! {
@@ -107,6 +110,7 @@ thread_local! {
         nonzeros: Nonzeros::default(),
         ratios: Vec::new(),
         gradient: RowGradient::new(0, 0),
+        lanes: LaneSums::default(),
     });
 }
 

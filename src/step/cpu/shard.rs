@@ -10,8 +10,8 @@ use crate::step::update::UpdateRule;
 use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch};
 
 use super::accumulate::{Accumulator, Gradient, Weights, reorder};
-use super::lane_sums::LaneSums;
-use super::scratch::SCRATCH;
+use super::exps::{exponentials_of_tiles, sum_of_rows, sum_of_tiles};
+use super::scratch::{SCRATCH, Scratch};
 use super::update_pass::{Constants, Gradients, Tables, update_tables};
 
 pub(crate) struct Shard {
@@ -19,6 +19,9 @@ pub(crate) struct Shard {
     /// In the order of the accumulator's form, like each table of the optimizer's state.
     logits: Aligned<f32>,
     state: Vec<Aligned<f32>>,
+    /// In tiles, the exponentials of the logits less the offsets of the last sums, with zeros behind the terms: gradients need all
+    /// of them, and so does the update. In rows, which need few of them, there are none.
+    exps: Aligned<f32>,
     /// The largest logit over the shard's terms, per topic.
     pub(crate) largest: Vec<f32>,
 }
@@ -41,13 +44,20 @@ impl Shard {
         Self {
             logits: part(logits),
             state: state.iter().map(part).collect(),
+            exps: aligned_zeros(0),
             largest: vec![0.0; topics],
             accumulator: Accumulator::new(range, topics, Form::Rows),
         }
     }
 
-    /// Takes the form that is the faster one for a batch.
-    pub(crate) fn choose_form(&mut self, counts: &View<'_>, all_terms: usize, rows: &[usize]) {
+    /// Takes the form that is the faster one for the documents of a batch in the rows of the counts.
+    pub(crate) fn choose_form(
+        &mut self,
+        counts: &View<'_>,
+        all_terms: usize,
+        rows: &[usize],
+        offsets: &[f32],
+    ) {
         let (old, new) = (
             self.accumulator.form(),
             self.accumulator.best_form(counts, all_terms, rows),
@@ -62,6 +72,12 @@ impl Shard {
             *table = reordered;
         }
         self.accumulator.set_form(new);
+        let exps = match new {
+            Form::Rows => 0,
+            Form::Tiles => tiled_terms(shape.0) * shape.1,
+        };
+        self.exps = aligned_zeros(exps);
+        self.recompute_sums(offsets);
     }
 
     /// Adds the part that the shard's terms have in a batch's likelihood and gradients.
@@ -71,9 +87,12 @@ impl Shard {
         all_terms: usize,
         weights: &Weights<'_>,
     ) {
-        let logits = &self.logits;
+        let values = match self.accumulator.form() {
+            Form::Rows => &self.logits,
+            Form::Tiles => &self.exps,
+        };
         self.accumulator
-            .accumulate(logits, counts, all_terms, weights);
+            .accumulate(values, counts, all_terms, weights);
     }
 
     fn terms(&self) -> usize {
@@ -113,9 +132,17 @@ impl Shard {
         divergence::extent(&self.logits)
     }
 
-    /// Recomputes the sums of the exponentials from the logits.
+    /// Recomputes the exponentials and their sums from the logits.
     pub(crate) fn recompute_sums(&mut self, offsets: &[f32]) {
-        self.accumulator.set_logits(&self.logits, offsets);
+        let (terms, topics) = (self.terms(), self.topics());
+        let sums = &mut self.accumulator.exp_sums;
+        match self.exps.is_empty() {
+            true => sum_of_rows(&self.logits[..terms * topics], offsets, sums),
+            false => {
+                exponentials_of_tiles(&self.logits, offsets, terms, &mut self.exps);
+                sum_of_tiles(&self.exps, terms, sums);
+            }
+        }
     }
 
     /// Updates the shard's logits with their accumulated gradients, which are cleared, and recomputes the sums of
@@ -123,32 +150,39 @@ impl Shard {
     pub(crate) fn update(&mut self, constants: &Constants, rule: UpdateRule, weights: &[f32]) {
         let (terms, topics) = (self.terms(), self.topics());
         let form = self.accumulator.form();
-        let mut lanes = LaneSums::new(form, constants);
-        let tables = Tables {
-            logits: &mut self.logits,
-            state: &mut self.state,
-            lanes: &mut lanes,
-        };
-        match self.accumulator.gradient_mut() {
-            Gradient::Rows { kept, table } if table.is_clear() => {
-                SCRATCH.with_borrow_mut(|scratch| {
-                    scratch.gradient.start(terms, topics);
-                    kept.add_to(&mut scratch.gradient, weights);
-                    let gradient = Gradients::Rows(&mut scratch.gradient);
-                    update_tables(tables, gradient, terms, constants, rule);
-                })
-            }
-            Gradient::Rows { kept, table } => {
-                kept.add_to(table, weights);
-                update_tables(tables, Gradients::Rows(table), terms, constants, rule);
-            }
-            Gradient::Tiles { values, is_clear } => {
-                let values = (!*is_clear).then_some(&**values);
-                update_tables(tables, Gradients::Tiles(values), terms, constants, rule);
-                *is_clear = true;
-            }
-        }
-        lanes.reduce(form, &mut self.accumulator.exp_sums, &mut self.largest);
+        SCRATCH.with_borrow_mut(
+            |Scratch {
+                 gradient: shared,
+                 lanes,
+                 ..
+             }| {
+                lanes.start(form, constants);
+                let tables = Tables {
+                    logits: &mut self.logits,
+                    state: &mut self.state,
+                    lanes,
+                };
+                let gradient = match self.accumulator.gradient_mut() {
+                    Gradient::Rows { kept, table } => {
+                        let table = match table.is_clear() {
+                            true => {
+                                shared.start(terms, topics);
+                                shared
+                            }
+                            false => table,
+                        };
+                        kept.add_to(table, weights);
+                        Gradients::Rows(table)
+                    }
+                    Gradient::Tiles { values, is_clear } => {
+                        let values = (!std::mem::replace(is_clear, true)).then_some(&**values);
+                        Gradients::Tiles(values, &mut self.exps)
+                    }
+                };
+                update_tables(tables, gradient, terms, constants, rule);
+                lanes.reduce(form, &mut self.accumulator.exp_sums, &mut self.largest);
+            },
+        );
     }
 
     /// Copies the shard's part of a topic's row of a table: 0 is that of the logits, the others are the optimizer's state.

@@ -5,10 +5,8 @@ use std::ops::Range;
 
 use crate::config::SMALLEST_RATE;
 use crate::counts::View;
-use crate::kernels::{
-    DOCUMENTS, Floor, Tile, add_to_f, add_to_l, prefetch, quotients, tiles, unpack,
-};
-use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch};
+use crate::kernels::{DOCUMENTS, Floor, add_to_f, add_to_l, prefetch, quotients, tiles, unpack};
+use crate::system::{Aligned, LANES, aligned_zeros, simd_dispatch};
 
 use super::accumulate::Weights;
 
@@ -22,8 +20,6 @@ const FLOOR: Floor = Floor {
 };
 
 struct Buffers {
-    /// Exponentials of a tile: topics x width.
-    exps: Aligned<f32>,
     /// Counts of a tile, then their quotients.
     counts: Aligned<f32>,
     /// Sums for L, lane by lane.
@@ -32,7 +28,6 @@ struct Buffers {
 
 thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::new(Buffers {
-        exps: aligned_zeros(0),
         counts: aligned_zeros(0),
         l_sums: Aligned::new(0),
     });
@@ -46,8 +41,8 @@ pub(super) fn documents_in_run(topics: usize) -> usize {
 /// What is computed of a shard, and from what.
 pub(super) struct TileSums<'a> {
     pub(super) weights: &'a Weights<'a>,
-    /// Those of the shard's terms, in tiles.
-    pub(super) logits: &'a [f32],
+    /// Exponentials of the shard's logits, in tiles.
+    pub(super) exps: &'a [f32],
     pub(super) gradient: &'a mut [f32],
     /// Documents x width.
     pub(super) weight_gradients: &'a mut [f32],
@@ -68,59 +63,59 @@ impl TileSums<'_> {
             by_document,
             width,
             topics,
-            offsets,
             ..
         } = self.weights;
         let topics = *topics;
         let run = documents_in_run(topics);
-        BUFFERS.with_borrow_mut(
-            |Buffers {
-                 exps,
-                 counts,
-                 l_sums,
-             }| {
-                let tables = by_document.chunks(run * topics);
-                let tables = tables.zip(self.weight_gradients.chunks_mut(run * width));
-                for (rows, (weights, out)) in rows.chunks(run).zip(tables) {
-                    l_sums.clear();
-                    l_sums.resize(weights.len(), [0.0; LANES]);
-                    for tile in tiles(range.clone()) {
-                        let ask = |first: usize| {
-                            let rows = &rows[first.min(rows.len())..];
-                            let rows = &rows[..rows.len().min(DOCUMENTS)];
-                            prefetch(view, all_terms, rows, &tile);
-                        };
-                        ask(0);
-                        let at = (tile.terms.start - range.start) * topics;
-                        let logits = &self.logits[at..][..tile.width * topics];
-                        exps.resize(exps.len().max(logits.len()), 0.0);
-                        let f = &mut exps[..logits.len()];
-                        exponentials(logits, offsets, &tile, f);
-                        let gradient = &mut self.gradient[at..][..tile.width * topics];
-                        if *is_clear {
-                            gradient.fill(0.0);
-                        }
-                        counts.resize(counts.len().max(DOCUMENTS * tile.width), 0.0);
-                        let counts = &mut counts[..DOCUMENTS * tile.width];
-                        let groups = weights.chunks_exact(DOCUMENTS * topics);
-                        let groups = groups.zip(l_sums.chunks_exact_mut(DOCUMENTS * topics));
-                        let groups = rows.chunks(DOCUMENTS).zip(groups);
-                        for (group, (rows, (weights, l_sums))) in groups.enumerate() {
-                            ask((group + 1) * DOCUMENTS);
-                            unpack(view, all_terms, rows.iter().copied(), &tile, counts);
-                            let mut logarithms = [0.0; DOCUMENTS];
-                            quotients(weights, f, topics, FLOOR, counts, Some(&mut logarithms));
-                            *self.likelihood += logarithms.iter().sum::<f64>();
-                            add_to_l(counts, f, topics, l_sums);
-                            add_to_f(weights, counts, topics, gradient);
-                        }
+        BUFFERS.with_borrow_mut(|Buffers { counts, l_sums }| {
+            let tables = by_document.chunks(run * topics);
+            let tables = tables.zip(self.weight_gradients.chunks_mut(run * width));
+            for (rows, (weights, out)) in rows.chunks(run).zip(tables) {
+                l_sums.clear();
+                l_sums.resize(weights.len(), [0.0; LANES]);
+                let ask = |first: usize, terms: &Range<usize>| {
+                    let last = rows.len().min(first + DOCUMENTS);
+                    prefetch(view, all_terms, &rows[first..last], terms);
+                };
+                for tile in tiles(range.clone()) {
+                    if tile.terms.start == range.start {
+                        ask(0, &tile.terms);
                     }
-                    *is_clear = false;
-                    sum_lanes(l_sums, topics, out, *width);
+                    let at = (tile.terms.start - range.start) * topics;
+                    let f = &self.exps[at..][..tile.width * topics];
+                    let gradient = &mut self.gradient[at..][..tile.width * topics];
+                    if *is_clear {
+                        gradient.fill(0.0);
+                    }
+                    counts.resize(counts.len().max(DOCUMENTS * tile.width), 0.0);
+                    let counts = &mut counts[..DOCUMENTS * tile.width];
+                    let groups = weights.chunks_exact(DOCUMENTS * topics);
+                    let groups = groups.zip(l_sums.chunks_exact_mut(DOCUMENTS * topics));
+                    let groups = rows.chunks(DOCUMENTS).zip(groups);
+                    for (group, (rows, (weights, l_sums))) in groups.enumerate() {
+                        match (group + 1) * DOCUMENTS {
+                            next if next < rows.len() => ask(next, &tile.terms),
+                            // Of the tile after this one, which may be in the shard that the thread takes next.
+                            _ => ask(0, &after(&tile.terms, all_terms)),
+                        }
+                        unpack(view, all_terms, rows.iter().copied(), &tile, counts);
+                        let mut logarithms = [0.0; DOCUMENTS];
+                        quotients(weights, f, topics, FLOOR, counts, Some(&mut logarithms));
+                        *self.likelihood += logarithms.iter().sum::<f64>();
+                        add_to_l(counts, f, topics, l_sums);
+                        add_to_f(weights, counts, topics, gradient);
+                    }
                 }
-            },
-        );
+                *is_clear = false;
+                sum_lanes(l_sums, topics, out, *width);
+            }
+        });
     }
+}
+
+/// As many terms after these, of all.
+fn after(terms: &Range<usize>, all_terms: usize) -> Range<usize> {
+    terms.end..all_terms.min(terms.end + terms.len())
 }
 
 simd_dispatch! {
@@ -135,20 +130,6 @@ simd_dispatch! {
                 }
                 V::sums(rows).store(sums);
             }
-        }
-    }
-}
-
-simd_dispatch! {
-    /// Writes exp(logit - offset) of the terms of a tile (topics x width), and zeros behind them.
-    fn exponentials(logits: &[f32], offsets: &[f32], tile: &Tile, exps: &mut [f32]) {
-        let rows = logits.chunks_exact(tile.width).zip(exps.chunks_exact_mut(tile.width));
-        for ((logits, exps), offset) in rows.zip(offsets) {
-            let (exps, padding) = exps.split_at_mut(tile.terms.len());
-            for (power, value) in exps.iter_mut().zip(logits) {
-                *power = exp(value - offset);
-            }
-            padding.fill(0.0);
         }
     }
 }

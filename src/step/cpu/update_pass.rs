@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::kernels::{BLOCK_TERMS, TERMS, tiles};
 use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
 use crate::system::{
     Aligned, LANES, Vector, exp, max_of_numbers, per_lane, prefetch_lines, simd_dispatch,
@@ -10,6 +9,7 @@ use crate::system::{
 
 use super::lane_sums::LaneSums;
 use super::row_gradient::RowGradient;
+use super::update_tiles::update_tiles;
 
 /// Minimum number of values in a chunk of rows, so that its fixed cost is small.
 const CHUNK_VALUES: usize = 320;
@@ -57,6 +57,11 @@ impl Constants {
         self.topics
     }
 
+    /// A topic's scaled total, and the offset of its next exponentials.
+    pub(super) fn of(&self, topic: usize) -> (f32, f32) {
+        (self.scaled_totals[topic], self.offsets[topic])
+    }
+
     /// Values in a chunk of rows.
     pub(super) fn chunk(&self) -> usize {
         self.offsets.len()
@@ -67,8 +72,9 @@ impl Constants {
 pub(super) enum Gradients<'a> {
     /// They are cleared.
     Rows(&'a mut RowGradient),
-    /// In the order of [`Form::Tiles`](crate::kernels::Form::Tiles); without values, they are zero.
-    Tiles(Option<&'a [f32]>),
+    /// In the order of [`Form::Tiles`](crate::kernels::Form::Tiles); without values, they are zero. With the exponentials, which
+    /// are replaced by those after the step.
+    Tiles(Option<&'a [f32]>, &'a mut [f32]),
 }
 
 /// What an update changes.
@@ -95,8 +101,8 @@ simd_dispatch! {
             Gradients::Rows(gradient) => {
                 update_rows::<V, _>(rule, tables, gradient, terms, constants);
             }
-            Gradients::Tiles(values) => {
-                update_tiles::<V, _>(rule, tables, values, terms, constants);
+            Gradients::Tiles(values, exps) => {
+                update_tiles::<V, _>(rule, tables, exps, values, terms, constants);
             }
         })
     }
@@ -129,7 +135,10 @@ impl<'a> Chunks<'a> {
 
 /// The tables of the optimizer's state. The second is empty where there is one.
 #[inline(always)]
-fn state_tables(state: &mut [Aligned<f32>], at: Range<usize>) -> (&mut [f32], &mut [f32]) {
+pub(super) fn state_tables(
+    state: &mut [Aligned<f32>],
+    at: Range<usize>,
+) -> (&mut [f32], &mut [f32]) {
     let [first, rest @ ..] = state else {
         return (&mut [], &mut []);
     };
@@ -144,12 +153,13 @@ fn state_tables(state: &mut [Aligned<f32>], at: Range<usize>) -> (&mut [f32], &m
 #[inline(always)]
 fn update_rows<V: Vector, const S: usize>(
     rule: impl Rule<S>,
-    mut tables: Tables<'_>,
+    tables: Tables<'_>,
     gradient: &mut RowGradient,
     terms: usize,
     constants: &Constants,
 ) {
     let (length, all) = (constants.offsets.len(), terms * constants.topics);
+    let LaneSums { sums, largest, .. } = tables.lanes;
     let zeros = vec![0.0; length];
     let mut exps = vec![0.0; length];
     for start in (0..all).step_by(length) {
@@ -161,10 +171,14 @@ fn update_rows<V: Vector, const S: usize>(
         let exps = &mut exps[..at.len()];
         let gradient = gradient.of(at.start / constants.topics..at.end / constants.topics);
         let values = gradient.as_deref().unwrap_or(&zeros);
-        exponentials(&tables.logits[at.clone()], |i| old_offsets[i], exps);
-        let of_topic = (|i: usize| totals[i], |i: usize| offsets[i]);
-        let lanes = 0..at.len();
-        update_chunk::<V, _>(rule, &mut tables, at, lanes, (exps, values), of_topic);
+        let logits = &mut tables.logits[at.clone()];
+        let (first, second) = state_tables(tables.state, at);
+        exponentials(logits, |i| old_offsets[i], exps);
+        // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
+        // instructions, which is then less than two turns of the loop.
+        advance(rule, logits, first, second, exps, values, |i| totals[i]);
+        add_exponentials(logits, |i| offsets[i], sums);
+        raise::<V>(largest, logits);
         if let Some(gradient) = gradient {
             gradient.fill(0.0);
         }
@@ -322,64 +336,6 @@ fn registers_mut(values: &mut [f32]) -> &mut [[f32; LANES]] {
     values.as_chunks_mut().0
 }
 
-/// Updates tiles, topic by topic.
-#[inline(always)]
-fn update_tiles<V: Vector, const S: usize>(
-    rule: impl Rule<S>,
-    mut tables: Tables<'_>,
-    gradient: Option<&[f32]>,
-    terms: usize,
-    constants: &Constants,
-) {
-    let zeros = [0.0; TERMS];
-    let mut exps = [0.0; TERMS];
-    for tile in tiles(0..terms) {
-        for topic in 0..constants.topics {
-            let (total, offset) = (constants.scaled_totals[topic], constants.offsets[topic]);
-            let old_offset = constants.old_offsets[topic];
-            let row = tile.terms.start * constants.topics + topic * tile.width;
-            let at = row..row + tile.terms.len();
-            let gradient = gradient.map_or(&zeros[..], |values| &values[at.clone()]);
-            exponentials(&tables.logits[at.clone()], |_| old_offset, &mut exps);
-            let lanes = topic * BLOCK_TERMS..(topic + 1) * BLOCK_TERMS;
-            let of_topic = (|_| total, |_| offset);
-            update_chunk::<V, _>(rule, &mut tables, at, lanes, (&exps, gradient), of_topic);
-        }
-    }
-}
-
-/// Updates the values at `at`, one run of them after the other, as long as the sums at `lanes`; `of_topic` gives the total and
-/// the offset of the topic of each. `values` are their exponentials and gradients, which may be followed by more.
-#[inline(always)]
-fn update_chunk<V: Vector, const S: usize>(
-    rule: impl Rule<S>,
-    tables: &mut Tables<'_>,
-    at: Range<usize>,
-    lanes: Range<usize>,
-    (exps, gradient): (&[f32], &[f32]),
-    (total, offset): (impl Fn(usize) -> f32, impl Fn(usize) -> f32),
-) {
-    let logits = &mut tables.logits[at.clone()];
-    let (first_state, second_state) = state_tables(tables.state, at);
-    let sums = &mut tables.lanes.sums[lanes.clone()];
-    let largest = &mut tables.lanes.largest[lanes];
-    // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
-    // instructions, which is then less than two turns of the loop.
-    advance(
-        rule,
-        logits,
-        first_state,
-        second_state,
-        exps,
-        gradient,
-        total,
-    );
-    for logits in logits.chunks(sums.len()) {
-        add_exponentials(logits, &offset, sums);
-        raise::<V>(largest, logits);
-    }
-}
-
 /// Computes the exponentials of some logits.
 #[inline(always)]
 fn exponentials(logits: &[f32], offset: impl Fn(usize) -> f32, exps: &mut [f32]) {
@@ -392,7 +348,7 @@ fn exponentials(logits: &[f32], offset: impl Fn(usize) -> f32, exps: &mut [f32])
 /// Takes the step of some logits; `total` gives the scaled total of the topic of each, and `exps` are their exponentials. Each
 /// table is an argument of its own, so that the compiler knows that they do not overlap.
 #[inline(always)]
-fn advance<const S: usize>(
+pub(super) fn advance<const S: usize>(
     rule: impl Rule<S>,
     logits: &mut [f32],
     first_state: &mut [f32],
@@ -424,7 +380,7 @@ fn add_exponentials(logits: &[f32], offset: impl Fn(usize) -> f32, sums: &mut [f
 /// Replaces numbers by the larger ones of `values`. Written for registers: of a plain loop the compiler makes stores with a mask,
 /// each of which takes AMD's processors with AVX2 as long as the rest of an update.
 #[inline(always)]
-fn raise<V: Vector>(largest: &mut [f32], values: &[f32]) {
+pub(super) fn raise<V: Vector>(largest: &mut [f32], values: &[f32]) {
     let (largest, rest) = largest[..values.len()].as_chunks_mut();
     let (values, rest_of_values) = values.as_chunks();
     for (largest, values) in largest.iter_mut().zip(values) {
