@@ -12,4 +12,6 @@ pub(crate) use nonzeros::{WIDEST, add_rows, divide, rates, registers, with_regis
 pub(crate) use products::{
     BLOCK, BLOCK_TERMS, Floor, TERMS, add_to_f, add_to_l, quotients, tile_rates,
 };
-pub(crate) use tile::{DOCUMENTS, Tile, prefetch, tiled_terms, tiles, to_tiles, unpack};
+pub(crate) use tile::{
+    DOCUMENTS, Tile, prefetch, prefetch_next, tiled_terms, tiles, to_tiles, unpack,
+};

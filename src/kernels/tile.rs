@@ -55,7 +55,7 @@ pub(crate) fn to_tiles(rows: &[f32], topics: usize, tiled: &mut [f32]) {
     }
 }
 
-/// Asks the processor for the dense counts of some rows and terms, which are far apart: [`unpack`] would wait for each.
+/// Asks the processor for the dense counts of some rows and terms, which are far apart: who reads them next would wait for each.
 pub(crate) fn prefetch(view: &View<'_>, all_terms: usize, rows: &[usize], terms: &Range<usize>) {
     if let View::Dense(values) = view {
         with_values!(DenseRows, values, values => {
@@ -65,6 +65,17 @@ pub(crate) fn prefetch(view: &View<'_>, all_terms: usize, rows: &[usize], terms:
             }
         });
     }
+}
+
+/// [`prefetch`], of as many terms behind these: a thread takes one range of terms after the other.
+pub(crate) fn prefetch_next(
+    view: &View<'_>,
+    all_terms: usize,
+    rows: &[usize],
+    terms: &Range<usize>,
+) {
+    let next = terms.end..all_terms.min(terms.end + terms.len());
+    prefetch(view, all_terms, rows, &next);
 }
 
 /// Fills `counts` ([`DOCUMENTS`] x the tile's width) with the counts of up to [`DOCUMENTS`] rows; the rest is zero.

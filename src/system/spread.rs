@@ -1,20 +1,54 @@
 //! Threads on different processors.
+//!
+//! Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if they run
+//! in turns, as threads do that wait for each other: it does not move a thread that ran just now.
 
-/// Puts each thread of a new pool on a processor of its own, as [`take_processor`] does.
+/// Puts each thread of a new pool on a processor of its own, if there are as many processors as threads. They are free to move
+/// afterwards.
 pub(crate) fn spread_threads(pool: &rayon::ThreadPool) {
-    pool.broadcast(|thread| take_processor(thread.index(), thread.num_threads()));
+    pool.broadcast(|thread| {
+        let mut processors = processors_of(thread.num_threads());
+        for _ in 0..thread.index() {
+            // The lowest bit is that of the thread before.
+            processors &= processors.wrapping_sub(1);
+        }
+        if processors != 0 && processors & processor() == 0 {
+            move_to(processors & processors.wrapping_neg());
+        }
+    });
 }
 
-/// Moves the calling thread, one of `threads` new ones that work together, to the processor with the number `index` of those that
-/// it may use, if there are as many of them as threads. It is free to move afterwards.
-///
-/// Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if
-/// they run in turns, as threads do that wait for each other.
-pub(crate) fn take_processor(index: usize, threads: usize) {
+/// The processors that the calling thread may use, each as a bit, if there are as many of them as threads and their numbers are
+/// below 64.
+pub(crate) fn processors_of(threads: usize) -> u64 {
     #[cfg(target_os = "linux")]
-    linux::take_processor(index, threads);
+    let processors = linux::processors();
     #[cfg(not(target_os = "linux"))]
-    let _ = (index, threads);
+    let processors = 0u64;
+    match processors.count_ones() as usize == threads {
+        true => processors,
+        false => 0,
+    }
+}
+
+/// The processor that the calling thread is on, as a bit; none if it is not known. Costs some nanoseconds.
+pub(crate) fn processor() -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: the call has no arguments.
+        let processor = unsafe { libc::sched_getcpu() };
+        u32::try_from(processor).map_or(0, |processor| 1u64.checked_shl(processor).unwrap_or(0))
+    }
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
+/// Moves the calling thread to the processor with this bit. It is free to move afterwards.
+pub(crate) fn move_to(processor: u64) {
+    #[cfg(target_os = "linux")]
+    linux::move_to(processor);
+    #[cfg(not(target_os = "linux"))]
+    let _ = processor;
 }
 
 #[cfg(target_os = "linux")]
@@ -23,31 +57,31 @@ mod linux {
 
     use libc::{CPU_ISSET, CPU_SET, CPU_SETSIZE, CPU_ZERO, cpu_set_t};
 
-    pub(super) fn take_processor(index: usize, threads: usize) {
+    /// None of them if one has a number of 64 or more.
+    pub(super) fn processors() -> u64 {
         let Some(allowed) = allowed() else {
-            return;
+            return 0;
         };
         // SAFETY: the numbers are below the size of a set.
         let is_allowed = |cpu: &usize| unsafe { CPU_ISSET(*cpu, &allowed) };
-        let mut processors = (0..CPU_SETSIZE as usize).filter(is_allowed);
-        if processors.clone().count() != threads {
+        let bits = (0..CPU_SETSIZE as usize).filter(is_allowed);
+        bits.map(|cpu| 1u64.checked_shl(cpu as u32))
+            .try_fold(0, |all, bit| Some(all | bit?))
+            .unwrap_or(0)
+    }
+
+    pub(super) fn move_to(processor: u64) {
+        let Some(allowed) = allowed() else {
             return;
+        };
+        let mut one = allowed;
+        // SAFETY: the number is below the size of a set.
+        unsafe {
+            CPU_ZERO(&mut one);
+            CPU_SET(processor.trailing_zeros() as usize, &mut one);
         }
-        // SAFETY: the call has no arguments.
-        let current = unsafe { libc::sched_getcpu() };
-        match processors.nth(index) {
-            Some(processor) if processor as i32 != current => {
-                let mut one = allowed;
-                // SAFETY: the number is below the size of a set.
-                unsafe {
-                    CPU_ZERO(&mut one);
-                    CPU_SET(processor, &mut one);
-                }
-                allow(&one);
-                allow(&allowed);
-            }
-            _ => {}
-        }
+        allow(&one);
+        allow(&allowed);
     }
 
     fn allowed() -> Option<cpu_set_t> {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::spread::take_processor;
+use super::spread::{move_to, processor, processors_of};
 
 /// Turns of a thread that waits before it gives up the processor, to which another one may be waiting: some microseconds.
 const TURNS: usize = 1 << 9;
@@ -44,7 +44,10 @@ struct Shared {
     /// on it; and how many do.
     state: Apart<AtomicU64>,
     /// Written while no section is open and no helper works on one.
-    section: UnsafeCell<Section>,
+    section: Apart<UnsafeCell<Section>>,
+    /// The processors of the team, each as a bit, if it has one for each thread; and those that threads of the section are on.
+    processors: u64,
+    occupied: Apart<AtomicU64>,
     /// The share of each thread in the items.
     shares: Vec<Apart<Share>>,
     sleeping: AtomicUsize,
@@ -71,7 +74,7 @@ struct Section {
 }
 
 impl Team {
-    /// A team of as many threads as the current pool has, each on a processor of its own at first.
+    /// A team of as many threads as the current pool has.
     pub(crate) fn new() -> io::Result<Self> {
         Self::of(rayon::current_num_threads())
     }
@@ -83,10 +86,12 @@ impl Team {
         };
         let shared = Arc::new(Shared {
             state: Apart(AtomicU64::new(0)),
-            section: UnsafeCell::new(Section {
+            section: Apart(UnsafeCell::new(Section {
                 call: |_, _| {},
                 work: std::ptr::null(),
-            }),
+            })),
+            processors: processors_of(threads),
+            occupied: Apart(AtomicU64::new(0)),
             shares: (0..threads).map(|_| Apart(share())).collect(),
             sleeping: AtomicUsize::new(0),
             panic: Mutex::new(None),
@@ -96,15 +101,11 @@ impl Team {
             shared,
             helpers: Vec::new(),
         };
-        take_processor(0, threads);
         for thread in 1..threads {
             let shared = team.shared.clone();
             let builder = thread::Builder::new().name("topicbook-team".into());
-            let helper = builder.spawn(move || {
-                take_processor(thread, threads);
-                shared.help(thread);
-            })?;
-            team.helpers.push(helper);
+            team.helpers
+                .push(builder.spawn(move || shared.help(thread))?);
         }
         Ok(team)
     }
@@ -128,7 +129,8 @@ impl Team {
         };
         shared.deal(items.len());
         // SAFETY: no helper works on a section, as the last one was closed.
-        unsafe { *shared.section.get() = Section::new(&work) };
+        unsafe { *shared.section.0.get() = Section::new(&work) };
+        shared.occupied.0.store(processor(), Ordering::Relaxed);
         let last = shared.state.0.load(Ordering::Relaxed);
         shared
             .state
@@ -239,6 +241,21 @@ impl Shared {
         }
     }
 
+    /// Moves a helper away from a processor that another thread of the team is on.
+    fn take_processor(&self) {
+        let occupied = &self.occupied.0;
+        let here = processor();
+        if occupied.fetch_or(here, Ordering::Relaxed) & here == 0 {
+            return;
+        }
+        let free = self.processors & !occupied.load(Ordering::Relaxed);
+        if free != 0 {
+            let first = free & free.wrapping_neg();
+            occupied.fetch_or(first, Ordering::Relaxed);
+            move_to(first);
+        }
+    }
+
     /// What a helper does until the team ends.
     fn help(&self, thread: usize) {
         let mut last = 0;
@@ -255,7 +272,8 @@ impl Shared {
             }
             last = state / SECTION;
             // SAFETY: this thread is counted, so that the section is not closed and written meanwhile.
-            let Section { call, work } = unsafe { *self.section.get() };
+            let Section { call, work } = unsafe { *self.section.0.get() };
+            self.take_processor();
             // SAFETY: for the same reason the function still lives.
             let work = |item| unsafe { call(work, item) };
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take_items(thread, &work))) {

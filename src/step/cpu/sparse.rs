@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::config::SMALLEST_RATE;
 use crate::counts::View;
-use crate::kernels::{Floor, add_rows, divide, rates};
+use crate::kernels::{Floor, add_rows, divide, prefetch_next, rates};
 use crate::system::{LANES, simd_dispatch};
 
 use super::accumulate::Weights;
@@ -57,7 +57,8 @@ impl RowSums<'_> {
                 exps.start(range.len());
                 for (group, (weights, sums)) in groups.enumerate() {
                     let documents = group * COLLECTED..rows.len().min((group + 1) * COLLECTED);
-                    nonzeros.collect(view, all_terms, rows, documents, range);
+                    nonzeros.collect(view, all_terms, rows, documents.clone(), range);
+                    prefetch_next(view, all_terms, &rows[documents], range);
                     let (exps, slots) = exps.of(&nonzeros.columns, first, logits);
                     let tables = weights.chunks(width).zip(sums.chunks_mut(width));
                     for ((at, counts), tables) in nonzeros.documents().zip(tables) {

@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use crate::config::SMALLEST_RATE;
 use crate::counts::View;
-use crate::kernels::{DOCUMENTS, Floor, add_to_f, add_to_l, prefetch, quotients, tiles, unpack};
+use crate::kernels::{
+    DOCUMENTS, Floor, add_to_f, add_to_l, prefetch, prefetch_next, quotients, tiles, unpack,
+};
 use crate::system::{Aligned, LANES, aligned_zeros, simd_dispatch};
 
 use super::accumulate::Weights;
@@ -73,13 +75,10 @@ impl TileSums<'_> {
             for (rows, (weights, out)) in rows.chunks(run).zip(tables) {
                 l_sums.clear();
                 l_sums.resize(weights.len(), [0.0; LANES]);
-                let ask = |first: usize, terms: &Range<usize>| {
-                    let last = rows.len().min(first + DOCUMENTS);
-                    prefetch(view, all_terms, &rows[first..last], terms);
-                };
+                let first_group = &rows[..rows.len().min(DOCUMENTS)];
                 for tile in tiles(range.clone()) {
                     if tile.terms.start == range.start {
-                        ask(0, &tile.terms);
+                        prefetch(view, all_terms, first_group, &tile.terms);
                     }
                     let at = (tile.terms.start - range.start) * topics;
                     let f = &self.exps[at..][..tile.width * topics];
@@ -91,14 +90,14 @@ impl TileSums<'_> {
                     let counts = &mut counts[..DOCUMENTS * tile.width];
                     let groups = weights.chunks_exact(DOCUMENTS * topics);
                     let groups = groups.zip(l_sums.chunks_exact_mut(DOCUMENTS * topics));
-                    let groups = rows.chunks(DOCUMENTS).zip(groups);
-                    for (group, (rows, (weights, l_sums))) in groups.enumerate() {
-                        match (group + 1) * DOCUMENTS {
-                            next if next < rows.len() => ask(next, &tile.terms),
+                    let mut groups = rows.chunks(DOCUMENTS).zip(groups).peekable();
+                    while let Some((group, (weights, l_sums))) = groups.next() {
+                        match groups.peek() {
+                            Some((next, _)) => prefetch(view, all_terms, next, &tile.terms),
                             // Of the tile after this one, which may be in the shard that the thread takes next.
-                            _ => ask(0, &after(&tile.terms, all_terms)),
+                            None => prefetch_next(view, all_terms, first_group, &tile.terms),
                         }
-                        unpack(view, all_terms, rows.iter().copied(), &tile, counts);
+                        unpack(view, all_terms, group.iter().copied(), &tile, counts);
                         let mut logarithms = [0.0; DOCUMENTS];
                         quotients(weights, f, topics, FLOOR, counts, Some(&mut logarithms));
                         *self.likelihood += logarithms.iter().sum::<f64>();
@@ -111,11 +110,6 @@ impl TileSums<'_> {
             }
         });
     }
-}
-
-/// As many terms after these, of all.
-fn after(terms: &Range<usize>, all_terms: usize) -> Range<usize> {
-    terms.end..all_terms.min(terms.end + terms.len())
 }
 
 simd_dispatch! {

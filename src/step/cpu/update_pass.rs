@@ -207,7 +207,7 @@ fn update_rows_together<V: Vector, const S: usize>(
     let (length, all) = (offsets.len(), terms * topics);
     let logits = &mut tables.logits[..all];
     let (first_state, second_state) = state_tables(tables.state, 0..all);
-    let zeros = vec![0.0; length];
+    let mut zeros = vec![0.0; length];
     let (mut exps, mut next_exps) = (vec![0.0; length], vec![0.0; length]);
     exponentials(&logits[..length.min(all)], |i| old_offsets[i], &mut exps);
     for start in (0..all).step_by(length) {
@@ -215,31 +215,30 @@ fn update_rows_together<V: Vector, const S: usize>(
         let first_state = Chunks::at(first_state, start, length);
         let second_state = Chunks::at(second_state, start.min(second_state.len()), length);
         let gradient = gradient.of(start / topics..(start + logits.current.len()) / topics);
-        let values = gradient.as_deref().unwrap_or(&zeros);
+        let gradient = gradient.unwrap_or(&mut zeros);
         match logits.before.len() == length && logits.next.len() == length {
             true => {
                 let tables = WholeChunks {
                     logits,
                     first_state,
                     second_state,
+                    gradient,
                     exps: &exps,
                     next_exps: &mut next_exps,
                     sums,
                     largest,
                 };
-                advance_together::<V, S>(rule, tables, values, constants);
+                advance_together::<V, S>(rule, tables, constants);
             }
             false => {
                 let (first, second) = (first_state.current, second_state.current);
                 let total = |i: usize| scaled_totals[i];
-                advance(rule, logits.current, first, second, &exps, values, total);
+                advance(rule, logits.current, first, second, &exps, gradient, total);
+                gradient.fill(0.0);
                 exponentials(logits.next, |i| old_offsets[i], &mut next_exps);
                 add_exponentials(logits.before, |i| offsets[i], sums);
                 raise::<V>(largest, logits.before);
             }
-        }
-        if let Some(gradient) = gradient {
-            gradient.fill(0.0);
         }
         std::mem::swap(&mut exps, &mut next_exps);
     }
@@ -254,6 +253,8 @@ struct WholeChunks<'a> {
     logits: Chunks<'a>,
     first_state: Chunks<'a>,
     second_state: Chunks<'a>,
+    /// It is cleared.
+    gradient: &'a mut [f32],
     exps: &'a [f32],
     next_exps: &'a mut [f32],
     sums: &'a mut [f32],
@@ -266,13 +267,13 @@ struct WholeChunks<'a> {
 fn advance_together<V: Vector, const S: usize>(
     rule: impl Rule<S>,
     tables: WholeChunks<'_>,
-    gradient: &[f32],
     constants: &Constants,
 ) {
     let WholeChunks {
         logits,
         first_state,
         second_state,
+        gradient,
         exps,
         next_exps,
         sums,
@@ -293,7 +294,8 @@ fn advance_together<V: Vector, const S: usize>(
     let later = if later.len() == count { later } else { next };
     let next_first = &registers(first_state.next)[..count];
     let next_second = &registers(second_state.next)[..if S > 1 { count } else { 0 }];
-    let (exps, gradient) = (&registers(exps)[..count], &registers(gradient)[..count]);
+    let exps = &registers(exps)[..count];
+    let gradient = &mut registers_mut(gradient)[..count];
     let current = &mut registers_mut(logits.current)[..count];
     let first = &mut registers_mut(first_state.current)[..count];
     let second = &mut registers_mut(second_state.current)[..if S > 1 { count } else { 0 }];
@@ -318,6 +320,7 @@ fn advance_together<V: Vector, const S: usize>(
         sums[r] = per_lane(|lane| sums[r][lane] + exp(before[lane] - offsets[r][lane]));
         let max = V::load(&before).max(V::load(&largest[r]));
         max.store(&mut largest[r]);
+        gradient[r] = [0.0; LANES];
         current[r] = values;
         first[r] = state[0];
         if S > 1 {
