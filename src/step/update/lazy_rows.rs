@@ -13,10 +13,8 @@ use crate::step::divergence::extent;
 use crate::system::{Team, simd_dispatch, softmax};
 
 use super::rows::{Rows, rounding_key};
-use super::rule::{AdamWStep, BETA1, BETA2, EPSILON, Rule, UpdateRule, step_entry, with_rule};
-
-/// Lag (in steps) beyond which the momentum of a stale row is negligible: (0.9 / sqrt(0.999))^256 is 2e-12.
-const MAX_LAG: usize = 256;
+use super::rule::{AdamWStep, Rule, UpdateRule, step_entry, with_rule};
+use super::skipped_steps::{SkippedSteps, replay_row};
 
 pub(crate) struct LazyRows {
     topics: usize,
@@ -29,20 +27,6 @@ pub(crate) struct LazyRows {
     steps: u64,
     /// The steps that stale rows have to replay; `None` for row-wise optimizers.
     skipped: Option<SkippedSteps>,
-}
-
-/// The steps of dense AdamW that the rows outside the batch have skipped.
-struct SkippedSteps {
-    /// For each row, the step (since the last flush) that it is up to date with.
-    updated: Vec<u32>,
-    /// For each step since the last flush, the product of the decay factors up to it.
-    decays: Vec<f64>,
-    /// For each step since the last flush, the sum of the step factors after it, divided by the products of the decays.
-    shifts: Vec<f64>,
-    /// (b1 / sqrt(b2))^i
-    powers: Vec<f64>,
-    /// For each number of skipped steps, the factors of the moments.
-    moment_decays: Vec<[f32; 2]>,
 }
 
 /// Why a row changes. It may change once for either reason between two steps.
@@ -218,81 +202,6 @@ fn key(document: usize, change: Change, steps: u64) -> Option<u64> {
     Some(rounding_key(2 * document as u64 + change as u64, steps))
 }
 
-/// The combined effect of the steps that a row has skipped:
-/// `x = decay * x - shift * m / sqrt(v)`, then `m` and `v` times `moment_decays`.
-#[derive(Clone, Copy)]
-struct Replay {
-    decay: f32,
-    shift: f32,
-    moment_decays: [f32; 2],
-}
-
-impl SkippedSteps {
-    fn new(documents: usize) -> Self {
-        let ratio = BETA1 / BETA2.sqrt();
-        Self {
-            updated: vec![0; documents],
-            decays: vec![1.0],
-            shifts: vec![0.0],
-            powers: (0..=MAX_LAG).map(|i| ratio.powi(i as i32)).collect(),
-            moment_decays: vec![[1.0; 2]],
-        }
-    }
-
-    /// Steps taken since the last flush.
-    fn now(&self) -> usize {
-        self.decays.len() - 1
-    }
-
-    fn step(&mut self, updated: &[usize], step_sizes: AdamWStep) {
-        let now = self.now() + 1;
-        for &document in updated {
-            self.updated[document] = now as u32;
-        }
-        let product = self.decays[now - 1] * step_sizes.decay;
-        self.decays.push(product);
-        self.shifts.push(0.0);
-        // They are those of an earlier flush up to its length.
-        if self.moment_decays.len() == now {
-            let of_steps = |beta: f64| beta.powi(now as i32) as f32;
-            self.moment_decays.push([of_steps(BETA1), of_steps(BETA2)]);
-        }
-        let unit = step_sizes.size / step_sizes.root / product;
-        let first = now.saturating_sub(MAX_LAG);
-        // The last of them is one step behind.
-        let shifts = self.shifts[first..now].iter_mut().rev();
-        for (shift, power) in shifts.zip(&self.powers[1..]) {
-            *shift += unit * power;
-        }
-    }
-
-    /// The effect of the steps that a row has skipped, `None` if it is up to date. Marks the row as up to date.
-    fn replay(&mut self, document: usize) -> Option<Replay> {
-        let replay = self.of(document);
-        self.updated[document] = self.now() as u32;
-        replay
-    }
-
-    /// The effect of the steps that a row has skipped, `None` if it is up to date.
-    fn of(&self, document: usize) -> Option<Replay> {
-        let (now, since) = (self.now(), self.updated[document] as usize);
-        if since == now {
-            return None;
-        }
-        Some(Replay {
-            decay: (self.decays[now] / self.decays[since]) as f32,
-            shift: (self.shifts[since] * self.decays[now]) as f32,
-            moment_decays: self.moment_decays[now - since],
-        })
-    }
-
-    fn reset(&mut self) {
-        self.updated.fill(0);
-        self.decays = vec![1.0];
-        self.shifts = vec![0.0];
-    }
-}
-
 simd_dispatch! {
     /// Updates a row, its values and then their state, with the gradients of its values.
     pub(crate) fn step_row(row: &mut [f32], gradients: &[f32], rule: UpdateRule) {
@@ -309,21 +218,6 @@ fn step_entries<const S: usize, R: Rule<S>>(rule: R, row: &mut [f32], gradients:
     for entry in 0..topics {
         let gradient = gradients[entry];
         logits[entry] = step_entry(rule, logits[entry], gradient, first, second, entry);
-    }
-}
-
-simd_dispatch! {
-    /// Only dense AdamW has stale rows.
-    fn replay_row(row: &mut [f32], replay: Replay, topics: usize) {
-        let (logits, state) = row.split_at_mut(topics);
-        let (first, second) = state.split_at_mut(topics);
-        for ((value, m), v) in logits.iter_mut().zip(first).zip(second) {
-            // AdamW itself adds EPSILON / root(t). As root is in (1, 32], this only matters where v is nearly zero.
-            let step = replay.shift * *m / (v.sqrt() + EPSILON as f32);
-            *value = value.mul_add(replay.decay, -step);
-            *m *= replay.moment_decays[0];
-            *v *= replay.moment_decays[1];
-        }
     }
 }
 

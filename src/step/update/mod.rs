@@ -3,6 +3,7 @@
 mod lazy_rows;
 mod rows;
 mod rule;
+mod skipped_steps;
 mod step_counter;
 
 pub(crate) use lazy_rows::{LazyRows, step_row};
