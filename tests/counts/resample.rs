@@ -239,8 +239,12 @@ fn a_killed_writer_leaves_nothing_under_the_final_name() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let files = || std::fs::read_dir(folder.path()).unwrap().count();
-    wait_for("file", || files() > 0);
+    let entries = || std::fs::read_dir(folder.path()).unwrap();
+    let files = || entries().count();
+    // An empty one is not taken for a stale one, as its writer may not have locked it yet.
+    wait_for("file with bytes", || {
+        entries().any(|entry| entry.unwrap().metadata().is_ok_and(|file| file.len() > 0))
+    });
     // Another writer does not remove the temporary file of a running one.
     source().write_npy(folder.path().join("Y.npy")).unwrap();
     assert!(!path.exists());
