@@ -1,7 +1,7 @@
 //! Threads on different processors.
 //!
-//! Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if they run
-//! in turns, as threads do that wait for each other: it does not move a thread that ran just now.
+//! Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if they
+//! run in turns, as threads do that wait for each other: it does not move a thread that ran just now.
 
 /// Puts each thread of a new pool on a processor of its own, if there are as many processors as threads. They are free to move
 /// afterwards.
