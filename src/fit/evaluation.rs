@@ -11,6 +11,8 @@ use crate::data::Table;
 use crate::data::{OrRef, or_ref};
 use crate::error::{Error, ErrorKind, Result};
 
+use super::completion::Predicted;
+
 /// A document of an evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Scored {
@@ -20,11 +22,35 @@ pub(super) struct Scored {
     pub(super) tokens: f64,
     /// The sum of their log probabilities, in nats.
     pub(super) score: f64,
-    /// Scored tokens whose probability is below the floor.
+    /// Scored tokens of terms that no topic has.
     pub(super) impossible: f64,
 }
 
+/// L F below which no topic has a term.
+const SMALLEST_PROBABILITY: f64 = 1e-10;
+
 impl Scored {
+    /// A document with `observed` tokens in its first half. `predicted` are the counts of the second one with L F, and
+    /// `smoothed` gives the probability with which such a token is scored.
+    pub(super) fn of(
+        observed: f64,
+        predicted: &mut dyn Iterator<Item = Predicted>,
+        smoothed: impl Fn(f64) -> f64,
+    ) -> Self {
+        let mut document = Self {
+            observed,
+            ..Self::default()
+        };
+        for (count, p) in predicted {
+            document.tokens += count;
+            document.score += count * smoothed(p).ln();
+            if p < SMALLEST_PROBABILITY {
+                document.impossible += count;
+            }
+        }
+        document
+    }
+
     /// Whether the document is part of the score: its topics could be estimated, and there is something to score.
     pub(super) fn counts(&self) -> bool {
         self.observed > 0.0 && self.tokens > 0.0
@@ -33,10 +59,11 @@ impl Scored {
 
 /// How well a fit predicts held-out documents, made by [`Fit::evaluate`](crate::Fit::evaluate).
 ///
-/// The score is the sum over the second halves of the documents of x ln max(p, 1e-10), divided by their tokens, where p is
-/// L F: the probability of a term in a document whose proportions L were estimated from its first half. It is in nats a
-/// token; higher is better. The perplexity is exp(-score); lower is better. Both compare fits of any kind and any number of
-/// topics on the same documents and terms, and say nothing across different vocabularies.
+/// The score is the sum over the second halves of the documents of x ln p, divided by their tokens, where p is
+/// (1 - e) L F + e / terms: the probability of a term in a document whose proportions L were estimated from its first half, with
+/// a prior, and mixed with a uniform distribution of weight e ([`smoothing`](Self::smoothing)). It is in nats a token; higher is
+/// better. The perplexity is exp(-score); lower is better. Both compare fits of any kind and any number of topics on the same
+/// documents and terms, and say nothing across different vocabularies.
 ///
 /// A document without tokens in its first half is left out, because nothing is known of its topics; one without tokens in its
 /// second half has nothing to score. Both are named. Cheap to clone.
@@ -56,18 +83,27 @@ pub struct Evaluation {
     topics: usize,
     terms: usize,
     seen: bool,
+    concentration: f64,
+    smoothing: f64,
 }
 
 or_ref!(Evaluation);
 
 impl Evaluation {
     /// At least one document counts.
-    pub(super) fn new(scored: Vec<Scored>, topics: usize, terms: usize, seen: bool) -> Self {
+    pub(super) fn new(
+        scored: Vec<Scored>,
+        (topics, terms): (usize, usize),
+        seen: bool,
+        (concentration, smoothing): (f64, f64),
+    ) -> Self {
         Self {
             scored: Arc::new(scored),
             topics,
             terms,
             seen,
+            concentration,
+            smoothing,
         }
     }
 
@@ -169,8 +205,8 @@ impl Evaluation {
         self.sum(|document| document.observed)
     }
 
-    /// Scored tokens to which the fit gives a probability below 1e-10, most often of terms that no document of the training
-    /// has. Each counts as 1e-10, -23.03 nats: a fit can lose much of its score by a few of them.
+    /// Scored tokens of terms to which no topic gives a probability of 1e-10 or more, most often because no document of the
+    /// training has them. Each has the probability [`smoothing`](Self::smoothing) / terms.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -335,7 +371,48 @@ impl Evaluation {
             document.score /= evaluations.len() as f64;
             document.impossible /= evaluations.len() as f64;
         }
-        Some(Self::new(scored, first.topics, first.terms, first.seen))
+        Some(Self {
+            scored: Arc::new(scored),
+            ..(*first).clone()
+        })
+    }
+
+    /// The concentration of the prior of the proportions, the sum of its Dirichlet parameters: as many tokens as the prior
+    /// weighs. A few mean that documents have few topics each. 1 with one topic, where it changes nothing.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(200, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let (train, held_out) = counts.split(0.5, 1)?;
+    /// # let evaluation = TopicModel::new(3).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// // The proportions were drawn from Dirichlet(1, 1, 1).
+    /// assert!((1.0..10.0).contains(&evaluation.concentration()));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "alpha")]
+    #[doc(alias = "doc_topic_prior")]
+    pub fn concentration(&self) -> f64 {
+        self.concentration
+    }
+
+    /// The weight of the uniform distribution over the terms that is mixed with L F, from 1e-4 to 1: what remains for
+    /// terms that no topic has.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # let (train, held_out) = counts.split(0.8, 1)?;
+    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// assert!((1e-4..0.2).contains(&evaluation.smoothing()));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn smoothing(&self) -> f64 {
+        self.smoothing
+    }
+
+    /// The score of a model that knows nothing, which gives each term the same probability: -ln(terms), in nats a token.
+    pub(crate) fn uniform_score(&self) -> f64 {
+        -(self.terms as f64).ln()
     }
 
     /// Topics and terms of the fit.

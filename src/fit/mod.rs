@@ -4,6 +4,7 @@ mod align;
 #[cfg(feature = "polars")]
 mod by_label;
 mod coherence;
+mod completion;
 mod correlation;
 mod described;
 mod distinctive;

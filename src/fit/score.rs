@@ -81,25 +81,31 @@ impl Fit {
         }
     }
 
-    /// The perplexity: exp(-[`score_per_token`](Self::score_per_token)). Lower is better; a model that knows nothing has the
-    /// number of terms.
+    /// The perplexity: for the counts that the model was fitted to exp(-[`score_per_token`](Self::score_per_token)), for other
+    /// documents that of [`evaluate`](Self::evaluate), of which no token is both fitted and scored. Lower is better; a model that
+    /// knows nothing has the number of terms.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let (train, test) = counts.split(0.8, 1)?;
     /// let fit = TopicModel::new(3).epochs(50).quiet().fit(&train)?;
+    /// assert_eq!(fit.perplexity(&test)?, fit.evaluate(&test)?.perplexity());
     /// assert!(fit.perplexity(&test)? < 30.0);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`score_per_token`](Self::score_per_token).
+    /// As [`score_per_token`](Self::score_per_token) and [`evaluate`](Self::evaluate).
     ///
     /// # Cost
-    /// As [`score`](Self::score).
+    /// As [`score`](Self::score) and [`evaluate`](Self::evaluate).
     pub fn perplexity(&self, counts: impl OrRef<Counts>) -> Result<f64> {
-        Ok((-self.score_per_token(counts)?).exp())
+        let counts = counts.value();
+        match counts.terms() == self.terms() && !self.is_fitted_to(counts)? {
+            true => Ok(self.evaluate(counts)?.perplexity()),
+            false => Ok((-self.score_per_token(counts)?).exp()),
+        }
     }
 
     /// Whether these are the counts that the model was fitted to.

@@ -47,26 +47,37 @@ impl Evaluation {
         }
         if self.impossible_tokens() > 0.0 {
             card = card.row(
-                "probability below 1e-10",
+                "of terms that no topic has",
+                counted(self.impossible_tokens() as usize, "token"),
+            );
+        }
+        if topics > 1 {
+            card = card.row(
+                "prior of L",
                 format!(
-                    "{}, scored as 1e-10 (-23.03 nats)",
-                    counted(self.impossible_tokens() as usize, "token")
+                    "Dirichlet of concentration {}",
+                    fixed(self.concentration(), 2)
                 ),
             );
         }
+        card = card.row(
+            "weight of a uniform distribution",
+            format!("{:.4}", self.smoothing()),
+        );
         if self.is_of_training() {
             card = card.note(
                 "The fit has seen these documents: the score says little about new ones. Hold documents out with Counts::split.",
             );
         }
         card.note(
-            "Document completion. Score = Σ x ln max(p, 1e-10) / Σ x over a random half of each document's tokens (x: count, p = L F, \
-             ln: natural logarithm), with L estimated from the other half and F fixed. Perplexity = exp(-score). ±: standard error \
-             over documents.",
+            "Document completion. Score = Σ x ln p / Σ x over a random half of each document's tokens (x: count, p = (1 - e) L F + \
+             e / terms, ln: natural logarithm), with L the posterior mean given the other half, and F fixed. The concentration of \
+             the prior and e are those with which halves of that other half predict each other best. Perplexity = exp(-score). \
+             ±: standard error over documents.",
         )
         .note(format!(
             "A model that knows nothing scores {:.5}, perplexity {}.",
-            -(terms as f64).ln(),
+            self.uniform_score(),
             count(terms as u64)
         ))
     }

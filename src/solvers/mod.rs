@@ -13,6 +13,7 @@ mod factor;
 mod fold_in;
 mod gather;
 mod parts;
+mod posterior;
 mod row_update;
 mod search;
 mod sharded_steps;
@@ -34,6 +35,7 @@ pub(crate) use fold_in::{fold_in, fold_in_bytes};
 #[cfg(any(test, feature = "cluster-worker"))]
 pub(crate) use parts::Forms;
 pub(crate) use parts::Parts;
+pub(crate) use posterior::{Posterior, PosteriorScratch};
 #[cfg(any(test, feature = "cluster-worker"))]
 pub(crate) use sharded_steps::{ShardedSteps, StepsStart};
 pub(crate) use shards::Shards;

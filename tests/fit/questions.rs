@@ -196,7 +196,10 @@ fn other_documents_are_scored_with_topics_of_their_own() {
     assert!(score > likelihood(&fit.l(), &test));
     let tokens = test.summary().unwrap().total();
     assert_eq!(fit.score_per_token(&test).unwrap(), score / tokens);
-    assert_eq!(fit.perplexity(&test).unwrap(), (-score / tokens).exp());
+    let evaluation = fit.evaluate(&test).unwrap();
+    assert_eq!(fit.perplexity(&test).unwrap(), evaluation.perplexity());
+    let train_score = fit.score_per_token(&train).unwrap();
+    assert_eq!(fit.perplexity(&train).unwrap(), (-train_score).exp());
     // A saved fit still knows its counts.
     let folder = tempfile::tempdir().unwrap();
     fit.save(folder.path().join("fit")).unwrap();

@@ -1,0 +1,183 @@
+//! Predicts one part of documents from another: posterior means of their proportions, and F smoothed.
+
+use rayon::prelude::*;
+
+use crate::counts::Counts;
+use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::solvers::{Posterior, PosteriorScratch};
+
+use super::evaluate::SEED;
+
+/// Documents from which the prior is estimated, at most.
+const SAMPLED: usize = 2048;
+/// Nonzero counts of these documents after which no further ones are taken.
+const SAMPLED_NONZEROS: usize = 1 << 18;
+/// Concentrations that are tried: 2^(step / 2) for these steps.
+const STEPS: std::ops::RangeInclusive<i32> = -8..=24;
+/// The smallest weight of the uniform distribution: an unseen term of 10,000 has a probability of 1e-8, and other tokens lose
+/// 0.0001 nats.
+const SMALLEST_WEIGHT: f64 = 1e-4;
+/// Iterations of expectation-maximisation for this weight, which is one number.
+const WEIGHT_ITERATIONS: usize = 100;
+
+/// Bytes of the documents from which the prior is estimated, in halves and whole, with the probabilities of their tokens.
+pub(super) fn sample_bytes() -> u64 {
+    SAMPLED_NONZEROS as u64 * (3 * 8 + 16)
+}
+
+/// A token count and the probability of its term.
+pub(super) type Predicted = (f64, f64);
+
+/// How documents are predicted.
+pub(super) struct Prediction<'a> {
+    /// F in probabilities (terms x topics).
+    terms_first: &'a Matrix,
+    /// The sum of the parameters of the proportions' Dirichlet prior.
+    pub(super) concentration: f64,
+    /// The weight of the uniform distribution over the terms.
+    pub(super) smoothing: f64,
+}
+
+impl<'a> Prediction<'a> {
+    /// Estimates prior and smoothing from the first halves of some of the documents, halved once more: those with which one
+    /// half predicts the other best.
+    pub(super) fn estimate(counts: &Counts, terms_first: &'a Matrix) -> Result<Self> {
+        let sample = sample(counts)?;
+        let mut prediction = Self {
+            terms_first,
+            concentration: 1.0,
+            smoothing: SMALLEST_WEIGHT,
+        };
+        if terms_first.columns() > 1 {
+            prediction.concentration = climb(|step| {
+                let concentration = concentration_of(step);
+                let prediction = Self {
+                    concentration,
+                    ..prediction
+                };
+                let scores = prediction.predicted(&sample)?;
+                Ok(scores
+                    .iter()
+                    .map(|(x, p)| x * prediction.smoothed(*p).ln())
+                    .sum())
+            })
+            .map(concentration_of)?;
+        }
+        let predicted = prediction.predicted(&sample)?;
+        let uniform = 1.0 / terms_first.rows() as f64;
+        prediction.smoothing = weight_of_uniform(&predicted, uniform).max(SMALLEST_WEIGHT);
+        Ok(prediction)
+    }
+
+    /// The probability of a term, of which L F is `p`.
+    pub(super) fn smoothed(&self, p: f64) -> f64 {
+        (1.0 - self.smoothing) * p + self.smoothing / self.terms_first.rows() as f64
+    }
+
+    /// Calls `of` for each document with its tokens in the first part, from which its proportions are estimated, and its
+    /// counts in the second one with their probabilities L F.
+    pub(super) fn complete<T: Send>(
+        &self,
+        [observed, completed]: &[Counts; 2],
+        of: impl Fn(f64, &mut dyn Iterator<Item = Predicted>) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        let documents = observed.documents();
+        let (observed, completed) = (observed.view()?, completed.view()?);
+        let (terms, topics) = (self.terms_first.rows(), self.terms_first);
+        let posterior = Posterior {
+            terms_first: topics,
+            concentration: self.concentration,
+        };
+        let start = || (NonzeroBuffer::default(), PosteriorScratch::default());
+        let each = (0..documents)
+            .into_par_iter()
+            .map_init(start, |(buffer, scratch), row| {
+                let (columns, counts) = nonzeros_of_row(&observed, terms, row, buffer);
+                let tokens = counts.iter().map(|&count| f64::from(count)).sum();
+                let proportions = posterior.proportions(columns, counts, scratch);
+                let (columns, counts) = nonzeros_of_row(&completed, terms, row, buffer);
+                let mut predicted = columns.iter().zip(counts).map(|(&column, &count)| {
+                    let products = proportions.iter().zip(topics.row(column as usize));
+                    let p = products.map(|(l, &f)| l * f64::from(f)).sum();
+                    (f64::from(count), p)
+                });
+                of(tokens, &mut predicted)
+            });
+        Ok(each.collect())
+    }
+
+    /// The second parts of documents with tokens in the first one.
+    fn predicted(&self, sample: &[[Counts; 2]]) -> Result<Vec<Predicted>> {
+        let mut all = Vec::new();
+        for halves in sample {
+            let documents = self.complete(halves, |observed, tokens| {
+                let scored = observed > 0.0;
+                tokens.filter(|_| scored).collect::<Vec<_>>()
+            })?;
+            all.extend(documents.into_iter().flatten());
+        }
+        Ok(all)
+    }
+}
+
+/// First halves of documents that lie evenly among all, halved once more.
+fn sample(counts: &Counts) -> Result<Vec<[Counts; 2]>> {
+    let step = counts.documents().div_ceil(SAMPLED).max(1);
+    let (mut parts, mut nonzeros) = (Vec::new(), 0);
+    counts.for_each_halved(SEED, &mut |batch| {
+        let [observed, _] = &batch.halves;
+        let (view, mut buffer) = (observed.view()?, NonzeroBuffer::default());
+        let first = batch.first.next_multiple_of(step) - batch.first;
+        let mut rows = Vec::new();
+        for row in (first..observed.documents()).step_by(step) {
+            if nonzeros < SAMPLED_NONZEROS {
+                nonzeros += nonzeros_of_row(&view, counts.terms(), row, &mut buffer)
+                    .0
+                    .len();
+                rows.push(row);
+            }
+        }
+        if !rows.is_empty() {
+            // Other bits than those by which the documents were halved.
+            let (first, second) = observed.select(rows)?.split_tokens(SEED + 1)?;
+            parts.push([first, second]);
+        }
+        Ok(())
+    })?;
+    Ok(parts)
+}
+
+fn concentration_of(step: i32) -> f64 {
+    (f64::from(step) / 2.0).exp2()
+}
+
+/// The step of [`STEPS`] with the largest value, found from step 0 by strides of two octaves, one, and a half.
+fn climb(value: impl Fn(i32) -> Result<f64>) -> Result<i32> {
+    let (mut best, mut highest) = (0, value(0)?);
+    for stride in [4, 2, 1] {
+        for direction in [-stride, stride] {
+            while STEPS.contains(&(best + direction)) {
+                let next = value(best + direction)?;
+                if next <= highest {
+                    break;
+                }
+                (best, highest) = (best + direction, next);
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// The most likely weight of a uniform distribution in a mixture with these probabilities.
+fn weight_of_uniform(predicted: &[Predicted], uniform: f64) -> f64 {
+    let tokens: f64 = predicted.iter().map(|(x, _)| x).sum();
+    let mut weight = 0.01;
+    for _ in 0..WEIGHT_ITERATIONS {
+        let part = |p: f64| weight * uniform / (weight * uniform + (1.0 - weight) * p);
+        let next: f64 = predicted.iter().map(|&(x, p)| x * part(p)).sum();
+        weight = next / tokens.max(1.0);
+    }
+    weight
+}
