@@ -116,6 +116,17 @@ pub(super) fn advise(candidates: &[Candidate]) -> String {
     let Some((best, chosen, fewer)) = choose(candidates) else {
         return "Nothing was fitted.".into();
     };
+    let uniform = best.mean.uniform_score();
+    // Rounding errors of the sum over documents are no gain.
+    if best.score() - uniform < 1e-9 {
+        return format!(
+            "No number of topics is recommended: the highest held-out score, {:.4} nats a token with {}, is not above the {uniform:.4} \
+             of a model that gives each term the same probability. Nothing that these fits learned helps with other documents: \
+             check that the held-out documents are of the same kind and over the same terms, or fit more documents or longer ones.",
+            best.score(),
+            counted(best.topics, "topic")
+        );
+    }
     let (documents, seeds) = (best.mean.documents(), best.scores.len());
     let k = counted(chosen.topics, "topic");
     if candidates.len() == 1 {

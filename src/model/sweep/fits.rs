@@ -136,7 +136,8 @@ impl SweepFits {
     }
 
     /// What the held-out scores say about the number of topics: a sentence with its reason and its uncertainty, and others on
-    /// what speaks for or against it.
+    /// what speaks for or against it. Where no score is above that of a model that gives each term the same probability, no
+    /// number is recommended, and the sentence says so.
     ///
     /// It names the smallest number of topics whose score is within one standard error of the best (Breiman et al. 1984,
     /// *Classification and regression trees*, the one-standard-error rule): a smaller model that predicts as well is easier to
