@@ -1,17 +1,20 @@
 //! `cargo xtask bench held_out`: how well topics predict held-out documents, beside tomotopy, gensim and scikit-learn. Writes
-//! `held_out.json` and `held_out.md` into a folder after every cell.
+//! `held_out.json` and `held_out.md` into a folder after every cell; what the record has of the other part stays in it.
 //!
 //! ```text
-//! held_out RECORDS FOLDER PYTHON SCRIPT SEEDS [name=COUNTS.npz ...]
+//! held_out RECORDS FOLDER PYTHON SCRIPT texts SEEDS [name=COUNTS.npz ...]
+//! held_out RECORDS FOLDER PYTHON SCRIPT numbers CORPORA SECONDS [name=COUNTS.npz]
 //! ```
 //!
 //! A fifth of the documents is held out, and halved by tokens. All methods are fitted to the same rest, and infer the topics of
-//! the held-out documents from the same halves. Terms without a training document are left out.
+//! the held-out documents from the same halves. Terms without a training document are left out. `numbers` chooses the number of
+//! topics of corpora that are drawn, until so many are done or the seconds have passed, and of short pieces of real texts.
 
 #[path = "../support/arguments.rs"]
 mod arguments;
 #[path = "../support/described.rs"]
 mod described;
+mod numbers;
 mod page;
 #[path = "../support/record.rs"]
 mod record;
@@ -35,13 +38,18 @@ const SMOOTHING: f64 = 0.1;
 
 fn main() -> Result<()> {
     match arguments::arguments().as_slice() {
-        [records, folder, python, script, seeds, files @ ..] => {
+        [records, folder, python, script, part, size, files @ ..] => {
             let peers = Peers {
                 folder: Path::new(folder),
                 python,
                 script,
             };
-            peers.measure(Path::new(records), number(seeds) as u64, files)
+            std::fs::create_dir_all(folder).unwrap_or_else(|error| panic!("{error}"));
+            let record = Record::read(Path::new(records));
+            match &**part {
+                "numbers" => peers.numbers(record, number(size), files),
+                _ => peers.measure(record, number(size) as u64, files),
+            }
         }
         // `cargo test` runs benchmarks without arguments.
         _ => Ok(()),
@@ -68,6 +76,30 @@ impl Parts {
     }
 }
 
+/// The record: what each part has measured.
+struct Record<'a> {
+    folder: &'a Path,
+    parts: Value,
+}
+
+impl<'a> Record<'a> {
+    fn read(folder: &'a Path) -> Self {
+        let text = std::fs::read_to_string(folder.join("held_out.json")).unwrap_or_default();
+        let parts = serde_json::from_str(&text).unwrap_or_else(|_| json!({}));
+        Self { folder, parts }
+    }
+
+    fn write(&mut self, part: &str, cells: &[Value]) {
+        self.parts[part] = json!({ "machine": record::machine(), "cells": cells });
+        record::write(
+            self.folder,
+            "held_out",
+            &self.parts,
+            &page::markdown(&self.parts),
+        );
+    }
+}
+
 struct Peers<'a> {
     folder: &'a Path,
     python: &'a str,
@@ -75,8 +107,7 @@ struct Peers<'a> {
 }
 
 impl Peers<'_> {
-    fn measure(&self, records: &Path, seeds: u64, files: &[String]) -> Result<()> {
-        std::fs::create_dir_all(self.folder).unwrap_or_else(|error| panic!("{error}"));
+    fn measure(&self, mut record: Record<'_>, seeds: u64, files: &[String]) -> Result<()> {
         let mut cells = Vec::new();
         for file in files {
             let (name, path) = file.split_once('=').unwrap_or((file, file));
@@ -98,8 +129,7 @@ impl Peers<'_> {
                     "tokens": [train.total() as u64, held_out.total() as u64],
                     "runs": runs,
                 }));
-                let record = json!({ "machine": record::machine(), "cells": cells });
-                record::write(records, "held_out", &record, &page::markdown(&record));
+                record.write("texts", &cells);
             }
         }
         Ok(())

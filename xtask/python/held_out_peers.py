@@ -7,6 +7,14 @@ trains for SECONDS of CPU time, or to the number of iterations that LAST names, 
 PEER.f32 (topics x terms in `f32`, rows sum to one) and prints one line of JSON: `score`, in nats a token of the completed halves, with
 the proportions that the peer itself infers from the observed ones.
 
+held_out_peers.py FOLDER sweep SEED K=SECONDS [K=SECONDS ...]    the scores of all peers for several numbers of topics
+
+held_out_peers.py FOLDER draw DOCUMENTS TERMS K TOKENS CONCENTRATION TOPICS SEED    writes drawn.npz: documents of TOKENS tokens on
+average (Poisson) from K topics; their proportions have a symmetric Dirichlet prior of this CONCENTRATION (the sum of its
+parameters), the topics one whose parameters are each TOPICS
+
+held_out_peers.py FOLDER cut COUNTS.npz TOKENS SEED    writes drawn.npz: TOKENS tokens at random of each document
+
 held_out_peers.py FOLDER bound TOPICS.f32 K    scikit-learn's own measure of topics: its bound on the log-likelihood of the
 held-out documents, in nats a token
 """
@@ -133,15 +141,58 @@ def bound(folder, topics):
     return {"bound": -float(numpy.log(model.perplexity(held_out)))}
 
 
+def draw(folder, documents, terms, topics, tokens, concentration, parameter, seed):
+    random = numpy.random.default_rng(int(seed))
+    documents, terms, topics = int(documents), int(terms), int(topics)
+    f = random.dirichlet(numpy.full(terms, float(parameter)), topics)
+    l = random.dirichlet(numpy.full(topics, float(concentration) / topics), documents)
+    lengths = random.poisson(float(tokens), documents)
+    rows = []
+    for block in range(0, documents, 256):
+        rates = l[block : block + 256] @ f
+        rates /= rates.sum(1, keepdims=True)
+        rows.append(scipy.sparse.csr_matrix(random.multinomial(lengths[block : block + 256], rates)))
+    scipy.sparse.save_npz(folder / "drawn.npz", scipy.sparse.vstack(rows).tocsr().astype("int32"))
+    return {}
+
+
+def cut(folder, counts, tokens, seed):
+    random = numpy.random.default_rng(int(seed))
+    counts = scipy.sparse.load_npz(counts).tocsr()
+    for start, end in zip(counts.indptr[:-1], counts.indptr[1:]):
+        whole = counts.data[start:end].astype("int64")
+        counts.data[start:end] = random.multivariate_hypergeometric(whole, min(int(tokens), whole.sum()))
+    counts.eliminate_zeros()
+    scipy.sparse.save_npz(folder / "drawn.npz", counts)
+    return {}
+
+
+def sweep(folder, seed, *numbers):
+    train, observed, completed = (read(folder, name) for name in ("train", "observed", "completed"))
+    scores = {}
+    for number in numbers:
+        topics, seconds = number.split("=")
+        for peer, run in PEERS.items():
+            learned, proportions, _, _ = run(train, observed, int(topics), int(seed), float(seconds))
+            learned /= learned.sum(1, keepdims=True)
+            scores.setdefault(peer, {})[topics] = score(proportions, learned, completed)
+    return scores
+
+
+PEERS = {"tomotopy": tomotopy, "scikit-learn": sklearn, "gensim": gensim}
+
+
 def main(folder, peer, *arguments):
     folder = Path(folder)
+    if peer in (others := {"cut": cut, "draw": draw, "sweep": sweep}):
+        print(json.dumps(others[peer](folder, *arguments)))
+        return
     if peer == "bound":
         print(json.dumps(bound(folder, numpy.fromfile(arguments[0], "<f4").reshape(int(arguments[1]), -1))))
         return
     topics, seed, seconds = int(arguments[0]), int(arguments[1]), float(arguments[2])
     train, observed, completed = (read(folder, name) for name in ("train", "observed", "completed"))
-    run = {"tomotopy": tomotopy, "scikit-learn": sklearn, "gensim": gensim}[peer]
-    learned, proportions, spent, done = run(train, observed, topics, seed, seconds)
+    learned, proportions, spent, done = PEERS[peer](train, observed, topics, seed, seconds)
     learned /= learned.sum(1, keepdims=True)
     learned.astype("<f4").tofile(folder / f"{peer}.f32")
     module = __import__({"scikit-learn": "sklearn"}.get(peer, peer))

@@ -207,8 +207,9 @@ pub fn search(places: &Places, seconds: &str, seeds: &str) -> Result<()> {
     run(&mut bench)
 }
 
-/// Compares how well topics predict held-out documents with the peers, on the corpora of text that exist.
-pub fn held_out(places: &Places, seeds: &str) -> Result<()> {
+/// Compares with the peers how well topics predict held-out documents, on the corpora of text that exist, for a number of
+/// seeds, or the numbers of topics that are recommended, for a number of drawn corpora and seconds.
+pub fn held_out(places: &Places, part: &str, sizes: &[&str]) -> Result<()> {
     let peers = places.cache.join("held-out-peers");
     setup::environment(
         "installing gensim, scikit-learn and tomotopy into the cache (300 MB)",
@@ -221,7 +222,10 @@ pub fn held_out(places: &Places, seeds: &str) -> Result<()> {
     bench.arg("--").arg(places.root.join("benches/records"));
     bench.args([&folder, &peers.join("bin/python")]);
     bench.arg(places.root.join("xtask/python/held_out_peers.py"));
-    bench.arg(seeds).args(texts(places)?);
+    let mut texts = texts(places)?;
+    // Short pieces are cut from the first corpus alone.
+    texts.truncate(if part == "numbers" { 1 } else { texts.len() });
+    bench.arg(part).args(sizes).args(texts);
     run_and_remove(&mut bench, &folder)
 }
 

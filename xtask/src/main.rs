@@ -76,9 +76,12 @@ cargo xtask <command>
   bench search [seconds seeds]
                    compares the automatic solver with many random starts on six corpora (60 s, 5 seeds: three hours);
                    writes benches/records/search.json and .md
-  bench held_out [seeds]
+  bench held_out texts [seeds]
                    compares how well topics predict held-out documents with gensim, scikit-learn and tomotopy (5 seeds: an
                    hour); writes benches/records/held_out.json and .md
+  bench held_out numbers [corpora seconds]
+                   compares the numbers of topics that are recommended, for 100 drawn corpora and short pieces of papers, until
+                   the seconds have passed (two hours); writes the same record
   bench recommend [quick]
                    compares recommendations with those of implicit, for up to a million documents; writes
                    benches/records/recommend.json and .md; quick fits the smallest corpus and prints the page
@@ -155,8 +158,16 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "narrow_tables"] => bench::narrow_tables(&Places::of_xtask()?)?,
         ["bench", "tables", sizes @ ..] => bench::tables(&Places::of_xtask()?, sizes)?,
-        ["bench", "held_out"] => bench::held_out(&Places::of_xtask()?, "5")?,
-        ["bench", "held_out", seeds] => bench::held_out(&Places::of_xtask()?, seeds)?,
+        ["bench", "held_out", "texts"] => bench::held_out(&Places::of_xtask()?, "texts", &["5"])?,
+        ["bench", "held_out", "numbers"] => {
+            bench::held_out(&Places::of_xtask()?, "numbers", &["100", "14400"])?
+        }
+        [
+            "bench",
+            "held_out",
+            part @ ("texts" | "numbers"),
+            sizes @ ..,
+        ] => bench::held_out(&Places::of_xtask()?, part, sizes)?,
         ["bench", "recommend"] => bench::recommend(&Places::of_xtask()?, &[])?,
         ["bench", "recommend", "quick"] => bench::recommend(&Places::of_xtask()?, &["quick"])?,
         ["bench", "cluster"] => bench::cluster(&Places::of_xtask()?)?,
