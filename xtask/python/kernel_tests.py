@@ -57,13 +57,15 @@ class Kernel:
         self.manager.cleanup_resources()
 
     def run(self, code):
-        """Runs a cell; returns its text/plain value, all MIME types of the value, stdout, stderr, the error and updates."""
-        texts = {"value": "", "kinds": set(), "stdout": "", "stderr": "", "error": "", "updates": []}
+        """Runs a cell; returns its text/plain value, all MIME types of the value, stdout, stderr, the error, updates and the
+        number of messages with text."""
+        texts = {"value": "", "kinds": set(), "stdout": "", "stderr": "", "error": "", "updates": [], "streams": 0}
 
         def collect(message):
             content = message["content"]
             if message["msg_type"] == "stream":
                 texts[content["name"]] += content["text"]
+                texts["streams"] += 1
             elif message["msg_type"] == "execute_result":
                 texts["value"] += content["data"].get("text/plain", "")
                 texts["kinds"].update(content["data"])
@@ -130,8 +132,9 @@ def failed_question_mark_keeps_variables(kernel):
 
 
 def panic_keeps_earlier_variables(kernel):
-    texts = kernel.run('let lost = 1; if m.rows() == 1 { panic!("on purpose") }')
+    texts = kernel.run('eprintln!("before"); print!("tail"); let lost = 1; if m.rows() == 1 { panic!("on purpose") }')
     assert texts["error"].startswith("panicked:\non purpose\n`lost` is lost:"), texts
+    assert texts["stdout"] == "tail" and texts["stderr"] == "before\n", texts
     assert kernel.value("m.columns()") == "2"
 
 
@@ -152,13 +155,80 @@ def a_fit_survives_a_later_line_that_fails(kernel):
     assert "huge" in kernel.run("huge")["error"]
 
 
+def a_failed_cell_keeps_the_values_of_the_names_it_binds_again(kernel):
+    kernel.value(SMALL)
+    kernel.value("let named = model.clone().epochs(2).fit(&counts)?;")
+    texts = kernel.run('let named = named.name_topics(["only one"])?;')
+    assert texts["error"].startswith("1 name for 3 topics"), texts
+    assert texts["error"].endswith("`named` keeps the value that it had before this cell."), texts
+    assert kernel.value("named.topics()") == "3"
+    kernel.value('let table = Table::new().with_column("a", [1.0, 2.0, 3.0])?;')
+    texts = kernel.run('let table = table.filter(col("a").gt(1.5))?;\nlet table = table.sort_by("nope")?;')
+    assert "nope" in texts["error"] and "`table` keeps" in texts["error"], texts
+    assert kernel.value("table.height()") == "3"
+    # Values that cannot be cloned, several at once, of another type; what was mutable stays so.
+    kernel.value("struct Own(u8); let mut own = Own(1); let mut pair = vec![1u8];")
+    texts = kernel.run('let (own, pair) = (own.0 as f64, pair.len() + "x".parse::<usize>()?);')
+    assert "invalid digit" in texts["error"] and "`own`, `pair` keep" in texts["error"], texts
+    texts = kernel.run('let pair = if pair.len() == 1 { panic!("on purpose") };')
+    assert texts["error"].startswith("panicked:\non purpose\n`pair` keeps"), texts
+    assert kernel.value("own.0 += 1; pair.push(own.0); pair") == "[1, 2]"
+    # Cells that succeed bind as before, also what they move.
+    kernel.value("let own = Own(own.0 + 1); let pair: Vec<_> = pair.into_iter().map(|n| n + own.0).collect();")
+    assert kernel.value("let pair = (pair, own); (&pair.0, pair.1.0)") == "([4, 5], 3)"
+
+
 def a_variable_that_is_gone_has_its_reason(kernel):
-    kernel.value("let moved = vec![1, 2]; let kept = 3;")
+    kernel.value("let moved = vec![1, 2]; let again = vec![3]; let kept = 3;")
     kernel.value("drop(moved);")
     texts = kernel.run("moved.len()")
-    assert re.search(r"to do: cell \[\d+\] moved `moved` into a call", texts["error"]), texts
+    assert re.search(r"to do: cell \[\d+\] moved `moved` into a call, which", texts["error"]), texts
     texts = kernel.run("rest + 1")
     assert re.search(r"to do: cell \[\d+\] bound `rest` and failed", texts["error"]), texts
+    kernel.value("fn lost(v: Vec<i32>) -> Result<i32, String> { Err(format!(\"no {v:?}\")) }")
+    texts = kernel.run("let again = lost(again)?;")
+    assert texts["error"].startswith("no [3]\n`again` is lost: the cell passed the value on"), texts
+    words = " ".join(kernel.run("again")["error"].split())
+    assert "moved `again` into a call and failed before it had bound `again` again; write `&again`" in words, words
+
+
+def variables_of_own_types_stay(_):
+    """Whether cells are optimised or not, and where a crate is added."""
+    with Kernel() as kernel:
+        kernel.value("struct Point { x: i32 } let p = Point { x: 1 };")
+        kernel.value("for i in 0..1 { std::hint::black_box(i); }")
+        assert kernel.value("p.x") == "1"
+        assert not kernel.run(':dep either = "1"')["error"]
+        assert kernel.value("p.x") == "1"
+        # Another type of the same name is another type.
+        kernel.value("struct Point { y: String, z: f64 }")
+        assert "was redefined, so was lost" in kernel.run("p.y")["stderr"]
+        words = " ".join(kernel.run("p")["error"].split())
+        assert re.search(r"`p` was lost in cell \[\d+\], because its type has another definition now", words), words
+
+
+def text_is_shown_whole_below_its_own_cell(_):
+    """Also where a cell prints much, or no line break at its end."""
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;")
+        assert kernel.run('print!("lost tail");')["stdout"] == "lost tail"
+        assert kernel.run('println!("next");')["stdout"] == "next\n"
+        texts = kernel.run('print!("tail"); Matrix::new(3, 3, vec![1.0])?;')
+        assert texts["stdout"] == "tail" and texts["error"].startswith("a 3 × 3 matrix"), texts
+        for lines, streams in ((20_000, 20), (1_000_000, 100)):
+            began = time.monotonic()
+            texts = kernel.run(f'for i in 0..{lines} {{ println!("{{i}}"); }}')
+            assert texts["stdout"] == "".join(f"{i}\n" for i in range(lines)), len(texts["stdout"])
+            assert texts["streams"] <= streams and time.monotonic() - began < 30, (texts["streams"], time.monotonic() - began)
+            assert kernel.run("1 + 1")["stdout"] == ""
+        # A line is shown when it is printed, not when the cell ends.
+        texts = kernel.run('for i in 0..3 { println!("{i}"); std::thread::sleep(std::time::Duration::from_millis(500)); }')
+        assert texts["streams"] == 3 and texts["stdout"] == "0\n1\n2\n", texts
+        front = pathlib.Path(f"/proc/{kernel.manager.provisioner.pid}/status")
+        peak = [int(line.split()[1]) for line in front.read_text().splitlines() if line.startswith("VmHWM")]
+        kernel.run('for _ in 0..100 { println!("{}", "x".repeat(1_000_000)); }')
+        after = [int(line.split()[1]) for line in front.read_text().splitlines() if line.startswith("VmHWM")]
+        assert after[0] - peak[0] < 60_000, f"100 MB of text take {after[0] - peak[0]} KiB"
 
 
 def a_value_that_takes_a_variable_is_shown_as_a_picture(kernel):
@@ -321,6 +391,8 @@ def interrupt_ends_the_cell_and_the_kernel_goes_on(kernel):
     assert interrupt(kernel) == "error"
     assert kernel.value("1 + 1") == "2"
     assert re.search(r"cannot find value `m`", kernel.run("m")["error"])
+    words = " ".join(kernel.run("m")["error"].split())
+    assert re.search(r"`m` was lost when the process of the cells ended, in cell \[\d+\]", words), words
 
 
 def begin(kernel, code):
@@ -351,11 +423,11 @@ def stop_button_ends_a_fit_and_keeps_it(_):
             assert interrupt(kernel) == "error"
             assert int(kernel.value("fit.epochs().len()")) in range(1, 1_000_000)
             assert kernel.value("before") == "1"
-        # While a cell is compiled, the button keeps it from running.
-        kernel.client.execute("let never = model.clone().epochs(1_000_000).fit(&counts)?;")
+        # While a cell is compiled, the button keeps it from running, and it has moved nothing.
+        kernel.client.execute("let never = model.epochs(1_000_000).fit(&counts)?; let before = drop(counts);")
         time.sleep(0.05)
         assert interrupt(kernel) == "error"
-        assert kernel.value("before") == "1"
+        assert kernel.value("(before, counts.documents())") == "(1, 200)"
         # Nothing listens after the fit, so that the button ends the process.
         begin(kernel, "loop { std::hint::spin_loop(); }")
         assert interrupt(kernel) == "error"
@@ -695,7 +767,10 @@ TESTS = [
     failed_question_mark_keeps_variables,
     panic_keeps_earlier_variables,
     a_fit_survives_a_later_line_that_fails,
+    a_failed_cell_keeps_the_values_of_the_names_it_binds_again,
     a_variable_that_is_gone_has_its_reason,
+    variables_of_own_types_stay,
+    text_is_shown_whole_below_its_own_cell,
     a_value_that_takes_a_variable_is_shown_as_a_picture,
     a_result_that_nobody_uses_is_an_error,
     cells_after_a_failed_one_are_not_run,

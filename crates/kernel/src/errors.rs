@@ -2,7 +2,7 @@
 
 use evcxr::CompilationError;
 
-use crate::names::Names;
+use crate::names::{Gone, Names};
 
 /// The text of all errors of a cell, each with its line, a mark below the place and what to do.
 pub fn compilation(errors: &[CompilationError], code: &str, names: &Names) -> Vec<String> {
@@ -87,6 +87,46 @@ pub fn run_time(text: &str) -> Vec<String> {
         lines.pop();
     }
     lines
+}
+
+/// Names of variables in a sentence.
+pub fn list<S: AsRef<str>>(names: &[S]) -> String {
+    let quoted: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", name.as_ref()))
+        .collect();
+    quoted.join(", ")
+}
+
+/// What a cell that failed has lost, and why.
+pub fn of_lost(lost: &[(String, Gone)]) -> Vec<String> {
+    let (moved, new): (Vec<_>, Vec<_>) = lost
+        .iter()
+        .partition(|(_, gone)| matches!(gone, Gone::Moved | Gone::Shadowed));
+    let line = |lost: Vec<&(String, Gone)>, why: &str| {
+        let names: Vec<&String> = lost.iter().map(|(name, _)| name).collect();
+        let are = if names.len() == 1 { "is" } else { "are" };
+        (!names.is_empty()).then(|| format!("{} {are} lost: {why}", list(&names)))
+    };
+    let why_new = "a cell keeps its new variables only if all of it succeeds. What takes long or may fail is better in a cell \
+        of its own.";
+    let why_moved =
+        "the cell passed the value on before it failed. `&` or `.clone()` there keeps it.";
+    [line(new, why_new), line(moved, why_moved)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Which variables still have the values that a failed cell was to replace.
+pub fn of_kept(names: &[String]) -> String {
+    match names {
+        [name] => format!("`{name}` keeps the value that it had before this cell."),
+        _ => format!(
+            "{} keep the values that they had before this cell.",
+            list(names)
+        ),
+    }
 }
 
 /// Most characters of a line, which then fits beside JupyterLab's list of files in a window of 900 pixels. JupyterLab

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 
 use crate::control::Control;
 use crate::message::Message;
-use crate::names::Names;
+use crate::names::{Change, Names};
 use crate::outputs::{Failed, Outputs};
 use crate::speed::Speed;
 use crate::waiting::{Library, Progress};
-use crate::{cell, dep, errors, help, paths, pipe};
+use crate::{cell, compiler, dep, errors, help, paths, pipe};
 
 /// Starts the thread. `typed` are the lines that a person types when a cell asks for input.
 pub fn start(
@@ -75,7 +75,11 @@ impl Evaluator {
         let mut evcxr = CommandContext::with_eval_context(evcxr);
         self.control.set_process(evcxr.process_handle());
         self.wait_for_library()?;
-        match evcxr.execute(":load_config --quiet") {
+        let commands = compiler::commands().map_err(|error| error.to_string())?;
+        match evcxr
+            .execute(&commands)
+            .and_then(|_| evcxr.execute(":load_config --quiet"))
+        {
             Ok(_) => Ok(evcxr),
             Err(Error::CompilationErrors(found)) => {
                 Err(errors::compilation(&found, "", &self.names).join("\n"))
@@ -148,32 +152,41 @@ impl Evaluator {
         let before = self.variables();
         let result = self.run(request, code);
         let asked = self.control.answered();
-        let run_time = self.outputs.end();
-        let complaint = self.complaint(result, run_time, asked, code);
-        let lost = {
-            let (new, after) = (cell::new_variables(code), self.variables());
-            self.names
-                .update(count, complaint.is_some(), &new, &before, &after)
+        let shown = self.outputs.end();
+        // Also evcxr's commands end the process.
+        let ended = matches!(result, Err(Error::SubprocessTerminated(_)))
+            || code
+                .lines()
+                .any(|line| line.starts_with(":clear") || line.starts_with(":restart"));
+        let kept = match ended {
+            true => Vec::new(),
+            false => self.keep(&before),
         };
+        let complaint = self.complaint(result, shown.failed, asked, code);
+        let lost = self.names.update(&Change {
+            count,
+            failed: complaint.is_some(),
+            ended,
+            before,
+            after: self.variables(),
+            new: &cell::new_variables(code),
+            redefined: &shown.redefined,
+        });
         let Some(Complaint { name, mut lines }) = complaint else {
             let content = json!({"status": "ok", "execution_count": count, "user_expressions": {}, "payload": []});
             return post.reply(request, content);
         };
-        let compiled = name != "CompileError" && name != "Ended";
         if name == "Stopped" && !lost.is_empty() {
+            let names: Vec<&String> = lost.iter().map(|(name, _)| name).collect();
             lines = vec![format!(
-                "stopped before the cell had bound `{}`",
-                lost.join("`, `")
+                "stopped before the cell had bound {}",
+                errors::list(&names)
             )];
-        } else if compiled && !lost.is_empty() {
-            let (names, are) = (
-                lost.join("`, `"),
-                if lost.len() == 1 { "is" } else { "are" },
-            );
-            lines.push(format!(
-                "`{names}` {are} lost: a cell keeps its new variables only if all of it succeeds. What takes long or may fail \
-                 is better in a cell of its own."
-            ));
+        } else if name != "CompileError" && name != "Ended" {
+            lines.extend(errors::of_lost(&lost));
+        }
+        if !kept.is_empty() {
+            lines.push(errors::of_kept(&kept));
         }
         let lines = errors::wrapped(lines);
         let mut content = json!({
@@ -235,10 +248,8 @@ impl Evaluator {
                 match evcxr.execute_with_callbacks(&bound, &mut callbacks) {
                     // It did not compile, so nothing of it has run. The cell as it stands may compile, because it keeps
                     // temporary values longer; otherwise its errors name the right places.
-                    Err(Error::CompilationErrors(_) | Error::Message(_)) if control.is_asked() => {
-                        break;
+                    Err(Error::CompilationErrors(_) | Error::Message(_)) if !control.is_asked() => {
                     }
-                    Err(Error::CompilationErrors(_) | Error::Message(_)) => {}
                     result => {
                         result?;
                         continue;
@@ -250,6 +261,24 @@ impl Evaluator {
         Ok(())
     }
 
+    /// Takes the old values of variables that a failed cell was to bind again out of the store, in which the cell has put them
+    /// back: evcxr has forgotten them. Returns their names.
+    fn keep(&mut self, before: &HashSet<String>) -> Vec<String> {
+        let now = self.variables();
+        let mut old = compiler::kept();
+        old.retain(|old| before.contains(&old.name) && !now.contains(&old.name));
+        old.sort_by(|a, b| a.name.cmp(&b.name));
+        let (names, statements): (Vec<_>, Vec<_>) =
+            old.into_iter().map(|old| (old.name, old.statement)).unzip();
+        match &mut self.evcxr {
+            Ok(evcxr) if !names.is_empty() => match evcxr.execute(&statements.join("\n")) {
+                Ok(_) => names,
+                Err(_) => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
     fn complaint(
         &self,
         result: Result<(), Error>,
@@ -258,6 +287,9 @@ impl Evaluator {
         code: &str,
     ) -> Option<Complaint> {
         let (name, lines) = match (result, run_time) {
+            (Err(Error::CompilationErrors(_) | Error::Message(_)), _) if asked => {
+                ("Stopped", vec!["stopped before the cell ran".into()])
+            }
             (Err(Error::CompilationErrors(found)), _) => {
                 ("CompileError", errors::compilation(&found, code, &self.names))
             }

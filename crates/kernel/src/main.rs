@@ -4,14 +4,16 @@
 //! failed `?` as a success, may print an error below the wrong cell, cannot update an output, and may never answer (see
 //! `sockets`). This program uses the same library, evcxr, and differs in these five points.
 //!
-//! Three threads and one more process:
+//! Three threads and two more processes:
 //!
 //! - `sockets`: one thread reads and writes all sockets of Jupyter;
 //! - `evaluator`: one thread owns evcxr and runs cells, completions and help, in the order of the requests;
 //! - `outputs`: one thread sends what the cells print, draw and report;
-//! - `worker`: the process in which the cells run. It passes everything that they print to `outputs`.
+//! - `worker`: the process in which the cells run. It passes everything that they print to `outputs`;
+//! - `compiler`: a wrapper of rustc, which Cargo starts for each cell.
 
 mod cell;
+mod compiler;
 mod control;
 mod dep;
 mod errors;
@@ -46,8 +48,10 @@ fn main() -> ExitCode {
     if env::var_os("EVCXR_IS_RUNTIME").is_some() {
         worker::run();
     }
-    // Does not return where evcxr uses this program as a wrapper of rustc.
-    evcxr::runtime_hook();
+    // Cargo starts this program as the compiler of a cell.
+    if env::var_os(compiler::VARIABLE).is_some() {
+        return compiler::run();
+    }
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [connection_file] => sockets::serve(Path::new(connection_file), None),

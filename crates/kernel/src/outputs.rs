@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,13 @@ use crate::pipe::{self, Reader};
 use crate::sockets::Post;
 
 /// Text on the standard error is held back for so long, because it is the cell's error if the cell fails meanwhile.
-const HELD_MILLISECONDS: i32 = 100;
+const HELD: Duration = Duration::from_millis(100);
+
+/// Text is sent at most so often: front ends drop messages of cells that send more than some hundreds in a second.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Most bytes of text that wait for their message.
+const MOST: usize = 1 << 20;
 
 /// Sends the outputs of cells to the front ends. Copies share one state.
 #[derive(Clone)]
@@ -31,6 +38,14 @@ pub enum Failed {
     Panic,
 }
 
+/// What a cell has told about itself.
+pub struct Shown {
+    /// How it failed, and the text of its error.
+    pub failed: Option<(Failed, String)>,
+    /// The variables whose types had another definition when they were made.
+    pub redefined: Vec<String>,
+}
+
 struct State {
     reader: Reader,
     /// The last request to run a cell: what threads print later belongs to it too.
@@ -38,9 +53,17 @@ struct State {
     count: u64,
     /// A value in all its forms, by MIME type, of which more forms may follow.
     value: BTreeMap<String, String>,
-    /// Text on the standard error that has not been sent yet.
+    /// Text on the standard output that has not been sent yet.
+    printed: String,
+    /// Text on the standard error that has not been sent yet, and when its end arrived.
     held: String,
+    held_at: Instant,
+    /// So many bytes of it are no error of the cell, because something follows them. They come before `printed`.
+    settled: usize,
+    /// When text was sent.
+    sent: Option<Instant>,
     failed: Option<Failed>,
+    redefined: Vec<String>,
     /// The outputs that have been shown, and are updated when they are sent again.
     shown: HashSet<String>,
 }
@@ -56,8 +79,13 @@ impl Outputs {
                 request: None,
                 count: 0,
                 value: BTreeMap::new(),
+                printed: String::new(),
                 held: String::new(),
+                held_at: Instant::now(),
+                settled: 0,
+                sent: None,
                 failed: None,
+                redefined: Vec::new(),
                 shown: HashSet::new(),
             })),
             writer: Arc::new(writer),
@@ -65,15 +93,11 @@ impl Outputs {
         let copy = outputs.clone();
         thread::spawn(move || {
             loop {
-                let holding =
-                    copy.with(|state, _| !state.held.is_empty() && state.failed.is_none());
-                let before = copy.with(|state, _| state.held.len());
-                pipe::wait(descriptor, if holding { HELD_MILLISECONDS } else { -1 });
+                let due = copy.with(|state, _| state.due());
+                pipe::wait([descriptor], due);
                 copy.with(|state, post| {
                     state.take(post);
-                    if holding && state.failed.is_none() && state.held.len() == before {
-                        state.send_held(post);
-                    }
+                    state.send_if_due(post);
                 });
             }
         });
@@ -88,15 +112,18 @@ impl Outputs {
     pub fn begin(&self, request: &Message, count: u64) {
         self.with(|state, post| {
             state.take(post);
-            match state.request {
-                Some(_) => state.send_held(post),
-                None => state.held.clear(),
-            }
             // What evcxr showed while it started belongs to no cell.
+            if state.request.is_some() {
+                state.send_all(post);
+            }
+            state.printed.clear();
+            state.held.clear();
             state.value.clear();
             state.request = Some(request.clone());
             state.count = count;
+            state.sent = None;
             state.failed = None;
+            state.redefined.clear();
         });
     }
 
@@ -108,25 +135,40 @@ impl Outputs {
         })
     }
 
-    /// Sends the value of the cell that has ended. Returns the text of its error, if it failed.
-    pub fn end(&self) -> Option<(Failed, String)> {
+    /// Sends the text and the value of the cell that has ended. Returns the rest.
+    pub fn end(&self) -> Shown {
         self.with(|state, post| {
             state.take(post);
             let failed = state.failed.take();
-            if failed.is_none() {
-                state.send_held(post);
+            match failed {
+                Some(failed) => {
+                    // The report of a panic begins so; what stands before it is no part of it.
+                    if failed == Failed::Panic
+                        && let Some(begin) = state.held.find("\nthread '")
+                    {
+                        state.settled = begin;
+                    }
+                    state.send(post);
+                }
+                None => state.send_all(post),
             }
             let count = state.count;
             state.send_value(post, "execute_result", |content| {
                 content.insert("execution_count".into(), count.into());
             });
-            failed.map(|failed| (failed, std::mem::take(&mut state.held)))
+            Shown {
+                failed: failed.map(|failed| (failed, std::mem::take(&mut state.held))),
+                redefined: std::mem::take(&mut state.redefined),
+            }
         })
     }
 
     /// Shows a line below the running cell.
     pub fn print(&self, line: &str) {
-        self.with(|state, post| state.send_text(post, "stdout", &format!("{line}\n")));
+        self.with(|state, post| {
+            state.send_all(post);
+            state.send_text(post, "stdout", &format!("{line}\n"));
+        });
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State, &Post) -> T) -> T {
@@ -144,7 +186,7 @@ impl State {
     fn take(&mut self, post: &Post) {
         for event in self.reader.read() {
             if let Some(kind) = event["value"].as_str() {
-                self.send_held(post);
+                self.send_all(post);
                 if self.value.contains_key(kind) {
                     self.send_value(post, "display_data", |_| {});
                 }
@@ -155,17 +197,69 @@ impl State {
                     "panic" => Failed::Panic,
                     _ => Failed::Error,
                 });
-            } else if event["stream"] == "stderr" {
-                self.held
-                    .push_str(event["text"].as_str().unwrap_or_default());
-            } else if let Some(text) = event["text"].as_str() {
-                self.send_held(post);
+            } else if let Some(name) = event["redefined"].as_str() {
+                self.redefined.push(name.to_owned());
+            } else if let Some(text) = event["stderr"].as_str() {
+                self.held.push_str(text);
+                self.held_at = Instant::now();
+            } else if let Some(text) = event["stdout"].as_str() {
                 self.send_value(post, "display_data", |_| {});
-                self.send_text(post, "stdout", text);
+                self.printed.push_str(text);
+                // Text without a line break may have been printed before the error and arrive after it.
+                if self.failed.is_none() && text.ends_with('\n') {
+                    self.settled = self.held.len();
+                }
             } else if event["update"].is_object() {
                 self.update(post, &event["update"]);
             }
+            if self.printed.len() + self.held.len() > MOST {
+                self.settled = self.held.len();
+                self.send(post);
+            }
         }
+    }
+
+    /// The time until text must be sent.
+    fn due(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let at = if !self.printed.is_empty() || self.settled > 0 {
+            self.sent.map_or(now, |sent| sent + PAUSE)
+        } else if !self.held.is_empty() && self.failed.is_none() {
+            self.held_at + HELD
+        } else {
+            return None;
+        };
+        Some(at.saturating_duration_since(now))
+    }
+
+    fn send_if_due(&mut self, post: &Post) {
+        if self.due() == Some(Duration::ZERO) {
+            if self.failed.is_none() && self.held_at.elapsed() >= HELD {
+                self.settled = self.held.len();
+            }
+            self.send(post);
+        }
+    }
+
+    /// Sends the text that waits, but for what may be the cell's error.
+    fn send(&mut self, post: &Post) {
+        let errors: String = self
+            .held
+            .drain(..std::mem::take(&mut self.settled))
+            .collect();
+        let printed = std::mem::take(&mut self.printed);
+        for (name, text) in [("stderr", errors), ("stdout", printed)] {
+            if !text.is_empty() {
+                self.send_text(post, name, &text);
+                self.sent = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Sends all text that waits.
+    fn send_all(&mut self, post: &Post) {
+        self.settled = self.held.len();
+        self.send(post);
     }
 
     /// Shows an output of which newer versions will follow, or puts a newer version in its place.
@@ -174,7 +268,10 @@ impl State {
             return;
         };
         let kind = match self.shown.insert(id.to_owned()) {
-            true => "display_data",
+            true => {
+                self.send_all(post);
+                "display_data"
+            }
             false => "update_display_data",
         };
         let content = json!({
@@ -213,19 +310,8 @@ impl State {
         post.publish(self.request.as_ref(), kind, Value::Object(content));
     }
 
-    fn send_held(&mut self, post: &Post) {
-        if !self.held.is_empty() {
-            let text = std::mem::take(&mut self.held);
-            self.send_text(post, "stderr", &text);
-        }
-    }
-
     fn send_text(&self, post: &Post, name: &str, text: &str) {
-        post.publish(
-            self.request.as_ref(),
-            "stream",
-            json!({"name": name, "text": text}),
-        );
+        post.stream(self.request.as_ref(), name, text);
     }
 }
 

@@ -4,11 +4,15 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use serde_json::Value;
 
 /// The variable that tells the process of the cells the number of the pipe's file descriptor.
 pub const VARIABLE: &str = "TOPICBOOK_EVENTS";
+
+/// Bytes that a pipe of Linux holds; whoever writes more waits.
+pub const CAPACITY: usize = 1 << 16;
 
 /// The end of the pipe that the kernel reads, without waiting.
 pub struct Reader {
@@ -40,17 +44,22 @@ impl Reader {
         self.file.as_raw_fd()
     }
 
-    /// The events that have arrived.
+    /// The events that have arrived; at least those that had been sent before the call.
     pub fn read(&mut self) -> Vec<Value> {
-        let mut block = [0; 1 << 16];
+        let mut block = [0; CAPACITY];
+        let known = self.rest.len();
         // An error means that nothing is there yet.
-        while let Ok(bytes @ 1..) = io::Read::read(&mut self.file, &mut block) {
+        for _ in 0..2 {
+            let Ok(bytes @ 1..) = io::Read::read(&mut self.file, &mut block) else {
+                break;
+            };
             self.rest.extend_from_slice(&block[..bytes]);
         }
-        let Some(end) = self.rest.iter().rposition(|&byte| byte == b'\n') else {
+        let new = &self.rest[known..];
+        let Some(end) = new.iter().rposition(|&byte| byte == b'\n') else {
             return Vec::new();
         };
-        let lines: Vec<u8> = self.rest.drain(..=end).collect();
+        let lines: Vec<u8> = self.rest.drain(..=known + end).collect();
         lines
             .split(|&byte| byte == b'\n')
             .filter_map(|line| serde_json::from_slice(line).ok())
@@ -58,15 +67,18 @@ impl Reader {
     }
 }
 
-/// Waits until the pipe has something to read or `milliseconds` have passed.
-pub fn wait(descriptor: RawFd, milliseconds: i32) {
-    let mut asked = libc::pollfd {
-        fd: descriptor,
+/// Waits until one of the pipes has something to read, or the time has passed. Returns which have; one that is closed
+/// has its end to read.
+pub fn wait<const N: usize>(descriptors: [RawFd; N], time: Option<Duration>) -> [bool; N] {
+    let mut asked = descriptors.map(|fd| libc::pollfd {
+        fd,
         events: libc::POLLIN,
         revents: 0,
-    };
-    // SAFETY: `asked` is one valid entry, and it lives until the call returns.
-    unsafe { libc::poll(&mut asked, 1, milliseconds) };
+    });
+    let milliseconds = time.map_or(-1, |time| time.as_micros().div_ceil(1000) as i32);
+    // SAFETY: the pointer is that of N valid entries, and they live until the call returns.
+    unsafe { libc::poll(asked.as_mut_ptr(), N as libc::nfds_t, milliseconds) };
+    asked.map(|asked| asked.revents != 0)
 }
 
 /// The end of the pipe that the process of the cells writes to.

@@ -11,7 +11,10 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -25,11 +28,16 @@ use crate::message::{Message, Signer};
 use crate::outputs::Outputs;
 use crate::{Failure, say};
 
+/// Most bytes of text that wait to be sent.
+const MOST_WAITING: usize = 8 << 20;
+
 /// Sends messages through the sockets; any thread may use it.
 #[derive(Clone)]
 pub struct Post {
     pub signer: Arc<Signer>,
     all: UnboundedSender<Message>,
+    /// Bytes of text for all clients that have not been sent yet.
+    waiting: Arc<AtomicUsize>,
     shell: UnboundedSender<Message>,
     control: UnboundedSender<Message>,
     stdin: UnboundedSender<Message>,
@@ -39,6 +47,16 @@ impl Post {
     /// Sends a message to all clients. If the sockets are closed, the kernel is ending.
     pub fn publish(&self, parent: Option<&Message>, kind: &str, content: Value) {
         let _ = self.all.send(self.signer.message(parent, kind, content));
+    }
+
+    /// Sends text to all clients. Waits while much text waits to be sent: meanwhile the pipe fills from which the text comes,
+    /// and the cell that prints it waits too.
+    pub fn stream(&self, parent: Option<&Message>, name: &str, text: &str) {
+        while self.waiting.load(Ordering::Relaxed) > MOST_WAITING {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.waiting.fetch_add(text.len(), Ordering::Relaxed);
+        self.publish(parent, "stream", json!({"name": name, "text": text}));
     }
 
     pub fn reply(&self, request: &Message, content: Value) {
@@ -98,6 +116,7 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
     let post = Post {
         signer: Arc::new(Signer::new(&text("key"))?),
         all: all_sender,
+        waiting: Arc::default(),
         shell: shell_sender,
         control: control_sender,
         stdin: stdin_sender,
@@ -118,7 +137,7 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
             }
         }
     });
-    let signer = post.signer.clone();
+    let (signer, waiting) = (post.signer.clone(), post.waiting.clone());
     tokio::task::spawn_local(async move {
         while let Some(message) = all_messages.recv().await {
             let mut frames = signer.encode(&message);
@@ -126,6 +145,9 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
             frames.push_front(message.kind().as_bytes().to_vec().into());
             // A client that has gone is no reason to stop.
             let _ = all.send(frames).await;
+            if message.kind() == "stream" {
+                waiting.fetch_sub(message.text("text").len(), Ordering::Relaxed);
+            }
         }
     });
     post.status(None, "starting");
@@ -149,7 +171,7 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
 
     ended.recv().await;
     // The last messages are still on their way.
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     Ok(())
 }
 

@@ -12,15 +12,15 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::io::{self, BufRead, PipeReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::Failure;
 use crate::control::stop_file;
-use crate::pipe::Writer;
+use crate::pipe::{self, CAPACITY, Writer};
 
 /// Ends the output of a cell in each of the two pipes. It begins with a character that text does not contain.
 const END: &str = "\u{1}topicbook: the cell has ended";
@@ -58,15 +58,17 @@ impl Worker {
             std::env::set_var("RUST_BACKTRACE", "0");
             libc::signal(libc::SIGINT, wait as *const () as libc::sighandler_t);
         }
-        let events = Arc::new(Writer::from_environment().ok_or("the kernel's pipe is missing")?);
+        let events = Writer::from_environment().ok_or("the kernel's pipe is missing")?;
         let evcxr = duplicate(1)?;
         let (stdout, stderr) = (replace(1)?, replace(2)?);
         let (sender, ends) = mpsc::channel();
-        {
-            let (events, mut evcxr, sender) = (events.clone(), evcxr.try_clone()?, sender.clone());
-            thread::spawn(move || pass_stdout(stdout, &events, &mut evcxr, &sender));
-        }
-        thread::spawn(move || pass_stderr(stderr, &events, &sender));
+        let mut passing = Passing {
+            events,
+            evcxr: evcxr.try_clone()?,
+            ends: sender,
+            value: None,
+        };
+        thread::spawn(move || passing.run(stdout, stderr));
         Ok(Self {
             evcxr,
             stdout: duplicate(1)?,
@@ -86,15 +88,14 @@ impl Worker {
             else {
                 return Err(format!("evcxr sent the unknown line {line}").into());
             };
+            let runs;
             // SAFETY: the handlers are one that does nothing, and none. evcxr has compiled the shared object, with a
             // function of this name and type. The object is never unloaded, because variables of the cell may point into
             // it.
             unsafe {
                 libc::signal(libc::SIGINT, libc::SIG_IGN);
-                if stop_file().exists() {
-                    // evcxr forgets the variables that the cell would have bound.
-                    writeln!(self.evcxr, "EVCXR_ERROR_OCCURRED")?;
-                } else {
+                runs = !stop_file().exists();
+                if runs {
                     let cell = libloading::Library::new(path)?;
                     let run: libloading::Symbol<'_, extern "C" fn(*mut c_void) -> *mut c_void> =
                         cell.get(function.as_bytes())?;
@@ -102,6 +103,11 @@ impl Worker {
                     std::mem::forget(cell);
                 }
                 libc::signal(libc::SIGINT, wait as *const () as libc::sighandler_t);
+            }
+            if !runs {
+                // evcxr takes a line that is no text for an error of its own, and keeps all variables as they are.
+                self.evcxr.write_all(b"\xff\n")?;
+                continue;
             }
             for pipe in [&mut self.stdout, &mut self.stderr] {
                 writeln!(pipe, "{END}")?;
@@ -118,105 +124,125 @@ impl Worker {
 /// The handler of SIGINT while no cell runs.
 extern "C" fn wait(_signal: libc::c_int) {}
 
-/// Passes the standard output of cells to the kernel, and evcxr's own lines to evcxr.
-fn pass_stdout(mut pipe: PipeReader, events: &Writer, evcxr: &mut File, ends: &Sender<()>) {
-    let mut lines = Lines::default();
-    // The MIME type and the lines of a value that is being printed.
-    let mut value: Option<(String, Vec<String>)> = None;
-    while lines.read(&mut pipe) {
-        while let Some(line) = lines.next(|start| value.is_some() || may_be_marked(start)) {
-            let text = line.strip_suffix('\n').unwrap_or(&line);
-            if let Some((kind, mut content)) = value.take() {
-                if text == "EVCXR_END_CONTENT" {
-                    events.send(&json!({"value": kind, "content": content.join("\n")}));
-                } else if text != "EVCXR_PANIC_NOTIFICATION" {
-                    content.push(text.to_owned());
-                    value = Some((kind, content));
+/// The thread that passes what cells print to the kernel, and evcxr's own lines to evcxr.
+struct Passing {
+    events: Writer,
+    evcxr: File,
+    ends: Sender<()>,
+    /// The MIME type and the lines of a value that is being printed.
+    value: Option<(String, Vec<String>)>,
+}
+
+impl Passing {
+    fn run(&mut self, mut stdout: PipeReader, mut stderr: PipeReader) {
+        let (mut out, mut err) = (Arrived::default(), Arrived::default());
+        let descriptors = [stdout.as_raw_fd(), stderr.as_raw_fd()];
+        loop {
+            let [mut has_out, has_err] = pipe::wait(descriptors, None);
+            if has_err {
+                if !err.read(&mut stderr) {
+                    return;
+                }
+                // What the cell printed before it wrote that goes before it.
+                [has_out] = pipe::wait([descriptors[0]], Some(Duration::ZERO));
+            }
+            if has_out {
+                if !out.read(&mut stdout) {
+                    return;
+                }
+                self.pass_stdout(&mut out);
+            }
+            if has_err {
+                self.pass_stderr(&mut err);
+            }
+        }
+    }
+
+    fn pass_stdout(&mut self, arrived: &mut Arrived) {
+        loop {
+            if self.value.is_none() {
+                self.send("stdout", arrived.text(&MARKS));
+            }
+            let Some(line) = arrived.line() else { return };
+            if let Some((kind, mut content)) = self.value.take() {
+                if line == "EVCXR_END_CONTENT" {
+                    self.events
+                        .send(&json!({"value": kind, "content": content.join("\n")}));
+                    continue;
+                } else if line != "EVCXR_PANIC_NOTIFICATION" {
+                    content.push(line);
+                    self.value = Some((kind, content));
                     continue;
                 }
             }
-            // evcxr's lines may follow text that a cell printed without a line break.
-            let (before, text) = text.split_at(marked(text).unwrap_or(text.len()));
-            if text.is_empty() {
-                events.send(&json!({"stream": "stdout", "text": line}));
-                continue;
+            self.pass_mark(&line);
+        }
+    }
+
+    /// Handles a line of evcxr's or of the library's own protocol.
+    fn pass_mark(&mut self, line: &str) {
+        if let Some(kind) = line.strip_prefix("EVCXR_BEGIN_CONTENT ") {
+            self.value = Some((kind.to_owned(), Vec::new()));
+        } else if let Some(update) = line.strip_prefix("TOPICBOOK_UPDATE ") {
+            if let Ok(update) = serde_json::from_str::<serde_json::Value>(update) {
+                self.events.send(&json!({ "update": update }));
             }
-            if !before.is_empty() {
-                events.send(&json!({"stream": "stdout", "text": before}));
+        } else if line == END {
+            let _ = self.ends.send(());
+        } else if line != "EVCXR_END_CONTENT" {
+            match line {
+                "EVCXR_ERROR_OCCURRED" => self.events.send(&json!({"failed": "error"})),
+                "EVCXR_PANIC_NOTIFICATION" => self.events.send(&json!({"failed": "panic"})),
+                _ => {}
             }
-            if let Some(kind) = text.strip_prefix("EVCXR_BEGIN_CONTENT ") {
-                value = Some((kind.to_owned(), Vec::new()));
-            } else if let Some(update) = text.strip_prefix("TOPICBOOK_UPDATE ") {
-                if let Ok(update) = serde_json::from_str::<serde_json::Value>(update) {
-                    events.send(&json!({ "update": update }));
-                }
-            } else if text == END {
-                let _ = ends.send(());
-            } else if text != "EVCXR_END_CONTENT" {
-                match text {
-                    "EVCXR_ERROR_OCCURRED" => events.send(&json!({"failed": "error"})),
-                    "EVCXR_PANIC_NOTIFICATION" => events.send(&json!({"failed": "panic"})),
-                    _ => {}
-                }
-                let _ = writeln!(evcxr, "{text}");
+            if let Some(name) = line.strip_prefix(REDEFINED) {
+                self.events.send(&json!({ "redefined": name }));
             }
+            let _ = writeln!(self.evcxr, "{line}");
+        }
+    }
+
+    fn pass_stderr(&mut self, arrived: &mut Arrived) {
+        loop {
+            self.send("stderr", arrived.text(&[END]));
+            if arrived.line().is_none() {
+                return;
+            }
+            let _ = self.ends.send(());
+        }
+    }
+
+    fn send(&self, stream: &str, text: String) {
+        if !text.is_empty() {
+            self.events.send(&json!({ stream: text }));
         }
     }
 }
 
-/// Where a line of evcxr's or of the library's own protocol begins.
-fn marked(text: &str) -> Option<usize> {
-    MARKS.iter().filter_map(|mark| text.find(mark)).min()
-}
+/// evcxr's line about a variable whose type has another definition now.
+const REDEFINED: &str = "EVCXR_VARIABLE_CHANGED_TYPE:";
 
+/// With what the lines of evcxr's and of the library's own protocol begin. They may follow text that a cell printed without a
+/// line break.
 const MARKS: [&str; 8] = [
     "EVCXR_BEGIN_CONTENT ",
     "EVCXR_END_CONTENT",
     "EVCXR_ERROR_OCCURRED",
     "EVCXR_PANIC_NOTIFICATION",
-    "EVCXR_VARIABLE_CHANGED_TYPE:",
+    REDEFINED,
     "EVCXR_INPUT_REQUEST",
     "TOPICBOOK_UPDATE ",
     "\u{1}topicbook",
 ];
 
-/// Whether an unfinished line may become one of evcxr's or of the library's own protocol.
-fn may_be_marked(start: &str) -> bool {
-    marked(start).is_some()
-        || MARKS
-            .iter()
-            .any(|mark| (1..mark.len()).any(|length| start.ends_with(&mark[..length])))
-}
-
-/// Passes the standard error of cells to the kernel.
-fn pass_stderr(mut pipe: PipeReader, events: &Writer, ends: &Sender<()>) {
-    let mut lines = Lines::default();
-    while lines.read(&mut pipe) {
-        while let Some(line) = lines.next(|start| start.starts_with('\u{1}')) {
-            // The end may follow text that does not end with a line break.
-            if let Some(text) = line
-                .strip_suffix('\n')
-                .and_then(|line| line.strip_suffix(END))
-            {
-                if !text.is_empty() {
-                    events.send(&json!({"stream": "stderr", "text": text}));
-                }
-                let _ = ends.send(());
-            } else {
-                events.send(&json!({"stream": "stderr", "text": line}));
-            }
-        }
-    }
-}
-
-/// Cuts a stream of bytes into lines.
+/// What has arrived through a pipe and has not been passed on.
 #[derive(Default)]
-struct Lines(Vec<u8>);
+struct Arrived(Vec<u8>);
 
-impl Lines {
-    /// Reads what has arrived, or waits for it. False at the end of the stream.
+impl Arrived {
+    /// Reads what the pipe holds, or waits for it. False at the end of the stream.
     fn read(&mut self, pipe: &mut PipeReader) -> bool {
-        let mut block = [0; 1 << 16];
+        let mut block = [0; CAPACITY];
         match pipe.read(&mut block) {
             Ok(bytes @ 1..) => {
                 self.0.extend_from_slice(&block[..bytes]);
@@ -226,30 +252,29 @@ impl Lines {
         }
     }
 
-    /// The next line with its line break, or, if `waits` does not hold for it, a line of which the end is missing yet.
-    fn next(&mut self, waits: impl Fn(&str) -> bool) -> Option<String> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let end = match self.0.iter().position(|&byte| byte == b'\n') {
-            Some(end) => end + 1,
-            None => {
-                // A character may be cut in its middle.
-                let whole = match std::str::from_utf8(&self.0) {
-                    Ok(text) => text.len(),
-                    Err(error) if error.error_len().is_none() => error.valid_up_to(),
-                    Err(_) => self.0.len(),
-                };
-                let start = String::from_utf8_lossy(&self.0[..whole]);
-                // The end of a cell stands behind text without a line break.
-                if whole == 0 || waits(&start) || start.contains('\u{1}') {
-                    return None;
-                }
-                whole
-            }
+    /// Takes the text before the first mark, or before what may become a mark or a character when more arrives.
+    fn text(&mut self, marks: &[&str]) -> String {
+        let whole = match std::str::from_utf8(&self.0) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.0.len(),
         };
-        let line: Vec<u8> = self.0.drain(..end).collect();
-        Some(String::from_utf8_lossy(&line).into_owned())
+        let begins = |at: usize| {
+            let rest = &self.0[at..whole];
+            marks
+                .iter()
+                .map(|mark| mark.as_bytes())
+                .any(|mark| rest.starts_with(mark) || mark.starts_with(rest))
+        };
+        let end = (0..whole).find(|&at| begins(at)).unwrap_or(whole);
+        let text: Vec<u8> = self.0.drain(..end).collect();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Takes a whole line; returns it without its line break.
+    fn line(&mut self) -> Option<String> {
+        let end = self.0.iter().position(|&byte| byte == b'\n')?;
+        let line: Vec<u8> = self.0.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line[..end]).into_owned())
     }
 }
 
@@ -271,5 +296,31 @@ fn replace(descriptor: RawFd) -> io::Result<PipeReader> {
     match unsafe { libc::dup2(writer.as_raw_fd(), descriptor) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(reader),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_ends_where_a_mark_begins_or_may_begin() {
+        let mut arrived = Arrived("aé\nb".into());
+        assert_eq!(arrived.text(&MARKS), "aé\nb");
+        arrived.0.extend(b"tail\xc3");
+        assert_eq!(arrived.text(&MARKS), "tail");
+        arrived.0.extend(b"\xa9EVCXR_ERR");
+        assert_eq!(arrived.text(&MARKS), "é");
+        assert_eq!(
+            (arrived.text(&MARKS), arrived.line()),
+            (String::new(), None)
+        );
+        arrived.0.extend(b"OR_OCCURRED\nEVERY");
+        assert_eq!(arrived.text(&MARKS), "");
+        assert_eq!(arrived.line().as_deref(), Some("EVCXR_ERROR_OCCURRED"));
+        assert_eq!(arrived.text(&MARKS), "EVERY");
+        // Bytes that are no text are shown as such.
+        arrived.0.extend(b"\xff\n");
+        assert_eq!(arrived.text(&MARKS), "\u{fffd}\n");
     }
 }
