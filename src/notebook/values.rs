@@ -5,7 +5,7 @@ use crate::data::{Documents, GroupBy, Matrix, Table, Terms};
 use crate::doctor::Doctor;
 use crate::error::Error;
 use crate::row_table::{RowTable, RowTableBuilder};
-use crate::text::{Card, bytes, count, counted, decimals_for, escape, fixed};
+use crate::text::{Card, bytes, count, counted, decimals_of, escape, fixed};
 
 use super::evcxr::{show, show_card, show_png, show_text};
 
@@ -20,10 +20,7 @@ impl Matrix {
         let (rows, columns) = self.shape();
         let shown = columns.min(COLUMNS_SHOWN);
         let corner = || (0..rows.min(ROWS_SHOWN)).map(|row| &self.row(row)[..shown]);
-        let largest = corner()
-            .flatten()
-            .fold(0.0, |largest: f32, value| largest.max(value.abs()));
-        let decimals = decimals_for(largest.into());
+        let decimals = decimals_of(corner().flatten().map(|&value| value.into()));
         let mut card = Card::new(format!(
             "Matrix {} × {}",
             count(rows as u64),

@@ -113,8 +113,25 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// Decimal places that numbers beside each other are shown with: as many as they have, at most four, or at most those of four
+/// significant digits of the largest where these are more. A number that would be shown as zero takes all of them.
+pub(crate) fn decimals_of(numbers: impl Iterator<Item = f64> + Clone) -> usize {
+    const MOST: usize = 4;
+    let numbers = numbers.filter(|number| number.is_finite());
+    let largest = numbers.clone().map(f64::abs).fold(0.0, f64::max);
+    let most = decimals_for(largest).max(MOST);
+    let needed = numbers.map(|number| {
+        let written = format!("{number:.most$}");
+        match written.trim_end_matches('0') {
+            "0." | "-0." if number != 0.0 => most,
+            rest => most + rest.len() - written.len(),
+        }
+    });
+    needed.max().unwrap_or(0)
+}
+
 /// Decimal places that show four significant digits of a number of this magnitude, at most 9.
-pub(crate) fn decimals_for(size: f64) -> usize {
+fn decimals_for(size: f64) -> usize {
     if !size.is_finite() || size <= 0.0 {
         return 0;
     }
@@ -185,6 +202,29 @@ mod tests {
         ];
         for (found, expected) in table {
             assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn numbers_beside_each_other_keep_the_decimals_that_they_have() {
+        let cases: [(&[f64], usize); 10] = [
+            (&[0.99, 119.95], 2),
+            (&[1234.56, 0.99, 19.95], 2),
+            (&[0.1 + 0.2, 24_873_012.0], 1),
+            (&[1.0 / 6.0, 100.0], 4),
+            (&[10.0, 0.5], 1),
+            (&[1.0 / 60.0, 0.5], 4),
+            (&[1.0 / 60.0, 0.0], 5),
+            (&[0.25, -1e-9], 4),
+            (&[3.0, f64::NAN, 10.0], 0),
+            (&[], 0),
+        ];
+        for (numbers, expected) in cases {
+            assert_eq!(
+                decimals_of(numbers.iter().copied()),
+                expected,
+                "{numbers:?}"
+            );
         }
     }
 

@@ -7,7 +7,7 @@ mod printable;
 
 pub(crate) use card::Card;
 pub(crate) use format::{
-    bytes, count, counted, decimals_for, fixed, listed, number, pad_left, pad_right, percent,
+    bytes, count, counted, decimals_of, fixed, listed, number, pad_left, pad_right, percent,
     seconds, shorten, width,
 };
 pub(crate) use html::{cell, escape};

@@ -5,7 +5,7 @@ use std::fmt;
 use polars::prelude::{AnyValue, Column, DataFrame, DataType};
 
 use crate::text::{
-    cell, count, counted, decimals_for, escape, fixed, pad_left, pad_right, printable, shorten,
+    cell, count, counted, decimals_of, escape, fixed, pad_left, pad_right, printable, shorten,
     width,
 };
 
@@ -212,19 +212,17 @@ enum Numbers {
 }
 
 impl Numbers {
-    /// Four significant digits of the largest number; no decimal places if all are integers.
+    /// The decimal places that the numbers have, at most four or so; none if all are integers.
     fn of_floats(values: &[AnyValue<'_>]) -> Self {
-        let numbers = || {
-            let numbers = values.iter().filter_map(AnyValue::extract::<f64>);
-            numbers.filter(|number| number.is_finite())
-        };
-        let largest = numbers().fold(0.0, |largest: f64, number| largest.max(number.abs()));
+        let numbers = values.iter().filter_map(float);
+        let numbers = numbers.filter(|number| number.is_finite());
+        let largest = numbers.clone().map(f64::abs).fold(0.0, f64::max);
         if largest >= 1e15 || (largest > 0.0 && largest < 1e-4) {
             return Self::Scientific;
         }
-        match numbers().all(|number| number.fract() == 0.0) {
+        match numbers.clone().all(|number| number.fract() == 0.0) {
             true => Self::Fixed(0),
-            false => Self::Fixed(decimals_for(largest).max(1)),
+            false => Self::Fixed(decimals_of(numbers).max(1)),
         }
     }
 
@@ -245,7 +243,7 @@ impl Numbers {
         if let Some(text) = value.get_str() {
             return cell_text(text);
         }
-        match (self, value.extract::<f64>()) {
+        match (self, float(value)) {
             (_, Some(number)) if !number.is_finite() => number.to_string(),
             (Self::Scientific, Some(number)) => format!("{number:.3e}"),
             // With fixed decimal places, a small number would be shown as zero.
@@ -260,6 +258,14 @@ impl Numbers {
             (Self::Fixed(decimals), Some(number)) if number.abs() < 9e15 => fixed(number, decimals),
             _ => shorten(&value.to_string(), TEXT_SHOWN),
         }
+    }
+}
+
+/// A number. One of 32 bits has the digits that tell it from its neighbours: 16777.19, not 16777.189453125.
+fn float(value: &AnyValue<'_>) -> Option<f64> {
+    match value {
+        AnyValue::Float32(number) => number.to_string().parse().ok(),
+        _ => value.extract(),
     }
 }
 
@@ -385,16 +391,18 @@ mod tests {
             .with_column("change", [-1e-9, 0.25, 0.0])?
             .with_column("small", [4.581e-7, 1e-9, 0.0])?
             .with_column("loss", [f64::NAN, 1234.0, f64::INFINITY])?
+            .with_column("price", [0.99, 119.95, 1234.5])?
+            .with_column("single", [16_777.19f32, 119.95, 0.1])?
             .with_column("year", [1987, 1998, 2003])?
             .with_column("tokens", [1987, 19_982, 5])?
             .with_column("kept", [true, false, true])?
             .with_column("big", [u64::MAX, 0, 1])?;
         let expected = "\
-term        probability    change      small   loss  year  tokens  kept                    big
-model line       0.5312  >-0.0001  4.581e-7    NaN  1987   1,987  true   18446744073709551615
-–                0.0012    0.2500  1.000e-9  1,234  1998  19,982  false                     0
-data            <0.0001    0.0000   0.000e0    inf  2003       5  true                      1
-3 rows × 9 columns";
+term        probability    change      small   loss     price     single  year  tokens  kept                    big
+model line       0.5312  >-0.0001  4.581e-7    NaN      0.99  16,777.19  1987   1,987  true   18446744073709551615
+–                0.0012    0.2500  1.000e-9  1,234    119.95     119.95  1998  19,982  false                     0
+data            <0.0001    0.0000   0.000e0    inf  1,234.50       0.10  2003       5  true                      1
+3 rows × 11 columns";
         let lines = |text: &str| -> Vec<String> {
             let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
             text.lines().map(line).collect()
