@@ -329,8 +329,9 @@ impl Chart {
     /// group has a colour, and documents without a label are grey.
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table, with one label
-    /// per document. Texts are in the order in which they first occur, numbers and dates in rising order. Documents without a
-    /// label (null, NaN, or a blank text) come last.
+    /// per document. Numbers and dates are in rising order, and so are texts that are all numbers, ISO dates (`2023-08`) or
+    /// English names of months; other texts are in the order in which they first occur. Documents without a label (null, NaN,
+    /// or a blank text) come last.
     ///
     /// ```
     /// use topicbook::{Chart, Matrix};

@@ -14,11 +14,12 @@ use super::table::{ColumnValues, Table};
 /// The group of each document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Labels {
-    /// The names of the groups: numbers and dates in rising order, texts in the order in which they first occur.
+    /// The names of the groups: numbers, dates and months in rising order, also where they are texts; other texts in the order
+    /// in which they first occur.
     pub names: Vec<String>,
     /// The group of each document; `None` for one without a label.
     pub of: Vec<Option<usize>>,
-    /// Whether the groups are numbers or dates.
+    /// Whether the groups are numbers, dates or months. Texts that are numbers may be mere names, as those of clusters.
     pub ordered: bool,
 }
 
@@ -50,7 +51,9 @@ impl Labels {
             let texts = texts
                 .iter()
                 .map(|text| text.map(str::trim).filter(|text| !text.is_empty()));
-            return Ok(Self::first_seen(texts, |text| text.to_string()));
+            let mut labels = Self::first_seen(texts, |text| text.to_string());
+            labels.sort_texts();
+            return Ok(labels);
         }
         let physical = column.to_physical_repr();
         let values = cast(&physical, &DataType::Int64)?;
@@ -104,17 +107,43 @@ impl Labels {
                 keys[*group] = value;
             }
         }
+        self.names = keys.iter().map(name).collect();
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_by_key(|&group| keys[group]);
+        self.put_in_order(&order);
+        self.ordered = true;
+    }
+
+    /// Orders groups whose texts are all dates, months or numbers.
+    fn sort_texts(&mut self) {
+        let keys = |key: fn(&str) -> Option<f64>| -> Option<Vec<f64>> {
+            self.names.iter().map(|name| key(name)).collect()
+        };
+        let mut order: Vec<usize> = (0..self.names.len()).collect();
+        if self.names.iter().all(|name| is_date(name)) {
+            order.sort_by_key(|&group| &self.names[group]);
+            self.ordered = true;
+        } else if let Some(months) = keys(month) {
+            order.sort_by(|&a, &b| months[a].total_cmp(&months[b]));
+            self.ordered = true;
+        } else if let Some(numbers) = keys(number) {
+            order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
+        }
+        self.put_in_order(&order);
+    }
+
+    fn put_in_order(&mut self, order: &[usize]) {
         let mut place = vec![0; order.len()];
         for (at, &group) in order.iter().enumerate() {
             place[group] = at;
         }
-        self.names = order.iter().map(|&group| name(&keys[group])).collect();
+        self.names = order
+            .iter()
+            .map(|&group| self.names[group].clone())
+            .collect();
         for group in self.of.iter_mut().flatten() {
             *group = place[*group];
         }
-        self.ordered = true;
     }
 
     /// Fails if these are not labels of so many documents in two groups or more.
@@ -159,6 +188,45 @@ impl Labels {
     }
 }
 
+/// Whether a text begins as an ISO 8601 date: `1987`, `2023-08`, `2023-08-15`, `2023-08-15T10:30`, `2023-W31`, or `2023-Q3`. Their
+/// order is that of the texts.
+fn is_date(text: &str) -> bool {
+    let number = |text: &str, most: u32| {
+        let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits && (1..=most).contains(&text.parse().unwrap_or(0))
+    };
+    let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
+    let mut parts = date.split('-');
+    let (year, part, day) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let has_year = matches!(year.as_bytes(), [b'1' | b'2', rest @ ..] if rest.len() == 3 && rest.iter().all(u8::is_ascii_digit));
+    let has_part = part.is_none_or(|part| match part.strip_prefix('W') {
+        Some(week) => number(week, 53),
+        None => number(part, 12) || matches!(part, "Q1" | "Q2" | "Q3" | "Q4"),
+    });
+    let is_time = |byte| matches!(byte, b'0'..=b'9' | b':' | b'.' | b'+' | b'-' | b'Z');
+    has_year
+        && has_part
+        && day.is_none_or(|day| number(day, 31))
+        && parts.next().is_none()
+        && time.bytes().all(is_time)
+}
+
+/// The number of a month of this English name, or of its first three letters or more.
+fn month(text: &str) -> Option<f64> {
+    const MONTHS: &str =
+        "january february march april may june july august september october november december";
+    let text = text.trim_end_matches('.').to_lowercase();
+    let is_name = |month: &str| text.len() >= 3 && month.starts_with(&text);
+    MONTHS
+        .split(' ')
+        .position(is_name)
+        .map(|month| month as f64)
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
 /// Labels that are floating-point numbers.
 fn numbers(column: &Column) -> Result<Labels> {
     let values = cast(column, &DataType::Float64)?;
@@ -194,6 +262,31 @@ fn not_labels(dtype: &DataType) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[rustfmt::skip] // one case a line
+    fn texts_that_are_dates_months_or_numbers_are_ordered_by_them() {
+        for (texts, expected, ordered) in [
+            ("2024-11|2023-10|2023-08", "2023-08|2023-10|2024-11", true),
+            ("2023-08-15|2023-08-02|2022", "2022|2023-08-02|2023-08-15", true),
+            ("2023-Q3|2023-Q1|2022-W52", "2022-W52|2023-Q1|2023-Q3", true),
+            ("2023-08-15 10:30|2023-08-15T09:00:01Z|2023-08-15", "2023-08-15|2023-08-15 10:30|2023-08-15T09:00:01Z", true),
+            ("March|Jan.|february", "Jan.|february|March", true),
+            ("10|9|-2.5", "-2.5|9|10", false),
+            // Not all are of a kind, or none is.
+            ("2024-11|2023-10|before", "2024-11|2023-10|before", false),
+            ("2023-31|2023-10|2023-08", "2023-31|2023-10|2023-08", false),
+            ("nan|9|10", "nan|9|10", false),
+            ("may|b|a", "may|b|a", false),
+        ] {
+            let texts: Vec<&str> = texts.split('|').collect();
+            let labels = Labels::new(&texts, None).unwrap();
+            assert_eq!((labels.names.join("|"), labels.ordered), (expected.into(), ordered));
+            // Each document keeps its label.
+            let found = labels.of.iter().map(|group| &labels.names[group.unwrap()]);
+            assert!(found.eq(&texts), "{expected}");
+        }
+    }
 
     #[test]
     fn texts_are_ordered_by_their_first_occurrence_and_numbers_by_size() {

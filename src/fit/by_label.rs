@@ -30,7 +30,7 @@ const QUANTILES: [f64; 2] = [0.025, 0.975];
 #[derive(Debug, Clone)]
 pub struct ByLabel {
     labels: Vec<String>,
-    /// Whether the labels are numbers or dates.
+    /// Whether the labels are numbers, dates or months.
     ordered: bool,
     topic_names: Vec<String>,
     /// Documents of each label, and of none.
@@ -48,13 +48,14 @@ impl Fit {
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table: one per
     /// document, in the order of L's rows; or the name of a column of the documents, where the fit
-    /// [has them](Self::with_documents), or an expression of their columns. Texts are in the order in which they first occur, numbers and dates in rising order.
-    /// Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is the same topic
+    /// [has them](Self::with_documents), or an expression of their columns. Numbers and dates are in rising order, and so are texts
+    /// that are all numbers, ISO dates (`2023-08`) or English names of months; other texts are in the order in which they first
+    /// occur. Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is the same topic
     /// in every year.
     ///
     /// An interval goes from the 2.5% to the 97.5% quantile of the means of 1,000 resamples of the label's documents (Efron's
     /// percentile interval). It says how much the mean would vary with other documents of the kind, not how certain L is. The
-    /// same labels give the same intervals on every machine. A single document has no interval: NaN.
+    /// same labels give the same intervals on every machine. A single document has no interval: its ends are missing.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -97,6 +98,7 @@ impl Fit {
             for topic in 0..k {
                 let mut means: Vec<f64> = resamples.iter().map(|means| means[topic]).collect();
                 means.sort_by(f64::total_cmp);
+                // NaN is a missing end.
                 let ends = match documents.len() {
                     1 => [f64::NAN; 2],
                     _ => QUANTILES.map(|at| quantile(&means, at)),
@@ -171,7 +173,7 @@ impl ByLabel {
     }
 
     /// Table with one row per label and topic: `label`, `documents` (how many have it), `topic` (its name), `mean`, and `lower`
-    /// and `upper`, the ends of the 95% interval. [`Table::pivot`] makes it wide.
+    /// and `upper`, the ends of the 95% interval, null where a label has one document. [`Table::pivot`] makes it wide.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -196,13 +198,18 @@ impl ByLabel {
             .map(|at| self.documents[at / k] as u64)
             .collect();
         let topics: Vec<&str> = rows.map(|at| self.topic_names[at % k].as_str()).collect();
+        let ends = |matrix: &Matrix| -> Vec<Option<f32>> {
+            let ends = matrix.values().iter();
+            ends.map(|end| Some(*end).filter(|end| !end.is_nan()))
+                .collect()
+        };
         Table::from_columns(vec![
             Column::new("label".into(), labels),
             Column::new("documents".into(), documents),
             Column::new("topic".into(), topics),
             Column::new("mean".into(), self.means.values()),
-            Column::new("lower".into(), self.lower.values()),
-            Column::new("upper".into(), self.upper.values()),
+            Column::new("lower".into(), ends(&self.lower)),
+            Column::new("upper".into(), ends(&self.upper)),
         ])
     }
 
@@ -223,8 +230,8 @@ impl ByLabel {
 
 #[cfg(feature = "charts")]
 impl ByLabel {
-    /// Plots the means: for labels that are numbers or dates, lines with their intervals as bands, one small chart per topic;
-    /// for others a heat map of labels and topics.
+    /// Plots the means: for labels that are numbers, dates or months, lines with their intervals as bands, one small chart per
+    /// topic; for others, also texts that are numbers, a heat map of labels and topics.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

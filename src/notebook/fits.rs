@@ -161,9 +161,16 @@ impl ByLabel {
         if self.unlabelled() > 0 {
             card = card.row("without a label", count(self.unlabelled() as u64));
         }
-        let card = card.note(
+        card = card.note(
             "Intervals hold 95% of the means of 1,000 resamples of a label's documents: .table() has them as a table.",
         );
+        let alone = labels.iter().filter(|&&documents| documents == 1).count();
+        if alone > 0 {
+            card = card.note(format!(
+                "No interval for {} of a single document: its resamples are all the same.",
+                counted(alone, "label")
+            ));
+        }
         show_card(&card, Some(&self.plot()));
     }
 }

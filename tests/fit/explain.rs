@@ -346,7 +346,23 @@ fn labels_give_means_and_intervals_of_the_size_that_theory_says() {
         table.numbers("documents").unwrap().iter().sum::<f64>(),
         191.0 * 4.0
     );
-    assert!(table.numbers("lower").unwrap()[0].is_nan());
+    // A single document has a mean, and no interval.
+    for (column, missing) in [("mean", 0), ("lower", TOPICS), ("upper", TOPICS)] {
+        assert_eq!(table.column(column).unwrap().null_count(), missing);
+    }
+    assert!(table.numbers("lower").unwrap()[0].is_nan() && table.to_string().contains('–'));
+    // Months are in their order, not in that of the documents.
+    let months: Vec<&str> = (0..200)
+        .map(|document| ["2024-11", "2023-10", "2023-08"][document % 3])
+        .collect();
+    let by = fit.by(&months).unwrap();
+    assert_eq!(by.labels(), ["2023-08", "2023-10", "2024-11"]);
+    assert_eq!(by.table().texts("label").unwrap()[0], "2023-08");
+    assert_eq!(by.table().numbers("documents").unwrap()[0], 66.0);
+    assert!(by.plot().to_svg().unwrap().contains("polygon"));
+    let svg = fit.plot_structure().by(&months).to_svg().unwrap();
+    let at = |month: &str| svg.find(month).unwrap();
+    assert!(at("2023-08") < at("2023-10") && at("2023-10") < at("2024-11"));
     let cases = [
         (fit.by([1, 2]), "2 labels for 200 documents"),
         (fit.by(vec!["a"; 200]), "`a` is the label of all documents"),
