@@ -22,6 +22,47 @@ fn a_table_dereferences_to_its_data_frame() {
 }
 
 #[test]
+fn numbers_are_shown_with_the_decimals_that_they_have() {
+    for (prices, expected) in [
+        (vec![0.99, 119.95], ["0.99", "119.95"]),
+        (vec![1_234.5, 1.0], ["1,234.5", "1.0"]),
+        (vec![1.0 / 3.0, 250.0], ["0.3333", "250.0000"]),
+        (vec![4.0, 5.0], ["4", "5"]),
+    ] {
+        let table = Table::new().with_column("price", prices).unwrap();
+        let text = table.to_string();
+        let shown: Vec<&str> = text.lines().skip(1).take(2).map(str::trim).collect();
+        assert_eq!(shown, expected);
+    }
+}
+
+#[test]
+fn a_mean_leaves_missing_cells_out_and_counts_them() {
+    let reviews = Table::new()
+        .with_column("stars", [Some(4), None, Some(5), None])
+        .and_then(|table| table.with_column("price", [0.5, f64::NAN, 1.0, 3.0]))
+        .and_then(|table| table.with_column("none", [None::<f64>; 4]))
+        .and_then(|table| table.with_column("title", ["a", "b", "c", "d"]))
+        .unwrap();
+    let mean = reviews.mean(["stars", "price", "none"]).unwrap();
+    assert_eq!(mean.texts("column").unwrap(), ["stars", "price", "none"]);
+    let numbers = |column| mean.numbers(column).unwrap();
+    assert_eq!(numbers("mean")[..2], [4.5, 1.5]);
+    assert_eq!(mean.column("mean").unwrap().null_count(), 1);
+    assert_eq!(numbers("values"), [2.0, 3.0, 0.0]);
+    assert_eq!(numbers("missing"), [2.0, 1.0, 4.0]);
+    assert_eq!(
+        reviews.describe().unwrap().numbers("price").unwrap()[..3],
+        [3.0, 1.0, 1.5]
+    );
+    for (column, expected) in [("title", "not a number"), ("star", "no column")] {
+        let error = reviews.mean(column).unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+}
+
+#[test]
 fn csv_and_parquet_files_contain_the_table() {
     let folder = tempfile::tempdir().unwrap();
     let (csv, parquet) = (folder.path().join("t.csv"), folder.path().join("t.parquet"));

@@ -351,6 +351,7 @@ WALK = {
         'let papers = papers.with_columns((col("year") - lit(1987)).alias("age"))?;',
         "let shape = papers.shape(); let height = papers.height(); let width = papers.width();",
         "let names = papers.column_names(); let types = papers.dtypes(); let described = papers.describe()?;",
+        'let mean = papers.mean("age")?;',
         'let few = papers.select(["document", "year"])?; let fewer = papers.drop("age")?;',
         'let renamed = papers.rename("document", "id")?; let old = papers.filter(col("year").lt(1990))?;',
         'let sorted = papers.sort_by("year")?; let newest = papers.sort_by_desc(["year", "document"])?;',

@@ -40,7 +40,7 @@ pub use verbs::Condition;
 /// | choose rows | [`filter`](Self::filter), [`head`](Self::head), [`tail`](Self::tail), [`slice`](Self::slice), [`row`](Self::row), [`unique`](Self::unique), [`drop_nulls`](Self::drop_nulls) |
 /// | choose and make columns | [`select`](Self::select), [`drop`](Self::drop), [`rename`](Self::rename), [`with_column`](Self::with_column), [`with_columns`](Self::with_columns) |
 /// | sort | [`sort_by`](Self::sort_by), [`sort_by_desc`](Self::sort_by_desc) |
-/// | summarise | [`group_by`](Self::group_by), [`value_counts`](Self::value_counts), [`describe`](Self::describe), [`pivot`](Self::pivot) |
+/// | summarise | [`group_by`](Self::group_by), [`value_counts`](Self::value_counts), [`describe`](Self::describe), [`mean`](Self::mean), [`pivot`](Self::pivot) |
 /// | combine | [`join`](Self::join), [`left_join`](Self::left_join), [`vstack`](Self::vstack) |
 /// | take numbers and texts out | [`numbers`](Self::numbers), [`texts`](Self::texts), [`into_inner`](Self::into_inner) |
 /// | see more rows | [`rows`](Self::rows) |

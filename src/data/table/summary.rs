@@ -1,11 +1,12 @@
 //! What a table contains: types, frequencies and statistics of its columns.
 
-use polars::prelude::{Column, DataType, Scalar, SortMultipleOptions, len};
+use polars::prelude::{Column, DataType, Expr, Scalar, SortMultipleOptions, len};
 
 use crate::error::Result;
 
 use super::Table;
 use super::error::attempt;
+use super::names::Columns;
 
 impl Table {
     /// The different values of a column and the number of rows with each, the most frequent first, in the column `count`.
@@ -64,8 +65,43 @@ impl Table {
         ])
     }
 
+    /// The mean of columns of numbers, without their missing values (null or NaN): a row per column, with `column`, `mean` (null
+    /// where all are missing), and the numbers of `values` and of those `missing`.
+    ///
+    /// ```
+    /// use topicbook::Table;
+    /// let reviews = Table::new().with_column("stars", [Some(4), None, Some(5)])?;
+    /// let mean = reviews.mean("stars")?;
+    /// assert_eq!((mean.numbers("mean")?[0], mean.numbers("missing")?[0]), (4.5, 1.0));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such column, or it is not one of numbers.
+    #[doc(alias = "average")]
+    pub fn mean(&self, columns: impl Columns) -> Result<Self> {
+        self.means(&columns.into_expressions())
+    }
+
+    fn means(&self, columns: &[Expr]) -> Result<Self> {
+        let chosen = self.selected(columns)?;
+        let names = chosen.column_names();
+        let found: Vec<Vec<Option<f64>>> = names
+            .iter()
+            .map(|name| of_numbers(chosen.numeric(name)?))
+            .collect::<Result<_>>()?;
+        let statistic =
+            |at: usize| -> Vec<Option<f64>> { found.iter().map(|all| all[at]).collect() };
+        Ok(Self::from_columns(vec![
+            Column::new("column".into(), names),
+            Column::new("mean".into(), statistic(2)),
+            Column::new("values".into(), statistic(0)),
+            Column::new("missing".into(), statistic(1)),
+        ]))
+    }
+
     /// Statistics of each column: number of values and of nulls, mean, standard deviation (n - 1), minimum, quartiles and
-    /// maximum. Columns that are not numbers have the first four that apply to them: values, nulls, minimum, maximum.
+    /// maximum. NaN is a null here. Columns that are not numbers have the four that apply to them: values, nulls, minimum, maximum.
     ///
     /// ```
     /// use topicbook::Table;
@@ -96,9 +132,11 @@ impl Table {
     }
 }
 
+/// The statistics of [`Table::describe`], in their order.
 fn of_numbers(column: &Column) -> Result<Vec<Option<f64>>> {
     let wide = attempt(|| column.cast(&DataType::Float64))?;
-    let mut values: Vec<f64> = attempt(|| wide.f64())?.iter().flatten().collect();
+    let values = attempt(|| wide.f64())?.iter().flatten();
+    let mut values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
     values.sort_by(f64::total_cmp);
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -114,7 +152,7 @@ fn of_numbers(column: &Column) -> Result<Vec<Option<f64>>> {
     };
     Ok(vec![
         Some(n),
-        Some(column.null_count() as f64),
+        Some(column.len() as f64 - n),
         (n > 0.0).then_some(mean),
         (n > 1.0).then(|| (squares / (n - 1.0)).sqrt()),
         quantile(0.0),

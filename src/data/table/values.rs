@@ -8,7 +8,8 @@ use super::Table;
 use super::error::attempt;
 
 impl Table {
-    /// The values of a column as `f64`, with NaN for null and 1 and 0 for `true` and `false`.
+    /// The values of a column as `f64`, with NaN for null and 1 and 0 for `true` and `false`. A sum of them is NaN where one is
+    /// missing: [`mean`](Self::mean) leaves these out.
     ///
     /// ```
     /// use topicbook::Table;
@@ -27,6 +28,17 @@ impl Table {
     }
 
     fn as_numbers(&self, column: &str) -> Result<Vec<f64>> {
+        let column = self.numeric(column)?;
+        let wide = attempt(|| column.cast(&DataType::Float64))?;
+        let values = attempt(|| wide.f64())?;
+        Ok(values
+            .iter()
+            .map(|value| value.unwrap_or(f64::NAN))
+            .collect())
+    }
+
+    /// The column of this name, which has numbers or truth values.
+    pub(super) fn numeric(&self, column: &str) -> Result<&Column> {
         let column = self.named(column)?;
         let dtype = column.dtype();
         if !dtype.is_primitive_numeric() && !dtype.is_bool() {
@@ -36,12 +48,7 @@ impl Table {
             )
             .fix("read it by .texts(...), or change its type first: col(\"name\").cast(DataType::Float64)"));
         }
-        let wide = attempt(|| column.cast(&DataType::Float64))?;
-        let values = attempt(|| wide.f64())?;
-        Ok(values
-            .iter()
-            .map(|value| value.unwrap_or(f64::NAN))
-            .collect())
+        Ok(column)
     }
 
     /// The values of a column as text, empty for null.
