@@ -8,11 +8,14 @@ use std::rc::Rc;
 use crate::counts::dtype::Dtype;
 use crate::counts::formats::widen::Stored;
 use crate::error::Error;
+use crate::text::shorten;
 
 use super::{DAMAGED, SAVE};
 
 /// Most values inside each other.
 const DEEPEST: usize = 64;
+/// Most dimensions of a tensor. Any number of tensors may share a shape, and each has its sizes.
+const DIMENSIONS: usize = 8;
 
 /// A tensor whose numbers are in an entry of the archive.
 #[derive(Debug, Clone)]
@@ -54,7 +57,7 @@ pub(super) enum Value {
     Storage(Option<Stored>, Rc<str>),
     Tensor(Rc<Tensor>),
     /// A tuple or a list, with the number of values inside each other.
-    Sequence(Rc<Vec<Value>>, usize),
+    Sequence(Rc<[Value]>, usize),
     Dictionary(Vec<(Value, Value)>, usize),
     /// A list or a dictionary that was referred to, which may have grown since.
     Shared,
@@ -127,11 +130,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value> {
 /// The tensor of counts: the value itself, `X` of a dictionary, or its only one with two dimensions.
 pub(super) fn choose(value: Value) -> Result<Tensor> {
     let problem = |what: String, place: String| {
-        Err(Problem {
-            what,
-            place,
-            fix: SAVE,
-        })
+        let fix = SAVE;
+        Err(Problem { what, place, fix })
     };
     let place = "the value that was saved".to_string();
     let entries = match value {
@@ -152,7 +152,9 @@ pub(super) fn choose(value: Value) -> Result<Tensor> {
     match (named, matrices.next(), matrices.next()) {
         (Some((_, tensor)), _, _) | (None, Some((_, tensor)), None) => Ok(Tensor::clone(tensor)),
         (None, found, _) => {
-            let names: Vec<&str> = tensors.iter().take(20).map(|(name, _)| &**name).collect();
+            // Any number of tensors may share a long name.
+            let names = tensors.iter().take(20).map(|(name, _)| shorten(name, 60));
+            let names: Vec<String> = names.collect();
             let what = match found {
                 None => "holds a dictionary without a 2-D tensor",
                 Some(_) => "holds several 2-D tensors, and none is named X",
@@ -264,7 +266,7 @@ impl<'a> Machine<'a> {
 
     fn push_sequence(&mut self, values: Vec<Value>) -> Result<()> {
         let depth = self.depth(values.iter())?;
-        self.stack.push(Value::Sequence(Rc::new(values), depth));
+        self.stack.push(Value::Sequence(values.into(), depth));
         Ok(())
     }
 
@@ -402,6 +404,7 @@ impl<'a> Machine<'a> {
                 if !is_list && values.len().is_multiple_of(2) =>
             {
                 *deepest = depth.max(*deepest);
+                entries.reserve(values.len() / 2);
                 let mut values = values.into_iter();
                 while let (Some(key), Some(value)) = (values.next(), values.next()) {
                     entries.push((key, value));
@@ -417,7 +420,7 @@ impl<'a> Machine<'a> {
         let Value::Sequence(parts, _) = self.pop()? else {
             return Err(self.damaged("a storage is no tuple"));
         };
-        match parts.as_slice() {
+        match &*parts {
             [_, Value::Name(class), Value::Text(key), ..] if **class == *UNTYPED => {
                 Ok(Value::Storage(None, key.clone()))
             }
@@ -434,7 +437,7 @@ impl<'a> Machine<'a> {
         let (Value::Sequence(arguments, _), Value::Name(function)) = (arguments, function) else {
             return Err(self.damaged("a tensor has no arguments"));
         };
-        match (&*function, arguments.as_slice()) {
+        match (&*function, &*arguments) {
             (ORDERED, []) => Ok(Value::Dictionary(Vec::new(), 1)),
             (PARAMETER, [Value::Tensor(tensor), ..]) => Ok(Value::Tensor(tensor.clone())),
             (TENSOR, [Value::Storage(Some(dtype), key), rest @ ..]) => {
@@ -475,6 +478,11 @@ impl<'a> Machine<'a> {
         else {
             return Err(self.damaged("a tensor has no shape"));
         };
+        let dimensions = shape.len().max(strides.len());
+        if dimensions > DIMENSIONS {
+            let what = format!("holds a tensor of {dimensions} dimensions, more than {DIMENSIONS}");
+            return Err(self.problem(what, SAVE));
+        }
         match (u64::try_from(*offset), sizes(shape), sizes(strides)) {
             (Ok(offset), Some(shape), Some(strides)) if shape.len() == strides.len() => {
                 Ok(Value::Tensor(Rc::new(Tensor {
