@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::system::memory::check_free;
-use crate::system::{MappedFile, OpenFile, Values, check_regular, values_of_file};
-use crate::text::shown_path;
+use crate::system::{MappedFile, OpenFile, Values, check_regular, parsed_json, values_of_file};
+use crate::text::{bytes, shown_path};
 
 use super::matrix::Matrix;
 
@@ -140,13 +140,9 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     let mapped = Arc::new(MappedFile::new(OpenFile::open(path)?)?);
     let file = mapped.bytes()?;
     let damaged = |what: &dyn std::fmt::Display| invalid_file(path, kind, what);
-    let (_, metadata) = SafeTensors::read_metadata(file).map_err(|error| damaged(&error))?;
-    let text = |key: &str| {
-        metadata
-            .metadata()
-            .as_ref()
-            .and_then(|texts| texts.get(key))
-    };
+    check_header(&mapped)?;
+    let (header, tensors) = SafeTensors::read_metadata(file).map_err(|error| damaged(&error))?;
+    let text = |key: &str| tensors.metadata().as_ref().and_then(|texts| texts.get(key));
     let Some(json) = text(kind.key) else {
         return Err(damaged(
             &"a safetensors file without the metadata of this kind of file",
@@ -165,20 +161,24 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     }
     let metadata = serde_json::from_str(json)
         .map_err(|error| damaged(&format!("settings that cannot be read: {error}")))?;
-    let tensors = SafeTensors::deserialize(file).map_err(|error| damaged(&error))?;
     let mut found = Vec::new();
     let mut on_the_heap = 0;
     for name in names.into_iter().chain(more(&metadata)) {
-        let tensor = tensors.tensor(name).map_err(|error| damaged(&error))?;
-        let start = tensor.data().as_ptr() as usize - file.as_ptr() as usize;
+        let Some(tensor) = tensors.info(name) else {
+            return Err(damaged(&format!("it has no tensor {name}")));
+        };
+        // Within the file, with which the offsets have been compared.
+        let (start, end) = tensor.data_offsets;
+        let start = LENGTH_BYTES + header + start;
+        let data = &file[start..LENGTH_BYTES + header + end];
         let values = match in_place(&metadata, name) {
-            true => values_of_file(&mapped, start, tensor.data().len() / 4)?,
+            true => values_of_file(&mapped, start, data.len() / 4)?,
             false => None,
         };
         if values.is_none() {
-            on_the_heap += tensor.data().len() as u64;
+            on_the_heap += data.len() as u64;
         }
-        found.push((name, tensor, values));
+        found.push((name, tensor, data, values));
     }
     let what = format!("{}, read into memory,", shown_path(path));
     check_free(on_the_heap, &what).map_err(|error| {
@@ -186,10 +186,10 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
             .fix("look for a damaged file where the size surprises you; otherwise free some memory")
     })?;
     let mut tables = Vec::new();
-    for (name, tensor, values) in found {
-        tables.push(match (tensor.dtype(), tensor.shape()) {
+    for (name, tensor, data, values) in found {
+        tables.push(match (tensor.dtype, &tensor.shape[..]) {
             (Dtype::F32, &[rows, columns]) => {
-                let values = values.unwrap_or_else(|| Values::Memory(from_bytes(tensor.data())));
+                let values = values.unwrap_or_else(|| Values::Memory(from_bytes(data)));
                 Matrix::of(rows, columns, values)
             }
             (dtype, shape) => {
@@ -211,6 +211,16 @@ pub(crate) fn read<N: DeserializeOwned, const T: usize>(
     Ok((metadata, tables, others))
 }
 
+/// Fails if the memory does not hold what the header of a safetensors file can become: tensors take more than their bytes in it.
+pub(crate) fn check_header(file: &MappedFile) -> Result<()> {
+    let contents = file.bytes()?;
+    let (length, rest) = contents.split_at(LENGTH_BYTES.min(contents.len()));
+    let stated = u64::from_le_bytes(length.try_into().unwrap_or_default()).min(MAX_HEADER);
+    let header = &rest[..rest.len().min(stated as usize)];
+    let claim = file.file().claim(format!("a header of {}", bytes(stated)));
+    claim.check_memory(parsed_json(header))
+}
+
 /// Whether the file is of this kind, judged by its header.
 pub(crate) fn is(path: &Path, kind: &FileKind) -> bool {
     let header = || -> io::Result<Metadata> {
@@ -220,6 +230,7 @@ pub(crate) fn is(path: &Path, kind: &FileKind) -> bool {
         let length = u64::from_le_bytes(length).min(MAX_HEADER);
         let mut header = Vec::new();
         file.take(length).read_to_end(&mut header)?;
+        check_free(parsed_json(&header), "a header").map_err(io::Error::other)?;
         Ok(serde_json::from_slice(&header)?)
     };
     check_regular(path).is_ok()

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::memory::check_free;
 use crate::system::read_whole;
 use crate::text::count;
 
@@ -76,8 +77,11 @@ impl Terms {
     /// When the file cannot be read, is not UTF-8, is empty, has a blank line or does not fit into the free memory.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        // The texts of the terms, and what the allocator adds to short ones.
-        let bytes = read_whole(path, 2)?;
+        /// Most memory of a term beside its text: in the list, in the one that it grows from, and on the heap.
+        const TERM: u64 = 112;
+        let bytes = read_whole(path, 1)?;
+        let lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        check_free(TERM * lines, &format!("{} terms", count(lines)))?;
         let text = String::from_utf8(bytes).map_err(|source| {
             let valid = &source.as_bytes()[..source.utf8_error().valid_up_to()];
             let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();

@@ -40,7 +40,7 @@ pub(crate) use atomic_file::{
 };
 pub(crate) use bf16::{from_bf16, to_bf16};
 pub(crate) use cache_folder::cache_folder;
-pub(crate) use claim::Claim;
+pub(crate) use claim::{Claim, parsed_json};
 #[cfg(feature = "notebook")]
 pub(crate) use held::held;
 pub(crate) use held::{address, hold};

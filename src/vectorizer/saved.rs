@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Terms;
 use crate::error::{Error, Result};
-use crate::system::{read_whole, write_atomic};
+use crate::system::memory::check_free;
+use crate::system::{parsed_json, read_whole, write_atomic};
+use crate::text::shown_path;
 
 use super::Vectorizer;
 use super::settings::WordSettings;
@@ -70,10 +72,10 @@ impl Vectorizer {
     /// When the file cannot be read, or no vectorizer is in it.
     #[doc(alias = "load")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        /// The text becomes terms, which become a table.
-        const COPIES: u64 = 3;
         let path = path.as_ref();
-        let bytes = read_whole(path, COPIES)?;
+        let bytes = read_whole(path, 0)?;
+        let what = format!("the vocabulary of {}", shown_path(path));
+        check_free(parsed_json(&bytes), &what)?;
         let saved: Saved = serde_json::from_slice(&bytes).map_err(|source| {
             Error::format(path, format!("is no saved vectorizer: {source}"))
                 .fix("name a file that Vectorizer::save has written")

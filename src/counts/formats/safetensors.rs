@@ -7,17 +7,14 @@ use safetensors::{Dtype as TensorDtype, SafeTensors, tensor::TensorInfo};
 
 use crate::counts::Counts;
 use crate::counts::dtype::Dtype;
+use crate::data::tensor_file::check_header;
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
-use crate::text::bytes;
 
 use super::widen::{Matrix, Stored};
 
 /// Bytes of the length field before the header.
 const LENGTH_BYTES: usize = 8;
-
-/// Memory of the parsed header, in bytes for each byte of it.
-const PARSED: u64 = 8;
 
 /// Opens the tensor `X`, or the only 2-D tensor. Reads the header and maps the file.
 pub(crate) fn open(path: &Path) -> Result<Counts> {
@@ -29,12 +26,8 @@ pub(crate) fn open(path: &Path) -> Result<Counts> {
         )
         .fix("the file was truncated: copy or write it again"));
     }
-    let mut stated = [0; LENGTH_BYTES];
-    file.read_exact_at(0, &mut stated)?;
-    let stated = u64::from_le_bytes(stated).min(file.length);
-    file.claim(format!("a header of {}", bytes(stated)))
-        .check_memory(stated.saturating_mul(PARSED))?;
     let map = Arc::new(MappedFile::new(file)?);
+    check_header(&map)?;
     let read = SafeTensors::read_metadata(map.bytes()?);
     map.check_unchanged()?;
     let (header, metadata) = read.map_err(|source| {

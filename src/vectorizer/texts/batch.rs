@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use crate::error::Result;
+use crate::system::memory::check_free;
+use crate::system::parsed_json;
 
 use super::csv_rows::CsvRows;
 use super::labels::BatchLabels;
@@ -143,6 +145,8 @@ impl Records {
             if line.trim().is_empty() {
                 continue;
             }
+            let what = format!("the object in line {number} of {}", self.shown_path());
+            check_free(parsed_json(line.as_bytes()), &what)?;
             let object: Map<String, Value> = serde_json::from_str(line).map_err(|source| {
                 self.wrong_line(number, format!("a line is no object of JSON: {source}"))
                     .fix("write one object per line: {\"text\": \"...\"}")
