@@ -6,6 +6,7 @@ use polars::prelude::{Column, DataType, IdxCa, NewChunkedArray};
 
 use crate::data::Table;
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::memory::check_free;
 
 use super::columns::{Dates, Values};
 use super::{Documents, NAMES};
@@ -54,12 +55,16 @@ impl Documents {
             columns.partition(|column| column.name() == NAMES);
         let mut documents = match names.first() {
             None => Self::numbered(table.height())?,
-            Some(names) => Self::named(
-                texts(names)?
-                    .into_iter()
-                    .map(Option::unwrap_or_default)
-                    .collect(),
-            )?,
+            Some(names) => {
+                // Rows of a file may share a long text.
+                let held = with_texts(names, |texts| texts.flatten().map(str::len).sum::<usize>())?;
+                check_free(held as u64, "the names of the documents")?;
+                Self::named(with_texts(names, |texts| {
+                    texts
+                        .map(|name| name.unwrap_or_default().to_owned())
+                        .collect()
+                })?)?
+            }
         };
         for column in columns {
             documents = documents.with(column.name(), values(column)?)?;
@@ -124,7 +129,13 @@ fn column(name: &str, values: &Values) -> Column {
             typed: Some(typed), ..
         }) => typed.clone().with_name(name.into()),
         Values::Dates(dates) => dates_of_texts(Column::new(name.into(), dates.texts.as_ref())),
-        values => Column::new(name.into(), values.texts()),
+        Values::Labels(labels) => {
+            // The rows share the texts.
+            let (texts, codes) = labels.parts();
+            let codes = IdxCa::from_iter_options("".into(), codes.into_iter());
+            let column = Column::new(name.into(), texts).take(&codes);
+            column.unwrap_or_else(|_| Column::new(name.into(), values.texts()))
+        }
     }
 }
 
@@ -177,33 +188,39 @@ fn values(column: &Column) -> Result<Values> {
             .collect();
         let found = Values::numbers(found);
         return match &found {
-            Values::Numbers(numbers) if dtype.is_integer() && !numbers.whole => {
-                Values::labels(texts(column)?.into_iter())
-            }
+            Values::Numbers(numbers) if dtype.is_integer() && !numbers.whole => labels(column),
             _ => Ok(found),
         };
     }
     match dtype {
         dtype if dtype.is_temporal() => Ok(Values::Dates(Dates {
-            texts: texts(column)?.into(),
+            texts: with_texts(column, |texts| {
+                texts.map(|text| text.map(str::to_owned)).collect()
+            })?,
             typed: Some(column.clone()),
         })),
-        DataType::String | DataType::Boolean | DataType::Null => {
-            Values::labels(texts(column)?.into_iter())
-        }
-        dtype if dtype.is_categorical() || dtype.is_enum() => {
-            Values::labels(texts(column)?.into_iter())
-        }
+        DataType::String | DataType::Boolean | DataType::Null => labels(column),
+        dtype if dtype.is_categorical() || dtype.is_enum() => labels(column),
         _ => Err(refused(column)),
     }
 }
 
-fn texts(column: &Column) -> Result<Vec<Option<String>>> {
+fn labels(column: &Column) -> Result<Values> {
+    with_texts(column, |texts| {
+        Values::labels(texts.map(|text| text.map(str::to_owned)))
+    })?
+}
+
+/// Gives the texts of a column to `take`.
+fn with_texts<T>(
+    column: &Column,
+    take: impl FnOnce(&mut dyn Iterator<Item = Option<&str>>) -> T,
+) -> Result<T> {
     let texts = column
         .cast(&DataType::String)
         .map_err(|_| refused(column))?;
     let texts = texts.str().map_err(|_| refused(column))?;
-    Ok(texts.iter().map(|text| text.map(str::to_owned)).collect())
+    Ok(take(&mut texts.iter()))
 }
 
 fn refused(column: &Column) -> Error {

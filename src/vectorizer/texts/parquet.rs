@@ -1,10 +1,9 @@
 //! Texts in a column of a Parquet file, read by row groups.
 
-use std::collections::VecDeque;
 use std::io::Cursor;
 use std::path::Path;
 
-use polars::prelude::{ParquetReader, SerReader};
+use polars::prelude::{ParquetReader, SerReader, StringChunked};
 
 use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, guard};
 use crate::data::{Documents, Table, check_types};
@@ -24,7 +23,9 @@ pub(crate) struct ParquetTexts {
     rows: usize,
     /// Rows that were decoded.
     decoded: usize,
-    ready: VecDeque<String>,
+    /// The texts of the last rows, of which any number may be one text of the file, and how many of them were taken.
+    ready: StringChunked,
+    taken: usize,
 }
 
 impl ParquetTexts {
@@ -49,7 +50,8 @@ impl ParquetTexts {
             map,
             column,
             decoded: 0,
-            ready: VecDeque::new(),
+            ready: StringChunked::default(),
+            taken: 0,
         })
     }
 
@@ -59,15 +61,15 @@ impl ParquetTexts {
 
     /// The next texts, and their bytes; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<(Vec<String>, u64)>> {
-        if self.ready.is_empty() {
+        if self.taken == self.ready.len() {
             self.decode()?;
         }
         let (mut texts, mut bytes) = (Vec::new(), 0);
-        while bytes < BATCH_BYTES
-            && let Some(text) = self.ready.pop_front()
-        {
+        while bytes < BATCH_BYTES && self.taken < self.ready.len() {
+            let text = self.ready.get(self.taken).unwrap_or_default();
             bytes += text.len() as u64;
-            texts.push(text);
+            texts.push(text.to_owned());
+            self.taken += 1;
         }
         Ok((!texts.is_empty()).then_some((texts, bytes)))
     }
@@ -96,14 +98,13 @@ impl ParquetTexts {
             let what = format!("has {} of {rows} rows", texts.len());
             return Err(Error::format(path, what).fix(NOT_PARQUET));
         }
-        for (row, text) in texts.iter().enumerate() {
-            let text = text.ok_or_else(|| {
-                Error::format(path, "a text is missing")
-                    .at(format!("row {} (counted from 0)", self.decoded + row))
-                    .fix("leave such rows out, or write an empty text there")
-            })?;
-            self.ready.push_back(text.to_owned());
+        if let Some(row) = texts.iter().position(|text| text.is_none()) {
+            return Err(Error::format(path, "a text is missing")
+                .at(format!("row {} (counted from 0)", self.decoded + row))
+                .fix("leave such rows out, or write an empty text there"));
         }
+        self.ready = texts.clone();
+        self.taken = 0;
         self.decoded += rows;
         Ok(())
     }

@@ -10,7 +10,7 @@ use hdf5_pure::{
 };
 
 use crate::error::{Error, Result, panic_text};
-use crate::system::{OpenFile, memory::free_memory};
+use crate::system::OpenFile;
 use crate::text::{bytes, counted};
 
 const DAMAGED: &str = "the file was truncated or damaged, or is no HDF5 file: copy it again, or write it again with anndata (write_h5ad)";
@@ -207,10 +207,10 @@ impl Hdf {
             .claim(counted(length as usize, "text"))
             .at(path)
             .check_memory(needed)?;
-        // The same text may be referred to any number of times.
+        // A damaged file may refer to the same text any number of times; others have the bytes of each.
         let limits = VlenStringReadOptions::new()
             .with_max_elements(length as usize)
-            .with_max_payload_bytes((free_memory() / 2) as usize);
+            .with_max_payload_bytes(self.opened.length as usize);
         guard(self.path(), path, || match dataset.dtype()? {
             hdf5_pure::DType::VariableLengthString => dataset.read_vlen_strings(limits),
             _ => dataset.read_string(),
