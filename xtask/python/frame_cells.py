@@ -56,6 +56,7 @@ CELLS = [
     Cell("one row", "let third = papers.row(3)?;", "let third = papers.slice(3, 1);"),
     Cell("a slice", "let middle = papers.slice(20, 5);", "let middle = papers.slice(20, 5);"),
     Cell("statistics", "let statistics = papers.describe()?;", None),
+    Cell("a mean without missing values", 'let mean = papers.mean("score")?;', None),
     # Choose.
     Cell(
         "select columns",
