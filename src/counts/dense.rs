@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
+use crate::text::bytes;
 
 use super::dtype::{CountValue, Dtype, Element, map_values, with_values};
 
@@ -29,30 +30,47 @@ impl<T: Element> ValueStorage<T> {
         match self {
             ValueStorage::Memory(values) => Ok(values),
             ValueStorage::Mapped { map, start, length } => {
-                let bytes = map.bytes()?;
+                let stored = map.bytes()?;
                 let truncated = || Error::format(map.path(), "is shorter than its header says");
                 let end = length
                     .checked_mul(size_of::<T>())
                     .and_then(|size| size.checked_add(*start))
                     .ok_or_else(truncated)?;
-                let bytes = bytes.get(*start..end).ok_or_else(truncated)?;
+                let stored = stored.get(*start..end).ok_or_else(truncated)?;
                 // SAFETY: every bit pattern is a valid value of the (sealed) element types.
-                let (before, values, after) = unsafe { bytes.align_to::<T>() };
+                let (before, values, after) = unsafe { stored.align_to::<T>() };
                 if !before.is_empty() || !after.is_empty() {
-                    return Err(unaligned(map));
+                    return Err(truncated());
                 }
                 Ok(values)
             }
         }
     }
-}
 
-fn unaligned(map: &MappedFile) -> Error {
-    Error::format(
-        map.path(),
-        "its values do not start at a multiple of their size, so they cannot be read in place",
-    )
-    .fix("write it again: np.save(path, np.load(path)), or save_file of safetensors")
+    /// `length` values of a file from byte `start` on. Reads none of them, except where they do not start at a multiple of their
+    /// size, as the format safetensors allows: these are copied into memory.
+    pub(super) fn of_map(map: Arc<MappedFile>, start: usize, length: usize) -> Result<Self> {
+        if start.is_multiple_of(align_of::<T>()) {
+            return Ok(ValueStorage::Mapped { map, start, length });
+        }
+        let size = length.saturating_mul(size_of::<T>());
+        map.file()
+            .claim(format!(
+                "values of {}, which are copied,",
+                bytes(size as u64)
+            ))
+            .check_memory(size as u64)?;
+        let stored = map.bytes()?.get(start..start.saturating_add(size));
+        let stored =
+            stored.ok_or_else(|| Error::format(map.path(), "is shorter than its header says"))?;
+        let mut values = vec![T::default(); length];
+        // SAFETY: both have `size` bytes, and every bit pattern is a valid value of the (sealed) element types.
+        unsafe {
+            std::ptr::copy_nonoverlapping(stored.as_ptr(), values.as_mut_ptr().cast::<u8>(), size);
+        }
+        map.check_unchanged()?;
+        Ok(ValueStorage::Memory(values))
+    }
 }
 
 /// Dense values of any dtype.
@@ -125,19 +143,14 @@ impl DenseStore {
         dense_store!(dtype, T => ValueStorage::Memory(Vec::<T>::new()))
     }
 
-    /// Refers to `length` values in a mapped file, from byte `start` on. Reads none of them.
+    /// `length` values in a mapped file, from byte `start` on: see [`ValueStorage::of_map`].
     pub(super) fn mapped(
         map: Arc<MappedFile>,
         start: usize,
         length: usize,
         dtype: Dtype,
     ) -> Result<Self> {
-        Ok(dense_store!(dtype, T => {
-            if !start.is_multiple_of(align_of::<T>()) {
-                return Err(unaligned(&map));
-            }
-            ValueStorage::Mapped { map, start, length }
-        }))
+        Ok(dense_store!(dtype, T => ValueStorage::<T>::of_map(map, start, length)?))
     }
 
     pub(super) fn dtype(&self) -> Dtype {

@@ -357,6 +357,14 @@ impl Counts {
         Self::new(rows.len(), self.terms(), store, Location::Memory)
     }
 
+    /// What those who use the counts should know.
+    pub(crate) fn note(&self) -> Option<&str> {
+        match &self.inner.store {
+            Store::Csr(csr) => csr.note(),
+            Store::Dense(_) | Store::Shards(_) | Store::Expected(_) => None,
+        }
+    }
+
     fn check_rows(&self, rows: &[usize]) -> Result<()> {
         match rows.iter().find(|&&row| row >= self.documents()) {
             None => Ok(()),
@@ -382,7 +390,8 @@ impl fmt::Display for Counts {
             self.dtype(),
             bytes(self.bytes_stored()),
             self.location_text()
-        )
+        )?;
+        self.note().map_or(Ok(()), |note| write!(f, "; {note}"))
     }
 }
 

@@ -29,7 +29,7 @@ impl Counts {
     /// | `.pt`, `.pth` | PyTorch's `torch.save` of a 2-D tensor, or of a dictionary with one or with one named `X`; nothing that the file names is called | the description; counts stay in the file |
     /// | `.h5ad` | the matrix `X` of anndata; [`Cells`](crate::Cells) has layers, raw and names | the headers, where it is sparse by rows: counts stay in the file; see [`Cells::counts`](crate::Cells::counts) |
     /// | `.h5` | the matrix of 10x Genomics' Cell Ranger | the headers; counts stay in the file |
-    /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; [`Cells`](crate::Cells) reads genes x cells | everything, into memory |
+    /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; one with names of genes and cells beside it is genes x cells, which [`Cells`](crate::Cells) reads | everything, into memory |
     /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
     /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
     /// | `.parquet` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |

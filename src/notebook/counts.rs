@@ -30,6 +30,9 @@ impl Counts {
         card = card
             .row("bytes as stored", bytes(self.bytes_stored()))
             .row("bytes as dense f32", bytes(self.bytes_dense_f32()));
+        if let Some(note) = self.note() {
+            card = card.note(note);
+        }
         show_card(&card, None);
     }
 }
@@ -38,11 +41,15 @@ impl Cells {
     /// Shows the file, the matrix and the names of the layers below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let mut card = Card::new(self.to_string());
+        let title = self.to_string();
+        let mut card = Card::new(title.lines().next().unwrap_or_default());
         match self.layers() {
             Ok(layers) if layers.is_empty() => card = card.row("layers", "none"),
             Ok(layers) => card = card.row("layers", layers.join(", ")),
             Err(error) => card = card.row("layers", error.to_string()),
+        }
+        for note in self.notes() {
+            card = card.note(note);
         }
         show_card(&card, None);
     }
@@ -50,10 +57,20 @@ impl Cells {
 
 #[cfg(feature = "polars")]
 impl CountTable {
-    /// Shows the file, and what has been read of it, below a cell.
+    /// Reads the table, and shows below a cell what its columns were read as.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&Card::new(self.to_string()), None);
+        let counts = match self.counts() {
+            Ok(counts) => counts,
+            Err(error) => return error.evcxr_display(),
+        };
+        let title = self.to_string();
+        let title = title.lines().next().unwrap_or_default();
+        let mut card = Card::new(title).row("counts", counts.to_string());
+        for (what, found) in self.described() {
+            card = card.row(what, found);
+        }
+        show_card(&card, None);
     }
 }
 

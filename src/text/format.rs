@@ -70,6 +70,16 @@ pub(crate) fn listed(indices: &[usize]) -> String {
     )
 }
 
+/// The first `most` names in quotation marks: `"a", "b", … 3 more`.
+pub(crate) fn quoted_list<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let shown = names.iter().take(most);
+    let mut shown: Vec<String> = shown.map(|name| format!("{:?}", name.as_ref())).collect();
+    if names.len() > most {
+        shown.push(format!("… {} more", names.len() - most));
+    }
+    shown.join(", ")
+}
+
 /// A duration: `0.3 ms`, `48 ms`, `2.3 s`, `2 min 05 s`, `3 h 07 min`.
 pub(crate) fn seconds(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {

@@ -8,7 +8,7 @@ mod printable;
 pub(crate) use card::Card;
 pub(crate) use format::{
     bytes, count, counted, decimals_of, fixed, listed, number, pad_left, pad_right, percent,
-    seconds, shorten, width,
+    quoted_list, seconds, shorten, width,
 };
 pub(crate) use html::{cell, escape};
 pub(crate) use printable::{one_line, printable, shown_path};

@@ -8,6 +8,7 @@ mod lists;
 mod malformed;
 mod numpy;
 mod obs;
+mod others_files;
 mod pytorch;
 mod resample;
 mod rows;

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use polars::prelude::DataType;
+use polars::prelude::{Column, DataType};
 
 use crate::counts::formats::triplets::NamedTriplets;
-use crate::data::{Documents, Table, TableParts, Terms};
+use crate::data::{Documents, NumberText, Table, TableParts, Terms};
 use crate::error::Result;
 use crate::system::memory::free_memory;
 
-use super::{CountTable, Parts};
+use super::{CountTable, Parts, Roles};
 
 /// Rows that are read at once.
 const ROWS_AT_ONCE: usize = 1 << 18;
@@ -62,20 +62,78 @@ impl Names {
 }
 
 /// Reads a table with the columns `names` of documents, terms and counts.
-pub(super) fn read(table: &CountTable, parts: &TableParts, names: &[String; 3]) -> Result<Parts> {
+pub(super) fn read(
+    table: &CountTable,
+    parts: &TableParts,
+    names: &[String; 3],
+    roles: Roles,
+) -> Result<Parts> {
     let path = &table.path;
     let (mut documents, mut terms) = (Names::default(), Names::default());
     let mut triplets = NamedTriplets::new(path, free_memory() / MEMORY_SHARE);
+    let mut zeros = 0;
     let [document, term, count] = names;
     parts.for_each(names, ROWS_AT_ONCE, |first, part| {
         let found = documents.ids(table, part, document, first)?;
         let terms = terms.ids(table, part, term, first)?;
-        let counts = super::column(table, part, count)?;
-        triplets.add(&found, &terms, counts, first)
+        let counts = counts(table, part, count, first, &mut zeros)?;
+        triplets.add(&found, &terms, &counts, first)
     })?;
     Ok(Parts {
         counts: triplets.finish((documents.names.len(), terms.names.len()))?,
         terms: Terms::new(terms.names)?,
         documents: Documents::new(documents.names)?,
+        roles,
+        zeros,
     })
+}
+
+/// The column of counts. Fails at a text and at a missing count, or counts that in `zeros`.
+fn counts(
+    table: &CountTable,
+    part: &Table,
+    name: &str,
+    first: usize,
+    zeros: &mut usize,
+) -> Result<Column> {
+    let counts = super::column(table, part, name)?;
+    let place = |row: usize| format!("data row {}, column {name:?}", first + row + 1);
+    if let Ok(texts) = counts.str() {
+        let is_number = |text: Option<&str>| {
+            matches!(
+                NumberText::of(text.unwrap_or_default()),
+                NumberText::Number(_)
+            )
+        };
+        let row = texts
+            .iter()
+            .position(|text| !is_number(text))
+            .unwrap_or_default();
+        let text = texts.get(row).unwrap_or_default();
+        return Err(table
+            .wrong(format!("column {name:?} has {text:?}, which is a text and no number"))
+            .at(place(row))
+            .fix("write the count in digits alone, or name another column: .long(\"doc\", \"word\", \"freq\")"));
+    }
+    let row = counts
+        .is_null()
+        .iter()
+        .position(|missing| missing == Some(true));
+    match row {
+        None => Ok(counts.clone()),
+        Some(_) if table.settings.missing_as_zero => {
+            *zeros += counts.null_count();
+            let numbers = counts.cast(&DataType::Float64);
+            let numbers = numbers.map_err(|source| table.wrong(source.to_string()))?;
+            let numbers = numbers
+                .f64()
+                .map_err(|source| table.wrong(source.to_string()))?;
+            let numbers = numbers.iter().map(|number| number.unwrap_or(0.0));
+            Ok(Column::new(name.into(), numbers.collect::<Vec<f64>>()))
+        }
+        Some(row) => Err(table
+            .wrong(format!("column {name:?} is empty or NA"))
+            .at(place(row))
+            .fix("remove the row, write a count, or say .missing_as_zero()")),
+    }
 }

@@ -1,6 +1,7 @@
 //! Tables of counts with the names of documents and terms.
 
 mod long;
+mod roles;
 #[cfg(test)]
 mod tests;
 mod wide;
@@ -9,30 +10,36 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use polars::prelude::{Column, DataType};
+use polars::prelude::Column;
 
 use crate::data::{Documents, Table, TableParts, Terms};
 use crate::error::{Error, Result};
-use crate::text::shown_path;
+use crate::text::{counted, quoted_list, shown_path};
 
 use super::Counts;
 use super::formats::triplets::folder_of;
-
-/// Names of the columns with the names of the documents. pandas and R write those of the rows without a name.
-const DOCUMENTS: [&str; 4] = ["document", "doc", "doc_id", ""];
-/// Names of the columns of a long table.
-const TERMS: [&str; 3] = ["term", "word", "token"];
-const COUNTS: [&str; 2] = ["count", "n"];
+use roles::{Form, Roles};
 
 /// A table of counts with names: a `.csv`, `.tsv` or `.parquet` file of one of two forms. Cheap to clone.
 ///
-/// | Form | Columns |
-/// |---|---|
-/// | wide: a row per document | a column of numbers per term; columns of texts, dates and truth values are [labels](Self::documents), and so are the columns named in [`labels`](Self::labels) |
-/// | long: a row per count | `document` (or `doc`, `doc_id`), `term` (or `word`, `token`) as text, and `count` (or `n`); others are left out |
+/// | Form | Which it is | Columns |
+/// |---|---|---|
+/// | long: a row per count | its header has `document`, `doc` or `doc_id`, and `term`, `word` or `token`, and `count` or `n`; [`long`](Self::long) names others | documents and terms are texts, or numbers that are taken as names; other columns are left out |
+/// | wide: a row per document | every other table, and what [`wide`](Self::wide) says is one | a column of numbers per term |
 ///
-/// A column called `document`, `doc` or `doc_id`, or one without a name, has the documents' names. Tables whose documents and
-/// terms are numbers are opened by [`Counts::open`].
+/// The columns of a wide table, the first rule that fits deciding:
+///
+/// | Column | What it is | Setting |
+/// |---|---|---|
+/// | `document`, `doc`, `doc_id`; without one of them the row names of pandas and R (no name, `Unnamed: 0`, the index of a Parquet file) | the names of the documents; texts come before numbers. A second one is a label, row names beside one are left out | [`names`](Self::names), or [`wide`](Self::wide): columns of numbers are terms |
+/// | named in a setting | a label of the documents | [`labels`](Self::labels) |
+/// | numbers | a term; an empty cell, `NA` or NaN is an error | [`missing_as_zero`](Self::missing_as_zero) |
+/// | texts, dates, truth values | a label | |
+/// | texts of which at least half are numbers, such as one with `1,000` or `5?`; texts that are all empty | an error with column and row | `labels` |
+///
+/// A long table in numbers that also has other columns of numbers may be a wide one: an error says so. Shown below a cell, a
+/// table says what it was read as. Tables with the columns `doc`, `term` and `count` in numbers are opened by
+/// [`Counts::open`].
 ///
 /// ```
 /// use topicbook::CountTable;
@@ -59,9 +66,17 @@ const COUNTS: [&str; 2] = ["count", "n"];
 #[doc(alias = "from_pandas")]
 pub struct CountTable {
     path: PathBuf,
-    /// Columns of a wide table that are no terms, though they are numbers.
-    labels: Vec<String>,
+    settings: Settings,
     read: Arc<OnceLock<Parts>>,
+}
+
+/// What is said about the columns.
+#[derive(Clone, Default)]
+struct Settings {
+    form: Option<Form>,
+    names: Option<String>,
+    labels: Vec<String>,
+    missing_as_zero: bool,
 }
 
 /// What a table holds.
@@ -69,11 +84,9 @@ struct Parts {
     counts: Counts,
     terms: Terms,
     documents: Documents,
-}
-
-/// Whether a column of this name has the documents' names.
-fn are_names(column: &str) -> bool {
-    DOCUMENTS.contains(&column.trim())
+    roles: Roles,
+    /// Missing cells that are counts of 0.
+    zeros: usize,
 }
 
 /// A column of a part of a table.
@@ -98,12 +111,93 @@ impl CountTable {
         crate::system::OpenFile::open(&path)?;
         Ok(Self {
             path,
-            labels: Vec::new(),
+            settings: Settings::default(),
             read: Arc::default(),
         })
     }
 
-    /// The same table, of which these columns of numbers are labels of the documents, and no terms.
+    /// The same table, whose documents are named by this column.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.csv", "letter,sea,ship\n12,2,0\n17,3,1\n")?;
+    /// let letters = CountTable::open("letters.csv")?.names("letter")?;
+    /// assert_eq!(letters.documents()?.names(), ["12", "17"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the table has no such column, or cannot be read.
+    ///
+    /// # Cost
+    /// Reads the header of a Parquet file, and all of another.
+    #[doc(alias = "index_col")]
+    #[doc(alias = "docid_field")]
+    pub fn names(&self, column: &str) -> Result<Self> {
+        self.with_columns(&[column], |settings| settings.names = Some(column.into()))
+    }
+
+    /// The same table as a long one: a row per count, with the names of documents and terms and the counts in these columns.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("novel.csv", "chapter,lemma,freq\nI,sea,2\nII,ship,3\n")?;
+    /// let novel = CountTable::open("novel.csv")?.long("chapter", "lemma", "freq")?;
+    /// assert_eq!(novel.terms()?.as_slice(), ["sea", "ship"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`names`](Self::names).
+    ///
+    /// # Cost
+    /// As [`names`](Self::names).
+    #[doc(alias = "cast_dtm")]
+    pub fn long(&self, document: &str, term: &str, count: &str) -> Result<Self> {
+        let columns = [document, term, count];
+        let form = Form::Long(columns.map(str::to_string));
+        self.with_columns(&columns, |settings| settings.form = Some(form))
+    }
+
+    /// The same table as a wide one, in which also columns of numbers called `document`, `doc` or `doc_id` are terms.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("words.csv", "analysis,count,document,term\n1,0,2,0\n0,1,0,1\n")?;
+    /// let words = CountTable::open("words.csv")?.wide();
+    /// assert_eq!(words.terms()?.as_slice(), ["analysis", "count", "document", "term"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn wide(&self) -> Self {
+        self.with(|settings| settings.form = Some(Form::Wide))
+    }
+
+    /// The same table, in which an empty cell, `NA` or NaN in a column of counts is a count of 0.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.csv", "doc,sea,ship\na,1,2\nb,NA,4\n")?;
+    /// let letters = CountTable::open("letters.csv")?;
+    /// assert!(letters.counts().unwrap_err().to_string().contains("data row 2, column \"sea\""));
+    /// assert_eq!(letters.missing_as_zero().counts()?.summary()?.total(), 7.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[doc(alias = "fillna")]
+    pub fn missing_as_zero(&self) -> Self {
+        self.with(|settings| settings.missing_as_zero = true)
+    }
+
+    /// The same table, of which these columns are labels of the documents too, and no terms.
     ///
     /// ```
     /// use topicbook::CountTable;
@@ -127,21 +221,36 @@ impl CountTable {
     {
         let labels = columns.into_iter().map(|name| name.as_ref().to_string());
         let labels: Vec<String> = labels.collect();
-        let columns = TableParts::open(&self.path)?.columns();
-        if let Some(name) = labels
-            .iter()
-            .find(|name| !columns.iter().any(|(column, _)| column == *name))
-        {
-            let listed: Vec<String> = columns.into_iter().take(30).map(|(name, _)| name).collect();
-            return Err(self
-                .wrong(format!("has no column named {name:?}"))
-                .at(format!("its columns are: {}", listed.join(", "))));
-        }
-        Ok(Self {
-            path: self.path.clone(),
-            labels,
-            read: Arc::default(),
+        self.with_columns(&labels, |settings| {
+            settings.labels.extend_from_slice(&labels)
         })
+    }
+
+    fn with(&self, set: impl FnOnce(&mut Settings)) -> Self {
+        let mut table = Self {
+            read: Arc::default(),
+            ..self.clone()
+        };
+        set(&mut table.settings);
+        table
+    }
+
+    /// [`with`](Self::with), if the table has these columns.
+    fn with_columns<T: AsRef<str>>(
+        &self,
+        columns: &[T],
+        set: impl FnOnce(&mut Settings),
+    ) -> Result<Self> {
+        let found = TableParts::open(&self.path)?.columns().into_iter();
+        let found: Vec<String> = found.map(|(name, _)| name).collect();
+        let mut columns = columns.iter().map(AsRef::as_ref);
+        match columns.find(|name| !found.iter().any(|found| found == name)) {
+            None => Ok(self.with(set)),
+            Some(name) => Err(self
+                .wrong(format!("has no column named {name:?}"))
+                .at(format!("its columns are: {}", quoted_list(&found, 30)))
+                .fix("write one of these names")),
+        }
     }
 
     /// The counts (documents x terms).
@@ -154,8 +263,9 @@ impl CountTable {
     /// ```
     ///
     /// # Errors
-    /// If the table cannot be read, a value is empty or no count (whole and not negative), or a long table has a pair of
-    /// document and term twice.
+    /// If the table cannot be read, a value is empty or no count (whole and not negative), a long table has a pair of
+    /// document and term twice, two columns have one name, or the columns can be read in two ways: the error names them, and the
+    /// setting for each.
     ///
     /// # Cost
     /// The first of these methods reads the table: a Parquet file some rows at a time, another file whole. Counts that take
@@ -204,63 +314,76 @@ impl CountTable {
             return Ok(parts);
         }
         let parts = TableParts::open(&self.path)?;
-        let read = match long_columns(&parts) {
-            Some(names) => long::read(self, &parts, &names),
-            None => {
-                self.check_not_numbered(&parts)?;
-                wide::read(self, &parts, &self.labels_of(&parts))
-            }
+        let roles = Roles::of(self, &parts)?;
+        let read = match roles.long.clone() {
+            Some(names) => long::read(self, &parts, &names, roles),
+            None => wide::read(self, &parts, roles),
         }?;
         Ok(self.read.get_or_init(|| read))
     }
 
-    /// The columns of a wide table that are no terms.
-    fn labels_of(&self, parts: &TableParts) -> Vec<String> {
-        let columns = parts.columns().into_iter();
-        let is_label = |name: &String, dtype: &DataType| {
-            are_names(name) || self.labels.contains(name) || !dtype.is_primitive_numeric()
+    /// What the columns were read as, once they have been.
+    pub(crate) fn described(&self) -> Vec<(&'static str, String)> {
+        /// Names that a card lists.
+        const LISTED: usize = 10;
+        let Some(Parts {
+            roles,
+            terms,
+            zeros,
+            ..
+        }) = self.read.get()
+        else {
+            return Vec::new();
         };
-        columns
-            .filter(|(name, dtype)| is_label(name, dtype))
-            .map(|(name, _)| name)
-            .collect()
-    }
-
-    /// Fails for a table of triplets without names, which looks like a wide one with the terms `term` and `count`.
-    fn check_not_numbered(&self, parts: &TableParts) -> Result<()> {
-        let mut names: Vec<String> = parts.columns().into_iter().map(|(name, _)| name).collect();
-        names.sort_unstable();
-        match names == ["count", "doc", "term"] {
-            false => Ok(()),
-            true => Err(self
-                .wrong("has numbers of documents and terms, and no names".into())
-                .fix("open it with Counts::open")),
+        let list = |names: &[String]| quoted_list(names, LISTED);
+        let names = roles.names.as_ref().map(|name| match name.is_empty() {
+            true => "of the column without a name".into(),
+            false => format!("of column {name:?}"),
+        });
+        let mut rows = vec![("form", "wide: a row per document".to_string())];
+        if let Some([_, term, count]) = &roles.long {
+            rows[0].1 = format!(
+                "long: a row per count, terms of column {term:?}, counts of column {count:?}"
+            );
         }
+        rows.push((
+            "names of documents",
+            names.unwrap_or("none: they are numbered".into()),
+        ));
+        rows.push((
+            "terms",
+            format!(
+                "{}: {}",
+                counted(terms.len(), "term"),
+                list(terms.as_slice())
+            ),
+        ));
+        for (what, names) in [("labels", &roles.labels), ("left out", &roles.left_out)] {
+            if !names.is_empty() {
+                rows.push((what, list(names)));
+            }
+        }
+        if *zeros > 0 {
+            rows.push((
+                "missing",
+                format!("{}, counted as 0", counted(*zeros, "cell")),
+            ));
+        }
+        rows
     }
-}
-
-/// The columns of documents, terms and counts, if the table is long.
-fn long_columns(parts: &TableParts) -> Option<[String; 3]> {
-    let columns = parts.columns();
-    let one_of = |names: &[&str]| {
-        columns
-            .iter()
-            .find(|(name, _)| names.contains(&name.as_str()))
-    };
-    let (document, _) = one_of(&DOCUMENTS[..3])?;
-    let (term, dtype) = one_of(&TERMS)?;
-    let (count, of_counts) = one_of(&COUNTS)?;
-    let is_long = !dtype.is_primitive_numeric() && of_counts.is_primitive_numeric();
-    is_long.then(|| [document, term, count].map(String::clone))
 }
 
 impl fmt::Display for CountTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = shown_path(&self.path);
-        match self.read.get() {
-            None => write!(f, "CountTable: {file}, read on first use"),
-            Some(parts) => write!(f, "CountTable: {file}\n{}", parts.counts),
+        let Some(parts) = self.read.get() else {
+            return write!(f, "CountTable: {file}, read on first use");
+        };
+        write!(f, "CountTable: {file}\n{}", parts.counts)?;
+        for (what, found) in self.described() {
+            write!(f, "\n{what}: {found}")?;
         }
+        Ok(())
     }
 }
 

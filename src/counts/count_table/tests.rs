@@ -91,7 +91,8 @@ fn parts_of_a_large_table_give_the_counts_of_the_writer() {
     let table = CountTable::open(&path).unwrap();
     let parts = TableParts::open(&path).unwrap();
     for at_once in [1, 37, 64, 65, 1_000] {
-        let read = wide::read_within(&table, &parts, &["kind".into()], at_once, 2_000).unwrap();
+        let roles = Roles::of(&table, &parts).unwrap();
+        let read = wide::read_within(&table, &parts, roles, at_once, 2_000).unwrap();
         let expected: Vec<f32> = dense.iter().map(|&count| count as f32).collect();
         assert!(rows(&read.counts) == expected, "{at_once}");
         assert!(read.counts.has_row_file(), "they went into a file");
@@ -191,7 +192,7 @@ fn malformed_tables_are_located() {
         ("doc,sea\na,1\nb,NaN\n", &["data row 2"]),
         (
             "doc,author\na,x\nb,y\n",
-            &["has no columns of numbers", "doc, author"],
+            &["has no columns of numbers", "\"doc\", \"author\""],
         ),
         ("doc,sea\n", &["has no rows"]),
         (
@@ -205,7 +206,7 @@ fn malformed_tables_are_located() {
         ),
         (
             "doc,term,count\na,sea,5\nb,sea,\n",
-            &["column count is empty", "data row 2"],
+            &["column \"count\" is empty", "data row 2"],
         ),
         (
             "doc,term,count\na,sea,5\nb,sea,-3\n",

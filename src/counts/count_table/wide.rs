@@ -1,5 +1,7 @@
 //! Wide tables: a row per document, and a column per term.
 
+use std::collections::HashMap;
+
 use polars::prelude::{Column, DataType};
 
 use crate::counts::Location;
@@ -7,12 +9,12 @@ use crate::counts::dtype::Element;
 use crate::counts::formats::invalid_value;
 use crate::counts::spool::Spool;
 use crate::data::{Documents, Table, TableParts, Terms};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::system::Claim;
 use crate::system::memory::free_memory;
-use crate::text::counted;
+use crate::text::{counted, quoted_list};
 
-use super::{CountTable, Parts, folder_of};
+use super::{CountTable, Parts, Roles, folder_of};
 
 /// Share of the free memory for the rows that are converted at once, and for the counts that stay in memory.
 const MEMORY_SHARE: u64 = 8;
@@ -21,9 +23,9 @@ const ROWS_AT_ONCE: u64 = 1 << 16;
 /// Rows whose counts are gathered from all columns at once: a cache line of a column.
 const BLOCK: usize = 64;
 
-/// Reads a table whose columns `labels` are no terms.
-pub(super) fn read(table: &CountTable, parts: &TableParts, labels: &[String]) -> Result<Parts> {
-    let terms = parts.columns().len() - labels.len();
+/// Reads a table.
+pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Result<Parts> {
+    let terms = roles.terms.len();
     // A row as it is stored, and as numbers.
     let row_bytes = 16 * terms as u64;
     let share = free_memory() / MEMORY_SHARE;
@@ -34,44 +36,41 @@ pub(super) fn read(table: &CountTable, parts: &TableParts, labels: &[String]) ->
         counted(terms, "term")
     );
     Claim::new(table.path.as_path(), shape, "a table").check_memory(rows * row_bytes)?;
-    read_within(table, parts, labels, rows as usize, share)
+    read_within(table, parts, roles, rows as usize, share)
 }
 
 /// [`read`] of so many rows at once; counts that take more than `held` bytes go into a file.
 pub(super) fn read_within(
     table: &CountTable,
     parts: &TableParts,
-    labels: &[String],
+    roles: Roles,
     rows: usize,
     held: u64,
 ) -> Result<Parts> {
-    let path = &table.path;
-    let columns = parts.columns().into_iter();
-    let terms: Vec<String> = columns
-        .map(|(name, _)| name)
-        .filter(|name| !labels.contains(name))
-        .collect();
-    let height = parts.height();
+    let (path, height) = (&table.path, parts.height());
+    let terms = &roles.terms;
     if terms.is_empty() || height == 0 {
         let columns = parts.columns().into_iter().map(|(name, _)| name);
-        let columns: Vec<String> = columns.take(30).collect();
+        let columns: Vec<String> = columns.collect();
         let what = match height {
             0 => "has no rows",
             _ => "has no columns of numbers",
         };
-        return Err(Error::format(path, what)
-            .at(format!("its columns are: {}", columns.join(", ")))
-            .fix("write a row per document and a column of numbers per term, or a row per count with the columns doc, term and count"));
+        return Err(table
+            .wrong(what.into())
+            .at(format!("its columns are: {}", quoted_list(&columns, 30))));
     }
+    let labels: Vec<&String> = roles.names.iter().chain(&roles.labels).collect();
+    let mut zeros = 0;
     let mut spool = Spool::new(folder_of(path), held);
     let mut named: Option<Table> = None;
-    let columns: Vec<String> = labels.iter().chain(&terms).cloned().collect();
+    let columns: Vec<String> = labels.iter().copied().chain(terms).cloned().collect();
     parts.for_each(&columns, rows, |first, part| {
         let numbers = terms
             .iter()
-            .map(|term| numbers(table, part, term, first))
+            .map(|term| numbers(table, part, term, first, &mut zeros))
             .collect::<Result<Vec<_>>>()?;
-        push_rows(table, &numbers, &terms, first, &mut spool)?;
+        push_rows(table, &numbers, terms, first, &mut spool)?;
         if !labels.is_empty() {
             let labels = labels
                 .iter()
@@ -86,28 +85,49 @@ pub(super) fn read_within(
     })?;
     Ok(Parts {
         counts: spool.finish(Some(terms.len()), Location::Loaded(path.clone()))?,
-        terms: Terms::new(terms)?,
+        terms: Terms::new(terms.iter().cloned())?,
         documents: match named {
-            Some(labels) => Documents::from_table(&with_names(labels)?)?,
+            Some(labels) => documents(table, labels, &roles)?,
             None => Documents::numbered(height)?,
         },
+        roles,
+        zeros,
     })
 }
 
-/// The values of a column. Fails at an empty one.
-fn numbers(table: &CountTable, part: &Table, name: &str, first: usize) -> Result<Vec<f64>> {
+/// The values of a column. Fails at a missing one, or counts it in `zeros`.
+fn numbers(
+    table: &CountTable,
+    part: &Table,
+    name: &str,
+    first: usize,
+    zeros: &mut usize,
+) -> Result<Vec<f64>> {
     let wide = super::column(table, part, name)?.cast(&DataType::Float64);
     let wide = wide.map_err(|source| table.wrong(source.to_string()))?;
     let values = wide
         .f64()
         .map_err(|source| table.wrong(source.to_string()))?;
-    if let Some(row) = values.iter().position(|value| value.is_none()) {
+    let is_missing = |value: &Option<f64>| value.is_none_or(f64::is_nan);
+    let missing = values.iter().filter(is_missing).count();
+    if missing > 0 && !table.settings.missing_as_zero {
+        let row = values
+            .iter()
+            .position(|value| is_missing(&value))
+            .unwrap_or_default();
         return Err(table
-            .wrong(format!("column {name:?} is empty"))
-            .at(format!("data row {}", first + row + 1))
-            .fix("write 0 where a document does not have a term; a column that is no term is named in .labels([..])"));
+            .wrong(format!("column {name:?} is empty or NA"))
+            .at(format!("data row {}, column {name:?}", first + row + 1))
+            .fix(format!(
+                "write 0 where a document does not have a term, or say .missing_as_zero(); .labels([{name:?}]) if the \
+                 column is no term"
+            )));
     }
-    Ok(values.iter().flatten().collect())
+    *zeros += missing;
+    Ok(values
+        .iter()
+        .map(|value| value.filter(|value| !value.is_nan()).unwrap_or(0.0))
+        .collect())
 }
 
 /// Appends the rows of columns of numbers.
@@ -151,16 +171,32 @@ fn push_rows(
     Ok(())
 }
 
-/// The labels, of which the column of the documents' names is called `document`.
-fn with_names(labels: Table) -> Result<Table> {
+/// The documents of a table of their names and labels.
+fn documents(table: &CountTable, labels: Table, roles: &Roles) -> Result<Documents> {
     let columns = labels.columns().iter().map(|column| {
         let mut column: Column = column.clone();
-        if super::are_names(column.name()) {
+        if roles.names.as_deref() == Some(column.name().as_str()) {
             // Names may be numbers.
             column = column.cast(&DataType::String).unwrap_or(column);
             column.rename("document".into());
         }
         column
     });
-    Ok(Table::from_columns(columns.collect()))
+    let documents = Documents::from_table(&Table::from_columns(columns.collect()))?;
+    let Some(name) = roles.names.as_deref().filter(|_| roles.unsure) else {
+        return Ok(documents);
+    };
+    let mut rows: HashMap<String, usize> = HashMap::new();
+    for (row, number) in documents.names().into_iter().enumerate() {
+        if let Some(first) = rows.get(&number) {
+            return Err(table
+                .wrong(format!("column {name:?} has {number} twice, and names one document each"))
+                .at(format!("data rows {} and {}", first + 1, row + 1))
+                .fix(format!(
+                    "say .wide() if {name:?} is a term, or .names({name:?}) if several documents have one name"
+                )));
+        }
+        rows.insert(number, row);
+    }
+    Ok(documents)
 }

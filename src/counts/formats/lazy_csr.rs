@@ -83,6 +83,17 @@ impl LazyCsr {
         matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
     }
 
+    /// What those who read the file should know.
+    pub(crate) fn note(&self) -> Option<&str> {
+        match self {
+            LazyCsr::File {
+                source: CsrFile::Hdf5(file),
+                ..
+            } => file.note(),
+            _ => None,
+        }
+    }
+
     /// Bytes in memory while the counts are in their file.
     pub(crate) fn held_bytes(&self) -> u64 {
         match self {

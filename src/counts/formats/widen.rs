@@ -68,41 +68,31 @@ impl Stored {
     pub(super) fn counts(self, matrix: Matrix) -> Result<Counts> {
         let (documents, terms) = (matrix.documents, matrix.terms);
         let path = matrix.map.path().to_path_buf();
-        let (store, in_memory) = match self {
-            Stored::As(dtype) => (matrix.mapped(dtype)?, false),
-            Stored::Bool => (
-                matrix.checked::<u8>(Dtype::U8, |value| (value > 1).then_some(f64::from(value)))?,
-                false,
-            ),
-            Stored::I8 => (
-                matrix.checked::<u8>(Dtype::U8, |value| negative((value as i8).into()))?,
-                false,
-            ),
-            Stored::I16 => (
-                matrix.checked::<u16>(Dtype::U16, |value| negative((value as i16).into()))?,
-                false,
-            ),
-            Stored::U64 => (
-                matrix.checked::<i64>(Dtype::I64, |value| {
-                    (value < 0).then_some(value as u64 as f64)
-                })?,
-                false,
-            ),
-            Stored::F16 => (
-                matrix.converted(|bits| f16::from_bits(bits).to_f64(), |value| value as u16)?,
-                true,
-            ),
-            Stored::Bf16 => (
-                matrix.converted(
-                    |bits| f64::from(f32::from_bits(u32::from(bits) << 16)),
-                    |value| value as f32,
-                )?,
-                true,
-            ),
+        let store = match self {
+            Stored::As(dtype) => matrix.mapped(dtype)?,
+            Stored::Bool => {
+                matrix.checked::<u8>(Dtype::U8, |value| (value > 1).then_some(f64::from(value)))?
+            }
+            Stored::I8 => {
+                matrix.checked::<u8>(Dtype::U8, |value| negative((value as i8).into()))?
+            }
+            Stored::I16 => {
+                matrix.checked::<u16>(Dtype::U16, |value| negative((value as i16).into()))?
+            }
+            Stored::U64 => matrix.checked::<i64>(Dtype::I64, |value| {
+                (value < 0).then_some(value as u64 as f64)
+            })?,
+            Stored::F16 => {
+                matrix.converted(|bits| f16::from_bits(bits).to_f64(), |value| value as u16)?
+            }
+            Stored::Bf16 => matrix.converted(
+                |bits| f64::from(f32::from_bits(u32::from(bits) << 16)),
+                |value| value as f32,
+            )?,
         };
-        let location = match in_memory {
-            true => Location::Loaded(path),
-            false => Location::File(path),
+        let location = match store.in_file() {
+            Some(_) => Location::File(path),
+            None => Location::Loaded(path),
         };
         Counts::new(documents, terms, Store::Dense(store), location)
     }
@@ -121,12 +111,8 @@ impl Matrix {
         DenseStore::mapped(Arc::clone(&self.map), self.start, self.values(), dtype)
     }
 
-    fn storage<T>(&self) -> ValueStorage<T> {
-        ValueStorage::Mapped {
-            map: Arc::clone(&self.map),
-            start: self.start,
-            length: self.values(),
-        }
+    fn storage<T: Element>(&self) -> Result<ValueStorage<T>> {
+        ValueStorage::of_map(Arc::clone(&self.map), self.start, self.values())
     }
 
     fn error(&self, at: usize, value: f64) -> Error {
@@ -146,7 +132,7 @@ impl Matrix {
         dtype: Dtype,
         wrong: impl Fn(T) -> Option<f64> + Sync,
     ) -> Result<DenseStore> {
-        let storage = self.storage::<T>();
+        let storage = self.storage::<T>()?;
         let values = storage.values()?;
         let found = values
             .par_iter()
@@ -175,7 +161,7 @@ impl Matrix {
             "half-precision numbers, which are read into memory",
         )
         .check_memory(needed)?;
-        let storage = self.storage::<u16>();
+        let storage = self.storage::<u16>()?;
         let values = storage.values()?;
         let found = values
             .par_iter()

@@ -3,6 +3,7 @@
 //! Polars allocates what a file states: a wrong length ends the process. So the footer is walked before Polars parses it, and
 //! the header of each page is held against the footer, the file and the memory before Polars decodes a page.
 
+mod schema;
 mod thrift;
 
 use std::ops::Range;
@@ -16,6 +17,7 @@ use crate::error::{Error, Result, panic_text};
 use crate::system::OpenFile;
 use crate::text::bytes;
 
+pub(crate) use schema::{check_types, open};
 use thrift::{Record, Stop, Walk};
 
 /// The remedy for a file that is no Parquet file, or damaged.
@@ -45,7 +47,7 @@ fn stopped(file: &OpenFile, stop: Stop, place: String) -> Error {
 }
 
 /// Checks the structures of the footer, which the last 8 bytes locate: its length, and `PAR1`.
-pub(crate) fn check_footer(file: &OpenFile) -> Result<()> {
+fn check_footer(file: &OpenFile) -> Result<()> {
     let not_parquet =
         || Error::format(&file.path, "does not start and end like a Parquet file").fix(NOT_PARQUET);
     let end = file.length.checked_sub(8).ok_or_else(not_parquet)?;

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use polars::prelude::{Expr, IntoLazy, LazyFrame, PolarsError, PolarsResult};
 
 use crate::error::{Error, ErrorKind, Result, panic_text};
+use crate::text::quoted_list;
 
 use super::Table;
 use super::names::nearest;
@@ -60,15 +61,6 @@ impl Table {
 
     fn no_column(&self, name: &str) -> Error {
         let names = self.column_names();
-        let listed: Vec<String> = names
-            .iter()
-            .take(NAMES_LISTED)
-            .map(|name| format!("{name:?}"))
-            .collect();
-        let more = match names.len() > NAMES_LISTED {
-            true => format!(", … {} more", names.len() - NAMES_LISTED),
-            false => String::new(),
-        };
         let remedy = match nearest(name, &names) {
             Some(nearest) => format!("write {nearest:?}, if that is meant"),
             None => "write one of these names".into(),
@@ -77,7 +69,10 @@ impl Table {
             ErrorKind::Table,
             format!("the table has no column {name:?}"),
         )
-        .at(format!("its columns are {}{more}", listed.join(", ")))
+        .at(format!(
+            "its columns are {}",
+            quoted_list(&names, NAMES_LISTED)
+        ))
         .fix(remedy)
     }
 }

@@ -28,7 +28,6 @@ pub use frame_joins::DataFrameJoinOps;
 pub use group::GroupBy;
 pub use join::JoinKeys;
 pub use names::Columns;
-pub(crate) use open::check_types;
 pub(crate) use parts::TableParts;
 pub use verbs::Condition;
 

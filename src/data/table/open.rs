@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use polars::prelude::{ArrowDataType, ArrowField};
-
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::counted;
@@ -22,7 +20,9 @@ impl Table {
     /// | `.parquet`, `.pq` | Parquet |
     ///
     /// The type of a CSV column is that of all its values: whole numbers, numbers, `true` and `false`, or text. Empty
-    /// values are null. Counts (documents x terms) are opened by [`Counts::open`](crate::Counts::open).
+    /// values are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`) in a column that otherwise has
+    /// numbers alone. The names in a header lose the space around them. A quotation mark encloses a value only where the value
+    /// begins with it: `3" nail` is a text. Counts (documents x terms) are opened by [`Counts::open`](crate::Counts::open).
     ///
     /// ```
     /// use topicbook::Table;
@@ -37,8 +37,8 @@ impl Table {
     ///
     /// # Errors
     /// When there is no such file, the extension is none of these, the free memory does not hold the values, a row of a CSV
-    /// file has more values than the header, or a Parquet file is damaged or has a column of a type that is not read:
-    /// integers of 8 and 16 bits, and decimals.
+    /// file has more values than the header, two columns have one name, or a Parquet file is damaged or has a column of a type
+    /// that is not read, such as decimals.
     ///
     /// # Cost
     /// The whole file is read into memory; a CSV file is read three times: for the number of its values, for the types of its
@@ -92,23 +92,6 @@ pub(super) fn open_parts(path: &Path) -> Result<TableParts> {
     }
 }
 
-/// Fails if a column has a type that is not enabled in this build of Polars, which panics on it.
-pub(crate) fn check_types<'a>(
-    path: &Path,
-    mut fields: impl Iterator<Item = &'a ArrowField>,
-) -> Result<()> {
-    let Some(field) = fields.find(|field| !is_read(field)) else {
-        return Ok(());
-    };
-    let what = format!(
-        "column {:?} has type {:?}, which is not read",
-        field.name, field.dtype
-    );
-    Err(Error::format(path, what).fix(
-        "write the column as integers or floats of 32 or 64 bits, or as text: in pandas, .astype(\"int64\")",
-    ))
-}
-
 /// Weighs the memory of a table: 8 bytes a value. Lists have more values than there are rows.
 fn check_values(file: &OpenFile, height: u64, width: usize, values: u64) -> Result<()> {
     let values = height.saturating_mul(width as u64).max(values);
@@ -118,18 +101,4 @@ fn check_values(file: &OpenFile, height: u64, width: usize, values: u64) -> Resu
         counted(width, "column")
     );
     file.claim(shape).check_memory(values.saturating_mul(8))
-}
-
-fn is_read(field: &ArrowField) -> bool {
-    use ArrowDataType as Type;
-    match &field.dtype {
-        Type::Null | Type::Boolean | Type::Int32 | Type::Int64 | Type::UInt32 | Type::UInt64 => {
-            true
-        }
-        Type::Float32 | Type::Float64 | Type::Utf8 | Type::LargeUtf8 | Type::Utf8View => true,
-        Type::Binary | Type::LargeBinary | Type::BinaryView => true,
-        Type::Date32 | Type::Date64 | Type::Timestamp(..) | Type::Dictionary(..) => true,
-        Type::List(inner) | Type::LargeList(inner) => is_read(inner),
-        _ => false,
-    }
 }

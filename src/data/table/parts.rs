@@ -8,13 +8,12 @@ use std::sync::Arc;
 use polars::io::parquet::read::FileMetadata;
 use polars::prelude::{ArrowSchema, DataType, ParquetReader, SerReader};
 
-use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, guard, rows};
+use crate::data::parquet::{self, NOT_PARQUET, check_pages, check_types, guard, rows};
 use crate::error::{Error, Result};
 use crate::system::MappedFile;
 
 use super::Table;
 use super::error::attempt;
-use super::open::check_types;
 
 /// A Parquet file whose footer and page headers have been checked.
 pub(crate) struct ParquetTable {
@@ -33,14 +32,10 @@ pub(crate) enum TableParts {
 
 impl ParquetTable {
     pub(super) fn open(map: MappedFile) -> Result<Self> {
-        let (path, file) = (map.path(), map.file());
-        check_footer(file)?;
-        let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
-        let metadata = guard(path, || reader.get_metadata().cloned())?;
-        let schema = guard(path, || reader.schema())?;
-        check_types(path, schema.iter_values())?;
+        let (metadata, schema) = parquet::open(&map)?;
+        check_types(map.path(), schema.iter_values())?;
         let names: Vec<&str> = schema.iter_values().map(|field| &*field.name).collect();
-        let values = check_pages(file, &metadata, &names)?;
+        let values = check_pages(map.file(), &metadata, &names)?;
         Ok(Self {
             map,
             metadata,
@@ -122,6 +117,24 @@ impl TableParts {
                     .collect()
             }
         }
+    }
+
+    /// The columns that were the index of a frame of pandas, which notes them in the file.
+    pub(crate) fn pandas_index(&self) -> Vec<String> {
+        let TableParts::Parquet(file) = self else {
+            return Vec::new();
+        };
+        let keys = file.metadata.key_value_metadata.iter().flatten();
+        let note = keys
+            .filter(|pair| pair.key == "pandas")
+            .find_map(|pair| pair.value.as_deref());
+        let note: serde_json::Value = note
+            .and_then(|note| serde_json::from_str(note).ok())
+            .unwrap_or_default();
+        let index = note["index_columns"].as_array().into_iter().flatten();
+        index
+            .filter_map(|name| name.as_str().map(str::to_string))
+            .collect()
     }
 
     /// Calls `visit` with parts of these columns in order, `rows` of each at most, and with the row in which a part begins.

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use crate::data::CsvRows;
 use crate::error::Result;
 use crate::system::memory::check_free;
 use crate::system::parsed_json;
 
-use super::csv_rows::CsvRows;
 use super::labels::BatchLabels;
 use super::records::{RecordReader, Records, Split};
 use super::{BATCH_BYTES, Kind, Texts, files};

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use crate::data::{CsvRows, check_names};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::OpenFile;
-use crate::text::{bytes, shown_path};
+use crate::text::{bytes, quoted_list, shown_path};
 
 use super::TEXT;
-use super::csv_rows::CsvRows;
 
 /// Longest header.
 const LONGEST: usize = 1 << 20;
@@ -52,6 +52,7 @@ pub(super) fn of(path: &Path, column: Option<&str>) -> Result<CsvShape> {
             .at("line 1")
             .fix("begin the file with a line of the names of its columns"));
     }
+    check_names(path, names.iter().map(String::as_str))?;
     let wanted = column.unwrap_or(TEXT);
     let text = names.iter().position(|name| name == wanted);
     Ok(CsvShape {
@@ -63,17 +64,10 @@ pub(super) fn of(path: &Path, column: Option<&str>) -> Result<CsvShape> {
 
 /// The error where no column has the text.
 pub(super) fn no_text(path: &Path, wanted: &str, names: &[String]) -> Error {
-    /// Names that the message lists.
-    const LISTED: usize = 30;
-    let listed: Vec<String> = names
-        .iter()
-        .take(LISTED)
-        .map(|name| format!("{name:?}"))
-        .collect();
     Error::new(
         ErrorKind::Table,
         format!("{} has no column {wanted:?}", shown_path(path)),
     )
-    .at(format!("its columns are {}", listed.join(", ")))
+    .at(format!("its columns are {}", quoted_list(names, 30)))
     .fix("name the column that has the text: Texts::open(path)?.column(\"abstract\")")
 }

@@ -15,13 +15,14 @@ const EXTENSIONS: [&str; 4] = ["txt", "md", "html", "htm"];
 
 /// The texts below a folder, in alphabetical order of their paths.
 pub(super) fn in_folder(folder: &Path) -> Result<Kind> {
-    let mut files = Vec::new();
-    find(folder, &mut files)?;
+    let (mut files, mut passed) = (Vec::new(), 0);
+    find(folder, &mut files, &mut passed)?;
     files.sort();
     match files.is_empty() {
         false => Ok(Kind::Files {
             root: folder.into(),
             files,
+            passed,
         }),
         true => Err(Error::new(
             ErrorKind::Io,
@@ -34,21 +35,30 @@ pub(super) fn in_folder(folder: &Path) -> Result<Kind> {
     }
 }
 
-fn find(folder: &Path, files: &mut Vec<(PathBuf, u64)>) -> Result<()> {
+/// Finds the texts below a folder, and counts the files that are none.
+fn find(folder: &Path, files: &mut Vec<(PathBuf, u64)>, passed: &mut usize) -> Result<()> {
     let failed = |source| Error::io("read the folder", folder, source);
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let metadata =
             fs::symlink_metadata(&path).map_err(|source| Error::io("open", &path, source))?;
         if metadata.is_dir() {
-            find(&path, files)?;
-        } else if is_text(&path) {
+            find(&path, files, passed)?;
+        } else if is_text(&path) && !is_note(&path) {
             // A link is followed to a file, and never into a folder: those can form circles.
             let length = check_regular(&path)?.len();
             files.push((path, length));
+        } else {
+            *passed += 1;
         }
     }
     Ok(())
+}
+
+/// Whether a file is a Mac's note about another: `._a.txt` beside `a.txt`, or in the folder `__MACOSX` of an archive.
+fn is_note(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("._") || path.components().any(|part| part.as_os_str() == "__MACOSX")
 }
 
 fn is_text(path: &Path) -> bool {
@@ -63,13 +73,15 @@ pub(super) fn matching(path: &Path, pattern: &str) -> Result<Kind> {
             .fix("write it as letters/*.txt")
             .because(source)
     })?;
-    let mut files = Vec::new();
+    let (mut files, mut passed) = (Vec::new(), 0);
     for entry in found {
         let path = entry.map_err(|error| {
             let path = error.path().to_path_buf();
             Error::io("open", &path, error.into())
         })?;
-        if !path.is_dir() {
+        if is_note(&path) {
+            passed += 1;
+        } else if !path.is_dir() {
             let length = check_regular(&path)?.len();
             files.push((path, length));
         }
@@ -86,6 +98,7 @@ pub(super) fn matching(path: &Path, pattern: &str) -> Result<Kind> {
     Ok(Kind::Files {
         root: root.unwrap_or(Path::new("")).into(),
         files,
+        passed,
     })
 }
 

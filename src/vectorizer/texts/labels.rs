@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::data::Documents;
+use crate::data::{Documents, NumberText};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Most columns: lines of JSON can have a field of another name each.
@@ -89,8 +89,8 @@ impl LabelColumns {
         self.documents
     }
 
-    /// The documents: named by the column `document` where all have a value there; a column of which all values are numbers is
-    /// one of numbers.
+    /// The documents: named by the column `document` where all have a value there; a column of which all values are numbers, or
+    /// words for a missing one such as `NA`, is one of numbers.
     pub(super) fn into_documents(self) -> Result<Documents> {
         let n = self.documents;
         let mut documents = Documents::numbered(n)?;
@@ -118,8 +118,7 @@ impl LabelColumns {
                 ..
             } = column;
             codes.resize(n, None);
-            let parsed: Option<Vec<f64>> = values.iter().map(|value| as_number(value)).collect();
-            documents = match parsed {
+            documents = match NumberText::column(values.iter().map(String::as_str)) {
                 Some(parsed) => {
                     let number =
                         |code: Option<u32>| code.map_or(f64::NAN, |code| parsed[code as usize]);
@@ -141,16 +140,6 @@ impl LabelColumn {
         self.codes.resize(document, None);
         self.codes.push(Some(code));
     }
-}
-
-/// A finite number in decimal digits. A leading zero makes a code of it, such as `007`.
-fn as_number(value: &str) -> Option<f64> {
-    let value = value.trim();
-    let digits = value.trim_start_matches(['-', '+']);
-    let is_code = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
-    let starts = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let number: f64 = value.parse().ok()?;
-    (starts && !is_code && number.is_finite()).then_some(number)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Where texts come from: folders, files and memory, read in batches of bounded size.
 
 mod batch;
-mod csv_rows;
 mod csv_shape;
 mod files;
 mod html;
@@ -56,6 +55,8 @@ enum Kind {
     Files {
         root: PathBuf,
         files: Vec<(PathBuf, u64)>,
+        /// Files beside them that are no texts.
+        passed: usize,
     },
     /// A line is a document.
     Lines(PathBuf),
@@ -104,7 +105,7 @@ impl Texts {
     ///
     /// | Path | Documents |
     /// |---|---|
-    /// | a folder | its files `.txt`, `.md`, `.html`, `.htm`, in all folders below it, in alphabetical order: their paths name the documents, and the label column `folder` names the folder in which each lies, the outermost of several |
+    /// | a folder | its files `.txt`, `.md`, `.html`, `.htm`, in all folders below it, in alphabetical order; other files, and a Mac's `._a.txt` and `__MACOSX`, are passed over and counted. Their paths name the documents, and the label column `folder` names the folder in which each lies, the outermost of several |
     /// | `letters/*.txt` | the files that the pattern finds, likewise |
     /// | a file `.txt` | its lines |
     /// | a file `.jsonl`, `.ndjson` | its lines, each an object: the field `text`, and the other fields as label columns |
@@ -214,7 +215,7 @@ impl Texts {
     /// The documents, given the labels that a pass has found.
     pub(super) fn documents(&self, labels: LabelColumns) -> Result<Documents> {
         match self.kind.as_ref() {
-            Kind::Files { root, files } => files::documents(root, files),
+            Kind::Files { root, files, .. } => files::documents(root, files),
             #[cfg(feature = "polars")]
             Kind::Parquet(path) => parquet::documents(path, self.column.as_deref()),
             _ => labels.into_documents(),
@@ -238,13 +239,18 @@ impl fmt::Display for Texts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = || bytes(self.bytes());
         match self.kind.as_ref() {
-            Kind::Files { root, files } => write!(
-                f,
-                "{} in {} ({})",
-                counted(files.len(), "file"),
-                shown_path(root),
-                size()
-            ),
+            Kind::Files {
+                root,
+                files,
+                passed,
+            } => {
+                let number = counted(files.len(), "file");
+                write!(f, "{number} in {} ({})", shown_path(root), size())?;
+                match passed {
+                    0 => Ok(()),
+                    passed => write!(f, "; {} passed over", counted(*passed, "other file")),
+                }
+            }
             Kind::Memory(texts) => write!(f, "{} in memory", counted(texts.len(), "text")),
             Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path) => {
                 write!(f, "{} ({})", shown_path(path), size())

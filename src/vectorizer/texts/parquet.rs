@@ -5,8 +5,8 @@ use std::path::Path;
 
 use polars::prelude::{ParquetReader, SerReader, StringChunked};
 
-use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, guard};
-use crate::data::{Documents, Table, check_types};
+use crate::data::parquet::{self, NOT_PARQUET, check_pages, check_types, guard};
+use crate::data::{Documents, Table};
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 
@@ -32,10 +32,7 @@ impl ParquetTexts {
     pub(super) fn new(path: &Path, column: Option<&str>) -> Result<Self> {
         let map = MappedFile::new(OpenFile::open(path)?)?;
         let column = column.unwrap_or(TEXT).to_owned();
-        check_footer(map.file())?;
-        let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
-        let metadata = guard(path, || reader.get_metadata().cloned())?;
-        let schema = guard(path, || reader.schema())?;
+        let (metadata, schema) = parquet::open(&map)?;
         if !schema.contains(&column) {
             let names: Vec<String> = schema.iter_names().map(ToString::to_string).collect();
             return Err(no_text(path, &column, &names));
@@ -114,10 +111,7 @@ impl ParquetTexts {
 pub(super) fn documents(path: &Path, column: Option<&str>) -> Result<Documents> {
     let map = MappedFile::new(OpenFile::open(path)?)?;
     let column = column.unwrap_or(TEXT);
-    check_footer(map.file())?;
-    let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
-    let metadata = guard(path, || reader.get_metadata().cloned())?;
-    let schema = guard(path, || reader.schema())?;
+    let (metadata, schema) = parquet::open(&map)?;
     check_types(path, schema.iter_values())?;
     let others: Vec<String> = schema
         .iter_names()
@@ -129,8 +123,9 @@ pub(super) fn documents(path: &Path, column: Option<&str>) -> Result<Documents> 
     }
     let names: Vec<&str> = others.iter().map(String::as_str).collect();
     check_pages(map.file(), &metadata, &names)?;
-    let reader = reader.with_columns(Some(others));
-    let frame = guard(path, || reader.finish())?;
+    let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
+    reader.set_metadata(metadata);
+    let frame = guard(path, || reader.with_columns(Some(others)).finish())?;
     map.check_unchanged()?;
     Documents::from_table(&Table::from(frame))
 }

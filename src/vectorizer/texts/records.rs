@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::data::{CsvByte, CsvQuotes};
 use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 use crate::system::{Advice, OpenFile};
@@ -130,7 +131,8 @@ impl RecordReader {
 
 /// Looks for the ends of records in a growing buffer.
 struct RecordEnds {
-    quotes: bool,
+    /// Of CSV, whose quoted values may have line ends.
+    quotes: Option<CsvQuotes>,
     scanned: usize,
     end: usize,
     /// The quotation mark that is open at the end of what was scanned.
@@ -140,7 +142,10 @@ struct RecordEnds {
 impl RecordEnds {
     fn new(split: &Split) -> Self {
         Self {
-            quotes: matches!(split, Split::Csv(_)),
+            quotes: match split {
+                Split::Csv(shape) => Some(CsvQuotes::new(shape.separator)),
+                Split::Lines | Split::Json(_) => None,
+            },
             scanned: 0,
             end: 0,
             open_quote: None,
@@ -150,22 +155,17 @@ impl RecordEnds {
     /// The end of the last whole record in the buffer; 0 where there is none.
     fn last(&mut self, bytes: &[u8]) -> usize {
         let new = &bytes[self.scanned..];
-        if !self.quotes {
+        let Some(quotes) = &mut self.quotes else {
             let last = new.iter().rposition(|&byte| byte == b'\n');
             self.end = last.map_or(self.end, |at| self.scanned + at + 1);
             self.scanned = bytes.len();
             return self.end;
-        }
+        };
         for (at, &byte) in (self.scanned..).zip(new) {
-            match byte {
-                b'"' => {
-                    self.open_quote = match self.open_quote {
-                        None => Some(at),
-                        Some(_) => None,
-                    };
-                }
-                b'\n' if self.open_quote.is_none() => self.end = at + 1,
-                _ => {}
+            let is = quotes.step(byte);
+            self.open_quote = quotes.is_open().then(|| self.open_quote.unwrap_or(at));
+            if is == CsvByte::End && byte == b'\n' {
+                self.end = at + 1;
             }
         }
         self.scanned = bytes.len();

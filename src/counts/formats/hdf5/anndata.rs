@@ -1,10 +1,12 @@
 //! `.h5ad` files of anndata: matrices by name, and the names of cells and genes.
 
+use hdf5_pure::{DType, Datatype};
+
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::shown_path;
+use crate::text::{counted, shown_path};
 
-use super::file::Hdf;
+use super::file::{Hdf, REWRITE};
 use super::matrix::{Form, Matrix};
 
 /// A matrix of a `.h5ad` file.
@@ -119,6 +121,7 @@ fn find(hdf: &Hdf, path: &str) -> Result<Option<Matrix>> {
             form,
             documents,
             terms,
+            note: None,
         })),
         _ => Err(hdf.wrong(
             path,
@@ -174,8 +177,58 @@ pub(super) fn index_of(hdf: &Hdf, table: &str) -> Result<String> {
         .ok_or_else(|| hdf.wrong(table, "has no attribute _index: it is no table of anndata"))
 }
 
+/// The field of a record that names it.
+pub(super) const RECORD_NAMES: &str = "index";
+
+/// The fields of a table of anndata before 0.7, which is an array of records; `None` for a table as a group.
+pub(super) fn record_fields(hdf: &Hdf, table: &str) -> Result<Option<Vec<String>>> {
+    let Some(records) = hdf.dataset(table)? else {
+        return Ok(None);
+    };
+    let names = match hdf.guard(table, || records.dtype())? {
+        DType::Compound(fields) => fields.into_iter().map(|(name, _)| name).collect(),
+        _ => Vec::new(),
+    };
+    Ok(Some(names))
+}
+
+/// The names in an array of records.
+fn record_names(hdf: &Hdf, table: &str) -> Result<Vec<String>> {
+    let records = hdf.expect(table)?;
+    let rows = hdf.length(table, &records)?;
+    let width = hdf.guard(table, || records.element_size())?;
+    let claim = hdf
+        .opened()
+        .claim(counted(rows as usize, "record"))
+        .at(table);
+    claim.check_memory(rows.saturating_mul(2 * width + size_of::<String>() as u64))?;
+    let kind = hdf.guard(table, || records.datatype())?;
+    if let Datatype::Compound { size, members } = &kind
+        && let Some(names) = members.iter().find(|field| field.name == RECORD_NAMES)
+        && matches!(names.datatype, Datatype::String { .. })
+    {
+        let first = names.byte_offset as usize;
+        let field = first..first + names.datatype.type_size() as usize;
+        let raw = hdf.guard(table, || records.read_raw())?;
+        let name = |record: &[u8]| {
+            let name = String::from_utf8_lossy(record.get(field.clone()).unwrap_or_default());
+            name.trim_end_matches('\0').to_string()
+        };
+        return Ok(raw.chunks_exact(*size as usize).map(name).collect());
+    }
+    Err(Error::format(
+        hdf.path(),
+        "is a file of anndata before 0.7, whose tables have no names as text",
+    )
+    .at(table)
+    .fix(REWRITE))
+}
+
 /// The index of a table (`obs`, `var`, `raw/var`), which names its rows.
 pub(crate) fn h5ad_names(hdf: &Hdf, table: &str) -> Result<Vec<String>> {
+    if record_fields(hdf, table)?.is_some() {
+        return record_names(hdf, table);
+    }
     let path = format!("{table}/{}", index_of(hdf, table)?);
     // Texts of which some may be missing have their values beside a mask.
     match hdf.group(&path)? {

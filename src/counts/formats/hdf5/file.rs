@@ -15,6 +15,9 @@ use crate::text::{bytes, counted};
 
 const DAMAGED: &str = "the file was truncated or damaged, or is no HDF5 file: copy it again, or write it again with anndata (write_h5ad)";
 
+/// The remedy for a sound file of a kind that is not read.
+pub(super) const REWRITE: &str = "write it again as anndata does by itself, in Python: adata = anndata.read_h5ad(\"old.h5ad\"); adata.write_h5ad(\"new.h5ad\")";
+
 /// Most bytes that a byte of a compressed chunk stands for: the shortest code of deflate, of 2 bits, repeats 258 bytes.
 const MAX_INFLATION: u64 = 1032;
 /// Bytes of unpacked chunks that a dataset keeps, where its chunks are smaller.
@@ -256,7 +259,48 @@ fn guard<T>(
     };
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(damaged(error.to_string()).because(error)),
+        Ok(Err(error)) => Err(match not_read(&error) {
+            Some((what, fix)) => Error::format(path, what).at(place).fix(fix),
+            None => damaged(error.to_string()),
+        }
+        .because(error)),
         Err(panic) => Err(damaged(panic_text(panic.as_ref()))),
+    }
+}
+
+/// What a sound file has that the reader does not read, and the remedy.
+fn not_read(error: &hdf5_pure::Error) -> Option<(String, String)> {
+    let hdf5_pure::Error::Format(error) = error else {
+        return None;
+    };
+    let newer = |part: String| Some((format!("has {part}, which is not read"), REWRITE.into()));
+    match error {
+        FormatError::UnsupportedFilter(id) => {
+            let name = match id {
+                4 => "szip",
+                307 => "bzip2",
+                32001 => "blosc",
+                32004 => "lz4",
+                32008 => "bitshuffle",
+                32015 => "zstd",
+                32026 => "blosc2",
+                _ => "a filter of another library",
+            };
+            let what = format!("is compressed by {name} (HDF5's filter {id}), which is not read");
+            let fix = format!(
+                "{REWRITE}, after import hdf5plugin; gzip, lzf and no compression are read"
+            );
+            Some((what, fix))
+        }
+        // Version 5 is that of HDF5 2.0.
+        FormatError::InvalidLayoutVersion(version @ 5..=8) => newer(format!(
+            "a layout of version {version}, as h5py writes with libver=\"latest\""
+        )),
+        FormatError::ChunkedReadError(what) if what.contains("B-tree") => newer(
+            "chunks in a B-tree of version 2, as of an array of which two sizes can grow".into(),
+        ),
+        FormatError::UnsupportedVirtualLayout => newer("values in other files".into()),
+        FormatError::UnsupportedExternalStorage => newer("values in another file".into()),
+        _ => None,
     }
 }

@@ -13,7 +13,7 @@ use crate::system::{Claim, OpenFile};
 use crate::text::counted;
 
 use super::file::Hdf;
-use super::numbers::NumberArray;
+use super::numbers::{NumberArray, other_type, width_of};
 
 /// Values that are looked at to tell counts from other numbers.
 const LOOK: u64 = 1 << 12;
@@ -38,6 +38,8 @@ pub(super) struct Matrix {
     pub(super) form: Form,
     pub(super) documents: u64,
     pub(super) terms: u64,
+    /// What those who read it should know.
+    pub(super) note: Option<String>,
 }
 
 /// Sparse counts whose arrays have been found.
@@ -48,6 +50,7 @@ pub(crate) struct HdfFile {
     stored: u64,
     form: Form,
     arrays: CsrArrays,
+    note: Option<String>,
 }
 
 impl Matrix {
@@ -105,6 +108,7 @@ impl Matrix {
             terms: self.terms as usize,
             stored,
             form: self.form,
+            note: self.note.clone(),
             arrays: match self.form {
                 Form::Csc => arrays.by_terms(),
                 _ => arrays,
@@ -164,6 +168,10 @@ impl Matrix {
     }
 
     fn values(&self, dataset: &Dataset, first: u64, rows: u64) -> Result<Vec<f64>> {
+        let kind = self.hdf.guard(&self.path, || dataset.dtype())?;
+        if width_of(&kind).is_none() {
+            return Err(other_type(&self.hdf, &self.path, &kind));
+        }
         let values = self
             .hdf
             .guard(&self.path, || dataset.read_f64_rows(first, rows))?;
@@ -218,6 +226,10 @@ fn check_count(value: f64, row: usize, column: usize, path: &std::path::Path) ->
 }
 
 impl HdfFile {
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
     pub(crate) fn stored(&self) -> u64 {
         self.stored
     }

@@ -17,8 +17,10 @@ pub(crate) use anndata::{Place, h5ad_counts, h5ad_names, layers};
 pub(crate) use file::Hdf;
 pub(crate) use matrix::HdfFile;
 pub(crate) use numbers::NumberArray;
-pub(crate) use obs::h5ad_documents;
-pub(crate) use tenx::{tenx_barcodes, tenx_counts, tenx_features};
+pub(crate) use obs::{h5ad_documents, h5ad_feature_types};
+pub(crate) use tenx::{
+    other_features, tenx_barcodes, tenx_counts, tenx_feature_types, tenx_features,
+};
 pub(crate) use write::write_h5ad;
 
 /// Opens the matrix `X` of a `.h5ad` file.

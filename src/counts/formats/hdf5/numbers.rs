@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use hdf5_pure::{DType, Dataset};
+use hdf5_pure::{DType, Dataset, Datatype};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::file::Hdf;
 
@@ -33,7 +33,7 @@ impl NumberArray {
         };
         match width {
             Some(width) => Self::new(hdf, dataset, path, width),
-            None => Err(hdf.wrong(&path, format!("has values of type {kind}"))),
+            None => Err(other_type(hdf, &path, &kind)),
         }
     }
 
@@ -41,12 +41,7 @@ impl NumberArray {
     pub(super) fn any(hdf: &Hdf, path: &str) -> Result<Option<Self>> {
         let dataset = hdf.expect(path)?;
         let kind = hdf.guard(path, || dataset.dtype())?;
-        let width = match &kind {
-            // h5py writes truth values so.
-            DType::Enum(names) if names == &["FALSE", "TRUE"] => Some(1),
-            kind => width_of(kind),
-        };
-        width
+        width_of(&kind)
             .map(|width| Self::new(hdf, dataset, path.into(), width))
             .transpose()
     }
@@ -104,10 +99,25 @@ impl NumberArray {
     }
 }
 
+/// The error for values that are no numbers of a type that is read.
+pub(super) fn other_type(hdf: &Hdf, path: &str, kind: &DType) -> Error {
+    let kind = match kind {
+        DType::Other(kind) if matches!(**kind, Datatype::FloatingPoint { size: 2, .. }) => {
+            "float16".into()
+        }
+        kind => kind.to_string(),
+    };
+    let what = format!("has values of type {kind}, which is not read");
+    let fix = "write it again with numbers of 32 or 64 bits, in Python: adata.X = adata.X.astype(\"float32\"); adata.write_h5ad(\"new.h5ad\")";
+    Error::format(hdf.path(), what).at(path).fix(fix)
+}
+
 /// Bytes of a number; `None` for values that are no numbers.
-fn width_of(kind: &DType) -> Option<usize> {
+pub(super) fn width_of(kind: &DType) -> Option<usize> {
     match kind {
         DType::I8 | DType::U8 => Some(1),
+        // h5py writes truth values so.
+        DType::Enum(names) if names == &["FALSE", "TRUE"] => Some(1),
         DType::I16 | DType::U16 => Some(2),
         DType::I32 | DType::U32 | DType::F32 => Some(4),
         DType::I64 | DType::U64 | DType::F64 => Some(8),

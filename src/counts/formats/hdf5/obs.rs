@@ -4,7 +4,7 @@ use crate::data::Documents;
 use crate::error::{Error, Result};
 use crate::text::{counted, shown_path};
 
-use super::anndata::{h5ad_names, index_of};
+use super::anndata::{RECORD_NAMES, h5ad_names, index_of, record_fields};
 use super::file::Hdf;
 use super::numbers::NumberArray;
 
@@ -41,11 +41,17 @@ pub(crate) fn h5ad_documents(hdf: &Hdf) -> Result<Documents> {
     let names = h5ad_names(hdf, TABLE)?;
     let rows = names.len() as u64;
     let mut documents = Documents::new(names).map_err(|error| in_file(hdf, error))?;
+    if let Some(fields) = record_fields(hdf, TABLE)? {
+        for name in fields.iter().filter(|name| *name != RECORD_NAMES) {
+            documents = documents.without(name, "a field of a table of anndata before 0.7");
+        }
+        return Ok(documents);
+    }
     for name in column_names(hdf)? {
         let path = format!("{TABLE}/{name}");
         let column = match name == RESERVED {
             true => Column::Other("the name that tables give to the column of names".into()),
-            false => column(hdf, &name, rows)?,
+            false => column(hdf, TABLE, &name, rows)?,
         };
         let added = match column {
             Column::Numbers(numbers) => documents.with_numbers(&name, numbers),
@@ -84,10 +90,29 @@ fn column_names(hdf: &Hdf) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn column(hdf: &Hdf, name: &str, rows: u64) -> Result<Column> {
-    let path = format!("{TABLE}/{name}");
+/// The type of each feature, which scanpy takes over from 10x; none where the table has no such column.
+pub(crate) fn h5ad_feature_types(hdf: &Hdf, table: &str) -> Result<Vec<String>> {
+    const NAME: &str = "feature_types";
+    let path = format!("{table}/{NAME}");
+    if hdf.group(&path)?.is_none() && hdf.dataset(&path)?.is_none() {
+        return Ok(Vec::new());
+    }
+    let rows = h5ad_names(hdf, table)?.len() as u64;
+    let label = |label: Option<String>| label.unwrap_or_default();
+    Ok(match column(hdf, table, NAME, rows)? {
+        Column::Labels(labels) => labels.into_iter().map(label).collect(),
+        Column::Categories(names, codes) => codes
+            .into_iter()
+            .map(|code| label(code.and_then(|code| names.get(code as usize).cloned())))
+            .collect(),
+        Column::Numbers(_) | Column::Other(_) => Vec::new(),
+    })
+}
+
+fn column(hdf: &Hdf, table: &str, name: &str, rows: u64) -> Result<Column> {
+    let path = format!("{table}/{name}");
     if hdf.group(&path)?.is_none() {
-        let categories = format!("{TABLE}/{OLD_CATEGORIES}/{name}");
+        let categories = format!("{table}/{OLD_CATEGORIES}/{name}");
         if hdf.dataset(&categories)?.is_some() {
             return categorical(hdf, &path, &categories, rows);
         }
@@ -183,7 +208,8 @@ fn values(hdf: &Hdf, path: &str, rows: Option<u64>) -> Result<Found> {
     if let Some(rows) = rows.filter(|&rows| rows != shape[0]) {
         let rows = counted(rows as usize, "row");
         let values = counted(shape[0] as usize, "value");
-        return Err(hdf.wrong(path, format!("has {values}, and {TABLE} has {rows}")));
+        let table = path.split('/').next().unwrap_or(TABLE);
+        return Err(hdf.wrong(path, format!("has {values}, and {table} has {rows}")));
     }
     let kind = hdf.guard(path, || dataset.dtype())?;
     if matches!(kind, DType::String | DType::VariableLengthString) {

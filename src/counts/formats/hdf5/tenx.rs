@@ -51,8 +51,44 @@ pub(crate) fn tenx_counts(hdf: &Hdf) -> Result<Counts> {
         form: Form::Csr,
         documents,
         terms,
+        note: other_features(&tenx_feature_types(hdf)?),
     };
     matrix.counts()
+}
+
+/// The type of each feature; none before version 3.
+pub(crate) fn tenx_feature_types(hdf: &Hdf) -> Result<Vec<String>> {
+    let path = format!("{}/features/feature_type", group(hdf)?);
+    match hdf.dataset(&path)? {
+        Some(_) => hdf.texts(&path),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// How many features are not of the most frequent type, and how to leave them out; `None` if all have one.
+pub(crate) fn other_features(types: &[String]) -> Option<String> {
+    let mut numbers: Vec<(&str, usize)> = Vec::new();
+    for name in types {
+        match numbers.iter_mut().find(|known| known.0 == name) {
+            Some(known) => known.1 += 1,
+            None => numbers.push((name, 1)),
+        }
+    }
+    let genes = "Gene Expression";
+    let kept = match numbers.iter().find(|known| known.0 == genes) {
+        Some(_) => genes,
+        None => numbers.iter().max_by_key(|known| known.1)?.0,
+    };
+    let others = numbers.iter().filter(|known| known.0 != kept);
+    let others: Vec<String> = others
+        .map(|(name, number)| format!("{number} of {} features are {name}", types.len()))
+        .collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "{}: leave them out by Cells::open(path)?.feature_type({kept:?})",
+            others.join(", ")
+        )
+    })
 }
 
 /// Names of the genes.

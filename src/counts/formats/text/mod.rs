@@ -9,6 +9,8 @@ mod names;
 mod write;
 
 pub(crate) use docword::open as open_docword;
-pub(crate) use mtx::{Orientation, open as open_mtx, open_documents_by_terms, shape as mtx_shape};
-pub(crate) use names::{beside, column};
+pub(crate) use mtx::{
+    Orientation, open as open_mtx, open_documents_by_terms, orientation, shape as mtx_shape,
+};
+pub(crate) use names::{CELLS, GENES, beside, column, matrices};
 pub(crate) use write::write_mtx;

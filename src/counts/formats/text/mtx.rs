@@ -9,12 +9,12 @@ use crate::text::shown_path;
 
 use super::entries::{Head, numbers, read, wrong_head};
 use super::lines::{Lines, shown};
-use super::names::beside;
+use super::names::{CELLS, GENES, beside, lines};
 
 const FIX: &str = "write it again with scipy.io.mmwrite(path, scipy.sparse.csr_array(X)), or copy it again where it was truncated";
 
 /// What the rows of the file are.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Orientation {
     /// Rows are documents.
     DocumentsByTerms,
@@ -22,20 +22,71 @@ pub(crate) enum Orientation {
     TermsByDocuments,
 }
 
-/// Opens a file whose rows are documents; refuses one that has names of cells for its columns beside it.
+/// Opens a file whose rows are documents; refuses one whose columns are cells, as names beside it tell.
 pub(crate) fn open_documents_by_terms(path: &Path) -> Result<Counts> {
-    let named = beside(path, &["barcodes.tsv"]);
-    if let Some(barcodes) = named {
+    let named = beside(path, &CELLS).or(beside(path, &GENES));
+    if let Some(names) = named
+        && fitting(path)?.orientation != Some(Orientation::DocumentsByTerms)
+    {
         return Err(Error::format(
             path,
             format!(
                 "has {} beside it, so its rows are genes and its columns cells",
-                shown_path(&barcodes)
+                shown_path(&names)
             ),
         )
         .fix("open it with Cells::open(path)?.counts(), which makes the cells the documents"));
     }
     open(path, Orientation::DocumentsByTerms)
+}
+
+/// What the rows of a file of cells are: genes, as Cell Ranger writes them, or cells where the names of both beside it are as
+/// many as such a matrix has. Fails if the names are of another matrix.
+pub(crate) fn orientation(path: &Path) -> Result<Orientation> {
+    let found = fitting(path)?;
+    let named: Vec<String> = [(found.genes, "genes"), (found.cells, "cells")]
+        .into_iter()
+        .filter_map(|(number, what)| Some(format!("{} {what}", number?)))
+        .collect();
+    match found.orientation {
+        None => {}
+        Some(Orientation::DocumentsByTerms) if named.len() < 2 => {}
+        Some(orientation) => return Ok(orientation),
+    }
+    let (rows, columns) = found.shape;
+    let what = format!(
+        "has {rows} rows and {columns} columns, and beside it are names of {}",
+        named.join(" and ")
+    );
+    Err(Error::format(path, what).fix("copy the folder again: its files belong together"))
+}
+
+/// A matrix and the names beside it.
+struct Fitting {
+    shape: (usize, usize),
+    genes: Option<usize>,
+    cells: Option<usize>,
+    /// How they fit each other; rows are genes where both ways do.
+    orientation: Option<Orientation>,
+}
+
+fn fitting(path: &Path) -> Result<Fitting> {
+    let (rows, columns) = shape(path, Orientation::DocumentsByTerms)?;
+    let number = |names: &[&str]| beside(path, names).map(|path| lines(&path)).transpose();
+    let (genes, cells) = (number(&GENES)?, number(&CELLS)?);
+    let fits = |found: Option<usize>, expected| found.is_none_or(|found| found == expected);
+    Ok(Fitting {
+        shape: (rows, columns),
+        genes,
+        cells,
+        orientation: if fits(genes, rows) && fits(cells, columns) {
+            Some(Orientation::TermsByDocuments)
+        } else if fits(genes, columns) && fits(cells, rows) {
+            Some(Orientation::DocumentsByTerms)
+        } else {
+            None
+        },
+    })
 }
 
 /// Reads a file into memory.

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use polars::io::parquet::read::FileMetadata;
-use polars::prelude::{ArrowDataType, Column, DataFrame, ParquetReader, PolarsError, SerReader};
+use polars::prelude::{ArrowDataType, Column, DataFrame, ParquetReader, SerReader};
 
-use crate::data::parquet::{NOT_PARQUET, check_footer, check_pages, guard, rows};
+use crate::data::parquet::{self, NOT_PARQUET, check_pages, guard, rows};
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 
@@ -36,28 +36,10 @@ pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Resul
     })
 }
 
-fn invalid(path: &Path, source: PolarsError) -> Error {
-    Error::format(path, format!("cannot be read as Parquet: {source}"))
-        .fix(NOT_PARQUET)
-        .because(source)
-}
-
 impl Parquet {
     pub(super) fn open(map: MappedFile) -> Result<Self> {
         let (path, file) = (map.path(), map.file());
-        let invalid = |source| invalid(path, source);
-        check_footer(file)?;
-        let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
-        let metadata = reader.get_metadata().map_err(invalid)?.clone();
-        let fields = metadata.schema_descr.fields().iter();
-        let names = || {
-            fields
-                .clone()
-                .map(|field| field.get_field_info().name.as_str())
-        };
-        // Two columns of one name have no schema.
-        check_columns(path, names(), &[])?;
-        let schema = reader.schema().map_err(invalid)?;
+        let (metadata, schema) = parquet::open(&map)?;
         let is_list = |name: &str| schema.get(name).is_some_and(|field| inner(&field.dtype).1);
         let [document, term, count] = COLUMNS;
         let lists = is_list(term) && is_list(count);
@@ -66,7 +48,11 @@ impl Parquet {
                 true => vec![term, count],
                 false => COLUMNS.to_vec(),
             };
-        check_columns(path, names(), &columns)?;
+        check_columns(
+            path,
+            schema.iter_names().map(|name| name.as_str()),
+            &columns,
+        )?;
         if is_list(term) != is_list(count) || is_list(document) {
             let what = |name| {
                 if is_list(name) {
@@ -231,7 +217,8 @@ fn check_type(path: &Path, name: &str, dtype: &ArrowDataType) -> Result<u64> {
         Utf8 | LargeUtf8 | Utf8View | Dictionary(..) => "text".to_string(),
         other => format!("{other:?}"),
     };
-    let what = format!("column {name} has type {found}, not an integer or float of 32 or 64 bits");
+    let what =
+        format!("column {name} has type {found}, not an integer, or a float of 32 or 64 bits");
     Err(Error::format(path, what).fix(
         "write doc and term as 64-bit integers from 0, and count as 64-bit integers or floats",
     ))

@@ -1,11 +1,14 @@
-//! The rows of CSV records in memory.
+//! The rows of CSV records in memory, and the names in a header.
+
+use std::collections::HashMap;
+use std::path::Path;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::files::line_at;
+use crate::error::{Error, Result};
 
 /// Reads row after row, in buffers that are used again.
-pub(super) struct CsvRows<'a> {
+pub(crate) struct CsvRows<'a> {
     core: Reader,
     bytes: &'a [u8],
     at: usize,
@@ -17,19 +20,19 @@ pub(super) struct CsvRows<'a> {
 }
 
 /// The values of a row.
-pub(super) struct CsvRow<'r> {
-    pub(super) line: u64,
+pub(crate) struct CsvRow<'r> {
+    pub(crate) line: u64,
     values: &'r [u8],
     ends: &'r [usize],
 }
 
 impl CsvRow<'_> {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// The values of UTF-8 text, which are UTF-8 themselves: separators and quotes are ASCII characters.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let values = starts
             .zip(self.ends)
@@ -39,7 +42,7 @@ impl CsvRow<'_> {
 }
 
 impl<'a> CsvRows<'a> {
-    pub(super) fn new(separator: u8, bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(separator: u8, bytes: &'a [u8]) -> Self {
         Self {
             core: ReaderBuilder::new().delimiter(separator).build(),
             bytes,
@@ -52,11 +55,12 @@ impl<'a> CsvRows<'a> {
     }
 
     /// The next row that is not blank; `None` at the end.
-    pub(super) fn next(&mut self) -> Option<CsvRow<'_>> {
+    pub(crate) fn next(&mut self) -> Option<CsvRow<'_>> {
         while let Some(b'\r' | b'\n') = self.bytes.get(self.at) {
             self.at += 1;
         }
-        self.line += line_at(&self.bytes[self.counted..self.at], self.at - self.counted) - 1;
+        let skipped = &self.bytes[self.counted..self.at];
+        self.line += skipped.iter().filter(|&&byte| byte == b'\n').count() as u64;
         self.counted = self.at;
         let (mut length, mut columns) = (0, 0);
         loop {
@@ -83,9 +87,27 @@ impl<'a> CsvRows<'a> {
     }
 
     /// Bytes that were read.
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
+}
+
+/// Fails if two columns of a table have one name.
+pub(crate) fn check_names<'a>(path: &Path, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (second, name) in names.enumerate() {
+        match places.insert(name, second) {
+            Some(first) if !name.is_empty() => {
+                let what = format!("has two columns named {name:?}");
+                let place = format!("columns {} and {} (counted from 1)", first + 1, second + 1);
+                return Err(Error::format(path, what)
+                    .at(place)
+                    .fix("rename one of them in the file, or add them up"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

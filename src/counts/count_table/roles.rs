@@ -1,0 +1,264 @@
+//! What each column of a table is: names, labels, terms or counts. All tables are read by this rule, which the table at
+//! [`CountTable`] tells.
+
+use polars::prelude::DataType;
+
+use crate::data::{NumberText, TableParts};
+use crate::error::{Error, Result};
+use crate::text::{counted, quoted_list};
+
+use super::CountTable;
+
+/// Names of the columns with the names of the documents.
+const DOCUMENTS: [&str; 3] = ["document", "doc", "doc_id"];
+/// Names of the other columns of a long table.
+const TERMS: [&str; 3] = ["term", "word", "token"];
+const COUNTS: [&str; 2] = ["count", "n"];
+/// Rows of texts that are looked at at once.
+const ROWS_AT_ONCE: usize = 1 << 18;
+
+/// The form of a table, where a setting says it.
+#[derive(Clone)]
+pub(super) enum Form {
+    Wide,
+    /// The columns of documents, terms and counts.
+    Long([String; 3]),
+}
+
+/// The columns of a table by what they are.
+#[derive(Default)]
+pub(super) struct Roles {
+    /// The columns of documents, terms and counts; `None` in a wide table.
+    pub(super) long: Option<[String; 3]>,
+    /// The names of the documents; `None` where they are numbered.
+    pub(super) names: Option<String>,
+    pub(super) labels: Vec<String>,
+    pub(super) terms: Vec<String>,
+    pub(super) left_out: Vec<String>,
+    /// Whether numbers that are the names must be those of one document each, since they may be counts.
+    pub(super) unsure: bool,
+}
+
+/// Whether a column is the row names of a frame, as pandas, R and Polars call one without a name.
+fn is_row_names(name: &str) -> bool {
+    name.trim().is_empty()
+        || name == "Unnamed: 0"
+        || name.starts_with("_duplicated_")
+        || (name.starts_with("__index_level_") && name.ends_with("__"))
+}
+
+impl Roles {
+    pub(super) fn of(table: &CountTable, parts: &TableParts) -> Result<Self> {
+        let columns = parts.columns();
+        let settings = &table.settings;
+        let index = parts.pandas_index();
+        let is_index = |name: &str| is_row_names(name) || index.iter().any(|found| found == name);
+        let is_number = |name: &str| {
+            let mut columns = columns.iter();
+            columns.any(|(found, dtype)| found == name && dtype.is_primitive_numeric())
+        };
+        let one_of = |names: &[&str]| {
+            let mut names = names.iter();
+            names.find_map(|name| columns.iter().find(|(found, _)| found == name))
+        };
+        // Numbers that the rule has no other word for.
+        let others = |taken: &[&String]| -> Vec<&String> {
+            let names = columns.iter().map(|(name, _)| name);
+            let is_other = |name: &&String| {
+                is_number(name)
+                    && !taken.contains(name)
+                    && !is_index(name)
+                    && !settings.labels.contains(name)
+            };
+            names.filter(is_other).collect()
+        };
+        let named = settings.names.as_ref();
+        let found = [
+            named.or(one_of(&DOCUMENTS).map(|(name, _)| name)),
+            one_of(&TERMS).map(|(name, _)| name),
+            one_of(&COUNTS).map(|(name, _)| name),
+        ];
+        match (&settings.form, found) {
+            (Some(Form::Long(long)), _) => return Self::long(table, parts, long.clone()),
+            (None, [Some(document), Some(term), Some(count)]) => {
+                let long = [document, term, count];
+                let others = others(&long);
+                if !is_number(term) || others.is_empty() {
+                    if long == ["doc", "term", "count"] && long.iter().all(|name| is_number(name)) {
+                        return Err(numbered(table));
+                    }
+                    return Self::long(table, parts, long.map(String::clone));
+                }
+                return Err(both_forms(table, &long, &others));
+            }
+            _ => {}
+        }
+
+        let wide = matches!(settings.form, Some(Form::Wide));
+        let documented: Vec<&String> = DOCUMENTS
+            .iter()
+            .filter_map(|name| columns.iter().find(|(found, _)| found == name))
+            .map(|(name, _)| name)
+            .filter(|name| !(wide && is_number(name)) && !settings.labels.contains(name))
+            .collect();
+        let rows: Vec<&String> = columns
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| is_index(name) && !settings.labels.contains(name))
+            .collect();
+        let candidates = documented.iter().chain(&rows).copied();
+        let texts = candidates.clone().find(|name| !is_number(name));
+        let names = named.or(texts).or(candidates.clone().next());
+        // Row names that are texts and a column of numbers with a documented name: both may be the names.
+        let number = documented.iter().find(|name| is_number(name));
+        if let (None, Some(name), Some(number)) = (named, names, number)
+            && rows.contains(&name)
+        {
+            return Err(two_names(table, name, number));
+        }
+        let mut roles = Roles {
+            names: names.cloned(),
+            unsure: named.is_none()
+                && names.is_some_and(|name| documented.contains(&name) && is_number(name)),
+            ..Roles::default()
+        };
+        for (name, dtype) in &columns {
+            if names == Some(name) {
+                continue;
+            }
+            let is_label = settings.labels.contains(name) || documented.contains(&name);
+            let kept = match () {
+                () if is_label => &mut roles.labels,
+                () if is_row_names(name) => &mut roles.left_out,
+                () if is_index(name) => &mut roles.labels,
+                () if dtype.is_primitive_numeric() => &mut roles.terms,
+                () if text_is_term(table, parts, name, dtype)? => &mut roles.terms,
+                () => &mut roles.labels,
+            };
+            kept.push(name.clone());
+        }
+        Ok(roles)
+    }
+
+    fn long(table: &CountTable, parts: &TableParts, mut long: [String; 3]) -> Result<Self> {
+        if let Some(names) = &table.settings.names {
+            long[0].clone_from(names);
+        }
+        if !table.settings.labels.is_empty() {
+            return Err(table
+                .wrong("is a long table, whose documents have no labels".into())
+                .at(format!(
+                    "its documents, terms and counts are in {}",
+                    quoted_list(&long, 3)
+                ))
+                .fix(
+                    "leave out .labels([..]), or say .wide() if each column of numbers is a term",
+                ));
+        }
+        let others = parts.columns().into_iter().map(|(name, _)| name);
+        Ok(Roles {
+            names: Some(long[0].clone()),
+            left_out: others.filter(|name| !long.contains(name)).collect(),
+            long: Some(long),
+            ..Roles::default()
+        })
+    }
+}
+
+/// The error for triplets of numbers, which are ids of a list of terms.
+fn numbered(table: &CountTable) -> Error {
+    table
+        .wrong("has numbers of documents and terms, and no names".into())
+        .fix("open it with Counts::open; if the numbers are names, say .long(\"doc\", \"term\", \"count\")")
+}
+
+/// The error for a table that may be of either form.
+fn both_forms(table: &CountTable, long: &[&String; 3], others: &[&String]) -> Error {
+    let [document, term, count] = long;
+    table
+        .wrong(format!(
+            "may have a row per count, with the columns {}, or a term per column of numbers, also {}",
+            quoted_list(long, 3),
+            quoted_list(others, 10)
+        ))
+        .fix(format!(
+            "say .wide() if each column of numbers is a term, or .long({document:?}, {term:?}, {count:?}) if a row is a count"
+        ))
+}
+
+/// The error where texts without a name and numbers with one may be the names of the documents.
+fn two_names(table: &CountTable, rows: &str, number: &str) -> Error {
+    table
+        .wrong(format!("may have the documents' names in column {rows:?} or in {number:?}"))
+        .fix(format!(
+            "say .wide() if {number:?} is a term, .names({number:?}) if it has the names, or .labels([{number:?}])"
+        ))
+}
+
+/// Whether a column of another type than numbers is a term all the same: one without values, if these count as 0. Fails at a
+/// column of texts that are numbers but for few: they would be lost as a label.
+fn text_is_term(
+    table: &CountTable,
+    parts: &TableParts,
+    name: &str,
+    dtype: &DataType,
+) -> Result<bool> {
+    if !matches!(dtype, DataType::String | DataType::Null) {
+        return Ok(false);
+    }
+    let (mut numbers, mut words, mut given) = (0, 0, 0);
+    let mut odd: Option<(usize, String)> = None;
+    parts.for_each(&[name.to_string()], ROWS_AT_ONCE, |first, part| {
+        let Ok(texts) = super::column(table, part, name)?.str() else {
+            return Ok(());
+        };
+        for (row, text) in texts.iter().enumerate() {
+            let Some(text) = text else { continue };
+            given += 1;
+            match NumberText::of(text) {
+                NumberText::Number(_) => {
+                    numbers += 1;
+                    continue;
+                }
+                NumberText::Other => words += 1,
+                NumberText::Missing | NumberText::Malformed => {}
+            }
+            if odd.is_none() {
+                odd = Some((first + row, text.into()));
+            }
+        }
+        Ok(())
+    })?;
+    let as_label = format!(".labels([{name:?}]) if the column is no term");
+    if given == 0 {
+        return match table.settings.missing_as_zero {
+            true => Ok(true),
+            false => Err(table
+                .wrong(format!("column {name:?} is empty"))
+                .fix(format!(
+                    "say .missing_as_zero() if an empty cell is a count of 0, or {as_label}"
+                ))),
+        };
+    }
+    if numbers == 0 || words > numbers {
+        return Ok(false);
+    }
+    Err(match odd {
+        Some((row, text)) => table
+            .wrong(format!(
+                "column {name:?} has {} and {text:?}",
+                counted(numbers, "number")
+            ))
+            .at(format!("data row {}, column {name:?}", row + 1))
+            .fix(format!(
+                "write a count there, without separators and signs; say {as_label}"
+            )),
+        None => table
+            .wrong(format!(
+                "column {name:?} has numbers that are stored as texts"
+            ))
+            .fix(format!(
+                "store them as numbers, in pandas by .astype(\"int64\"); say {as_label}"
+            )),
+    })
+}
