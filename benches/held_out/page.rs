@@ -144,6 +144,11 @@ fn numbers(page: &mut String, cells: &[Value]) {
         }
         page.push('\n');
     }
+    each_corpus(page, cells);
+}
+
+/// A row for each corpus.
+fn each_corpus(page: &mut String, cells: &[Value]) {
     page.push_str("\nScores with the true k, and the numbers that were chosen (for short pieces of real texts with 10 topics):\n\n");
     let _ = writeln!(
         page,
