@@ -123,7 +123,7 @@ mod tables {
             // Labels: words, codes, dates and numbers that are mostly words; quotation marks in a label.
             ("labels.csv", Some("doc,author,code,sent,year,sea\nA,Austen,A7,2024-01-02,1811,1\nB,1984,B12,2024-02-03,1819,2\nC,Byron,3,2024-02-04,1820,0\n"), year, Read { terms: &["sea"], names: &["A", "B", "C"], lengths: &[1.0, 2.0, 0.0], labels: &["author", "code", "sent", "year"], shown: &["terms: 1 term: \"sea\"", "labels: \"author\", \"code\", \"sent\", \"year\""] }),
             ("inches.csv", Some("doc,tool,sea\nA,3\" nail,1\nB,5\" disk,2\nC,\"1\"\" screw, steel\",3\n"), as_is, Read { terms: &["sea"], names: &["A", "B", "C"], lengths: &[1.0, 2.0, 3.0], labels: &["tool"], shown: &[] }),
-            ("blank_lines.csv", Some("\n\ndoc,sea\nA,1\n\nB,2\n"), as_is, Read { terms: &["sea"], names: &["A", "B"], lengths: &[1.0, 2.0], labels: &[], shown: &[] }),
+            ("blank_lines.csv", Some("\n\ndoc,sea\nA,1\nB,2\n"), as_is, Read { terms: &["sea"], names: &["A", "B"], lengths: &[1.0, 2.0], labels: &[], shown: &[] }),
             ("bom.csv", Some("\u{feff}\"doc\",sea\nA,1\nB,2\n"), as_is, Read { terms: &["sea"], names: &["A", "B"], lengths: &[1.0, 2.0], labels: &[], shown: &[] }),
         ];
         for (name, text, set, expected) in &cases {
