@@ -106,7 +106,8 @@ fn numbers(page: &mut String, cells: &[Value]) {
         CHOOSERS.map(|name| format!(" {name} |")).concat(),
         "---|".repeat(CHOOSERS.len()),
     );
-    let groups: [(&str, fn(u64, u64) -> bool); 4] = [
+    type Is = fn(u64, u64) -> bool;
+    let groups: [(&str, Is); 4] = [
         ("all", |_, _| true),
         ("15 tokens or more, k up to 20", |tokens, k| {
             tokens >= 15 && k <= 20

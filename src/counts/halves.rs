@@ -100,14 +100,14 @@ impl Counts {
         visit(batch.finish(self.terms())?)
     }
 
-    /// Documents of a [`HalvedBatch`] at most, and bytes of its halves while they grow, unless one document has more nonzero
+    /// Bytes of the halves of a [`HalvedBatch`] while they grow, unless one document has more nonzero
     /// counts than a batch.
-    pub(crate) fn halved_batch(&self) -> (usize, u64) {
+    pub(crate) fn halved_batch(&self) -> u64 {
         let cells = (self.documents() as u64).saturating_mul(self.terms() as u64);
         let nonzeros = self.known_nonzeros().unwrap_or(cells);
         // A vector that grows has up to twice its length, and its old half for a moment.
         let grown = 3 * nonzeros.min(BATCH_NONZEROS as u64) * NONZERO_BYTES;
-        (self.documents().min(BATCH_DOCUMENTS), 2 * grown)
+        2 * grown
     }
 }
 

@@ -7,12 +7,13 @@ use crate::counts::rows::{NonzeroBuffer, nonzeros_of_row};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers::{Posterior, PosteriorScratch};
+use crate::system::memory::check_free;
 
 use super::evaluate::SEED;
 
 /// Documents from which the prior is estimated, at most.
 const SAMPLED: usize = 2048;
-/// Nonzero counts of these documents after which no further ones are taken.
+/// Nonzero counts of these documents, at most, unless one document has more.
 const SAMPLED_NONZEROS: usize = 1 << 18;
 /// Concentrations that are tried: 2^(step / 2) for these steps.
 const STEPS: std::ops::RangeInclusive<i32> = -8..=24;
@@ -44,7 +45,12 @@ impl<'a> Prediction<'a> {
     /// Estimates prior and smoothing from the first halves of some of the documents, halved once more: those with which one
     /// half predicts the other best.
     pub(super) fn estimate(counts: &Counts, terms_first: &'a Matrix) -> Result<Self> {
-        let sample = sample(counts)?;
+        let (sample, largest) = sample(counts)?;
+        let scratch = 4 * largest as u64 * terms_first.columns() as u64;
+        check_free(
+            scratch * rayon::current_num_threads() as u64,
+            "the topics of the terms of each document",
+        )?;
         let mut prediction = Self {
             terms_first,
             concentration: 1.0,
@@ -109,44 +115,51 @@ impl<'a> Prediction<'a> {
     }
 
     /// The second parts of documents with tokens in the first one.
-    fn predicted(&self, sample: &[[Counts; 2]]) -> Result<Vec<Predicted>> {
-        let mut all = Vec::new();
-        for halves in sample {
-            let documents = self.complete(halves, |observed, tokens| {
-                let scored = observed > 0.0;
-                tokens.filter(|_| scored).collect::<Vec<_>>()
-            })?;
-            all.extend(documents.into_iter().flatten());
-        }
-        Ok(all)
+    fn predicted(&self, sample: &[Counts; 2]) -> Result<Vec<Predicted>> {
+        let documents = self.complete(sample, |observed, tokens| {
+            let scored = observed > 0.0;
+            tokens.filter(|_| scored).collect::<Vec<_>>()
+        })?;
+        Ok(documents.into_iter().flatten().collect())
     }
 }
 
-/// First halves of documents that lie evenly among all, halved once more.
-fn sample(counts: &Counts) -> Result<Vec<[Counts; 2]>> {
-    let step = counts.documents().div_ceil(SAMPLED).max(1);
-    let (mut parts, mut nonzeros) = (Vec::new(), 0);
+/// First halves of documents that lie evenly among all, halved once more, and the most nonzero counts of a first half.
+fn sample(counts: &Counts) -> Result<([Counts; 2], usize)> {
+    let mut step = counts.documents().div_ceil(SAMPLED).max(1);
+    let mut rows: Vec<(usize, Vec<u32>, Vec<f32>)> = Vec::new();
+    let (mut nonzeros, mut largest) = (0, 0);
     counts.for_each_halved(SEED, &mut |batch| {
         let [observed, _] = &batch.halves;
         let (view, mut buffer) = (observed.view()?, NonzeroBuffer::default());
-        let first = batch.first.next_multiple_of(step) - batch.first;
-        let mut rows = Vec::new();
-        for row in (first..observed.documents()).step_by(step) {
-            if nonzeros < SAMPLED_NONZEROS {
-                nonzeros += nonzeros_of_row(&view, counts.terms(), row, &mut buffer)
-                    .0
-                    .len();
-                rows.push(row);
+        for row in 0..observed.documents() {
+            let (columns, counts) = nonzeros_of_row(&view, counts.terms(), row, &mut buffer);
+            largest = largest.max(columns.len());
+            let document = batch.first + row;
+            if document.is_multiple_of(step) {
+                nonzeros += columns.len();
+                rows.push((document, columns.to_vec(), counts.to_vec()));
             }
-        }
-        if !rows.is_empty() {
-            // Other bits than those by which the documents were halved.
-            let (first, second) = observed.select(rows)?.split_tokens(SEED + 1)?;
-            parts.push([first, second]);
+            // Every second document is left out, until the others are few enough.
+            while nonzeros > SAMPLED_NONZEROS && rows.len() > 1 {
+                step *= 2;
+                rows.retain(|(document, ..)| document.is_multiple_of(step));
+                nonzeros = rows.iter().map(|(_, columns, _)| columns.len()).sum();
+            }
         }
         Ok(())
     })?;
-    Ok(parts)
+    let mut indptr = vec![0];
+    let (mut indices, mut values) = (Vec::new(), Vec::new());
+    for (_, columns, counts) in rows {
+        indices.extend(columns);
+        values.extend(counts);
+        indptr.push(indices.len() as u64);
+    }
+    let sample = Counts::csr(indptr.len() - 1, counts.terms(), indptr, indices, values)?;
+    // Other bits than those by which the documents were halved.
+    let (first, second) = sample.split_tokens(SEED + 1)?;
+    Ok(([first, second], largest))
 }
 
 fn concentration_of(step: i32) -> f64 {

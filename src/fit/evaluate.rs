@@ -14,7 +14,7 @@ pub(super) const SEED: u64 = 0;
 
 /// Bytes that the evaluation of a fit on these counts takes.
 pub(crate) fn evaluation_bytes(counts: &Counts, topics: usize) -> u64 {
-    let (_, halves) = counts.halved_batch();
+    let halves = counts.halved_batch();
     let f_bytes = 4 * (topics as u64).saturating_mul(counts.terms() as u64);
     f_bytes
         .saturating_add(halves)

@@ -134,6 +134,7 @@ pub(crate) fn decimals_of(numbers: impl Iterator<Item = f64> + Clone) -> usize {
         let written = format!("{number:.most$}");
         match written.trim_end_matches('0') {
             "0." | "-0." if number != 0.0 => most,
+            rest if rest.ends_with('.') && number.fract() != 0.0 => most,
             rest => most + rest.len() - written.len(),
         }
     });

@@ -94,9 +94,12 @@ mod tables {
         let wide: Set = CountTable::wide;
         let zeros: Set = CountTable::missing_as_zero;
         let year: Set = |table| table.labels(["year"]).unwrap();
-        let cases: [(&str, Option<&str>, Set, Read); 26] = [
+        let cases: [(&str, Option<&str>, Set, Read); 29] = [
             ("repro/long_numeric_terms.csv", None, as_is, Read { terms: &["0", "1", "2"], names: &["A", "B"], lengths: &[6.0, 7.0], labels: &[], shown: &["form: long: a row per count, terms of column \"term\", counts of column \"count\"", "names of documents: of column \"document\""] }),
             ("repro/long_numeric_words.csv", None, as_is, Read { terms: &["1984", "2001", "42"], names: &["1984", "2001"], lengths: &[6.0, 7.0], labels: &[], shown: &[] }),
+            ("header.csv", Some("doc,\"sea\n(tons)\",tea\nA,1,2\nB,3,4\n"), as_is, Read { terms: &["sea\n(tons)", "tea"], names: &["A", "B"], lengths: &[3.0, 7.0], labels: &[], shown: &[] }),
+            ("capitals.csv", Some("Document,Term,Count\nA,sea,5\nB,tea,7\n"), as_is, Read { terms: &["sea", "tea"], names: &["A", "B"], lengths: &[5.0, 7.0], labels: &[], shown: &[] }),
+            ("thrice.csv", Some(",Unnamed: 0.1,Unnamed: 0,sea\n0,0,0,2\n1,1,1,3\n"), as_is, Read { terms: &["sea"], names: &["0", "1"], lengths: &[2.0, 3.0], labels: &[], shown: &["left out: \"Unnamed: 0.1\", \"Unnamed: 0\""] }),
             ("repro/w_plus.csv", None, as_is, Read { terms: &["sea", "ship"], names: &["A", "B"], lengths: &[3.0, 3.0], labels: &[], shown: &[] }),
             ("repro/w_u8.parquet", None, as_is, Read { terms: &["sea", "ship"], names: &["A", "B"], lengths: &[3.0, 3.0], labels: &[], shown: &[] }),
             ("inputs/04_filtered.parquet", None, as_is, Read { terms: &["sea", "ship", "tea"], names: &["0", "3", "4"], lengths: &[6.0, 6.0, 7.0], labels: &[], shown: &["names of documents: of column \"__index_level_0__\""] }),
@@ -136,7 +139,7 @@ mod tables {
     #[rustfmt::skip] // one case a line
     #[test]
     fn tables_that_can_be_read_in_two_ways_are_refused() {
-        let cases: [(&str, Option<&str>, &[&str]); 18] = [
+        let cases: [(&str, Option<&str>, &[&str]); 20] = [
             ("repro/one_typo.csv", None, &["column \"sea\"", "data row", ".labels([\"sea\"])", ".missing_as_zero()"]),
             ("inputs/06_words.csv", None, &["\"document\", \"term\", \"count\"", "\"analysis\"", ".wide()", ".long(\"document\", \"term\", \"count\")"]),
             ("inputs/06_words_indexed.csv", None, &[".wide()"]),
@@ -144,6 +147,8 @@ mod tables {
             ("inputs/07_clash.csv", None, &["two columns named \"a\"", "columns 2 and 4"]),
             ("inputs/08_counts_na.csv", None, &["column \"sea\"", "data row 2", ".missing_as_zero()"]),
             ("thousands.csv", Some("doc,sea,tea\nA,\"1,000\",2\nB,3,4\n"), &["column \"sea\" has 1 number and \"1,000\"", "data row 1", ".labels([\"sea\"])"]),
+            ("all_thousands.csv", Some("doc,sea,the\nA,1,\"1,234\"\nB,2,\"2,345\"\n"), &["column \"the\"", "\"1,234\"", "data row 1", ".labels([\"the\"])"]),
+            ("all_missing.csv", Some("doc,sea,ship\nA,1,NA\nB,2,NA\n"), &["column \"ship\" is empty", ".missing_as_zero()"]),
             ("typo.csv", Some("doc,sea,tea\nA,1,2\nB,l2,4\nC,3,0\n"), &["\"l2\"", "data row 2, column \"sea\""]),
             ("dash.csv", Some("doc,sea\nA,-\nB,-\nC,-\nD,3\n"), &["\"-\"", "data row 1, column \"sea\""]),
             ("nan.csv", Some("doc,sea\nA,1\nB,NaN\n"), &["column \"sea\" is empty or NA", "data row 2"]),

@@ -97,6 +97,24 @@ pub fn new_variables(code: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whether the cell itself returns, and not a function or a closure in it.
+pub fn returns(code: &str) -> bool {
+    let returns = |found: ast::ReturnExpr| {
+        let mut inside = found.syntax().ancestors().skip(1);
+        let own = inside.find_map(|node| match node.kind() {
+            SyntaxKind::CLOSURE_EXPR => Some(false),
+            SyntaxKind::BLOCK_EXPR => ast::BlockExpr::cast(node)
+                .filter(|block| block.async_token().is_some())
+                .map(|_| false),
+            SyntaxKind::FN => Some(node.ancestors().skip(1).all(|node| node.kind() != SyntaxKind::FN)),
+            _ => None,
+        });
+        own.unwrap_or(false)
+    };
+    let nodes = body(code).into_iter().flat_map(|body| body.syntax().descendants());
+    nodes.filter_map(ast::ReturnExpr::cast).any(returns)
+}
+
 struct Statement {
     is_let: bool,
     /// Whether it is a last line without semicolon whose value says nothing.
@@ -187,6 +205,20 @@ fn is_unit(expression: &ast::Expr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_that_returns_is_found() {
+        for (code, expected) in [
+            ("let total = 7; if total > 3 { return; }", true),
+            ("return Ok(())", true),
+            ("fn f() -> i32 { return 3; } let a = f();", false),
+            ("let f = |x: i32| { return x; };", false),
+            ("let a = async { return 3; };", false),
+            ("let returned = \"return\";", false),
+        ] {
+            assert_eq!(returns(code), expected, "{code}");
+        }
+    }
 
     #[test]
     fn a_last_line_that_prints_gets_a_semicolon() {

@@ -102,6 +102,7 @@ pub fn list<S: AsRef<str>>(names: &[S]) -> String {
 pub fn of_lost(lost: &[(String, Gone)]) -> Vec<String> {
     let (moved, new): (Vec<_>, Vec<_>) = lost
         .iter()
+        .filter(|(_, gone)| *gone != Gone::Redefined)
         .partition(|(_, gone)| matches!(gone, Gone::Moved | Gone::Shadowed));
     let line = |lost: Vec<&(String, Gone)>, why: &str| {
         let names: Vec<&String> = lost.iter().map(|(name, _)| name).collect();

@@ -211,6 +211,13 @@ impl Evaluator {
             .evcxr
             .as_mut()
             .map_err(|why| Error::Message(why.clone()))?;
+        if cell::returns(code) && !cell::new_variables(code).is_empty() {
+            return Err(Error::Message(
+                "a cell that binds variables cannot `return`: those after it would be missing. Put the rest into an `if`, or \
+                 into a function."
+                    .into(),
+            ));
+        }
         for note in dep::notes(code) {
             self.outputs.print(&note);
         }
@@ -288,7 +295,7 @@ impl Evaluator {
     ) -> Option<Complaint> {
         let (name, lines) = match (result, run_time) {
             (Err(Error::CompilationErrors(_) | Error::Message(_)), _) if asked => {
-                ("Stopped", vec!["stopped before the cell ran".into()])
+                ("Stopped", vec!["stopped before the rest of the cell ran; the variables that it has bound so far are kept".into()])
             }
             (Err(Error::CompilationErrors(found)), _) => {
                 ("CompileError", errors::compilation(&found, code, &self.names))

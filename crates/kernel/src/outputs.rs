@@ -118,6 +118,7 @@ impl Outputs {
             }
             state.printed.clear();
             state.held.clear();
+            state.settled = 0;
             state.value.clear();
             state.request = Some(request.clone());
             state.count = count;

@@ -52,8 +52,11 @@ impl Post {
     /// Sends text to all clients. Waits while much text waits to be sent: meanwhile the pipe fills from which the text comes,
     /// and the cell that prints it waits too.
     pub fn stream(&self, parent: Option<&Message>, name: &str, text: &str) {
-        while self.waiting.load(Ordering::Relaxed) > MOST_WAITING {
+        // A client that does not read holds the others up for ten seconds at most.
+        let mut tries = 0;
+        while self.waiting.load(Ordering::Relaxed) > MOST_WAITING && tries < 10_000 {
             thread::sleep(Duration::from_millis(1));
+            tries += 1;
         }
         self.waiting.fetch_add(text.len(), Ordering::Relaxed);
         self.publish(parent, "stream", json!({"name": name, "text": text}));

@@ -115,6 +115,15 @@ fn counts(
             .at(place(row))
             .fix("write the count in digits alone, or name another column: .long(\"doc\", \"word\", \"freq\")"));
     }
+    // NaN is a missing count, too.
+    let counts = &match counts.f64() {
+        Ok(numbers) => {
+            let given = |number: Option<f64>| number.filter(|number| !number.is_nan());
+            let numbers: Vec<Option<f64>> = numbers.iter().map(given).collect();
+            Column::new(name.into(), numbers)
+        }
+        Err(_) => counts.clone(),
+    };
     let row = counts
         .is_null()
         .iter()

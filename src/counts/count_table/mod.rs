@@ -24,7 +24,7 @@ use roles::{Form, Roles};
 ///
 /// | Form | Which it is | Columns |
 /// |---|---|---|
-/// | long: a row per count | its header has `document`, `doc` or `doc_id`, and `term`, `word` or `token`, and `count` or `n`; [`long`](Self::long) names others | documents and terms are texts, or numbers that are taken as names; other columns are left out |
+/// | long: a row per count | its header has `document`, `doc` or `doc_id`, and `term`, `word` or `token`, and `count` or `n`, in capitals or not; [`long`](Self::long) names others | documents and terms are texts, or numbers that are taken as names; other columns are left out |
 /// | wide: a row per document | every other table, and what [`wide`](Self::wide) says is one | a column of numbers per term |
 ///
 /// The columns of a wide table, the first rule that fits deciding:

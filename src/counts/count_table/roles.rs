@@ -42,7 +42,7 @@ pub(super) struct Roles {
 /// Whether a column is the row names of a frame, as pandas, R and Polars call one without a name.
 fn is_row_names(name: &str) -> bool {
     name.trim().is_empty()
-        || name == "Unnamed: 0"
+        || name.starts_with("Unnamed: ")
         || name.starts_with("_duplicated_")
         || (name.starts_with("__index_level_") && name.ends_with("__"))
 }
@@ -59,16 +59,20 @@ impl Roles {
         };
         let one_of = |names: &[&str]| {
             let mut names = names.iter();
-            names.find_map(|name| columns.iter().find(|(found, _)| found == name))
+            names.find_map(|name| {
+                columns
+                    .iter()
+                    .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            })
         };
-        // Numbers that the rule has no other word for.
+        // Columns of numbers that are no part of a long table.
         let others = |taken: &[&String]| -> Vec<&String> {
-            let names = columns.iter().map(|(name, _)| name);
+            let numbers = columns
+                .iter()
+                .filter(|(_, dtype)| dtype.is_primitive_numeric());
+            let names = numbers.map(|(name, _)| name);
             let is_other = |name: &&String| {
-                is_number(name)
-                    && !taken.contains(name)
-                    && !is_index(name)
-                    && !settings.labels.contains(name)
+                !taken.contains(name) && !is_index(name) && !settings.labels.contains(name)
             };
             names.filter(is_other).collect()
         };
@@ -97,9 +101,13 @@ impl Roles {
         let wide = matches!(settings.form, Some(Form::Wide));
         let documented: Vec<&String> = DOCUMENTS
             .iter()
-            .filter_map(|name| columns.iter().find(|(found, _)| found == name))
+            .filter_map(|name| {
+                columns
+                    .iter()
+                    .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            })
             .map(|(name, _)| name)
-            .filter(|name| !(wide && is_number(name)) && !settings.labels.contains(name))
+            .filter(|name| !(settings.labels.contains(name) || wide && is_number(name)))
             .collect();
         let rows: Vec<&String> = columns
             .iter()
@@ -206,7 +214,7 @@ fn text_is_term(
     if !matches!(dtype, DataType::String | DataType::Null) {
         return Ok(false);
     }
-    let (mut numbers, mut words, mut given) = (0, 0, 0);
+    let (mut numbers, mut malformed, mut words, mut given) = (0, 0, 0, 0);
     let mut odd: Option<(usize, String)> = None;
     parts.for_each(&[name.to_string()], ROWS_AT_ONCE, |first, part| {
         let Ok(texts) = super::column(table, part, name)?.str() else {
@@ -214,11 +222,15 @@ fn text_is_term(
         };
         for (row, text) in texts.iter().enumerate() {
             let Some(text) = text else { continue };
-            given += 1;
-            match NumberText::of(text) {
+            let is = NumberText::of(text);
+            given += usize::from(is != NumberText::Missing);
+            match is {
                 NumberText::Number(_) => {
                     numbers += 1;
                     continue;
+                }
+                NumberText::Malformed if text.contains(|c: char| c.is_ascii_digit()) => {
+                    malformed += 1;
                 }
                 NumberText::Other => words += 1,
                 NumberText::Missing | NumberText::Malformed => {}
@@ -240,7 +252,7 @@ fn text_is_term(
                 ))),
         };
     }
-    if numbers == 0 || words > numbers {
+    if numbers + malformed == 0 || words > numbers + malformed {
         return Ok(false);
     }
     Err(match odd {

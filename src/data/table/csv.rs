@@ -40,15 +40,17 @@ pub(super) fn read_csv(map: &MappedFile, separator: Option<u8>) -> Result<Table>
         let what = format!("cannot be read as CSV: {}", problem.sentence);
         Error::format(path, what).fix(
             "give each line as many values as the header has names, and put values that contain the separator in \
-             quotation marks; of R, write.csv names the column of row names, and write.table does not",
+             quotation marks; a file of R's write.table lacks the name of its first column: use write.csv",
         )
     })?;
+    // A line break in a name ends the header as it was read.
+    let whole = names.len() == frame.width();
     let columns = frame
         .columns()
         .iter()
         .enumerate()
         .filter_map(|(at, column)| {
-            match names.get(at).filter(|name| !name.is_empty()) {
+            match names.get(at).filter(|name| whole && !name.is_empty()) {
                 Some(name) => Some(numbers_of(column).with_name(name.as_str().into())),
                 // Lines may end with a separator.
                 None if column.null_count() == column.len() => None,

@@ -103,7 +103,8 @@ fn choose(candidates: &[Candidate]) -> Option<(&Candidate, &Candidate, Option<&C
             false => best,
         })?;
     let chosen = candidates.iter().position(|candidate| {
-        candidate.topics == best.topics || !best.above(candidate).is_certain()
+        let learned = candidate.score() > candidate.mean.uniform_score();
+        candidate.topics == best.topics || (learned && !best.above(candidate).is_certain())
     })?;
     let fewer = chosen
         .checked_sub(1)

@@ -214,7 +214,10 @@ fn record_names(hdf: &Hdf, table: &str) -> Result<Vec<String>> {
             let name = String::from_utf8_lossy(record.get(field.clone()).unwrap_or_default());
             name.trim_end_matches('\0').to_string()
         };
-        return Ok(raw.chunks_exact(*size as usize).map(name).collect());
+        return Ok(raw
+            .chunks_exact((*size as usize).max(1))
+            .map(name)
+            .collect());
     }
     Err(Error::format(
         hdf.path(),

@@ -26,7 +26,7 @@ pub(crate) enum Orientation {
 pub(crate) fn open_documents_by_terms(path: &Path) -> Result<Counts> {
     let named = beside(path, &CELLS).or(beside(path, &GENES));
     if let Some(names) = named
-        && fitting(path)?.orientation != Some(Orientation::DocumentsByTerms)
+        && orientation(path)? == Orientation::TermsByDocuments
     {
         return Err(Error::format(
             path,
@@ -58,7 +58,7 @@ pub(crate) fn orientation(path: &Path) -> Result<Orientation> {
         "has {rows} rows and {columns} columns, and beside it are names of {}",
         named.join(" and ")
     );
-    Err(Error::format(path, what).fix("copy the folder again: its files belong together"))
+    Err(Error::format(path, what).fix("copy the folder again if these files belong together, or move the matrix into a folder of its own"))
 }
 
 /// A matrix and the names beside it.
