@@ -240,8 +240,8 @@ impl Cells {
     /// ```
     ///
     /// # Errors
-    /// If there is no such matrix; if there are as many names beside a `.mtx` file as a matrix of another shape has; if its first values are no counts, as after a normalisation: the error says which layer,
-    /// or raw, probably holds the counts; if the file is damaged, states sizes that it or the free memory does not hold, or
+    /// If there is no such matrix; if the names next to a `.mtx` file do not fit its rows and columns; if its first values are no
+    /// counts, as after a normalisation: the error says which layer, or raw, probably holds the counts; if the file is damaged, states sizes that it or the free memory does not hold, or
     /// changed since it was opened.
     ///
     /// # Cost

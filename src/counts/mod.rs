@@ -44,7 +44,6 @@ pub(crate) use dense::{DenseRows, as_bytes};
 pub use dtype::{CountValue, Dtype};
 pub(crate) use dtype::{Element, with_values};
 pub(crate) use fingerprint::Fingerprint;
-
 pub(crate) use known::InMemory;
 pub use layout::{Layout, Location};
 #[cfg(any(test, feature = "cluster-worker"))]

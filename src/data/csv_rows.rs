@@ -102,7 +102,7 @@ pub(crate) fn check_names<'a>(path: &Path, names: impl Iterator<Item = &'a str>)
                 let place = format!("columns {} and {} (counted from 1)", first + 1, second + 1);
                 return Err(Error::format(path, what)
                     .at(place)
-                    .fix("rename one of them in the file, or add them up"));
+                    .fix("rename one of them in the file, or add the two columns"));
             }
             _ => {}
         }

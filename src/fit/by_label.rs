@@ -50,8 +50,8 @@ impl Fit {
     /// document, in the order of L's rows; or the name of a column of the documents, where the fit
     /// [has them](Self::with_documents), or an expression of their columns. Numbers and dates are in rising order, and so are texts
     /// that are all numbers, ISO dates (`2023-08`) or English names of months; other texts are in the order in which they first
-    /// occur. Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is the same topic
-    /// in every year.
+    /// occur. Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is the same
+    /// topic in every year.
     ///
     /// An interval goes from the 2.5% to the 97.5% quantile of the means of 1,000 resamples of the label's documents (Efron's
     /// percentile interval). It says how much the mean would vary with other documents of the kind, not how certain L is. The

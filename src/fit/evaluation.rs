@@ -22,11 +22,11 @@ pub(super) struct Scored {
     pub(super) tokens: f64,
     /// The sum of their log probabilities, in nats.
     pub(super) score: f64,
-    /// Scored tokens of terms that no topic has.
+    /// Scored tokens whose terms have an L F below 1e-10.
     pub(super) impossible: f64,
 }
 
-/// L F below which no topic has a term.
+/// L F below which a term counts as one that no topic has.
 const SMALLEST_PROBABILITY: f64 = 1e-10;
 
 impl Scored {
@@ -205,8 +205,7 @@ impl Evaluation {
         self.sum(|document| document.observed)
     }
 
-    /// Scored tokens of terms to which no topic gives a probability of 1e-10 or more, most often because no document of the
-    /// training has them. Each has the probability [`smoothing`](Self::smoothing) / terms.
+    /// Scored tokens whose terms have an L F below 1e-10, most often because no document of the training has them. Each has the probability [`smoothing`](Self::smoothing) / terms.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

@@ -143,7 +143,7 @@ impl Passing {
                 if !err.read(&mut stderr) {
                     return;
                 }
-                // What the cell printed before it wrote that goes before it.
+                // Text that the cell printed before this error text is sent first.
                 [has_out] = pipe::wait([descriptors[0]], Some(Duration::ZERO));
             }
             if has_out {
