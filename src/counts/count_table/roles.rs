@@ -211,7 +211,7 @@ fn text_is_term(
     name: &str,
     dtype: &DataType,
 ) -> Result<bool> {
-    if !matches!(dtype, DataType::String | DataType::Null) {
+    if parts.height() == 0 || !matches!(dtype, DataType::String | DataType::Null) {
         return Ok(false);
     }
     let (mut numbers, mut malformed, mut words, mut given) = (0, 0, 0, 0);
