@@ -80,11 +80,14 @@ WALK = {
         'let cells = Cells::open("matrix.mtx")?; let cell_counts = cells.counts()?; cell_counts.write_mtx("cells.mtx.gz")?;',
         "let genes = cells.terms()?; let barcodes = cells.names()?; let named_cells = cells.documents()?;",
         'let layers = cells.layers()?; let layer = cells.layer("counts"); let raw = cells.raw();',
+        'let of_type = cells.feature_type("Gene Expression");',
     ],
     "CountTable": [
         'std::fs::write("dtm.csv", "doc,year,ant,bee\\na,1811,0,2\\nb,1819,3,1\\n")?;',
         'let dtm = CountTable::open("dtm.csv")?.labels(["year"])?; let dtm_counts = dtm.counts()?;',
         "let dtm_terms = dtm.terms()?; let dtm_documents = dtm.documents()?;",
+        'let by_year = dtm.names("year")?; let as_long = dtm.long("doc", "year", "ant")?;',
+        "let as_wide = dtm.wide(); let with_zeros = dtm.missing_as_zero();",
     ],
     "CountsWriter": [
         "let mut writer = writer;",
@@ -298,6 +301,7 @@ WALK = {
     "Evaluation": [
         "let nats = evaluation.score_per_token(); let error = evaluation.standard_error(); let uncertain = evaluation.perplexity();",
         "let scored = evaluation.tokens(); let given = evaluation.observed_tokens(); let impossible = evaluation.impossible_tokens();",
+        "let concentration = evaluation.concentration(); let smoothing = evaluation.smoothing();",
         "let judged = evaluation.documents(); let empty = evaluation.empty_documents();",
         "let unknown = evaluation.documents_without_first_half(); let unscored = evaluation.documents_without_second_half();",
         "let by_document = evaluation.table(); let gap = evaluation.difference(&evaluation)?;",

@@ -106,12 +106,18 @@ pub fn returns(code: &str) -> bool {
             SyntaxKind::BLOCK_EXPR => ast::BlockExpr::cast(node)
                 .filter(|block| block.async_token().is_some())
                 .map(|_| false),
-            SyntaxKind::FN => Some(node.ancestors().skip(1).all(|node| node.kind() != SyntaxKind::FN)),
+            SyntaxKind::FN => Some(
+                node.ancestors()
+                    .skip(1)
+                    .all(|node| node.kind() != SyntaxKind::FN),
+            ),
             _ => None,
         });
         own.unwrap_or(false)
     };
-    let nodes = body(code).into_iter().flat_map(|body| body.syntax().descendants());
+    let nodes = body(code)
+        .into_iter()
+        .flat_map(|body| body.syntax().descendants());
     nodes.filter_map(ast::ReturnExpr::cast).any(returns)
 }
 
