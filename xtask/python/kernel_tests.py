@@ -201,8 +201,10 @@ def variables_of_own_types_stay(_):
         assert not kernel.run(':dep either = "1"')["error"]
         assert kernel.value("p.x") == "1"
         # Another type of the same name is another type.
-        kernel.value("struct Point { y: String, z: f64 }")
-        assert "was redefined, so was lost" in kernel.run("p.y")["stderr"]
+        assert kernel.run("struct Point { x: f32 } let q: u8 = 1.0;")["error"]
+        assert kernel.value("p.x") == "1"
+        kernel.value("struct Point { x: f32 }")
+        assert "was redefined, so was lost" in kernel.run("p.x")["stderr"]
         words = " ".join(kernel.run("p")["error"].split())
         assert re.search(r"`p` was lost in cell \[\d+\], because its type has another definition now", words), words
 

@@ -22,12 +22,16 @@
 //! put back if the cell has put none, and that the cell's text without a line break is printed. If the cell has moved the
 //! value, rustc says so, and compiles the function again without putting it back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output};
 use std::{env, fs, io};
+
+use ra_ap_syntax::ast::{self, HasModuleItem, HasName};
+use ra_ap_syntax::{AstNode, Edition, SourceFile};
 
 use crate::{Failure, kernel_folder};
 
@@ -41,6 +45,8 @@ const SOURCE: &str = "src/lib.rs";
 /// uses.
 const KEPT: &str = "kept";
 const IDENTITY: &str = "identity";
+/// With what the name of a type begins in the second.
+const TYPE: &str = "type ";
 
 /// The last lines of the function that runs a cell.
 const END: &str = "\nevcxr_variable_store\n}\n";
@@ -108,7 +114,7 @@ fn compile() -> Result<Output, Failure> {
     let source = fs::read_to_string(SOURCE).unwrap_or_default();
     let is_cell = source.ends_with(END) && arguments.iter().any(|argument| argument == SOURCE);
     if is_cell {
-        keep_types(&mut arguments)?;
+        keep_types(&mut arguments, &types(&source))?;
     }
     let mut rustc = Command::new(arguments.first().ok_or("rustc has no path")?);
     rustc.args(&arguments[1..]);
@@ -178,10 +184,27 @@ fn completed(source: &str, old: &[Old]) -> String {
     text + &END[1..]
 }
 
+/// The types that cells have defined, and a number that stands for each definition.
+fn types(source: &str) -> BTreeMap<String, u64> {
+    let file = SourceFile::parse(source, Edition::Edition2024).tree();
+    let types = file.items().filter_map(|item| {
+        let name = match &item {
+            ast::Item::Struct(item) => item.name(),
+            ast::Item::Enum(item) => item.name(),
+            ast::Item::Union(item) => item.name(),
+            _ => None,
+        }?;
+        let mut definition = DefaultHasher::new();
+        item.syntax().text().to_string().hash(&mut definition);
+        Some((name.to_string(), definition.finish()))
+    });
+    types.collect()
+}
+
 /// Gives the cell's crate the identity that the last cell's crate had, so that variables whose types cells have made keep these
 /// types. Cargo would change it with the level of optimisation and with each `:dep`. It must change if a crate that the
-/// types may consist of has changed.
-fn keep_types(arguments: &mut [OsString]) -> io::Result<()> {
+/// types may consist of has changed, or the definition of a type of the same name, which rustc does not tell apart.
+fn keep_types(arguments: &mut [OsString], types: &BTreeMap<String, u64>) -> io::Result<()> {
     let crates: BTreeSet<String> = arguments
         .windows(2)
         .filter(|pair| pair[0] == "--extern")
@@ -201,18 +224,40 @@ fn keep_types(arguments: &mut [OsString]) -> io::Result<()> {
             argument.push(&of_cargo);
         }
     }
-    let mut identity = of_cargo;
     let file = kernel_folder().join(IDENTITY);
     let last = fs::read_to_string(&file).unwrap_or_default();
-    let mut lines = last.lines();
-    if let Some(used) = lines.next()
-        && lines.all(|name| crates.contains(name))
-    {
-        identity = used.into();
-    }
-    let names: String = crates.iter().map(|name| format!("\n{name}")).collect();
-    write(&file, identity.to_string_lossy().into_owned() + &names)?;
-    arguments[at] = identity;
+    // A line for each identity: itself, the crates, the types. The last that fits is taken, not only the last: a cell that does
+    // not compile may have had other types.
+    let mut used: Vec<&str> = last.lines().collect();
+    let fits = |line: &&str| {
+        line.split('\t')
+            .skip(1)
+            .all(|part| match part.strip_prefix(TYPE) {
+                None => crates.contains(part),
+                Some(part) => part.split_once(' ').is_some_and(|(name, definition)| {
+                    types
+                        .get(name)
+                        .is_none_or(|now| now.to_string() == definition)
+                }),
+            })
+    };
+    let identity = match used.iter().rposition(fits) {
+        Some(at) => used
+            .remove(at)
+            .split('\t')
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        None => format!("{}-{}", of_cargo.to_string_lossy(), used.len()),
+    };
+    let types = types
+        .iter()
+        .map(|(name, definition)| format!("\t{TYPE}{name} {definition}"));
+    let crates = crates.iter().map(|name| format!("\t{name}"));
+    let line = identity.clone() + &crates.chain(types).collect::<String>();
+    used.push(&line);
+    write(&file, used.join("\n"))?;
+    arguments[at] = identity.into();
     Ok(())
 }
 
@@ -248,6 +293,16 @@ evcxr_variable_store.put_variable::<(i32, String)>(stringify!(b), b);
 evcxr_variable_store
 }
 ";
+
+    #[test]
+    fn a_type_with_another_field_is_another_type() {
+        let of = |code: &str| types(code).get("P").copied();
+        let first = of("struct P { x: i32 }\nfn f() {}");
+        assert!(first.is_some());
+        assert_eq!(of("fn g() {}\nstruct P { x: i32 }"), first);
+        assert_ne!(of("struct P { x: f32 }"), first);
+        assert_eq!(of("mod inner { struct P; }"), None);
+    }
 
     #[test]
     fn a_variable_that_a_cell_binds_again_is_kept() {
