@@ -115,29 +115,12 @@ fn counts(
             .at(place(row))
             .fix("write the count in digits alone, or name another column: .long(\"doc\", \"word\", \"freq\")"));
     }
-    // NaN is a missing count, too.
-    let counts = &match counts.f64() {
-        Ok(numbers) => {
-            let given = |number: Option<f64>| number.filter(|number| !number.is_nan());
-            let numbers: Vec<Option<f64>> = numbers.iter().map(given).collect();
-            Column::new(name.into(), numbers)
-        }
-        Err(_) => counts.clone(),
-    };
-    let row = counts
-        .is_null()
-        .iter()
-        .position(|missing| missing == Some(true));
-    match row {
+    let numbers = super::given_numbers(table, counts)?;
+    match numbers.iter().position(Option::is_none) {
         None => Ok(counts.clone()),
         Some(_) if table.settings.missing_as_zero => {
-            *zeros += counts.null_count();
-            let numbers = counts.cast(&DataType::Float64);
-            let numbers = numbers.map_err(|source| table.wrong(source.to_string()))?;
-            let numbers = numbers
-                .f64()
-                .map_err(|source| table.wrong(source.to_string()))?;
-            let numbers = numbers.iter().map(|number| number.unwrap_or(0.0));
+            *zeros += numbers.iter().filter(|number| number.is_none()).count();
+            let numbers = numbers.into_iter().map(Option::unwrap_or_default);
             Ok(Column::new(name.into(), numbers.collect::<Vec<f64>>()))
         }
         Some(row) => Err(table

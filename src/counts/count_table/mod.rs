@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use polars::prelude::Column;
+use polars::prelude::{Column, DataType, PolarsError};
 
 use crate::data::{Documents, Table, TableParts, Terms};
 use crate::error::{Error, Result};
@@ -94,6 +94,16 @@ fn column<'a>(table: &CountTable, part: &'a Table, name: &str) -> Result<&'a Col
     let mut columns = part.columns().iter();
     let found = columns.find(|column| column.name() == name);
     found.ok_or_else(|| table.wrong(format!("has no column named {name:?}")))
+}
+
+/// The numbers of a column, `None` where one is missing: null, or NaN.
+fn given_numbers(table: &CountTable, column: &Column) -> Result<Vec<Option<f64>>> {
+    let refused = |source: PolarsError| table.wrong(source.to_string());
+    let wide = column.cast(&DataType::Float64).map_err(refused)?;
+    let numbers = wide.f64().map_err(refused)?.iter();
+    Ok(numbers
+        .map(|number| number.filter(|number| !number.is_nan()))
+        .collect())
 }
 
 impl CountTable {

@@ -57,14 +57,11 @@ impl Roles {
             let mut columns = columns.iter();
             columns.any(|(found, dtype)| found == name && dtype.is_primitive_numeric())
         };
-        let one_of = |names: &[&str]| {
-            let mut names = names.iter();
-            names.find_map(|name| {
-                columns
-                    .iter()
-                    .find(|(found, _)| found.eq_ignore_ascii_case(name))
-            })
+        let called = |name: &&str| {
+            let mut columns = columns.iter().map(|(found, _)| found);
+            columns.find(|found| found.eq_ignore_ascii_case(name))
         };
+        let one_of = |names: &[&str]| names.iter().find_map(called);
         // Columns of numbers that are no part of a long table.
         let others = |taken: &[&String]| -> Vec<&String> {
             let numbers = columns
@@ -78,9 +75,9 @@ impl Roles {
         };
         let named = settings.names.as_ref();
         let found = [
-            named.or(one_of(&DOCUMENTS).map(|(name, _)| name)),
-            one_of(&TERMS).map(|(name, _)| name),
-            one_of(&COUNTS).map(|(name, _)| name),
+            named.or(one_of(&DOCUMENTS)),
+            one_of(&TERMS),
+            one_of(&COUNTS),
         ];
         match (&settings.form, found) {
             (Some(Form::Long(long)), _) => return Self::long(table, parts, long.clone()),
@@ -101,12 +98,7 @@ impl Roles {
         let wide = matches!(settings.form, Some(Form::Wide));
         let documented: Vec<&String> = DOCUMENTS
             .iter()
-            .filter_map(|name| {
-                columns
-                    .iter()
-                    .find(|(found, _)| found.eq_ignore_ascii_case(name))
-            })
-            .map(|(name, _)| name)
+            .filter_map(called)
             .filter(|name| !(settings.labels.contains(name) || wide && is_number(name)))
             .collect();
         let rows: Vec<&String> = columns

@@ -103,18 +103,10 @@ fn numbers(
     first: usize,
     zeros: &mut usize,
 ) -> Result<Vec<f64>> {
-    let wide = super::column(table, part, name)?.cast(&DataType::Float64);
-    let wide = wide.map_err(|source| table.wrong(source.to_string()))?;
-    let values = wide
-        .f64()
-        .map_err(|source| table.wrong(source.to_string()))?;
-    let is_missing = |value: &Option<f64>| value.is_none_or(f64::is_nan);
-    let missing = values.iter().filter(is_missing).count();
+    let numbers = super::given_numbers(table, super::column(table, part, name)?)?;
+    let missing = numbers.iter().filter(|number| number.is_none()).count();
     if missing > 0 && !table.settings.missing_as_zero {
-        let row = values
-            .iter()
-            .position(|value| is_missing(&value))
-            .unwrap_or_default();
+        let row = numbers.iter().position(Option::is_none).unwrap_or_default();
         return Err(table
             .wrong(format!("column {name:?} is empty or NA"))
             .at(format!("data row {}, column {name:?}", first + row + 1))
@@ -124,10 +116,7 @@ fn numbers(
             )));
     }
     *zeros += missing;
-    Ok(values
-        .iter()
-        .map(|value| value.filter(|value| !value.is_nan()).unwrap_or(0.0))
-        .collect())
+    Ok(numbers.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 /// Appends the rows of columns of numbers.
