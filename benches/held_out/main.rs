@@ -1,5 +1,5 @@
 //! `cargo xtask bench held_out`: how well topics predict held-out documents, beside tomotopy, gensim and scikit-learn. Writes
-//! `held_out.json` and `held_out.md` into a folder after every cell; what the record has of the other part stays in it.
+//! `held_out.json` and `held_out.md` into a folder after every cell. What the record has of the other part stays in it, and of the numbers of topics, what it has of other corpora.
 //!
 //! ```text
 //! held_out RECORDS FOLDER PYTHON SCRIPT texts SEEDS [name=COUNTS.npz ...]
@@ -87,6 +87,14 @@ impl<'a> Record<'a> {
         let text = std::fs::read_to_string(folder.join("held_out.json")).unwrap_or_default();
         let parts = serde_json::from_str(&text).unwrap_or_else(|_| json!({}));
         Self { folder, parts }
+    }
+
+    /// What a part has measured before.
+    fn cells(&self, part: &str) -> Vec<Value> {
+        self.parts[part]["cells"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
     }
 
     fn write(&mut self, part: &str, cells: &[Value]) {
