@@ -17,7 +17,7 @@ use crate::text::bytes;
 #[cfg(feature = "cuda")]
 use crate::text::shown_path;
 #[cfg(feature = "cuda")]
-use crate::training::self_check;
+use topicbook_gpu::self_check::self_check;
 
 /// Result of [`doctor`]: processor, memory and GPUs of this machine, and whether fits work on them. `Display` writes
 /// one line for each check.

@@ -94,55 +94,39 @@
     allow(dead_code, unused_imports)
 )]
 
-#[cfg_attr(not(feature = "cuda"), path = "backend/absent.rs")]
-mod backend;
-mod batches;
+// Stand-ins for the crate `topicbook-gpu`.
+#[cfg(not(feature = "cuda"))]
+mod absent;
 // They compare with Burn's tensors, which come with CUDA.
 #[cfg(all(feature = "bench-hooks", feature = "cuda"))]
 #[doc(hidden)]
 pub mod bench_hooks;
-#[cfg(feature = "charts")]
-mod charts;
-mod cluster;
-mod config;
-mod cost;
-mod counts;
-mod data;
 mod doctor;
-mod error;
 mod fit;
-mod kernels;
 mod model;
 #[cfg(feature = "notebook")]
 mod notebook;
 mod plan;
-mod row_table;
-mod solvers;
-mod step;
-mod synthetic;
-mod system;
-mod text;
 mod training;
-mod vectorizer;
 
-pub use batches::Reading;
+// The crates below, by the names of their subjects.
+#[cfg(feature = "notebook")]
+use topicbook_base::evcxr;
+use topicbook_base::{error, system, text};
 #[cfg(feature = "charts")]
-pub use charts::{Chart, IntoRows, IntoSeries, Number, Numbers, palette, side_by_side, stack};
-pub use config::{
-    Budget, ByteSize, Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision,
-    Settings, Solver, TableStorage,
-};
-#[cfg(feature = "polars")]
-pub use counts::CountTable;
-pub use counts::{
-    Cells, CountValue, Counts, CountsWriter, DocumentFrequency, Dtype, Layout, Location, Resample,
-    Summary,
-};
-#[cfg(feature = "polars")]
-pub use data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
-pub use data::{Documents, Epoch, Indices, LabelValue, Matrix, OrRef, Terms, sort_documents};
+use topicbook_charts as charts;
+use topicbook_cluster as cluster;
+use topicbook_counts::{self as counts, batches, synthetic};
+use topicbook_data as data;
+use topicbook_solvers::{config, cost, kernels};
+use topicbook_text as vectorizer;
+
+#[cfg(not(feature = "cuda"))]
+use absent::{backend, solvers, step};
+#[cfg(feature = "cuda")]
+use topicbook_gpu::{backend, solvers, step};
+
 pub use doctor::{Doctor, doctor};
-pub use error::{Error, ErrorKind, Result};
 #[cfg(feature = "polars")]
 pub use fit::ByLabel;
 #[cfg(feature = "charts")]
@@ -155,45 +139,37 @@ pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, Top
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;
-pub use row_table::{RowTable, RowTableBuilder};
-pub use synthetic::{Corpus, Synthetic};
-pub use system::show_progress;
-pub use training::Training;
-pub use vectorizer::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
-
-/// What a rank of a cluster runs; no part of the API.
-#[cfg(feature = "cluster-worker")]
-#[doc(hidden)]
-pub mod cluster_worker {
-    pub use crate::cluster::worker::{Ranks, is_supervised, run, supervise};
-}
-
-/// The Burn whose tensors [`Matrix::to_tensor`] gives and [`Matrix::from_tensor`] takes, so that nobody has to match its version.
-///
-/// ```
-/// use topicbook::Matrix;
-/// use topicbook::burn::backend::Flex;
-/// let matrix = Matrix::new(1, 2, vec![0.5, 1.5])?;
-/// let tensor = matrix.to_tensor::<Flex>(&Default::default());
-/// assert_eq!(Matrix::from_tensor(tensor * 2.0)?.row(0), [1.0, 3.0]);
-/// # Ok::<(), topicbook::Error>(())
-/// ```
-#[cfg(feature = "cuda")]
-pub mod burn {
-    pub use ::burn::*;
-}
-
-/// The Polars that [`Table`] is made of, so that nobody has to match its version.
+#[doc(inline)]
+pub use topicbook_base::{Error, ErrorKind, Result, show_progress};
+#[cfg(feature = "charts")]
+#[doc(inline)]
+pub use topicbook_charts::{
+    Chart, IntoRows, IntoSeries, Number, Numbers, palette, side_by_side, stack,
+};
 #[cfg(feature = "polars")]
-pub mod polars {
-    pub use ::polars::*;
-
-    /// The names of Polars' own prelude, with joins that cells compile quickly.
-    pub mod prelude {
-        pub use crate::data::DataFrameJoinOps;
-        pub use ::polars::prelude::*;
-    }
-}
+#[doc(inline)]
+pub use topicbook_counts::CountTable;
+#[doc(inline)]
+pub use topicbook_counts::{
+    Cells, Corpus, CountValue, Counts, CountsWriter, DocumentFrequency, Dtype, Layout, Location,
+    Reading, Resample, Summary, Synthetic,
+};
+#[doc(inline)]
+pub use topicbook_data::{
+    Budget, ByteSize, Documents, Epoch, Indices, LabelValue, Matrix, MatrixRow, MatrixRows, OrRef,
+    Terms, sort_documents,
+};
+#[cfg(feature = "polars")]
+#[doc(inline)]
+pub use topicbook_data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
+#[doc(inline)]
+pub use topicbook_solvers::{
+    Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, RowTable,
+    RowTableBuilder, Settings, Solver, TableStorage,
+};
+#[doc(inline)]
+pub use topicbook_text::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
+pub use training::Training;
 
 /// The names that a notebook's first cell brings in. `Result` is not among them: it would hide that of the standard
 /// library, so that `Result<u32, String>` and `?` on another crate's error would fail in a cell.
@@ -222,3 +198,10 @@ pub mod prelude {
     #[cfg(feature = "polars")]
     pub use ::polars::prelude::{col, lit};
 }
+
+#[cfg(feature = "cuda")]
+#[doc(inline)]
+pub use topicbook_data::burn;
+#[cfg(feature = "polars")]
+#[doc(inline)]
+pub use topicbook_data::polars;

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use burn::backend::flex::FlexDevice;
-use burn::backend::{Autodiff, Flex};
-use burn::tensor::{Tensor, TensorData};
-use burn_cuda::{Cuda, CudaDevice};
+use crate::burn::backend::flex::FlexDevice;
+use crate::burn::backend::{Autodiff, Flex};
+use crate::burn::tensor::{Tensor, TensorData};
+use topicbook_gpu::burn_cuda::{Cuda, CudaDevice};
 
 use crate::backend::{Transfer, allocator_usage};
 use crate::batches::Batch;
@@ -13,9 +13,9 @@ use crate::config::Settings;
 use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::error::{Error, ErrorKind, Result};
+use crate::step::initial_tables;
 use crate::step::{Fused, OffloadedStep, State, TensorStep};
 use crate::system::{Purpose, gpu_memory, stream};
-use crate::training::initial_tables;
 
 use super::iterations_of;
 

@@ -5,11 +5,11 @@ mod gpu;
 
 use std::time::Instant;
 
-use burn::backend::flex::FlexDevice;
-use burn::backend::{Autodiff, Flex};
-use burn::tensor::backend::AutodiffBackend;
-use burn_cuda::{Cuda, CudaDevice};
+use crate::burn::backend::flex::FlexDevice;
+use crate::burn::backend::{Autodiff, Flex};
+use crate::burn::tensor::backend::AutodiffBackend;
 use rand::RngExt;
+use topicbook_gpu::burn_cuda::{Cuda, CudaDevice};
 
 pub use gpu::{
     On, gathered, gpu_memory_now, iterations as iterations_offloaded, plain_copy, transfers,
@@ -26,8 +26,9 @@ use crate::fit::Fit;
 use crate::model::TopicModel;
 use crate::step::cpu::FusedStep;
 use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused, catch_device_errors};
+use crate::step::{initial_tables, orders};
 use crate::system::{Purpose, SelfCheck, stream};
-use crate::training::{Position, Recorder, initial_tables, minibatch, orders};
+use crate::training::{Position, Recorder, minibatch};
 
 /// Makes fits of this process use a GPU as if it had passed its self-check: tests run on a driver whose kernels do nothing.
 pub fn trust_gpu(gpu: usize) {

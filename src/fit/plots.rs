@@ -1,45 +1,15 @@
 //! Charts of a fit.
 
-use std::borrow::Borrow;
-
-use crate::charts::{Chart, Run};
+use crate::charts::{Chart, Losses, Run};
 use crate::data::dominant;
 
 use super::Fit;
 use super::history::{loss_chart, run};
 use super::topic_map::topic_map;
 
-impl Chart {
-    /// The losses and the log-likelihoods per token of several fits in one chart, each with its name: fits with different
-    /// settings, seeds or numbers of topics.
-    ///
-    /// The loss depends on the batch size; the log-likelihood per token does not, and can be compared between all fits of
-    /// the same counts. The chart of one fit is [`Fit::plot_loss`].
-    ///
-    /// ```
-    /// use topicbook::{Chart, Synthetic, TopicModel};
-    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// let small = TopicModel::new(2).epochs(5).quiet().fit(&counts)?;
-    /// let large = TopicModel::new(4).epochs(5).quiet().fit(&counts)?;
-    /// let chart = Chart::losses([("k = 2", &small), ("k = 4", &large)]);
-    /// assert!(chart.to_svg()?.contains("k = 4"));
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When it is drawn: without fits, or with one that has no history.
-    #[doc(alias = "learning_curves")]
-    #[doc(alias = "compare")]
-    pub fn losses<N, F>(fits: impl IntoIterator<Item = (N, F)>) -> Chart
-    where
-        N: ToString,
-        F: Borrow<Fit>,
-    {
-        let named = fits.into_iter().map(|(name, fit)| Run {
-            name: name.to_string(),
-            ..run(&fit.borrow().history)
-        });
-        Chart::runs(named.collect())
+impl Losses for Fit {
+    fn run(&self) -> Run {
+        run(&self.history)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fit::Explorer;
 use crate::text::{bytes, escape};
 
-use super::evcxr::{show, show_text};
+use crate::evcxr::{show, show_text};
 
 /// Height of the page in a cell, in CSS pixels: the map and 30 terms.
 const HEIGHT: u32 = 960;

@@ -1,14 +1,13 @@
 //! Notebook display of fits, their epochs, plans and checkpoints.
 
 use crate::config::Device;
-use crate::data::Epoch;
 use crate::fit::{ByLabel, Distinctive, Fit};
 use crate::model::{Checkpoint, Estimate, Update};
 use crate::plan::Plan;
 use crate::text::{Card, bytes, count, counted, escape, fixed, percent, seconds, shown_path};
 
-use super::evcxr::{show, show_card};
-use super::settings::settings_card;
+use crate::evcxr::{show, show_card};
+use topicbook_solvers::settings_card;
 
 impl Checkpoint {
     /// Shows below a cell how many epochs are done, and the settings.
@@ -66,7 +65,7 @@ impl Fit {
             let total = self.duration().as_secs_f64();
             let peak = self.history.iter().map(|epoch| epoch.memory_bytes).max();
             card = card
-                .row("final loss", loss_per_batch(last))
+                .row("final loss", format!("{} per batch", fixed(last.loss, 2)))
                 .row(
                     "log-likelihood",
                     format!("{:.5} nats per token", last.log_likelihood_per_token),
@@ -171,7 +170,7 @@ impl ByLabel {
                 counted(alone, "label")
             ));
         }
-        show_card(&card, Some(&self.plot()));
+        show_card(&card, self.plot().picture());
     }
 }
 
@@ -209,23 +208,6 @@ impl Update {
     }
 }
 
-impl Epoch {
-    /// Shows the epoch below a cell.
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let card = Card::new(format!("Epoch {}", self.epoch))
-            .row("loss", loss_per_batch(self))
-            .row(
-                "log-likelihood",
-                format!("{:.5} nats per token", self.log_likelihood_per_token),
-            )
-            .row("learning rate", self.learning_rate.to_string())
-            .row("time", seconds(self.duration.as_secs_f64()))
-            .row("memory", bytes(self.memory_bytes));
-        show_card(&card, None);
-    }
-}
-
 impl Plan {
     /// Shows the plan below a cell.
     #[doc(hidden)]
@@ -246,9 +228,4 @@ impl Estimate {
             }
         }
     }
-}
-
-/// The loss of an epoch with separators: `7,146,537.02 per batch`.
-fn loss_per_batch(epoch: &Epoch) -> String {
-    format!("{} per batch", fixed(epoch.loss, 2))
 }

@@ -3,7 +3,7 @@
 use crate::fit::{Coherence, Evaluation, RankingEvaluation, ScoreDifference, TopicCoherence};
 use crate::text::{Card, count, counted, fixed, listed, shorten};
 
-use super::evcxr::show_card;
+use crate::evcxr::show_card;
 
 impl Evaluation {
     /// Shows the score, what it means, and what was left out, below a cell.

@@ -168,7 +168,7 @@ impl MemoryNow {
     /// Shows it below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        super::evcxr::show_card(&self.card(), None);
+        crate::evcxr::show_card(&self.card(), None);
     }
 
     fn card(&self) -> Card {
@@ -208,7 +208,7 @@ impl Released {
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let text = self.to_string();
-        super::evcxr::show(&text, &text);
+        crate::evcxr::show(&text, &text);
     }
 }
 

@@ -267,7 +267,7 @@ impl MemoryScope {
     /// Shows peak and change below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        super::evcxr::show_card(&self.card(), None);
+        crate::evcxr::show_card(&self.card(), None);
     }
 
     fn log(&self) -> Log {

@@ -1,15 +1,11 @@
 //! Display of values below a notebook cell: the `evcxr_display` methods, and memory scopes.
 
-mod counts;
-mod evcxr;
 mod explorer;
 mod fits;
 mod judging;
 mod memory_now;
 mod memory_scope;
-mod settings;
 mod sweeps;
-mod texts;
 mod training;
 mod values;
 

@@ -3,8 +3,8 @@
 use crate::model::{Sweep, SweepFits, SweepPlan, SweepRun};
 use crate::text::{Card, bytes, count, counted, fixed, seconds};
 
-use super::evcxr::show_card;
-use super::settings::settings_card;
+use crate::evcxr::show_card;
+use topicbook_solvers::settings_card;
 
 impl Sweep {
     /// Shows the numbers of topics and the settings of the fits below a cell.
@@ -42,7 +42,7 @@ impl SweepFits {
     /// Shows the recommendation, how the fits compare, and a chart, below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&self.card(), Some(&self.plot()));
+        show_card(&self.card(), self.plot().picture());
     }
 
     fn card(&self) -> Card {

@@ -9,7 +9,7 @@ use crate::system::memory::process_memory;
 use crate::text::{bytes, percent};
 use crate::training::{Training, Watch};
 
-use super::evcxr::{card_html, show_card};
+use crate::evcxr::{card_html, show_card};
 
 /// Time between two views.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ impl Training {
             }
             _ => {
                 let chart = loss_chart(&watch.status().history);
-                show_card(&watch.card(), Some(&chart));
+                show_card(&watch.card(), chart.picture());
             }
         }
     }
@@ -55,7 +55,7 @@ fn show(output: &LiveOutput, watch: &Watch) {
     if !status.shares.is_empty() {
         card = card.row("topic shares", shares(&status.shares));
     }
-    let html = card_html(&card, Some(&loss_chart(&status.history)));
+    let html = card_html(&card, loss_chart(&status.history).picture());
     output.show(&[("text/html", &html), ("text/plain", card.text().trim_end())]);
 }
 

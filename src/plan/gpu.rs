@@ -11,7 +11,7 @@ use crate::solvers;
 use crate::step::footprint;
 use crate::system::{SelfCheck, cuda_driver, gpu_memory};
 use crate::text::shown_path;
-use crate::training::self_check;
+use topicbook_gpu::self_check::self_check;
 
 /// VRAM that the driver allocates for a process's CUDA context.
 const CONTEXT: u64 = 512 << 20;

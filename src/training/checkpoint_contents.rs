@@ -5,10 +5,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Settings, StateValues, TableStorage};
-use crate::counts::{Counts, Fingerprint};
+use crate::counts::Fingerprint;
 use crate::data::Epoch;
 use crate::data::{FileKind, Matrix, invalid_file, tensor_file};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::solvers::{self, Numbers, SavedState};
 use crate::step::State;
 
@@ -21,28 +21,6 @@ pub(super) const CHECKPOINT: FileKind = FileKind {
     writer: "a fit with TopicModel::checkpoint",
     format: 2,
 };
-
-impl Fingerprint {
-    /// # Errors
-    /// When `counts` are not the counts of the checkpoint.
-    pub(crate) fn check(&self, counts: &Counts) -> Result<()> {
-        let what = if (self.documents, self.terms) != counts.shape() {
-            format!(
-                "the checkpoint belongs to counts of {} documents × {} terms, but these are {} × {}",
-                self.documents,
-                self.terms,
-                counts.documents(),
-                counts.terms()
-            )
-        } else if *self != Self::of(counts)? {
-            "the checkpoint belongs to other counts of the same shape".into()
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(ErrorKind::Shape, what)
-            .fix("pass the counts of the interrupted fit: the same documents in the same order"))
-    }
-}
 
 /// Everything in a checkpoint except the tables.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -191,7 +169,9 @@ mod tests {
 
     use super::*;
     use crate::config::Solver;
+    use crate::counts::Counts;
     use crate::data::NamedTable;
+    use crate::error::ErrorKind;
 
     const DOCUMENTS: usize = 4;
     const TERMS: usize = 3;

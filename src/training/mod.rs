@@ -17,14 +17,9 @@ mod position;
 mod progress;
 mod recorder;
 mod run;
-#[cfg(feature = "cuda")]
-mod self_check;
 mod smoothing;
-mod source;
 mod state;
 mod stop;
-#[cfg(all(test, feature = "cuda"))]
-mod tests;
 
 pub use background::Training;
 #[cfg(feature = "notebook")]
@@ -37,11 +32,5 @@ pub(crate) use memory_watch::FitMonitor;
 pub(crate) use observer::Observer;
 pub(crate) use progress::epochs_done;
 pub(crate) use run::train;
-#[cfg(feature = "cuda")]
-pub(crate) use self_check::self_check;
 #[cfg(any(test, feature = "bench-hooks"))]
-pub(crate) use {
-    init::{initial_tables, orders},
-    position::Position,
-    recorder::Recorder,
-};
+pub(crate) use {position::Position, recorder::Recorder};

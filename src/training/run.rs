@@ -19,7 +19,6 @@ use super::position::Position;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::smoothing::smoothed;
-use super::source::source;
 use super::state::StartState;
 use super::stop::StopObserver;
 use super::{cluster, full_pass, minibatch};
@@ -159,7 +158,7 @@ fn run_minibatches(
     let StartState::Logits(state) = state else {
         return Err(Error::setting("gradient steps go on from logits"));
     };
-    let mut source = source(settings, counts)?;
+    let mut source = step::source(settings, counts)?;
     let train = |step: &mut dyn Step| {
         step.watch(watch_steps(monitor.clone(), device));
         let device = device.to_string();

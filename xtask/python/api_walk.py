@@ -7,11 +7,15 @@ and lists what the cells leave out, so that a new public function without a line
 import pathlib
 import re
 
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The crate that users import, and those below it.
+SOURCES = [ROOT / "src", *ROOT.glob("crates/topicbook-*/src")]
 
 # Exported names that cells cannot bind or show, and the reason.
 NOT_SHOWN = {
     "CountValue": "a trait",
+    "MatrixRow": "an element of a loop over a matrix",
+    "MatrixRows": "the iterator of such a loop",
     "GpuNow": "part of MemoryNow, of which this machine may have none",
     "DocumentFrequency": "a trait",
     "LabelValue": "a trait",
@@ -466,7 +470,7 @@ SHOWN = {
 
 def exported():
     """The names that `lib.rs` exports, without modules and without names that are hidden from the documentation."""
-    library = (SOURCES / "lib.rs").read_text()
+    library = (ROOT / "src/lib.rs").read_text()
     library = library[: library.index("pub mod prelude")]
     names = set()
     for hidden, found in re.findall(r"(#\[doc\(hidden\)\]\s+)?pub use \w+::(\{[^}]*\}|\w+);", library):
@@ -477,10 +481,12 @@ def exported():
 
 def methods(types):
     """(type, name, signature) of the public methods in `impl` blocks; rustfmt ends a block with a brace in column 1."""
-    for path in sorted(SOURCES.rglob("*.rs")):
+    for path in sorted(path for folder in SOURCES for path in folder.rglob("*.rs")):
         source = path.read_text()
         for name, block in re.findall(r"^impl(?:<[^>]*>)? (\w+)[^{\n]*\{\n(.*?)^\}", source, re.M | re.S):
             if name in types:
+                # Hidden functions are for the crates of this repository.
+                block = re.sub(r"    #\[doc\(hidden\)\]\n(?:    #\[.*\n)*    pub fn", "    fn", block)
                 for found in re.finditer(r"^    pub (?:const )?fn (\w+)(.*?) \{\n", block, re.M | re.S):
                     yield name, found[1], found[2]
 
@@ -502,8 +508,6 @@ def unwalked():
             missing.append(f"{name}() is never {'called' if name in RETURNS_NOTHING else 'bound'}")
     seen = set()
     for owner, name, signature in methods(types):
-        if name == "evcxr_display":
-            continue
         seen.add(owner)
         returns_nothing = "->" not in signature or "-> Result<()>" in signature
         start = "" if returns_nothing else r"let \(?\w+(?:, \w+)*\)? = "

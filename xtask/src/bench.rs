@@ -271,7 +271,12 @@ pub fn optimizers(places: &Places, part: &str) -> Result<()> {
 
 /// Compares fits with tables in bf16 and in f32, on lavapipe, which only the library's own tests can use.
 pub fn precision(places: &Places) -> Result<()> {
-    let test = ["--lib", "real_counts_in_both_precisions"];
+    let test = [
+        "--package",
+        "topicbook-gpu",
+        "--lib",
+        "real_counts_in_both_precisions",
+    ];
     measuring_test(places, &test, "TOPICBOOK_PRECISION", "precision.json")
 }
 

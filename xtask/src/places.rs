@@ -3,7 +3,10 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::task::{Fail, Result};
+use crate::task::{At, Fail, Result};
+
+/// Crates of our name that the library is not made of.
+const BESIDE: [&str; 3] = ["topicbook-bench", "topicbook-dylib", "topicbook-worker"];
 
 /// Folders of this repository and of its cache. Nothing is written elsewhere.
 #[derive(Clone)]
@@ -50,6 +53,21 @@ impl Places {
             cache,
             target,
         })
+    }
+
+    /// The folders of the library: that of the crate that cells import, and those of the crates below it.
+    pub fn library(&self) -> Result<Vec<PathBuf>> {
+        let mut folders = vec![self.root.join("src")];
+        let crates = self.root.join("crates");
+        for entry in std::fs::read_dir(&crates).at(&crates)? {
+            let entry = entry.at(&crates)?;
+            let name = entry.file_name().into_string().unwrap_or_default();
+            if name.starts_with("topicbook-") && !BESIDE.contains(&&*name) {
+                folders.push(entry.path());
+            }
+        }
+        folders.sort();
+        Ok(folders)
     }
 
     /// Executed notebooks and their data.

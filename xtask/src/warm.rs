@@ -3,8 +3,8 @@
 //! A cell must compile in a fraction of a second, although the library depends on 300 crates. So the library is built
 //! once, as a shared library, and every build is published in a folder of its own:
 //!
-//! - `libtopicbook_dylib.so`, a copy, because the linker may overwrite Cargo's file while a kernel has it mapped, and a
-//!   copy of the metadata of the crate `topicbook` in it, because the next build may replace Cargo's file;
+//! - `libtopicbook_dylib.so`, a copy, because the linker may overwrite Cargo's file while a kernel has it mapped, and
+//!   copies of the metadata of our crates in it, because the next build may replace Cargo's files;
 //! - `facade`, the package that cells depend on. In builds it has no dependency: rustc gets the library by
 //!   `--extern topicbook_lib=...`, so that Cargo checks two packages for each cell instead of 300;
 //! - `outline`, packages with the signatures of the library and of Polars, without bodies and without what is private
@@ -106,9 +106,10 @@ impl Build {
         outline(places, &unfinished)?;
         let library = places.target.join("debug").join(LIBRARY);
         fs::copy(&library, unfinished.join(LIBRARY)).at(&library)?;
-        let metadata = metadata(messages)?;
-        let name = metadata.file_name().unwrap_or_default();
-        fs::copy(metadata, unfinished.join(name)).at(metadata)?;
+        for metadata in metadata(messages) {
+            let name = metadata.file_name().unwrap_or_default();
+            fs::copy(metadata, unfinished.join(name)).at(metadata)?;
+        }
         write(&unfinished.join(STACK), &stack(messages))?;
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder).at(&self.folder)?;
@@ -128,16 +129,13 @@ fn build_dylib(places: &Places) -> Result<String> {
     )
 }
 
-/// The path of the metadata of the crate `topicbook`, from Cargo's messages. Cells need the metadata, and its file name has
-/// a hash that only Cargo knows.
-fn metadata(messages: &str) -> Result<&Path> {
+/// The paths of the metadata of our crates, from Cargo's messages. Cells need the metadata, and the names of the files have
+/// hashes that only Cargo knows.
+fn metadata(messages: &str) -> impl Iterator<Item = &Path> {
     messages
         .split('"')
-        .find(|path| path.contains("libtopicbook-") && path.ends_with(".rmeta"))
+        .filter(|path| path.contains("/libtopicbook") && path.ends_with(".rmeta"))
         .map(Path::new)
-        .ok_or_else(|| {
-            Fail::new("the messages of cargo do not contain the path of the library's metadata")
-        })
 }
 
 /// The crates that the build has compiled or found compiled, from Cargo's messages: a line `name version file` for each.
@@ -201,10 +199,8 @@ fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
         places.root.join(".cargo").join("config.toml"),
         places.outliner(),
     ];
-    let mut folders = vec![
-        places.root.join("src"),
-        places.root.join("crates").join("topicbook-dylib"),
-    ];
+    let mut folders = places.library()?;
+    folders.push(places.root.join("crates").join("topicbook-dylib"));
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).at(&folder)? {
             let entry = entry.at(&folder)?;

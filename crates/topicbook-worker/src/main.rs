@@ -8,7 +8,7 @@ use mpi::Threading;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Root, Source};
 use rayon::ThreadPoolBuilder;
-use topicbook::cluster_worker::{Ranks, is_supervised, run, supervise};
+use topicbook_cluster::worker::{Ranks, is_supervised, run, supervise};
 
 /// Values of a message at most: MPI counts them in 32 bits.
 const MESSAGE: usize = 1 << 27;

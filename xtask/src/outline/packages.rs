@@ -23,8 +23,10 @@ pub struct Package {
 /// How much of a package stays.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Kept {
-    /// Every public item: the library itself.
+    /// Every public item: the crate that cells import.
     Ours,
+    /// Of a crate below it what that one shows, and what its signatures mention.
+    Below,
     /// Every public item; completion does not offer those that are unsafe or internal.
     All,
     /// What the signatures in other packages mention.
@@ -38,9 +40,14 @@ impl Kept {
     pub fn is_named(self) -> bool {
         matches!(self, Kept::Ours | Kept::All)
     }
+
+    /// Whether it is a crate of this repository.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Kept::Ours | Kept::Below)
+    }
 }
 
-/// The packages of an outline: the library, Polars' front, the values in its signatures, and what stands behind them.
+/// The packages of an outline: the library with the crates below it (`topicbook-*`), Polars' front, the values in its signatures, and what stands behind them.
 /// `num-traits` bounds the operators of Polars: with an unknown bound every type would fit.
 const PACKAGES: [(&str, Kept); 15] = [
     ("topicbook", Kept::Ours),
@@ -81,7 +88,12 @@ pub fn find(root: &Path) -> Result<Vec<Package>, String> {
     let mut found = Vec::new();
     for package in array(&metadata["packages"]) {
         let (name, version) = (text(&package["name"]), text(&package["version"]));
-        let Some((_, kept)) = PACKAGES.iter().find(|(listed, _)| *listed == name) else {
+        let listed = PACKAGES.iter().find(|(listed, _)| *listed == name);
+        let below = name.starts_with("topicbook-") && name != "topicbook-dylib";
+        let Some(kept) = listed
+            .map(|(_, kept)| *kept)
+            .or(below.then_some(Kept::Below))
+        else {
             continue;
         };
         let Some(features) = built.get(&(name.to_owned(), version.to_owned())) else {
@@ -98,7 +110,7 @@ pub fn find(root: &Path) -> Result<Vec<Package>, String> {
             source: PathBuf::from(text(&library["src_path"])),
             features: features.clone(),
             dependencies: dependencies(package),
-            kept: *kept,
+            kept,
         });
     }
     let names: Vec<String> = found.iter().map(|package| package.name.clone()).collect();

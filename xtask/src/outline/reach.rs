@@ -81,8 +81,30 @@ impl Names {
                     let content = module.content.as_ref();
                     self.mention(content.map_or(&[], |(_, items)| items), named);
                 }
-                Item::Use(item) if !strip::is_public(&item.vis) => {}
+                Item::Use(item) if !strip::is_public(&item.vis) => {
+                    self.mention_path(&item.tree);
+                }
                 item => add(item.to_token_stream(), &mut self.mentioned),
+            }
+        }
+    }
+
+    /// Adds the modules and crates through which a private `use` brings in what is mentioned; true if there is anything.
+    fn mention_path(&mut self, tree: &UseTree) -> bool {
+        match tree {
+            UseTree::Path(path) => {
+                let used = self.mention_path(&path.tree);
+                if used {
+                    self.mentioned.insert(path.ident.to_string());
+                }
+                used
+            }
+            UseTree::Name(name) => self.mentioned.contains(&name.ident.to_string()),
+            UseTree::Rename(rename) => self.mentioned.contains(&rename.rename.to_string()),
+            UseTree::Glob(_) => true,
+            UseTree::Group(group) => {
+                let items = group.items.iter();
+                items.fold(false, |used, tree| self.mention_path(tree) | used)
             }
         }
     }
@@ -92,6 +114,7 @@ impl Names {
         let mentioned = |name: &syn::Ident| self.mentioned.contains(&name.to_string());
         match item {
             Item::Const(item) if !free(&item.vis) => mentioned(&item.ident),
+            Item::Fn(item) if !free(&item.vis) => mentioned(&item.sig.ident),
             Item::Struct(item) if !free(&item.vis) => mentioned(&item.ident),
             Item::Enum(item) if !free(&item.vis) => mentioned(&item.ident),
             Item::Trait(item) if !free(&item.vis) => mentioned(&item.ident),

@@ -39,15 +39,18 @@ pub fn items(items: Vec<Item>, kept: Kept) -> Vec<Item> {
 fn stripped(mut item: Item, kept: Kept) -> Option<Item> {
     let found = attributes(&mut item)?;
     clean::attributes(found);
-    if !kept.is_named() {
+    if !kept.is_named() && !kept.is_ours() {
         found.retain(|attribute| !attribute.path().is_ident("doc"));
     }
     let exported = found
         .iter()
         .any(|attribute| attribute.path().is_ident("macro_export"));
+    let is_hidden = found.iter().any(clean::is_hidden);
     match &mut item {
+        // What a crate shows to its neighbours alone is private to cells.
+        Item::Use(item) if is_hidden && kept == Kept::Below => item.vis = Visibility::Inherited,
         Item::Fn(item) => {
-            if !kept.is_named() || !is_public(&item.vis) {
+            if !(kept.is_named() || kept.is_ours()) || !is_public(&item.vis) {
                 return None;
             }
             item.block = parse_quote!({ loop {} });
@@ -124,7 +127,7 @@ fn value(expression: &mut Expr) {
 fn fields(item: &mut ItemStruct, kept: Kept) {
     for field in item.fields.iter_mut() {
         clean::attributes(&mut field.attrs);
-        if kept != Kept::Ours && field.ident.is_none() {
+        if !kept.is_ours() && field.ident.is_none() {
             clean::hide(&mut field.attrs);
         }
     }
@@ -178,7 +181,7 @@ fn of_trait(item: &mut ItemTrait, kept: Kept) {
         }
         match item {
             TraitItem::Fn(function) => {
-                if kept != Kept::Ours && is_internal(&function.sig) {
+                if !kept.is_ours() && is_internal(&function.sig) {
                     clean::hide(&mut function.attrs);
                 }
                 function.default = None;
@@ -232,10 +235,11 @@ fn of_impl(item: &mut ItemImpl, kept: Kept) -> bool {
         match item {
             ImplItem::Fn(function) => {
                 function.block = parse_quote!({ loop {} });
-                if kept != Kept::Ours && is_internal(&function.sig) {
+                if !kept.is_ours() && is_internal(&function.sig) {
                     clean::hide(&mut function.attrs);
                 }
-                !of_trait && is_public(&function.vis)
+                let is_hidden = kept.is_ours() && function.attrs.iter().any(clean::is_hidden);
+                !of_trait && is_public(&function.vis) && !is_hidden
             }
             ImplItem::Const(constant) => {
                 value(&mut constant.expr);

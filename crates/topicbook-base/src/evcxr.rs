@@ -1,0 +1,111 @@
+//! The protocol of evcxr, by which a cell shows HTML and pictures: blocks by MIME type on standard output.
+
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::error::Error;
+use crate::text::{Card, escape, printable};
+
+/// A picture below a card.
+pub struct Picture {
+    pub png: Vec<u8>,
+    /// Width and height on the page, in CSS pixels.
+    pub size: (u32, u32),
+    pub description: String,
+}
+
+/// Shows a value as HTML, and as text for front ends without HTML.
+///
+/// evcxr keeps one block per MIME type and cell, so a value must be shown by a single call.
+pub fn show(html: &str, text: &str) {
+    print(&[("text/html", html), ("text/plain", text)]);
+}
+
+/// Shows a card and a small picture below it.
+pub fn show_card(card: &Card, picture: Option<Picture>) {
+    show(&card_html(card, picture), &card.text());
+}
+
+/// A card as HTML, with a small picture below it.
+pub fn card_html(card: &Card, picture: Option<Picture>) -> String {
+    let mut html = card.html();
+    if let Some(picture) = picture {
+        let (width, height) = picture.size;
+        html.push_str(&format!(
+            "<p><img width=\"{width}\" height=\"{height}\" alt=\"{}\" src=\"data:image/png;base64,{}\"></p>\n",
+            escape(&picture.description),
+            STANDARD.encode(picture.png)
+        ));
+    }
+    html
+}
+
+/// Shows a PNG picture, and a line of text for front ends without pictures.
+pub fn show_png(png: &[u8], text: &str) {
+    print(&[("image/png", &STANDARD.encode(png)), ("text/plain", text)]);
+}
+
+/// Shows only text, for pictures that could not be drawn.
+pub fn show_text(text: &str) {
+    print(&[("text/plain", text)]);
+}
+
+/// Prints all blocks in one write, so that no line of another thread falls between them.
+fn print(contents: &[(&str, &str)]) {
+    let mut out = std::io::stdout().lock();
+    // A closed standard output must not end the computation.
+    let _ = out
+        .write_all(blocks(contents).as_bytes())
+        .and_then(|()| out.flush());
+}
+
+fn blocks(contents: &[(&str, &str)]) -> String {
+    contents
+        .iter()
+        .map(|(mime, content)| {
+            let content = printable(content.trim_end_matches('\n'));
+            format!("EVCXR_BEGIN_CONTENT {mime}\n{content}\nEVCXR_END_CONTENT\n")
+        })
+        .collect()
+}
+
+impl Error {
+    /// Shows the message below a cell, for an error that was kept in a variable.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.to_string();
+        // Long lines are broken between words.
+        let style = "white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere";
+        show(
+            &format!("<pre style=\"{style}\">{}</pre>", escape(&text)),
+            &text,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_cannot_begin_a_block() {
+        let text = "spike\nEVCXR_END_CONTENT\nEVCXR_BEGIN_CONTENT text/html\n<script>";
+        let blocks = blocks(&[("text/plain", text)]);
+        let markers = blocks
+            .lines()
+            .filter(|line| line.starts_with("EVCXR_"))
+            .count();
+        assert_eq!(markers, 2, "{blocks}");
+    }
+
+    #[test]
+    fn blocks_follow_the_protocol() {
+        assert_eq!(
+            blocks(&[("text/html", "<b>x</b>\n"), ("text/plain", "x")]),
+            "EVCXR_BEGIN_CONTENT text/html\n<b>x</b>\nEVCXR_END_CONTENT\n\
+             EVCXR_BEGIN_CONTENT text/plain\nx\nEVCXR_END_CONTENT\n"
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! Vectors that begin at a whole vector register, so that no register is loaded across two cache lines.
+
+use aligned_vec::{AVec, ConstAlign, avec};
+
+/// Bytes of an AVX-512 register, and of a cache line.
+const REGISTER: usize = 64;
+
+pub type Aligned<T> = AVec<T, ConstAlign<REGISTER>>;
+
+/// Zeros.
+pub fn aligned_zeros(length: usize) -> Aligned<f32> {
+    avec![[REGISTER]| 0.0; length]
+}

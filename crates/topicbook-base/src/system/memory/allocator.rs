@@ -1,0 +1,37 @@
+//! Settings of glibc's malloc, so that freed memory returns to the system (`mallopt`, `malloc_trim`).
+
+use std::sync::Once;
+
+/// `M_MMAP_THRESHOLD`: allocations of at least this many bytes are mapped one by one, and unmapped when freed.
+///
+/// glibc starts with 128 KiB and raises the threshold to the largest mapped block that was freed, up to 32 MiB. Large
+/// tables then come from the heaps (arenas) of single threads, which repeated reallocation of growing vectors
+/// fragments, so the memory of the process would depend on what it did before. Mapping a megabyte anew costs less time
+/// than filling it.
+pub const MAPPED_BYTES: usize = 1 << 20;
+
+/// Configures malloc by `mallopt`; only the first call has an effect. Called before large tables are allocated.
+pub fn configure_malloc() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        {
+            // glibc's default is up to eight arenas per processor, each of which retains some freed memory.
+            let arenas = rayon::current_num_threads().try_into().unwrap_or(1);
+            // SAFETY: mallopt only sets parameters, under the allocator's own lock.
+            unsafe {
+                libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES as libc::c_int);
+                libc::mallopt(libc::M_ARENA_MAX, arenas);
+            }
+        }
+    });
+}
+
+/// Returns freed heap memory to the system (`malloc_trim`), so that the process's memory is what it has allocated.
+pub fn release_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: malloc_trim has no preconditions; it walks the allocator's free lists under its own locks.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}

@@ -1,0 +1,461 @@
+//! Points in groups, some of them with names: volcano plots, and maps of topics and documents.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::text::counted;
+
+use super::axis::{above, below};
+use super::canvas::{Anchor, Area, Canvas, Point, SMALL, text_width};
+use super::layout::Heights;
+use super::legend::Legend;
+use super::options::Options;
+use super::palette::{Rgb, colours};
+use super::plain::{Frame, Plot, Range, brief};
+use super::point_groups::{Group, Grouping};
+use super::theme::mix;
+use super::topics::{TopicNames, Topics};
+use super::{Chart, Panel, nothing};
+
+const PLOT_HEIGHT: i64 = 640;
+/// Space above a legend.
+const SPACE: i64 = 16;
+/// Most dots of a picture: 60 bytes each in an SVG.
+const MAX_DOTS: usize = 6_000;
+/// Sides of the squares of pixels whose points become one dot, where there are too many points.
+const SIDES: [i32; 9] = [1, 2, 3, 4, 6, 8, 11, 16, 24];
+/// Height of a name, and its distance from its dot.
+const NAME: (i32, i32) = (30, 8);
+
+/// One point of a chart.
+#[derive(Clone, Copy)]
+struct Dot {
+    x: f64,
+    y: f64,
+}
+
+/// Which points have names.
+struct Names {
+    /// Point and name, the most important first.
+    of: Vec<(usize, String)>,
+    /// Whether names that would overlap others are drawn too.
+    all: bool,
+}
+
+pub struct Points {
+    kind: &'static str,
+    title: &'static str,
+    description: String,
+    labels: [&'static str; 2],
+    dots: Vec<Dot>,
+    /// The index of the group of each dot.
+    group_of: Vec<usize>,
+    /// The radius of each dot, where they differ.
+    radii: Option<Vec<i32>>,
+    groups: Vec<Group>,
+    names: Names,
+    /// Whether both axes have the same scale.
+    is_map: bool,
+}
+
+impl Chart {
+    /// A volcano plot of the terms of topic `topic` of `of`: changes and z, whether each is above zero, and the names of some.
+    #[doc(hidden)]
+    pub fn volcano(
+        (topic, of): (usize, usize),
+        topic_name: &str,
+        points: Vec<(f64, f64)>,
+        above_zero: Vec<bool>,
+        names: Vec<(usize, String)>,
+    ) -> Self {
+        let certain = above_zero.iter().filter(|&&above| above).count();
+        let listed: Vec<&str> = names.iter().map(|name| name.1.as_str()).collect();
+        let description = format!(
+            "volcano plot of {topic_name}: {}, of which {} certainly more probable than in the next topic: {}",
+            counted(points.len(), "term"),
+            certain,
+            listed.join(", ")
+        );
+        let dots = points.into_iter().map(|(x, y)| Dot { x, y });
+        let group = |colour, name: String| Group { colour, name };
+        let chart = Self::panel(Points {
+            kind: "a volcano plot",
+            title: "",
+            description,
+            labels: [
+                "log2 fold change against the next topic",
+                "standard errors from zero",
+            ],
+            dots: dots.collect(),
+            group_of: above_zero.into_iter().map(usize::from).collect(),
+            radii: None,
+            groups: vec![
+                group(None, "other terms".into()),
+                group(
+                    colours(of).get(topic).copied(),
+                    "more probable than in the next topic (95%)".into(),
+                ),
+            ],
+            names: Names {
+                of: names,
+                all: false,
+            },
+            is_map: false,
+        });
+        chart.title(format!("Distinctive terms of {topic_name}"))
+    }
+
+    /// A map of topics at `points`, with the shares of the topics as areas.
+    #[doc(hidden)]
+    pub fn topic_map_of(
+        points: &[[f64; 2]],
+        shares: &[f64],
+        names: TopicNames,
+        part_shown: f64,
+    ) -> Self {
+        /// Radius of the largest topic, and the least radius.
+        const RADII: (f64, f64) = (46.0, 8.0);
+        let topics = Topics::all(points.len(), names);
+        let largest = shares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        let radius = |share: f64| (RADII.0 * (share / largest).sqrt()).max(RADII.1) as i32;
+        // The largest topics are drawn first, so that they do not hide others.
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
+        let heading = |&topic: &usize| topics.heading(topic);
+        let listed: Vec<String> = order.iter().map(heading).collect();
+        let all = topics.colours();
+        let group = |&topic: &usize| Group {
+            colour: all.get(topic).copied(),
+            name: String::new(),
+        };
+        Self::panel(Points {
+            kind: "a map of topics",
+            title: "Map of topics",
+            description: format!(
+                "map of {}, {:.0}% of their distances, the largest first: {}",
+                counted(points.len(), "topic"),
+                100.0 * part_shown,
+                listed.join(", ")
+            ),
+            labels: ["first principal coordinate", "second principal coordinate"],
+            dots: order
+                .iter()
+                .map(|&topic| Dot {
+                    x: points[topic][0],
+                    y: points[topic][1],
+                })
+                .collect(),
+            group_of: (0..order.len()).collect(),
+            radii: Some(order.iter().map(|&topic| radius(shares[topic])).collect()),
+            groups: order.iter().map(group).collect(),
+            names: Names {
+                of: listed.into_iter().enumerate().collect(),
+                all: true,
+            },
+            is_map: true,
+        })
+    }
+
+    /// A map of documents at `points`, in the colours of their dominant topics.
+    #[doc(hidden)]
+    pub fn document_map_of(
+        points: &[[f64; 2]],
+        dominant: Vec<usize>,
+        topics: (usize, TopicNames),
+        part_shown: f64,
+    ) -> Self {
+        let topics = Topics::all(topics.0, topics.1);
+        let groups = topics.colours().into_iter().enumerate();
+        Self::panel(Points {
+            kind: "a map of documents",
+            title: "Map of documents",
+            description: format!(
+                "map of {} by their {}, {:.0}% of the variance",
+                counted(points.len(), "document"),
+                counted(topics.len(), "topic"),
+                100.0 * part_shown,
+            ),
+            labels: ["first principal component", "second principal component"],
+            dots: points
+                .iter()
+                .map(|point| Dot {
+                    x: point[0],
+                    y: point[1],
+                })
+                .collect(),
+            group_of: dominant,
+            radii: None,
+            groups: groups
+                .map(|(topic, colour)| Group {
+                    colour: Some(colour),
+                    name: topics.entry(topic),
+                })
+                .collect(),
+            names: Names {
+                of: Vec::new(),
+                all: false,
+            },
+            is_map: true,
+        })
+    }
+}
+
+impl Points {
+    /// The groups of the dots: by labels, where they are set.
+    fn grouping(&self, options: &Options) -> Result<Grouping<'_>> {
+        Grouping::new(&self.groups, &self.group_of, options)
+    }
+
+    /// Whether its points are documents, which can have labels.
+    fn is_of_documents(&self) -> bool {
+        self.is_map && self.radii.is_none()
+    }
+
+    /// The ranges of both axes; on a map of this size, with the same units per pixel.
+    fn ranges(&self, options: &Options, (width, height): (i32, i32)) -> Result<(Range, Range)> {
+        let x: Vec<f64> = self.dots.iter().map(|dot| dot.x).collect();
+        let y: Vec<f64> = self.dots.iter().map(|dot| dot.y).collect();
+        let margin = if self.radii.is_some() { 0.12 } else { 0.04 };
+        let (log_x, log_y) = (options.log_x, options.log_y);
+        let mut x = Range::of(&x, log_x, margin, |at| format!("x of point {at}"))?;
+        let mut y = Range::of(&y, log_y, margin, |at| format!("y of point {at}"))?;
+        if self.is_map {
+            let per_pixel = ((x.high - x.low) / f64::from(width.max(1)))
+                .max((y.high - y.low) / f64::from(height.max(1)));
+            let extend = |range: &mut Range, pixels: i32| {
+                let by = (per_pixel * f64::from(pixels) - (range.high - range.low)) / 2.0;
+                if by.is_finite() && by > 0.0 {
+                    (range.low, range.high) = (range.low - by, range.high + by);
+                }
+            };
+            extend(&mut x, width);
+            extend(&mut y, height);
+        }
+        Ok((x, y))
+    }
+
+    /// The pixels of the dots.
+    fn pixels(&self, plot: &Plot) -> Vec<Point> {
+        let pixel = |dot: &Dot| (plot.x.pixel(dot.x), plot.y.pixel(dot.y));
+        self.dots.iter().map(pixel).collect()
+    }
+
+    /// Draws dots of equal weight: one for all points of a pixel, or of a square of pixels where there are too many. A square
+    /// has the colour of the group with most points in it, and a dot that grows with their number.
+    fn cloud(&self, canvas: &dyn Canvas, pixels: &[Point], grouping: &Grouping<'_>) -> Result<()> {
+        let radius = match pixels.len() {
+            ..=300 => 7,
+            301..=3_000 => 5,
+            _ => 3,
+        };
+        for side in SIDES {
+            let mut squares: BTreeMap<Point, BTreeMap<usize, u32>> = BTreeMap::new();
+            for (&group, &(x, y)) in grouping.of.iter().zip(pixels) {
+                let square = (x.div_euclid(side), y.div_euclid(side));
+                *squares.entry(square).or_default().entry(group).or_default() += 1;
+            }
+            if squares.len() > MAX_DOTS && Some(&side) != SIDES.last() {
+                continue;
+            }
+            let mut dots: Vec<(usize, Point, i32)> = squares
+                .into_iter()
+                .filter_map(|((x, y), groups)| {
+                    let number: u32 = groups.values().sum();
+                    // Of groups with equally many, the last: coloured before grey.
+                    let group = groups.into_iter().max_by_key(|group| group.1)?.0;
+                    let middle = (x * side + side / 2, y * side + side / 2);
+                    let grown = match side {
+                        1 => radius,
+                        _ => (2 + number.ilog2() as i32 / 2).clamp(2, side * 3 / 4 + 1),
+                    };
+                    Some((group, middle, grown))
+                })
+                .collect();
+            // Grey below colours.
+            dots.sort_by_key(|dot| grouping.groups[dot.0].colour.is_some());
+            for (group, at, radius) in dots {
+                canvas.dot(at, radius, colour(canvas, &grouping.groups[group]))?;
+            }
+            break;
+        }
+        Ok(())
+    }
+
+    /// Draws the names beside their dots, where they overlap no other name.
+    fn names(&self, canvas: &dyn Canvas, plot: Area, pixels: &[Point]) -> Result<()> {
+        let mut placed: Vec<Area> = Vec::new();
+        for (at, name) in &self.names.of {
+            let radius = self.radii.as_ref().map_or(5, |radii| radii[*at]);
+            let (x, y) = pixels[*at];
+            let width = text_width(name, SMALL) * 9 / 8;
+            let (beside, over) = (radius + NAME.1, radius + NAME.0 / 2 + 2);
+            let boxed = |left: i32, middle: i32| Area {
+                left,
+                right: left + width,
+                top: middle - NAME.0 / 2,
+                bottom: middle + NAME.0 / 2,
+            };
+            let places = [
+                boxed(x + beside, y),
+                boxed(x - beside - width, y),
+                boxed(x - width / 2, y - over),
+                boxed(x - width / 2, y + over),
+                boxed(x + beside, y - NAME.0 * 2 / 3),
+                boxed(x + beside, y + NAME.0 * 2 / 3),
+                boxed(x - beside - width, y - NAME.0 * 2 / 3),
+                boxed(x - beside - width, y + NAME.0 * 2 / 3),
+            ];
+            let inside = |place: &&Area| place.left >= plot.left && place.right <= plot.right + 20;
+            let free = |place: &&Area| placed.iter().all(|other| !overlap(**place, *other));
+            // Of several places, the one that hides the fewest dots.
+            let hidden = |place: &&Area| {
+                let covers = |dot: usize| {
+                    let radius = self.radii.as_ref().map_or(3, |radii| radii[dot]);
+                    overlap(**place, around(pixels[dot], radius))
+                };
+                (0..pixels.len())
+                    .filter(|&dot| dot != *at && covers(dot))
+                    .count()
+            };
+            let place = places.iter().filter(inside).filter(free).min_by_key(hidden);
+            let place = match (place, self.names.all) {
+                (None, true) => places.iter().find(inside).or(places.first()),
+                (place, _) => place,
+            };
+            if let Some(&place) = place {
+                let middle = (place.left, (place.top + place.bottom) / 2);
+                let ink = canvas.theme().ink;
+                canvas.text(name, middle, Anchor::Left, SMALL, ink)?;
+                placed.push(place);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn legend(grouping: &Grouping<'_>, width: i64) -> Option<Legend> {
+    let entries = grouping.entries().0;
+    (!entries.is_empty()).then(|| Legend::new(entries, width as i32))
+}
+
+fn colour(canvas: &dyn Canvas, group: &Group) -> Rgb {
+    let theme = canvas.theme();
+    match group.colour {
+        Some(colour) => theme.line(colour),
+        None => theme.line(mix(theme.background, theme.soft_ink, 0.4)),
+    }
+}
+
+/// The square around a dot.
+fn around((x, y): Point, radius: i32) -> Area {
+    Area {
+        left: x - radius,
+        right: x + radius,
+        top: y - radius,
+        bottom: y + radius,
+    }
+}
+
+fn overlap(a: Area, b: Area) -> bool {
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+}
+
+impl Panel for Points {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn takes(&self) -> &'static [&'static str] {
+        match self.is_of_documents() {
+            true => &["x_label", "y_label", "by"],
+            false => &["x_label", "y_label"],
+        }
+    }
+
+    fn title(&self) -> &str {
+        self.title
+    }
+
+    fn describe(&self, options: &Options) -> String {
+        let range = |value: fn(&Dot) -> f64| {
+            let values = || self.dots.iter().map(value);
+            let low = values().fold(f64::INFINITY, f64::min);
+            let high = values().fold(f64::NEG_INFINITY, f64::max);
+            format!("{} to {}", brief(low), brief(high))
+        };
+        let grouped = self
+            .grouping(options)
+            .map_or(String::new(), |grouping| grouping.described);
+        match self.dots.is_empty() {
+            true => self.description.clone(),
+            false => format!(
+                "{}{grouped}; from left to right {}, upwards {}",
+                self.description,
+                range(|dot| dot.x),
+                range(|dot| dot.y)
+            ),
+        }
+    }
+
+    fn heights(&self, width: i64, options: &Options) -> Heights {
+        let [x, y] = self.labels;
+        let mut heights = Frame::heights(PLOT_HEIGHT, options.x_label(x), options.y_label(y));
+        // What is wrong with labels is said when the chart is drawn.
+        let grouping = self.grouping(options);
+        if let Some(legend) = grouping.ok().and_then(|grouping| legend(&grouping, width)) {
+            heights.fixed += SPACE + legend.height();
+        }
+        heights
+    }
+
+    fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
+        if self.dots.is_empty() {
+            return Err(nothing("no points"));
+        }
+        let mut inner = area;
+        let grouping = self.grouping(options)?;
+        if let Some(legend) = legend(&grouping, area.width().into()) {
+            let (_, groups) = grouping.entries();
+            let fill = |&group: &usize| colour(canvas, &grouping.groups[group]).into();
+            let fills: Vec<_> = groups.iter().map(fill).collect();
+            let top = area.bottom - legend.height() as i32;
+            legend.draw(canvas, area.left, top, &fills)?;
+            inner.bottom = top - SPACE as i32;
+        }
+        let [x_label, y_label] = self.labels;
+        let (x_label, y_label) = (options.x_label(x_label), options.y_label(y_label));
+        // About the size of the plot without its axes, whose labels depend on the ranges.
+        let size = (
+            inner.width() - 110,
+            inner.height() - (above(y_label) + below(x_label)) as i32,
+        );
+        let (x, y) = self.ranges(options, size)?;
+        let frame = Frame {
+            x,
+            y,
+            x_label,
+            y_label,
+            x_names: None,
+            x_ticks: &[],
+            counts: false,
+            right: 0,
+        };
+        let plot = frame.draw(canvas, inner)?;
+        if x.low < 0.0 && x.high > 0.0 && !options.log_x {
+            let zero = plot.x.pixel(0.0);
+            let line = vec![(zero, plot.area.top), (zero, plot.area.bottom)];
+            canvas.line(line, canvas.theme().faint, 2)?;
+        }
+        let pixels = self.pixels(&plot);
+        match &self.radii {
+            None => self.cloud(canvas, &pixels, &grouping)?,
+            Some(radii) => {
+                for ((&group, &at), &radius) in grouping.of.iter().zip(&pixels).zip(radii) {
+                    canvas.dot(at, radius + 2, canvas.theme().background)?;
+                    canvas.dot(at, radius, colour(canvas, &grouping.groups[group]))?;
+                }
+            }
+        }
+        self.names(canvas, plot.area, &pixels)
+    }
+}

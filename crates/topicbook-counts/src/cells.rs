@@ -1,0 +1,408 @@
+//! Files of single cells: counts, genes and cells behind one handle.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::data::{Documents, Terms};
+use crate::error::{Error, ErrorKind, Result};
+use crate::system::check_regular;
+use crate::text::{quoted_list, shown_path};
+
+use super::Counts;
+use super::formats::hdf5::{
+    Hdf, Place, h5ad_counts, h5ad_documents, h5ad_feature_types, h5ad_names, layers,
+    other_features, tenx_barcodes, tenx_counts, tenx_feature_types, tenx_features,
+};
+use super::formats::text::{
+    CELLS, GENES, Orientation, beside, column, matrices, mtx_shape, open_mtx, orientation,
+};
+
+/// A file of single cells: its matrices, and the names of its genes (terms) and cells (documents). Cheap to clone.
+///
+/// | File | Content |
+/// |---|---|
+/// | `.h5ad` | anndata: `X`, [layers](Self::layer) and [raw](Self::raw); sparse by rows or by columns, or dense |
+/// | `.h5` | 10x Genomics' Cell Ranger: `filtered_feature_bc_matrix.h5` |
+/// | `.mtx`, `.mtx.gz` | MatrixMarket with genes as rows and cells as columns, as Cell Ranger writes it; names from `features.tsv` (or `genes.tsv`) and `barcodes.tsv` beside it, gzipped or not. `GSM1_matrix.mtx` has those with the same prefix. Where the rows are as many as the barcodes, and the columns as the features, the rows are the cells |
+/// | a folder | the `matrix.mtx` or `matrix.mtx.gz` in it, alone or with a prefix |
+///
+/// [`Counts::open`] opens the first two also, where their main matrix is wanted; of a `.mtx` file it takes the rows as the
+/// documents, and refuses one with the names of genes and cells beside it. Files of 10x may have other features than genes, such as
+/// antibodies: the cell shows how many of each type, and [`feature_type`](Self::feature_type) keeps one.
+///
+/// ```
+/// use topicbook::Cells;
+/// # let folder = tempfile::tempdir().unwrap();
+/// # std::env::set_current_dir(&folder).unwrap();
+/// let head = "%%MatrixMarket matrix coordinate integer general\n";
+/// std::fs::write("matrix.mtx", format!("{head}3 2 2\n1 1 5\n3 2 7\n")).unwrap();
+/// std::fs::write("features.tsv", "ENSG1\tActb\nENSG2\tGapdh\nENSG3\tXist\n").unwrap();
+/// std::fs::write("barcodes.tsv", "AAAC-1\nAAAG-1\n").unwrap();
+/// let cells = Cells::open("matrix.mtx")?;
+/// assert_eq!(cells.counts()?.shape(), (2, 3));
+/// assert_eq!(cells.terms()?.get(2), Some("Xist"));
+/// assert_eq!(cells.names()?, ["AAAC-1", "AAAG-1"]);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "AnnData")]
+#[doc(alias = "read_h5ad")]
+#[doc(alias = "read_10x_h5")]
+#[doc(alias = "read_10x_mtx")]
+pub struct Cells {
+    path: PathBuf,
+    /// The matrix that is meant.
+    place: Place,
+    source: Source,
+    /// The type of the features that are the terms, if not all.
+    feature_type: Option<String>,
+}
+
+#[derive(Clone)]
+enum Source {
+    H5ad(Hdf),
+    TenX(Hdf),
+    Mtx,
+}
+
+impl Cells {
+    /// Opens a file of single cells, or a folder with `matrix.mtx`. The matrix is `X` until [`layer`](Self::layer) or
+    /// [`raw`](Self::raw) names another.
+    ///
+    /// ```
+    /// let error = topicbook::Cells::open("no-such-cells.h5ad").unwrap_err();
+    /// assert!(error.to_string().contains("no-such-cells.h5ad"));
+    /// ```
+    ///
+    /// # Errors
+    /// If the file cannot be read, has another extension, or is no HDF5 file where it should be one.
+    ///
+    /// # Cost
+    /// Reads a few kilobytes.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let path = match path.is_dir() {
+            true => only_matrix(path)?,
+            false => path.to_path_buf(),
+        };
+        check_regular(&path)?;
+        let name = path.to_string_lossy().to_lowercase();
+        let source = if name.ends_with(".h5ad") {
+            Source::H5ad(Hdf::open(&path)?)
+        } else if name.ends_with(".h5") {
+            Source::TenX(Hdf::open(&path)?)
+        } else if name.ends_with(".mtx") || name.ends_with(".mtx.gz") {
+            Source::Mtx
+        } else {
+            return Err(Error::format(&path, "is no file of single cells")
+                .fix("name a file .h5ad, .h5, .mtx or .mtx.gz, or a folder with matrix.mtx; Counts::open reads other formats"));
+        };
+        Ok(Self {
+            path,
+            place: Place::X,
+            source,
+            feature_type: None,
+        })
+    }
+
+    /// The same file, of which the features of one type alone are the terms: `Gene Expression` leaves out the antibodies
+    /// (`Antibody Capture`) and guides that 10x writes beside the genes.
+    ///
+    /// ```
+    /// use topicbook::Cells;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// let head = "%%MatrixMarket matrix coordinate integer general\n";
+    /// std::fs::write("matrix.mtx", format!("{head}2 1 2\n1 1 5\n2 1 300\n")).unwrap();
+    /// std::fs::write("features.tsv", "ENSG1\tActb\tGene Expression\nCD3\tCD3\tAntibody Capture\n").unwrap();
+    /// let cells = Cells::open("matrix.mtx")?.feature_type("Gene Expression");
+    /// assert_eq!(cells.terms()?.as_slice(), ["Actb"]);
+    /// assert_eq!(cells.counts()?.summary()?.total(), 5.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// [`counts`](Self::counts) and [`terms`](Self::terms) fail if there is no feature of this type.
+    ///
+    /// # Cost
+    /// `counts` copies the counts of these features into memory.
+    #[must_use]
+    #[doc(alias = "gex_only")]
+    pub fn feature_type(&self, name: impl Into<String>) -> Self {
+        Self {
+            feature_type: Some(name.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The type of each feature.
+    fn types(&self) -> Result<Vec<String>> {
+        match &self.source {
+            Source::H5ad(hdf) => h5ad_feature_types(hdf, self.place.terms()),
+            Source::TenX(hdf) => tenx_feature_types(hdf),
+            Source::Mtx if beside(&self.path, &GENES).is_none() => Ok(Vec::new()),
+            Source::Mtx => self.table(&GENES, 2),
+        }
+    }
+
+    /// The columns of the features that are the terms; `None` for all.
+    fn kept(&self) -> Result<Option<Vec<usize>>> {
+        let Some(wanted) = &self.feature_type else {
+            return Ok(None);
+        };
+        let types = self.types()?;
+        let kept: Vec<usize> = (0..types.len())
+            .filter(|&at| types[at] == *wanted)
+            .collect();
+        if kept.is_empty() {
+            let what = format!("has no feature of the type {wanted:?}");
+            let place = match other_features(&types) {
+                Some(note) => note,
+                None => format!("its types: {}", quoted_list(&types, 1)),
+            };
+            return Err(Error::format(&self.path, what)
+                .at(place)
+                .fix("write a type that there is, or leave out Cells::feature_type"));
+        }
+        Ok(Some(kept))
+    }
+
+    /// What is unlike most files of its format, in sentences.
+    #[doc(hidden)]
+    pub fn notes(&self) -> Vec<String> {
+        let features = match &self.feature_type {
+            Some(name) => Some(format!("Features of the type {name:?} alone.")),
+            None => self.types().ok().and_then(|types| other_features(&types)),
+        };
+        let has_cells_as_rows = matches!(self.source, Source::Mtx)
+            && matches!(orientation(&self.path), Ok(Orientation::DocumentsByTerms));
+        let rows = "The rows of the file are cells, as the numbers of names beside it tell.";
+        features
+            .into_iter()
+            .chain(has_cells_as_rows.then(|| rows.into()))
+            .collect()
+    }
+
+    /// The same file, of which the layer `name` is the matrix. [`counts`](Self::counts) fails if there is none.
+    ///
+    /// ```no_run
+    /// use topicbook::Cells;
+    /// let counts = Cells::open("cells.h5ad")?.layer("counts").counts()?;
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn layer(&self, name: impl Into<String>) -> Self {
+        self.at(Place::Layer(name.into()))
+    }
+
+    /// The same file, of which `raw` is the matrix: its genes are often more than those of `X`, and so are its
+    /// [`terms`](Self::terms). [`counts`](Self::counts) fails if there is none.
+    ///
+    /// ```no_run
+    /// use topicbook::Cells;
+    /// let raw = Cells::open("cells.h5ad")?.raw();
+    /// let (counts, genes) = (raw.counts()?, raw.terms()?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn raw(&self) -> Self {
+        self.at(Place::Raw)
+    }
+
+    fn at(&self, place: Place) -> Self {
+        Self {
+            place,
+            ..self.clone()
+        }
+    }
+
+    /// Names of the layers, sorted; none where the format has no layers.
+    ///
+    /// ```no_run
+    /// for layer in topicbook::Cells::open("cells.h5ad")?.layers()? {
+    ///     println!("{layer}");
+    /// }
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub fn layers(&self) -> Result<Vec<String>> {
+        match &self.source {
+            Source::H5ad(hdf) => layers(hdf),
+            Source::TenX(_) | Source::Mtx => Ok(Vec::new()),
+        }
+    }
+
+    /// The counts of the matrix, cells x genes.
+    ///
+    /// ```no_run
+    /// use topicbook::{Cells, TopicModel};
+    /// let cells = Cells::open("cells.h5ad")?;
+    /// let fit = TopicModel::new(10).terms(cells.terms()?).fit(cells.counts()?)?;
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such matrix; if the names next to a `.mtx` file do not fit its rows and columns; if its first values are no
+    /// counts, as after a normalisation: the error says which layer, or raw, probably holds the counts; if the file is damaged, states sizes that it or the free memory does not hold, or
+    /// changed since it was opened.
+    ///
+    /// # Cost
+    /// A sparse matrix by rows (CSR, and that of 10x) stays in the file: fits stream it in windows of rows, which
+    /// unpacks each chunk about once a pass. One by columns (CSC) is read into memory on first use, with 16 bytes per stored
+    /// count. A dense one and a `.mtx` are read now, with 8 bytes per count.
+    pub fn counts(&self) -> Result<Counts> {
+        let kept = self.kept()?;
+        let counts = match (&self.source, &self.place) {
+            (Source::H5ad(hdf), place) => h5ad_counts(hdf, place),
+            (Source::TenX(hdf), Place::X) => tenx_counts(hdf),
+            (Source::Mtx, Place::X) => open_mtx(&self.path, orientation(&self.path)?),
+            _ => Err(
+                Error::format(&self.path, "has one matrix, and neither layers nor raw")
+                    .fix("leave out Cells::layer and Cells::raw; files .h5ad have layers"),
+            ),
+        }?;
+        match kept {
+            Some(kept) => counts.select_terms(kept),
+            None => Ok(counts),
+        }
+    }
+
+    /// Names of the genes, in the order of the columns of [`counts`](Self::counts): the index of `var` (or `raw/var`), or
+    /// the names of the features of 10x.
+    ///
+    /// ```no_run
+    /// let genes = topicbook::Cells::open("cells.h5ad")?.terms()?;
+    /// println!("{genes}");
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no names, one is blank, or the file is damaged.
+    #[doc(alias = "var_names")]
+    pub fn terms(&self) -> Result<Terms> {
+        let names = match &self.source {
+            Source::H5ad(hdf) => h5ad_names(hdf, self.place.terms())?,
+            Source::TenX(hdf) => tenx_features(hdf)?,
+            // Names stand in the second column, after identifiers; an old file may have one column.
+            Source::Mtx => self.table(&GENES, 1)?,
+        };
+        match self.kept()? {
+            Some(kept) => Terms::new(kept.iter().filter_map(|&at| names.get(at).cloned())),
+            None => Terms::new(names),
+        }
+    }
+
+    /// Names of the cells, in the order of the rows of [`counts`](Self::counts): the index of `obs`, or the barcodes.
+    ///
+    /// ```no_run
+    /// let barcodes = topicbook::Cells::open("cells.h5ad")?.names()?;
+    /// println!("{}", barcodes[0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no names, or the file is damaged.
+    #[doc(alias = "obs_names")]
+    #[doc(alias = "barcodes")]
+    pub fn names(&self) -> Result<Vec<String>> {
+        match &self.source {
+            Source::H5ad(hdf) => h5ad_names(hdf, "obs"),
+            Source::TenX(hdf) => tenx_barcodes(hdf),
+            Source::Mtx => self.table(&CELLS, 0),
+        }
+    }
+
+    /// The cells as documents: their [`names`](Self::names), and of a `.h5ad` file the columns of `obs`. Texts and categories
+    /// become labels, numbers stay numbers, and truth values become 0 and 1; missing ones stay missing. Whole numbers of a
+    /// column with one of 2^53 or more become labels. A column of other values is left out: [`Documents`] names it when it is shown
+    /// or asked for. Of a 10x `.h5` and a `.mtx` file, there are names alone.
+    ///
+    /// ```no_run
+    /// use topicbook::{Cells, TopicModel};
+    /// let cells = Cells::open("cells.h5ad")?;
+    /// let documents = cells.documents()?;
+    /// let fit = TopicModel::new(10).fit(cells.counts()?)?;
+    /// let chart = fit.plot_structure().by(documents.labels("tissue")?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no names, one is blank, a column has not one value per cell, a code numbers no category, or the file is
+    /// damaged.
+    ///
+    /// # Cost
+    /// Reads all of `obs` into memory: 8 bytes per number, 4 per label, and the texts.
+    #[doc(alias = "obs")]
+    pub fn documents(&self) -> Result<Documents> {
+        match &self.source {
+            Source::H5ad(hdf) => h5ad_documents(hdf),
+            Source::TenX(_) | Source::Mtx => Documents::new(self.names()?),
+        }
+    }
+
+    /// A column of a table beside a `.mtx` file, with a line for each column (cell) or row (gene) of the matrix.
+    fn table(&self, files: &[&str], index: usize) -> Result<Vec<String>> {
+        // Names that do not fit are refused with their own file.
+        let rows = orientation(&self.path).unwrap_or(Orientation::TermsByDocuments);
+        let (cells, genes) = mtx_shape(&self.path, rows)?;
+        let expected = if index == 0 { cells } else { genes };
+        match beside(&self.path, files) {
+            Some(table) => column(&table, index, expected),
+            None => Err(Error::new(
+                ErrorKind::Io,
+                format!(
+                    "there is no {} beside {}",
+                    files.join(" or "),
+                    shown_path(&self.path)
+                ),
+            )
+            .fix("copy it there, gzipped or not; counts can be read without names")),
+        }
+    }
+}
+
+/// The only matrix of a folder.
+fn only_matrix(folder: &Path) -> Result<PathBuf> {
+    let mut found = matrices(folder)?;
+    if found.len() > 1
+        && let Some(plain) = beside(&folder.join("matrix.mtx"), &["matrix.mtx"])
+    {
+        return Ok(plain);
+    }
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(
+            Error::format(folder, "is a folder without matrix.mtx or matrix.mtx.gz")
+                .fix("name the folder filtered_feature_bc_matrix, or a file .h5ad, .h5 or .mtx"),
+        ),
+        n => {
+            let names = found.iter().filter_map(|path| path.file_name());
+            let names: Vec<String> = names.map(|name| name.to_string_lossy().into()).collect();
+            let what = format!("is a folder with {n} matrices: {}", names.join(", "));
+            let first = shown_path(&found[0]);
+            Err(Error::format(folder, what)
+                .fix(format!("name one of them: Cells::open({first:?})")))
+        }
+    }
+}
+
+impl fmt::Display for Cells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = shown_path(&self.path);
+        match &self.source {
+            Source::H5ad(_) => write!(f, "Cells: {} of {file}", self.place.path()),
+            Source::TenX(_) | Source::Mtx => write!(f, "Cells: {file}"),
+        }?;
+        match self.notes().as_slice() {
+            [] => Ok(()),
+            notes => write!(f, "\n{}", notes.join("\n")),
+        }
+    }
+}
+
+impl fmt::Debug for Cells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cells")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,407 @@
+//! Tables of counts with the names of documents and terms.
+
+mod long;
+mod roles;
+#[cfg(test)]
+mod tests;
+mod wide;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use polars::prelude::{Column, DataType, PolarsError};
+
+use crate::data::{Documents, Table, TableParts, Terms};
+use crate::error::{Error, Result};
+use crate::text::{counted, quoted_list, shown_path};
+
+use super::Counts;
+use super::formats::triplets::folder_of;
+use roles::{Form, Roles};
+
+/// A table of counts with names: a `.csv`, `.tsv` or `.parquet` file of one of two forms. Cheap to clone.
+///
+/// | Form | Which it is | Columns |
+/// |---|---|---|
+/// | long: a row per count | its header has `document`, `doc` or `doc_id`, and `term`, `word` or `token`, and `count` or `n`, in capitals or not; [`long`](Self::long) names others | documents and terms are texts, or numbers that are taken as names; other columns are left out |
+/// | wide: a row per document | every other table, and what [`wide`](Self::wide) says is one | a column of numbers per term |
+///
+/// The columns of a wide table, the first rule that fits deciding:
+///
+/// | Column | What it is | Setting |
+/// |---|---|---|
+/// | `document`, `doc`, `doc_id`; without one of them the row names of pandas and R (no name, `Unnamed: 0`, the index of a Parquet file) | the names of the documents; texts come before numbers. A second one is a label, row names beside one are left out | [`names`](Self::names), or [`wide`](Self::wide): columns of numbers are terms |
+/// | named in a setting | a label of the documents | [`labels`](Self::labels) |
+/// | numbers | a term; an empty cell, `NA` or NaN is an error | [`missing_as_zero`](Self::missing_as_zero) |
+/// | texts, dates, truth values | a label | |
+/// | texts of which at least half are numbers, such as one with `1,000` or `5?`; texts that are all empty | an error with column and row | `labels` |
+///
+/// A long table in numbers that also has other columns of numbers may be a wide one: an error says so. Shown below a cell, a
+/// table says what it was read as. Tables with the columns `doc`, `term` and `count` in numbers are opened by
+/// [`Counts::open`].
+///
+/// ```
+/// use topicbook::CountTable;
+/// # let folder = tempfile::tempdir().unwrap();
+/// # std::env::set_current_dir(&folder).unwrap();
+/// std::fs::write("letters.csv", "doc,year,sea,ship,tea\nAusten,1811,0,1,5\nByron,1819,7,3,0\n")?;
+/// let letters = CountTable::open("letters.csv")?.labels(["year"])?;
+/// assert_eq!(letters.counts()?.shape(), (2, 3));
+/// assert_eq!(letters.terms()?.as_slice(), ["sea", "ship", "tea"]);
+/// assert_eq!(letters.documents()?.names(), ["Austen", "Byron"]);
+/// assert_eq!(letters.documents()?.numbers("year")?, [1811.0, 1819.0]);
+///
+/// std::fs::write("long.csv", "doc,word,n\nAusten,tea,5\nByron,sea,7\nAusten,ship,1\n")?;
+/// let long = CountTable::open("long.csv")?;
+/// assert_eq!(long.terms()?.as_slice(), ["tea", "sea", "ship"]);
+/// assert_eq!(long.counts()?.summary()?.total(), 13.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+#[doc(alias = "document-term matrix")]
+#[doc(alias = "dtm")]
+#[doc(alias = "dfm")]
+#[doc(alias = "cast_dtm")]
+#[doc(alias = "from_pandas")]
+pub struct CountTable {
+    path: PathBuf,
+    settings: Settings,
+    read: Arc<OnceLock<Parts>>,
+}
+
+/// What is said about the columns.
+#[derive(Clone, Default)]
+struct Settings {
+    form: Option<Form>,
+    names: Option<String>,
+    labels: Vec<String>,
+    missing_as_zero: bool,
+}
+
+/// What a table holds.
+struct Parts {
+    counts: Counts,
+    terms: Terms,
+    documents: Documents,
+    roles: Roles,
+    /// Missing cells that are counts of 0.
+    zeros: usize,
+}
+
+/// A column of a part of a table.
+fn column<'a>(table: &CountTable, part: &'a Table, name: &str) -> Result<&'a Column> {
+    let mut columns = part.columns().iter();
+    let found = columns.find(|column| column.name() == name);
+    found.ok_or_else(|| table.wrong(format!("has no column named {name:?}")))
+}
+
+/// The numbers of a column, `None` where one is missing: null, or NaN.
+fn given_numbers(table: &CountTable, column: &Column) -> Result<Vec<Option<f64>>> {
+    let refused = |source: PolarsError| table.wrong(source.to_string());
+    let wide = column.cast(&DataType::Float64).map_err(refused)?;
+    let numbers = wide.f64().map_err(refused)?.iter();
+    Ok(numbers
+        .map(|number| number.filter(|number| !number.is_nan()))
+        .collect())
+}
+
+impl CountTable {
+    /// Opens a table. It is read on first use.
+    ///
+    /// ```
+    /// let error = topicbook::CountTable::open("no-such-table.csv").unwrap_err();
+    /// assert!(error.to_string().contains("no-such-table.csv"));
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such file, or it cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_path_buf();
+        crate::system::OpenFile::open(&path)?;
+        Ok(Self {
+            path,
+            settings: Settings::default(),
+            read: Arc::default(),
+        })
+    }
+
+    /// The same table, whose documents are named by this column.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.csv", "letter,sea,ship\n12,2,0\n17,3,1\n")?;
+    /// let letters = CountTable::open("letters.csv")?.names("letter")?;
+    /// assert_eq!(letters.documents()?.names(), ["12", "17"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the table has no such column, or cannot be read.
+    ///
+    /// # Cost
+    /// Reads the header of a Parquet file, and all of another.
+    #[doc(alias = "index_col")]
+    #[doc(alias = "docid_field")]
+    pub fn names(&self, column: &str) -> Result<Self> {
+        self.with_columns(&[column], |settings| settings.names = Some(column.into()))
+    }
+
+    /// The same table as a long one: a row per count, with the names of documents and terms and the counts in these columns.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("novel.csv", "chapter,lemma,freq\nI,sea,2\nII,ship,3\n")?;
+    /// let novel = CountTable::open("novel.csv")?.long("chapter", "lemma", "freq")?;
+    /// assert_eq!(novel.terms()?.as_slice(), ["sea", "ship"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`names`](Self::names).
+    ///
+    /// # Cost
+    /// As [`names`](Self::names).
+    #[doc(alias = "cast_dtm")]
+    pub fn long(&self, document: &str, term: &str, count: &str) -> Result<Self> {
+        let columns = [document, term, count];
+        let form = Form::Long(columns.map(str::to_string));
+        self.with_columns(&columns, |settings| settings.form = Some(form))
+    }
+
+    /// The same table as a wide one, in which also columns of numbers called `document`, `doc` or `doc_id` are terms.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("words.csv", "analysis,count,document,term\n1,0,2,0\n0,1,0,1\n")?;
+    /// let words = CountTable::open("words.csv")?.wide();
+    /// assert_eq!(words.terms()?.as_slice(), ["analysis", "count", "document", "term"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn wide(&self) -> Self {
+        self.with(|settings| settings.form = Some(Form::Wide))
+    }
+
+    /// The same table, in which an empty cell, `NA` or NaN in a column of counts is a count of 0.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.csv", "doc,sea,ship\na,1,2\nb,NA,4\n")?;
+    /// let letters = CountTable::open("letters.csv")?;
+    /// assert!(letters.counts().unwrap_err().to_string().contains("data row 2, column \"sea\""));
+    /// assert_eq!(letters.missing_as_zero().counts()?.summary()?.total(), 7.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[doc(alias = "fillna")]
+    pub fn missing_as_zero(&self) -> Self {
+        self.with(|settings| settings.missing_as_zero = true)
+    }
+
+    /// The same table, of which these columns are labels of the documents too, and no terms.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.csv", "year,page,sea\n1811,4,2\n1819,9,3\n")?;
+    /// let letters = CountTable::open("letters.csv")?.labels(["year", "page"])?;
+    /// assert_eq!(letters.terms()?.as_slice(), ["sea"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the table has no such column, or cannot be read.
+    ///
+    /// # Cost
+    /// Reads the header of a Parquet file, and all of another.
+    pub fn labels<I>(&self, columns: I) -> Result<Self>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let labels = columns.into_iter().map(|name| name.as_ref().to_string());
+        let labels: Vec<String> = labels.collect();
+        self.with_columns(&labels, |settings| {
+            settings.labels.extend_from_slice(&labels)
+        })
+    }
+
+    fn with(&self, set: impl FnOnce(&mut Settings)) -> Self {
+        let mut table = Self {
+            read: Arc::default(),
+            ..self.clone()
+        };
+        set(&mut table.settings);
+        table
+    }
+
+    /// [`with`](Self::with), if the table has these columns.
+    fn with_columns<T: AsRef<str>>(
+        &self,
+        columns: &[T],
+        set: impl FnOnce(&mut Settings),
+    ) -> Result<Self> {
+        let found = TableParts::open(&self.path)?.columns().into_iter();
+        let found: Vec<String> = found.map(|(name, _)| name).collect();
+        let mut columns = columns.iter().map(AsRef::as_ref);
+        match columns.find(|name| !found.iter().any(|found| found == name)) {
+            None => Ok(self.with(set)),
+            Some(name) => Err(self
+                .wrong(format!("has no column named {name:?}"))
+                .at(format!("its columns are: {}", quoted_list(&found, 30)))
+                .fix("write one of these names")),
+        }
+    }
+
+    /// The counts (documents x terms).
+    ///
+    /// ```no_run
+    /// use topicbook::{CountTable, TopicModel};
+    /// let table = CountTable::open("letters.csv")?;
+    /// let fit = TopicModel::new(10).terms(table.terms()?).fit(table.counts()?)?;
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the table cannot be read, a value is empty or no count (whole and not negative), a long table has a pair of
+    /// document and term twice, two columns have one name, or the columns can be read in two ways: the error names them, and the
+    /// setting for each.
+    ///
+    /// # Cost
+    /// The first of these methods reads the table: a Parquet file some rows at a time, another file whole. Counts that take
+    /// more than an eighth of the free memory go into a temporary file beside the table, whose space is free again when the
+    /// counts are dropped.
+    pub fn counts(&self) -> Result<Counts> {
+        self.read().map(|parts| parts.counts.clone())
+    }
+
+    /// The names of the terms: of the columns of a wide table, in their order; in a long one, in the order in which they come
+    /// first.
+    ///
+    /// ```no_run
+    /// let terms = topicbook::CountTable::open("letters.csv")?.terms()?;
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`counts`](Self::counts).
+    pub fn terms(&self) -> Result<Terms> {
+        self.read().map(|parts| parts.terms.clone())
+    }
+
+    /// The documents: their names, and the labels of a wide table. In a long table, they are in the order in which they come
+    /// first.
+    ///
+    /// ```no_run
+    /// let documents = topicbook::CountTable::open("letters.csv")?.documents()?;
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`counts`](Self::counts).
+    pub fn documents(&self) -> Result<Documents> {
+        self.read().map(|parts| parts.documents.clone())
+    }
+
+    fn wrong(&self, what: String) -> Error {
+        Error::format(&self.path, what).fix(
+            "write a row per document and a column of numbers per term, or a row per count with the columns doc, term and count",
+        )
+    }
+
+    fn read(&self) -> Result<&Parts> {
+        if let Some(parts) = self.read.get() {
+            return Ok(parts);
+        }
+        let parts = TableParts::open(&self.path)?;
+        let roles = Roles::of(self, &parts)?;
+        let read = match roles.long.clone() {
+            Some(names) => long::read(self, &parts, &names, roles),
+            None => wide::read(self, &parts, roles),
+        }?;
+        Ok(self.read.get_or_init(|| read))
+    }
+
+    /// What the columns were read as, once they have been.
+    #[doc(hidden)]
+    pub fn described(&self) -> Vec<(&'static str, String)> {
+        /// Names that a card lists.
+        const LISTED: usize = 10;
+        let Some(Parts {
+            roles,
+            terms,
+            zeros,
+            ..
+        }) = self.read.get()
+        else {
+            return Vec::new();
+        };
+        let list = |names: &[String]| quoted_list(names, LISTED);
+        let names = roles.names.as_ref().map(|name| match name.is_empty() {
+            true => "of the column without a name".into(),
+            false => format!("of column {name:?}"),
+        });
+        let mut rows = vec![("form", "wide: a row per document".to_string())];
+        if let Some([_, term, count]) = &roles.long {
+            rows[0].1 = format!(
+                "long: a row per count, terms of column {term:?}, counts of column {count:?}"
+            );
+        }
+        rows.push((
+            "names of documents",
+            names.unwrap_or("none: they are numbered".into()),
+        ));
+        rows.push((
+            "terms",
+            format!(
+                "{}: {}",
+                counted(terms.len(), "term"),
+                list(terms.as_slice())
+            ),
+        ));
+        for (what, names) in [("labels", &roles.labels), ("left out", &roles.left_out)] {
+            if !names.is_empty() {
+                rows.push((what, list(names)));
+            }
+        }
+        if *zeros > 0 {
+            rows.push((
+                "missing",
+                format!("{}, counted as 0", counted(*zeros, "cell")),
+            ));
+        }
+        rows
+    }
+}
+
+impl fmt::Display for CountTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = shown_path(&self.path);
+        let Some(parts) = self.read.get() else {
+            return write!(f, "CountTable: {file}, read on first use");
+        };
+        write!(f, "CountTable: {file}\n{}", parts.counts)?;
+        for (what, found) in self.described() {
+            write!(f, "\n{what}: {found}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CountTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CountTable")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}

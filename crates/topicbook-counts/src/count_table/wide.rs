@@ -1,0 +1,191 @@
+//! Wide tables: a row per document, and a column per term.
+
+use std::collections::HashMap;
+
+use polars::prelude::{Column, DataType};
+
+use crate::Location;
+use crate::data::{Documents, Table, TableParts, Terms};
+use crate::dtype::Element;
+use crate::error::Result;
+use crate::formats::invalid_value;
+use crate::spool::Spool;
+use crate::system::Claim;
+use crate::system::memory::free_memory;
+use crate::text::{counted, quoted_list};
+
+use super::{CountTable, Parts, Roles, folder_of};
+
+/// Share of the free memory for the rows that are converted at once, and for the counts that stay in memory.
+const MEMORY_SHARE: u64 = 8;
+/// Most rows that are converted at once.
+const ROWS_AT_ONCE: u64 = 1 << 16;
+/// Rows whose counts are gathered from all columns at once: a cache line of a column.
+const BLOCK: usize = 64;
+
+/// Reads a table.
+pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Result<Parts> {
+    let terms = roles.terms.len();
+    // A row as it is stored, and as numbers.
+    let row_bytes = 16 * terms as u64;
+    let share = free_memory() / MEMORY_SHARE;
+    let rows = (share / row_bytes.max(1)).clamp(1, ROWS_AT_ONCE);
+    let shape = format!(
+        "{} × {}",
+        counted(parts.height(), "row"),
+        counted(terms, "term")
+    );
+    Claim::new(table.path.as_path(), shape, "a table").check_memory(rows * row_bytes)?;
+    read_within(table, parts, roles, rows as usize, share)
+}
+
+/// [`read`] of so many rows at once; counts that take more than `held` bytes go into a file.
+pub(super) fn read_within(
+    table: &CountTable,
+    parts: &TableParts,
+    roles: Roles,
+    rows: usize,
+    held: u64,
+) -> Result<Parts> {
+    let (path, height) = (&table.path, parts.height());
+    let terms = &roles.terms;
+    if terms.is_empty() || height == 0 {
+        let columns = parts.columns().into_iter().map(|(name, _)| name);
+        let columns: Vec<String> = columns.collect();
+        let what = match height {
+            0 => "has no rows",
+            _ => "has no columns of numbers",
+        };
+        return Err(table
+            .wrong(what.into())
+            .at(format!("its columns are: {}", quoted_list(&columns, 30))));
+    }
+    let labels: Vec<&String> = roles.names.iter().chain(&roles.labels).collect();
+    let mut zeros = 0;
+    let mut spool = Spool::new(folder_of(path), held);
+    let mut named: Option<Table> = None;
+    let columns: Vec<String> = labels.iter().copied().chain(terms).cloned().collect();
+    parts.for_each(&columns, rows, |first, part| {
+        let numbers = terms
+            .iter()
+            .map(|term| numbers(table, part, term, first, &mut zeros))
+            .collect::<Result<Vec<_>>>()?;
+        push_rows(table, &numbers, terms, first, &mut spool)?;
+        if !labels.is_empty() {
+            let labels = labels
+                .iter()
+                .map(|name| super::column(table, part, name).cloned());
+            let labels = Table::from_columns(labels.collect::<Result<_>>()?);
+            named = Some(match named.take() {
+                Some(above) => above.vstack(&labels)?,
+                None => labels,
+            });
+        }
+        Ok(())
+    })?;
+    Ok(Parts {
+        counts: spool.finish(Some(terms.len()), Location::Loaded(path.clone()))?,
+        terms: Terms::new(terms.iter().cloned())?,
+        documents: match named {
+            Some(labels) => documents(table, labels, &roles)?,
+            None => Documents::numbered(height)?,
+        },
+        roles,
+        zeros,
+    })
+}
+
+/// The values of a column. Fails at a missing one, or counts it in `zeros`.
+fn numbers(
+    table: &CountTable,
+    part: &Table,
+    name: &str,
+    first: usize,
+    zeros: &mut usize,
+) -> Result<Vec<f64>> {
+    let numbers = super::given_numbers(table, super::column(table, part, name)?)?;
+    let missing = numbers.iter().filter(|number| number.is_none()).count();
+    if missing > 0 && !table.settings.missing_as_zero {
+        let row = numbers.iter().position(Option::is_none).unwrap_or_default();
+        return Err(table
+            .wrong(format!("column {name:?} is empty or NA"))
+            .at(format!("data row {}, column {name:?}", first + row + 1))
+            .fix(format!(
+                "write 0 where a document does not have a term, or say .missing_as_zero(); .labels([{name:?}]) if the \
+                 column is no term"
+            )));
+    }
+    *zeros += missing;
+    Ok(numbers.into_iter().map(Option::unwrap_or_default).collect())
+}
+
+/// Appends the rows of columns of numbers.
+fn push_rows(
+    table: &CountTable,
+    numbers: &[Vec<f64>],
+    terms: &[String],
+    first: usize,
+    spool: &mut Spool,
+) -> Result<()> {
+    let height = numbers.first().map_or(0, Vec::len);
+    let mut rows: Vec<Vec<(u32, f32)>> = vec![Vec::new(); BLOCK];
+    for start in (0..height).step_by(BLOCK) {
+        let end = height.min(start + BLOCK);
+        for (column, values) in numbers.iter().enumerate() {
+            for (row, &value) in rows.iter_mut().zip(&values[start..end]) {
+                // NaN is not zero.
+                if value != 0.0 {
+                    row.push((column as u32, value as f32));
+                }
+            }
+            let wrong = |&value: &f64| !value.is_count() || f64::from(value as f32) != value;
+            if let Some(row) = values[start..end].iter().position(wrong) {
+                let (value, row) = (values[start + row], first + start + row);
+                let error = match value.is_count() {
+                    true => invalid_value::too_large_for_sparse,
+                    false => invalid_value::not_a_count,
+                }(value, row, column, Some(&table.path));
+                let term = &terms[column];
+                return Err(error
+                    .at(format!("data row {}, column {term:?}", row + 1))
+                    .fix(format!(
+                        "write a count; if {term:?} is no term, name it in .labels([{term:?}])"
+                    )));
+            }
+        }
+        for row in &mut rows[..end - start] {
+            spool.push(row.drain(..))?;
+        }
+    }
+    Ok(())
+}
+
+/// The documents of a table of their names and labels.
+fn documents(table: &CountTable, labels: Table, roles: &Roles) -> Result<Documents> {
+    let columns = labels.columns().iter().map(|column| {
+        let mut column: Column = column.clone();
+        if roles.names.as_deref() == Some(column.name().as_str()) {
+            // Names may be numbers.
+            column = column.cast(&DataType::String).unwrap_or(column);
+            column.rename("document".into());
+        }
+        column
+    });
+    let documents = Documents::from_table(&Table::from_columns(columns.collect()))?;
+    let Some(name) = roles.names.as_deref().filter(|_| roles.unsure) else {
+        return Ok(documents);
+    };
+    let mut rows: HashMap<String, usize> = HashMap::new();
+    for (row, number) in documents.names().into_iter().enumerate() {
+        if let Some(first) = rows.get(&number) {
+            return Err(table
+                .wrong(format!("column {name:?} has {number} twice, and names one document each"))
+                .at(format!("data rows {} and {}", first + 1, row + 1))
+                .fix(format!(
+                    "say .wide() if {name:?} is a term, or .names({name:?}) if several documents have one name"
+                )));
+        }
+        rows.insert(number, row);
+    }
+    Ok(documents)
+}

@@ -1,0 +1,361 @@
+//! Counts in tables with one row per nonzero count (document, term, count): Parquet and CSV, read with Polars. Parquet tables
+//! may have lists of terms and counts instead, one row per document.
+
+mod columns;
+mod csv;
+mod group_column;
+mod in_place;
+mod lists;
+mod named;
+mod parquet;
+mod runs;
+mod write;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use polars::prelude::DataFrame;
+use rayon::prelude::*;
+
+use crate::csr::{Csr, Problem};
+use crate::data::parquet::NOT_PARQUET;
+use crate::error::{Error, Result};
+use crate::system::memory::free_memory;
+use crate::system::{Claim, MappedFile, OpenFile};
+use crate::text::counted;
+use crate::{Counts, Location};
+
+pub use group_column::GroupColumn;
+pub use in_place::TripletFile;
+pub use named::NamedTriplets;
+pub use runs::folder_of;
+pub use write::write;
+
+use columns::{Ids, Values, counts, ids};
+use in_place::{GroupRows, InOrder};
+use lists::Rows;
+use parquet::Parquet;
+use runs::Runs;
+
+/// Required columns: row and column in the matrix, both counted from 0, and the count.
+const COLUMNS: [&str; 3] = ["doc", "term", "count"];
+
+/// Most bytes of a row while the table is converted: three columns of 8, a column that is cast, two ids and a count of 4.
+const ROW_BYTES: u64 = 3 * 8 + 8 + 3 * 4;
+
+/// Most bytes of a row while tables are joined: the rows of one table, and of all, which may be copied while they grow.
+const JOINED_BYTES: u64 = 3 * 8;
+
+/// Share of the free memory that a Parquet file may take while it is read whole.
+const MEMORY_SHARE: u64 = 2;
+
+/// The remedy for a pair of document and term that comes twice.
+const DUPLICATE_REMEDY: &str = "add the counts up first: group_by([\"doc\", \"term\"]).sum()";
+
+/// Opens a table. The largest ids determine the shape.
+pub fn open_any_shape(path: &Path) -> Result<Counts> {
+    open(path, None)
+}
+
+/// Opens a table as counts of `shape` (documents, terms). Without one, the largest ids determine the shape.
+pub fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts> {
+    open_within(path, shape, free_memory() / MEMORY_SHARE)
+}
+
+/// Opens Parquet files that stay on disk, if all together would take too much memory.
+pub fn open_in_files(paths: &[PathBuf]) -> Result<Option<Vec<Counts>>> {
+    open_in_files_beyond(paths, free_memory() / MEMORY_SHARE)
+}
+
+/// [`open_in_files`] if together they would take more than `limit` bytes.
+fn open_in_files_beyond(paths: &[PathBuf], limit: u64) -> Result<Option<Vec<Counts>>> {
+    let mut triplets = 0u64;
+    for path in paths {
+        let file = OpenFile::open(path)?;
+        if is_csv(path) || file.length == 0 {
+            return Ok(None);
+        }
+        let map = MappedFile::new(file)?;
+        let parquet = parquet::guarded(path, || Parquet::open(map))?;
+        triplets = triplets.saturating_add(parquet.triplets());
+    }
+    if triplets.saturating_mul(JOINED_BYTES) <= limit {
+        return Ok(None);
+    }
+    let open = |path: &PathBuf| {
+        let map = MappedFile::new(OpenFile::open(path)?)?;
+        parquet::guarded(path, || in_file(Parquet::open(map)?, None, limit, 0))
+    };
+    paths.iter().map(open).collect::<Result<_>>().map(Some)
+}
+
+/// [`open`] with about `limit` bytes of memory: a larger Parquet file is read by row groups.
+fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
+    let file = OpenFile::open(path)?;
+    if file.length == 0 {
+        return Err(Error::format(path, "is empty")
+            .fix("write a table with the columns doc, term and count"));
+    }
+    let map = MappedFile::new(file)?;
+    if is_csv(path) {
+        let counts = csv::read(&map).and_then(|table| from_table(path, table, shape, false));
+        map.check_unchanged()?;
+        return counts;
+    }
+    parquet::guarded(path, || from_parquet(map, shape, limit))
+}
+
+fn is_csv(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+}
+
+/// Reads a Parquet file whole, if it takes no more than `limit` in memory.
+fn from_parquet(map: MappedFile, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
+    let parquet = Parquet::open(map)?;
+    let path = &parquet.path().to_path_buf();
+    if parquet.triplets().saturating_mul(ROW_BYTES) <= limit || parquet.rows() == 0 {
+        let lists = parquet.has_lists();
+        let table = parquet.read(0..parquet.rows() as usize);
+        parquet.check_unchanged()?;
+        return from_table(path, table?, shape, lists);
+    }
+    in_file(parquet, shape, limit, limit / 4)
+}
+
+/// Leaves triplets in their file if they are in order; others are sorted into temporary files, or into memory if they take no
+/// more than `held` bytes there. Uses about `limit` bytes.
+fn in_file(
+    parquet: Parquet,
+    shape: Option<(usize, usize)>,
+    limit: u64,
+    held: u64,
+) -> Result<Counts> {
+    let path = &parquet.path().to_path_buf();
+    if parquet.largest_group() <= in_place::MAX_GROUP {
+        let mut in_order = InOrder::new(path);
+        let groups = rayon::current_num_threads();
+        if for_each_group(&parquet, shape, limit, groups, GroupRows::of, |rows| {
+            in_order.add(rows)
+        })? {
+            return in_order.finish(parquet, shape);
+        }
+    }
+    let mut runs = Runs::new(path, limit / 4, held);
+    for_each_group(&parquet, shape, limit, 1, Ok, |found: Triplets| {
+        runs.add(&found.documents, &found.terms, &found.counts.into_f32())?;
+        runs.extend(found.numbered);
+        Ok(true)
+    })?;
+    runs.finish(shape)
+}
+
+/// Calls `visit` with what `convert` makes of each row group, in order, until it returns `false`. Returns what it returned
+/// last. Reads `at_once` row groups side by side, or one where about `limit` bytes do not hold more.
+fn for_each_group<T: Send>(
+    parquet: &Parquet,
+    shape: Option<(usize, usize)>,
+    limit: u64,
+    at_once: usize,
+    convert: impl Fn(Triplets) -> Result<T> + Sync,
+    mut visit: impl FnMut(T) -> Result<bool> + Send,
+) -> Result<bool> {
+    let lists = parquet.has_lists();
+    let read = |rows: &Range<usize>| {
+        let table = parquet.read(rows.clone());
+        parquet.check_unchanged()?;
+        convert(Triplets::of(
+            parquet.path(),
+            table?,
+            shape,
+            rows.start,
+            lists,
+        )?)
+    };
+    let group = parquet.largest_group().saturating_mul(ROW_BYTES).max(1);
+    let groups: Vec<Range<usize>> = parquet.row_groups().collect();
+    // The next row groups are decoded while these are visited, where both have room.
+    let at_once = at_once.min((limit / group / 2) as usize).max(1);
+    let overlap = group.saturating_mul(2) <= limit / 2;
+    let mut parts = groups.chunks(at_once);
+    let mut decode = || match parts.next() {
+        Some(part) => part.par_iter().map(read).collect::<Result<Vec<T>>>(),
+        None => Ok(Vec::new()),
+    };
+    let mut next = decode()?;
+    while !next.is_empty() {
+        let found = std::mem::take(&mut next);
+        let visit = || -> Result<bool> {
+            for group in found {
+                if !visit(group)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let (goes_on, decoded) = match overlap {
+            true => rayon::join(visit, &mut decode),
+            false => (visit(), decode()),
+        };
+        if !goes_on? {
+            return Ok(false);
+        }
+        next = decoded?;
+    }
+    Ok(true)
+}
+
+/// Triplets in memory.
+struct Triplets {
+    documents: Ids,
+    terms: Ids,
+    counts: Values,
+    rows: Rows,
+    /// Number of documents up to these, where the rows number them; 0 where a column does.
+    numbered: usize,
+}
+
+impl Triplets {
+    /// Converts a table whose first row is the row `first` of its file.
+    fn of(
+        path: &Path,
+        table: DataFrame,
+        shape: Option<(usize, usize)>,
+        first: usize,
+        lists: bool,
+    ) -> Result<Self> {
+        let (n, m) = (shape.map(|shape| shape.0), shape.map(|shape| shape.1));
+        check_lengths(path, &table)?;
+        let has_ids = !lists || table.column(COLUMNS[0]).is_ok();
+        let numbered = if has_ids { 0 } else { first + table.height() };
+        let bound = n.unwrap_or(u32::MAX as usize).min(u32::MAX as usize);
+        if numbered > bound {
+            let (rows, most) = (counted(numbered, "row"), counted(bound, "document"));
+            return Err(
+                Error::format(path, format!("has at least {rows} for {most}"))
+                    .fix("pass the number of rows as that of the documents"),
+            );
+        }
+        let mut rows = Rows::from(first);
+        let mut documents = match has_ids {
+            true => ids(path, &table, COLUMNS[0], n, &rows)?,
+            false => Ids::Converted((first as u32..numbered as u32).collect()),
+        };
+        let mut table = table;
+        if lists {
+            (table, rows) = lists::flatten(path, &table, first)?;
+            documents = Ids::Converted(rows.of_triplets().map(|row| documents[row]).collect());
+        }
+        let terms = ids(path, &table, COLUMNS[1], m, &rows)?;
+        let counts = counts(path, &table, &documents, &terms, &rows)?;
+        Ok(Self {
+            documents,
+            terms,
+            counts,
+            rows,
+            numbered,
+        })
+    }
+}
+
+/// Fails if the columns differ in length: Polars does not compare those of a damaged file.
+fn check_lengths(path: &Path, table: &DataFrame) -> Result<()> {
+    for column in table.columns() {
+        let (name, length) = (column.name(), column.len());
+        if length != table.height() {
+            let what = format!("column {name} has {length} of {} rows", table.height());
+            return Err(Error::format(path, what).fix(NOT_PARQUET));
+        }
+    }
+    Ok(())
+}
+
+/// Converts a table in memory.
+fn from_table(
+    path: &Path,
+    table: DataFrame,
+    shape: Option<(usize, usize)>,
+    lists: bool,
+) -> Result<Counts> {
+    if table.height() == 0 {
+        return Err(Error::format(path, "has no rows").fix("write one row per nonzero count"));
+    }
+    let Triplets {
+        documents,
+        terms,
+        counts,
+        rows,
+        numbered,
+    } = Triplets::of(path, table, shape, 0, lists)?;
+    let counts = counts.into_f32();
+    if counts.is_empty() && shape.is_none() {
+        return Err(
+            Error::format(path, "has no counts: all its lists are empty")
+                .fix("write the terms and counts of at least one document"),
+        );
+    }
+    let largest = |ids: &[u32]| {
+        ids.iter()
+            .enumerate()
+            .max_by_key(|(_, id)| **id)
+            .map(|(row, &id)| (row, id as usize + 1))
+            .unwrap_or_default()
+    };
+    let (last_row, size) = largest(&documents);
+    let (n, m) = shape.unwrap_or_else(|| (size.max(numbered), largest(&terms).1));
+    // The row starts, and the order and the arrays of the counts. A single wrong id can make the matrix arbitrarily large.
+    let needed = (n as u64 + 2).saturating_mul(size_of::<u64>() as u64) + 16 * counts.len() as u64;
+    Claim::new(
+        path,
+        counted(n, "document"),
+        counted(counts.len(), "data row"),
+    )
+    .at(match shape {
+        Some(_) => "the shape that was asked for".into(),
+        None => format!("the largest id, in {}", rows.name(last_row)),
+    })
+    .check_memory(needed)?;
+    let csr = Csr::from_triplets(n, &documents, &terms, &counts, |triplet| rows.name(triplet))
+        .map_err(|problem: Problem| problem.in_file(path))?;
+    Counts::from_csr(n, m, csr, Location::Loaded(path.to_path_buf()))
+}
+
+/// Weighs the memory of a table of `rows` rows.
+fn check_rows(file: &OpenFile, rows: u64) -> Result<()> {
+    file.claim(counted(rows as usize, "row"))
+        .check_memory(rows.saturating_mul(ROW_BYTES))
+}
+
+/// Fails if one of these columns is missing, or if two have its name.
+fn check_columns<'a>(
+    path: &Path,
+    found: impl Iterator<Item = &'a str>,
+    expected: &[&str],
+) -> Result<()> {
+    let found: Vec<&str> = found.collect();
+    let number = |name: &str| found.iter().filter(|&&found| found == name).count();
+    if let Some(name) = COLUMNS.into_iter().find(|name| number(name) > 1) {
+        let what = format!("has {} columns named {name}", number(name));
+        return Err(Error::format(path, what)
+            .at(format!("its columns are: {}", found.join(", ")))
+            .fix("leave one of them, or rename the others"));
+    }
+    let missing: Vec<&str> = expected
+        .iter()
+        .copied()
+        .filter(|name| !found.contains(name))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::format(
+        path,
+        format!("has no column named {}", missing.join(" or ")),
+    )
+    .at(format!("its columns are: {}", found.join(", ")))
+    .fix(
+        "name the columns doc, term and count; doc and term are whole numbers from 0. A Parquet table with one row per \
+         document has lists in term and count, and needs no doc. CountTable::open reads tables with a column per term, and \
+         tables with the names of documents and terms",
+    ))
+}

@@ -1,0 +1,152 @@
+//! Looks up terms, and names the nearest ones where a term is missing.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::count;
+
+use super::indices::Indices;
+use super::terms::Terms;
+
+/// Terms that a message names.
+const NAMED: usize = 3;
+
+impl Terms {
+    /// The column of a term, the first of them if there are several.
+    ///
+    /// ```
+    /// let terms = topicbook::Terms::new(["spike", "neuron"])?;
+    /// assert_eq!(terms.find("neuron")?, 1);
+    /// let error = terms.find("neurons").unwrap_err();
+    /// assert!(error.to_string().contains("the nearest is `neuron`"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is not among the terms: the message names the nearest ones. Case matters.
+    ///
+    /// # Cost
+    /// O(terms).
+    #[doc(alias = "index")]
+    #[doc(alias = "position")]
+    #[doc(alias = "get_loc")]
+    pub fn find(&self, term: &str) -> Result<usize> {
+        self.iter()
+            .position(|candidate| candidate == term)
+            .ok_or_else(|| {
+                let what = format!(
+                    "`{term}` is not among the {} terms",
+                    count(self.len() as u64)
+                );
+                Error::new(ErrorKind::Value, what).fix(match self.nearest(term).as_slice() {
+                    [] => "look for it in as_slice(); case matters".into(),
+                    [one] => format!("the nearest is `{one}`"),
+                    several => format!("the nearest are `{}`", several.join("`, `")),
+                })
+            })
+    }
+
+    /// The terms of these columns, in the order given (columns may repeat or be left out).
+    ///
+    /// ```
+    /// let terms = topicbook::Terms::new(["spike", "neuron", "cell"])?;
+    /// assert_eq!(terms.select([2, 0])?.as_slice(), ["cell", "spike"]);
+    /// assert!(terms.select([3]).is_err());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such column, or no column at all.
+    #[doc(alias = "take")]
+    pub fn select(&self, columns: impl Indices) -> Result<Self> {
+        let picked = columns.to_indices().into_iter().map(|column| {
+            self.get(column).ok_or_else(|| {
+                Error::new(
+                    ErrorKind::Shape,
+                    format!("column {column} of {} terms", count(self.len() as u64)),
+                )
+                .fix("columns are counted from 0")
+            })
+        });
+        Self::new(picked.collect::<Result<Vec<&str>>>()?)
+    }
+
+    /// The column of each term; the first, of a term that comes twice.
+    #[doc(hidden)]
+    pub fn columns(&self) -> HashMap<&str, usize> {
+        let mut columns = HashMap::with_capacity(self.len());
+        for (column, term) in self.iter().enumerate() {
+            columns.entry(term).or_insert(column);
+        }
+        columns
+    }
+
+    /// Up to three terms that differ from `term` in case, or in few letters; the nearest first.
+    fn nearest(&self, term: &str) -> Vec<&str> {
+        let lower = term.to_lowercase();
+        let letters: Vec<char> = lower.chars().collect();
+        let farthest = (letters.len() / 3).max(1);
+        let mut near: Vec<(usize, &str)> = self
+            .iter()
+            .filter_map(|candidate| {
+                let other: Vec<char> = candidate.to_lowercase().chars().collect();
+                // The distance is at least the difference in length.
+                let far = letters.len().abs_diff(other.len()) > farthest;
+                let distance = if far {
+                    usize::MAX
+                } else {
+                    edits(&letters, &other)
+                };
+                (distance <= farthest).then_some((distance, candidate))
+            })
+            .collect();
+        near.sort_by_key(|pair| pair.0);
+        near.truncate(NAMED);
+        near.into_iter().map(|pair| pair.1).collect()
+    }
+}
+
+/// Letters to insert, delete or replace to turn one word into the other (Levenshtein 1966).
+fn edits(from: &[char], to: &[char]) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, letter) in from.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        let letters = |word: &str| word.chars().collect::<Vec<_>>();
+        for (from, to, expected) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("network", "networks", 1),
+            ("netwrok", "network", 2),
+            ("ähre", "ehre", 1),
+        ] {
+            assert_eq!(edits(&letters(from), &letters(to)), expected, "{from} {to}");
+            assert_eq!(edits(&letters(to), &letters(from)), expected, "{to} {from}");
+        }
+    }
+
+    #[test]
+    fn a_missing_term_names_the_nearest() {
+        let terms = Terms::new(["Network", "networks", "neuron", "spike", "works"]).unwrap();
+        let remedy = |term: &str| terms.find(term).unwrap_err().remedy().unwrap().to_owned();
+        assert_eq!(remedy("network"), "the nearest are `Network`, `networks`");
+        assert_eq!(remedy("spikes"), "the nearest is `spike`");
+        assert_eq!(remedy("xyz"), "look for it in as_slice(); case matters");
+    }
+}

@@ -1,0 +1,114 @@
+//! The footer of a Parquet file, and the types of its columns.
+
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+use polars::io::parquet::read::FileMetadata;
+use polars::prelude::{
+    ArrowDataType, ArrowField, ArrowSchema, Column, DataFrame, DataType, ParquetReader,
+    ParquetWriter, PolarsResult, SerReader,
+};
+
+use crate::check_names;
+use crate::error::{Error, Result};
+use crate::system::MappedFile;
+
+use super::{check_footer, guard};
+
+/// The key of a file's columns in the types of Arrow.
+const ARROW_SCHEMA: &str = "ARROW:schema";
+
+/// Reads the footer. Columns of integers of 8 and 16 bits are read as those of 32, as which the format stores them: this build
+/// of Polars has none of the smaller ones. Fails if two columns have one name.
+pub fn open(map: &MappedFile) -> Result<(Arc<FileMetadata>, Arc<ArrowSchema>)> {
+    let path = map.path();
+    check_footer(map.file())?;
+    let mut reader = ParquetReader::new(Cursor::new(map.bytes()?));
+    let metadata = guard(path, || reader.get_metadata().cloned())?;
+    let fields = metadata.schema_descr.fields().iter();
+    check_names(
+        path,
+        fields.map(|field| field.get_field_info().name.as_str()),
+    )?;
+    let schema = guard(path, || reader.schema())?;
+    if schema
+        .iter_values()
+        .all(|field| wider(&field.dtype).is_none())
+    {
+        return Ok((metadata, schema));
+    }
+    check_types(path, schema.iter_values())?;
+    guard(path, || widened(&metadata, &schema))
+}
+
+/// The type of 32 bits that has the integers of a smaller one.
+fn wider(dtype: &ArrowDataType) -> Option<ArrowDataType> {
+    match dtype {
+        ArrowDataType::Int8 | ArrowDataType::Int16 => Some(ArrowDataType::Int32),
+        ArrowDataType::UInt8 | ArrowDataType::UInt16 => Some(ArrowDataType::UInt32),
+        ArrowDataType::List(inner) | ArrowDataType::LargeList(inner) => {
+            let mut inner = inner.clone();
+            inner.dtype = wider(&inner.dtype)?;
+            Some(ArrowDataType::LargeList(inner))
+        }
+        _ => None,
+    }
+}
+
+/// The metadata with the wider types, which are those of a file without rows that Polars writes.
+fn widened(
+    metadata: &FileMetadata,
+    schema: &ArrowSchema,
+) -> PolarsResult<(Arc<FileMetadata>, Arc<ArrowSchema>)> {
+    let columns = schema.iter_values().map(|field| {
+        let mut field = field.clone();
+        field.dtype = wider(&field.dtype).unwrap_or(field.dtype);
+        Column::new_empty(field.name.clone(), &DataType::from_arrow_field(&field))
+    });
+    let mut written = Vec::new();
+    ParquetWriter::new(&mut written)
+        .finish(&mut DataFrame::new_infer_height(columns.collect())?)?;
+    let mut reader = ParquetReader::new(Cursor::new(written));
+    let mut keys = reader
+        .get_metadata()?
+        .key_value_metadata
+        .clone()
+        .unwrap_or_default();
+    let mut metadata = metadata.clone();
+    let kept = metadata.key_value_metadata.into_iter().flatten();
+    keys.extend(kept.filter(|kept| kept.key != ARROW_SCHEMA));
+    metadata.key_value_metadata = Some(keys);
+    Ok((Arc::new(metadata), reader.schema()?))
+}
+
+/// Fails if a column has a type that is not enabled in this build of Polars, which panics on it.
+pub fn check_types<'a>(
+    path: &Path,
+    mut fields: impl Iterator<Item = &'a ArrowField>,
+) -> Result<()> {
+    let Some(field) = fields.find(|field| !is_read(field)) else {
+        return Ok(());
+    };
+    let what = format!(
+        "column {:?} has type {:?}, which is not read",
+        field.name, field.dtype
+    );
+    Err(Error::format(path, what).fix(
+        "write the column as integers or floats of 32 or 64 bits, or as text: in pandas, .astype(\"int64\")",
+    ))
+}
+
+fn is_read(field: &ArrowField) -> bool {
+    use ArrowDataType as Type;
+    match &field.dtype {
+        Type::Null | Type::Boolean => true,
+        Type::Int8 | Type::Int16 | Type::Int32 | Type::Int64 => true,
+        Type::UInt8 | Type::UInt16 | Type::UInt32 | Type::UInt64 => true,
+        Type::Float32 | Type::Float64 | Type::Utf8 | Type::LargeUtf8 | Type::Utf8View => true,
+        Type::Binary | Type::LargeBinary | Type::BinaryView => true,
+        Type::Date32 | Type::Date64 | Type::Timestamp(..) | Type::Dictionary(..) => true,
+        Type::List(inner) | Type::LargeList(inner) => is_read(inner),
+        _ => false,
+    }
+}

@@ -1,0 +1,141 @@
+//! Notebook display of matrices, tables, terms, documents, epochs and budgets.
+
+use crate::evcxr::{show, show_card};
+use crate::text::{Card, bytes, count, counted, decimals_of, fixed, seconds};
+use crate::{Budget, ByteSize, Documents, Epoch, Matrix, Terms};
+#[cfg(feature = "polars")]
+use crate::{GroupBy, Table};
+
+/// Rows and columns that a cell shows.
+const ROWS_SHOWN: usize = 5;
+const COLUMNS_SHOWN: usize = 12;
+
+impl Matrix {
+    /// Shows the shape and the upper left corner below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let (rows, columns) = self.shape();
+        let shown = columns.min(COLUMNS_SHOWN);
+        let corner = || (0..rows.min(ROWS_SHOWN)).map(|row| &self.row(row)[..shown]);
+        let decimals = decimals_of(corner().flatten().map(|&value| value.into()));
+        let mut card = Card::new(format!(
+            "Matrix {} × {}",
+            count(rows as u64),
+            count(columns as u64)
+        ));
+        for (row, values) in corner().enumerate() {
+            let values: Vec<String> = values
+                .iter()
+                .map(|&value| fixed(value.into(), decimals))
+                .collect();
+            let more = if shown < columns { "  …" } else { "" };
+            card = card.row(format!("row {row}"), values.join("  ") + more);
+        }
+        if rows > ROWS_SHOWN {
+            card = card.note(format!("and {} more", counted(rows - ROWS_SHOWN, "row")));
+        }
+        show_card(&card, None);
+    }
+}
+
+#[cfg(feature = "polars")]
+impl Table {
+    /// Shows the first and last rows below a cell: 20 rows, or as many as `rows` says.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show(&self.html(), &self.to_string());
+    }
+}
+
+#[cfg(feature = "polars")]
+impl GroupBy {
+    /// Shows what is grouped by what below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Groups")
+            .row("by", self.keys())
+            .row("rows", count(self.rows() as u64))
+            .note("For a table of them: .count()?, .mean(\"column\")?, .agg([...])?");
+        show_card(&card, None);
+    }
+}
+
+impl Terms {
+    /// Shows the number of terms and the first of them below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        const SHOWN: usize = 10;
+        let mut first = self.as_slice()[..self.len().min(SHOWN)].join(", ");
+        if self.len() > SHOWN {
+            first.push_str(", …");
+        }
+        let mut card = Card::new("Terms")
+            .row("terms", count(self.len() as u64))
+            .row("first", first);
+        let duplicates = self.duplicates();
+        if !duplicates.is_empty() {
+            card = card.note(format!(
+                "{} occur more than once, the first is {}",
+                count(duplicates.len() as u64),
+                duplicates[0]
+            ));
+        }
+        show_card(&card, None);
+    }
+}
+
+impl Documents {
+    /// Shows the number of documents, the first names and what the columns hold below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        const SHOWN: usize = 3;
+        let mut card = Card::new("Documents").row("documents", count(self.len() as u64));
+        if let Some(names) = self.first_names(SHOWN) {
+            let more = if self.len() > SHOWN { ", …" } else { "" };
+            card = card.row("first", names.join(", ") + more);
+        }
+        for (name, what) in self.described() {
+            card = card.row(name, what);
+        }
+        if let Some(columns) = self.left_out() {
+            card = card.note(format!("left out: {columns}"));
+        }
+        show_card(&card, None);
+    }
+}
+
+impl Epoch {
+    /// Shows the epoch below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new(format!("Epoch {}", self.epoch))
+            .row("loss", format!("{} per batch", fixed(self.loss, 2)))
+            .row(
+                "log-likelihood",
+                format!("{:.5} nats per token", self.log_likelihood_per_token),
+            )
+            .row("learning rate", self.learning_rate.to_string())
+            .row("time", seconds(self.duration.as_secs_f64()))
+            .row("memory", bytes(self.memory_bytes));
+        show_card(&card, None);
+    }
+}
+
+impl Budget {
+    /// Shows the budget below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let (ram, vram) = self.described();
+        let card = Card::new("Budget").row("RAM", ram).row("VRAM", vram);
+        show_card(&card, None);
+    }
+}
+
+impl ByteSize {
+    /// Shows the size below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.to_string();
+        show(&text, &text);
+    }
+}

@@ -1,0 +1,225 @@
+//! Notebook display of settings, and of tables of rows.
+
+use crate::config::{
+    Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings, Solver,
+    TableStorage,
+};
+use crate::evcxr::{show, show_card};
+use crate::row_table::{RowTable, RowTableBuilder};
+use crate::text::{Card, bytes, count, counted, escape};
+
+impl Settings {
+    /// Shows the settings below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = settings_card(&format!("Settings, k = {}", self.topics), self)
+            .row("device", self.device.describe());
+        show_card(&card, None);
+    }
+}
+
+impl Solver {
+    /// Shows the solver below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let name = self.to_string();
+        show(&name, &name);
+    }
+}
+
+impl Optimizer {
+    /// Shows the optimizer below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Optimizer").row("update rule", self.to_string()),
+            None,
+        );
+    }
+}
+
+impl GradientStep {
+    /// Shows the step below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Gradient step").row("gradients by", self.to_string()),
+            None,
+        );
+    }
+}
+
+impl Precision {
+    /// Shows the precision below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(
+            &Card::new("Precision").row("tables", self.to_string()),
+            None,
+        );
+    }
+}
+
+impl TableStorage {
+    /// Shows the storage below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.to_string();
+        show(&escape(&text), &text);
+    }
+}
+
+impl Device {
+    /// Shows [`describe`](Self::describe) below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let text = self.describe();
+        show(&escape(&text), &text);
+    }
+}
+
+impl Cluster {
+    /// Shows where the ranks are below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Cluster").row("ranks", self.to_string());
+        show_card(&card, None);
+    }
+}
+
+impl MiniBatch {
+    /// Shows the parameters below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Parameters of gradient steps");
+        show_card(&with_mini_batch(card, self), None);
+    }
+}
+
+impl FullPass {
+    /// Shows the parameters below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new("Parameters of full passes");
+        show_card(&with_full_pass(card, self), None);
+    }
+}
+
+/// A card with the settings of a model or a fit.
+#[doc(hidden)]
+pub fn settings_card(title: &str, settings: &Settings) -> Card {
+    let card = Card::new(title);
+    let card = match &settings.solver {
+        Solver::MiniBatch(parameters) => with_mini_batch(
+            card.row("epochs", count(settings.epochs as u64)),
+            parameters,
+        ),
+        Solver::Em(parameters)
+        | Solver::CoordinateDescent(parameters)
+        | Solver::Auto(parameters) => {
+            let card = card.row("solver", settings.solver.to_string()).row(
+                "iterations",
+                format!("at most {}", count(settings.epochs as u64)),
+            );
+            with_full_pass(card, parameters)
+        }
+    };
+    let card = card.row("seed", settings.seed.to_string());
+    match settings.smoothing > 0.0 {
+        true => card.row(
+            "smoothing",
+            format!("{} tokens of every term in each topic", settings.smoothing),
+        ),
+        false => card,
+    }
+}
+
+/// Adds the parameters of gradient steps to a card.
+fn with_mini_batch(card: Card, parameters: &MiniBatch) -> Card {
+    let periods = match parameters.t_mult {
+        1 => String::new(),
+        factor => format!(", each period {factor} times the one before"),
+    };
+    let card = card
+        .row("batch size", counted(parameters.batch_size, "document"))
+        .row(
+            "learning rate",
+            format!(
+                "{} to {}, restart every {} epochs{periods}",
+                parameters.max_lr, parameters.base_lr, parameters.t_0
+            ),
+        )
+        .row("optimizer", parameters.optimizer.to_string())
+        .row("logits of L in", parameters.table_storage.to_string())
+        .row("weight decay", parameters.weight_decay.to_string());
+    let rows = [
+        (
+            parameters.table_precision != Precision::F32,
+            "logits of L stored in",
+            format!("{}, rounded stochastically", parameters.table_precision),
+        ),
+        (
+            parameters.precision != Precision::F32,
+            "tables on the GPU",
+            format!("{}, sums in f32", parameters.precision),
+        ),
+        (
+            parameters.step != GradientStep::Fused,
+            "gradients by",
+            parameters.step.to_string(),
+        ),
+        (
+            parameters.micro_batch.is_some(),
+            "micro-batch",
+            counted(parameters.micro_batch.unwrap_or_default(), "document"),
+        ),
+        (
+            parameters.clips(),
+            "largest norm of a gradient",
+            parameters.clip_grad_norm.to_string(),
+        ),
+    ];
+    let shown = rows.into_iter().filter(|(is_set, ..)| *is_set);
+    shown.fold(card, |card, (_, name, value)| card.row(name, value))
+}
+
+/// Adds the parameters of full passes to a card.
+fn with_full_pass(card: Card, parameters: &FullPass) -> Card {
+    card.row("tolerance", format!("{:e}", parameters.tolerance))
+}
+
+impl RowTable {
+    /// Shows shape, dtype, optimizer, steps and place below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let (rows, width) = self.shape();
+        let card = Card::new(format!(
+            "Row table {} × {}",
+            count(rows as u64),
+            count(width as u64)
+        ))
+        .row("values", self.precision().to_string())
+        .row("optimizer", format!("{:?}", self.optimizer()))
+        .row("steps", count(self.steps()))
+        .row(
+            "size",
+            format!("{} with the optimizer's state", bytes(self.bytes())),
+        )
+        .row("where", self.location());
+        show_card(&card, None);
+    }
+}
+
+impl RowTableBuilder {
+    /// Shows the shape of the table below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let card = Card::new(format!(
+            "Settings of a row table {} × {}",
+            count(self.rows as u64),
+            count(self.width as u64)
+        ))
+        .note("For the table: .create()?");
+        show_card(&card, None);
+    }
+}

@@ -1,0 +1,85 @@
+//! The sum of x log rate of a block.
+
+use rayon::prelude::*;
+
+use crate::counts::rows::{Block, nonzeros_between};
+use crate::kernels::{DOCUMENTS, Floor, Form, quotients};
+
+use super::group::{BUFFERS, Buffers, Group, groups};
+use super::{Part, Parts};
+
+impl Parts {
+    /// The sum of x log rate of a block, with rates of at least `floor`.
+    pub fn log_likelihood(&self, block: &Block<'_>, l: &[f32], floor: f64) -> f64 {
+        let parts = self.parts();
+        let groups: Vec<_> = groups(block, l, self.topics).collect();
+        let tasks = (0..parts.len() * groups.len()).into_par_iter();
+        let sums: Vec<f64> = tasks
+            .map(|task| {
+                let (part, group) = (&parts[task / groups.len()], &groups[task % groups.len()]);
+                BUFFERS.with_borrow_mut(|buffers| match part.form {
+                    Form::Tiles => self.likelihood_of_tiles(part, group, floor, buffers),
+                    Form::Rows => self.likelihood_of_nonzeros(part, group, floor, buffers),
+                })
+            })
+            .collect();
+        sums.into_iter().sum()
+    }
+
+    fn likelihood_of_tiles(
+        &self,
+        part: &Part<'_>,
+        group: &Group<'_>,
+        floor: f64,
+        buffers: &mut Buffers,
+    ) -> f64 {
+        let floor = Floor {
+            rate: floor as f32,
+            zero_below: false,
+        };
+        let mut logarithms = [0.0; DOCUMENTS];
+        for (tile, f) in part.tiles(self.topics) {
+            let tile = buffers.unpack(group, (self.terms, self.topics), &tile);
+            let likelihoods = Some(&mut logarithms[..]);
+            quotients(
+                tile.weights,
+                f,
+                self.topics,
+                floor,
+                tile.counts,
+                likelihoods,
+            );
+        }
+        logarithms.into_iter().sum()
+    }
+
+    fn likelihood_of_nonzeros(
+        &self,
+        part: &Part<'_>,
+        group: &Group<'_>,
+        floor: f64,
+        buffers: &mut Buffers,
+    ) -> f64 {
+        let rows = group.rows.clone().zip(group.weights.chunks(self.topics));
+        let sums = rows.map(|(row, weights)| {
+            let (columns, counts) = nonzeros_between(
+                group.view,
+                self.terms,
+                row,
+                &part.terms,
+                &mut buffers.nonzeros,
+            );
+            let counts = columns.iter().zip(counts);
+            let logarithms = counts.map(|(&column, &count)| {
+                let row_of_f = &part.f[(column as usize - part.terms.start) * self.width..];
+                let products = weights.iter().zip(row_of_f);
+                let rate: f64 = products
+                    .map(|(&weight, &value)| f64::from(weight) * f64::from(value))
+                    .sum();
+                f64::from(count) * rate.max(floor).ln()
+            });
+            logarithms.sum::<f64>()
+        });
+        sums.sum()
+    }
+}

@@ -1,0 +1,477 @@
+//! Counts of the terms of texts: [`Vectorizer`].
+//!
+//! Users import `topicbook`, which shows the items of this crate. With the feature `polars`, texts can be columns of tables.
+
+mod beginnings;
+mod interner;
+mod languages;
+mod pass;
+mod room;
+mod rows;
+mod run;
+mod saved;
+mod settings;
+mod show;
+mod term_counts;
+mod text_counts;
+mod texts;
+mod tokenizer;
+mod words;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::counts::DocumentFrequency;
+use crate::counts::select_terms::sealed::Bounded;
+use crate::text::{count, shown_path};
+
+#[doc(hidden)]
+pub use topicbook_base::{Error, ErrorKind, Result};
+#[doc(hidden)]
+pub use topicbook_counts::Counts;
+#[doc(hidden)]
+pub use topicbook_data::{Budget, Documents, OrRef, Terms};
+
+pub(crate) use topicbook_base::{error, evcxr, system, text};
+pub(crate) use topicbook_counts as counts;
+pub(crate) use topicbook_data as data;
+
+pub use text_counts::{Dropped, TextCounts};
+pub use texts::{TextSource, Texts};
+
+use interner::{Hashes, Interner};
+#[doc(hidden)]
+pub use settings::WordSettings;
+
+/// Counts the terms of texts: one row per text, one column per term, as scikit-learn's `CountVectorizer` does, with its names
+/// of settings and its defaults.
+///
+/// A term is a word of two or more letters, digits or underscores, in lower case; [`stop_words`](Self::stop_words),
+/// [`strip_accents`](Self::strip_accents), [`stem`](Self::stem), [`ngram_range`](Self::ngram_range) and
+/// [`token_pattern`](Self::token_pattern) change that. [`min_df`](Self::min_df), [`max_df`](Self::max_df) and
+/// [`max_terms`](Self::max_terms) choose among the terms, which are in alphabetical order. Settings are checked when texts are
+/// counted.
+///
+/// The texts are read twice: once for the terms, once for the counts. With [`out`](Self::out) the counts go straight into a
+/// file, so that texts larger than memory are counted. Memory holds the vocabulary, within a [`budget`](Self::budget): one that
+/// grows beyond it is pruned, of the terms in the fewest documents so far, and the result says how many those were.
+///
+/// ```
+/// use topicbook::Vectorizer;
+/// let vectorizer = Vectorizer::new().stop_words("english").min_df(2);
+/// let letters = vectorizer.fit_transform(["Dear Cassandra, dear sister", "My dear Cassandra", "Sir"])?;
+/// assert_eq!(letters.terms().as_slice(), ["cassandra", "dear"]);
+/// assert_eq!(letters.counts().shape(), (3, 2));
+/// let new = letters.vectorizer().transform(["Dear, dear, dear"])?; // counts of the same terms
+/// assert_eq!(new.counts().summary()?.total(), 3.0);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "nothing is counted before `fit_transform` or `transform` is called"]
+#[doc(alias = "CountVectorizer")]
+#[doc(alias = "tokenizer")]
+#[doc(alias = "bag_of_words")]
+pub struct Vectorizer {
+    words: WordSettings,
+    min_df: Bounded,
+    max_df: Bounded,
+    max_terms: Option<usize>,
+    /// The terms that are counted; `None`: those that the texts have.
+    vocabulary: Option<Arc<Interner>>,
+    budget: Budget,
+    out: Option<PathBuf>,
+    /// The first setting that was refused.
+    refused: Option<Error>,
+}
+
+impl Vectorizer {
+    /// The settings of scikit-learn's `CountVectorizer`: lower case, single words of two or more characters, all of them.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().fit_transform(["To be or not to be", "I am"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["am", "be", "not", "or", "to"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn new() -> Self {
+        Self {
+            words: WordSettings::default(),
+            min_df: Bounded::Documents(1),
+            max_df: Bounded::Share(1.0),
+            max_terms: None,
+            vocabulary: None,
+            budget: Budget::new(),
+            out: None,
+            refused: None,
+        }
+    }
+
+    /// The settings that a saved vocabulary needs.
+    #[doc(hidden)]
+    pub fn words(&self) -> WordSettings {
+        self.words.clone()
+    }
+
+    /// A vectorizer that counts these terms.
+    ///
+    /// # Errors
+    /// When the settings are out of their range, or a term is there twice.
+    #[doc(hidden)]
+    pub fn with_words(words: WordSettings, terms: &Terms) -> Result<Self> {
+        tokenizer::Tokenizer::new(&words)?;
+        let mut vectorizer = Self::new().vocabulary(terms);
+        vectorizer.words = words;
+        match vectorizer.refused.take() {
+            Some(error) => Err(error),
+            None => Ok(vectorizer),
+        }
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed);
+        changed
+    }
+
+    fn try_with(&self, change: impl FnOnce(&mut Self) -> Result<()>) -> Self {
+        self.with(|changed| {
+            if let Err(error) = change(changed) {
+                changed.refused.get_or_insert(error);
+            }
+        })
+    }
+
+    /// Whether texts are converted to lower case first; they are by default.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().lowercase(false).fit_transform(["Be", "be"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["Be", "be"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn lowercase(&self, lowercase: bool) -> Self {
+        self.with(|changed| changed.words.lowercase = lowercase)
+    }
+
+    /// Whether accents and other marks are removed (Unicode's decomposition NFKD, then its combining characters), as
+    /// scikit-learn's `strip_accents="unicode"` does; they are kept by default.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().strip_accents(true).fit_transform(["café", "Cafe"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["cafe"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn strip_accents(&self, strip: bool) -> Self {
+        self.with(|changed| changed.words.strip_accents = strip)
+    }
+
+    /// Leaves out the stop words of a language, such as "the" and "of" in English; none by default. The lists are NLTK's, of
+    /// 20 languages; a message about another one names them. Called again, it adds those of another language.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().stop_words("english").fit_transform(["The end of the line"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["end", "line"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "stopwords")]
+    pub fn stop_words(&self, language: &str) -> Self {
+        self.try_with(|changed| {
+            let words = languages::stop_words(language)?;
+            changed.words.add_stop_words(words.iter().copied());
+            Ok(())
+        })
+    }
+
+    /// Leaves out these words as well; as they are compared, that is, in lower case unless
+    /// [`lowercase`](Self::lowercase) is off.
+    ///
+    /// ```
+    /// let vectorizer = topicbook::Vectorizer::new().stop_words("english").stop_word_list(["chapter", "page"]);
+    /// let counted = vectorizer.fit_transform(["Chapter one, page one"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["one"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn stop_word_list<I>(&self, words: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        self.with(|changed| changed.words.add_stop_words(words))
+    }
+
+    /// All words that are left out, in alphabetical order.
+    ///
+    /// ```
+    /// let vectorizer = topicbook::Vectorizer::new().stop_word_list(["page", "chapter"]);
+    /// assert_eq!(vectorizer.stop_words_list(), ["chapter", "page"]);
+    /// ```
+    #[doc(alias = "get_stop_words")]
+    pub fn stop_words_list(&self) -> Vec<String> {
+        self.words.stop_words.clone()
+    }
+
+    /// Counts words by their stems in a language, by Snowball's stemmer ("runs" and "running" as "run"); none by default. Stop
+    /// words are left out before.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().stem("english").fit_transform(["She runs", "Running"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["run", "she"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "stemmer")]
+    pub fn stem(&self, language: &str) -> Self {
+        self.try_with(|changed| {
+            languages::stemmer(language)?;
+            changed.words.stem = Some(language.to_owned());
+            Ok(())
+        })
+    }
+
+    /// Counts runs of `shortest` to `longest` words as terms, after stop words are left out: (1, 2) for words and pairs. (1, 1)
+    /// by default; from 1 to 10.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().ngram_range(1, 2).fit_transform(["new york city"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["city", "new", "new york", "york", "york city"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "ngrams")]
+    #[doc(alias = "bigrams")]
+    pub fn ngram_range(&self, shortest: usize, longest: usize) -> Self {
+        self.with(|changed| changed.words.ngram_range = (shortest, longest))
+    }
+
+    /// Takes the matches of this pattern as words, in the syntax of the crate `regex`; where it has a group in parentheses, the
+    /// group. By default runs of two or more characters that Python's `\w` matches, which is scikit-learn's pattern
+    /// `(?u)\b\w\w+\b`. Rust's `\w` matches combining marks as well.
+    ///
+    /// ```
+    /// let vectorizer = topicbook::Vectorizer::new().token_pattern("[a-z]{3,20}");
+    /// let counted = vectorizer.fit_transform(["It is 12 o'clock"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["clock"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "regex")]
+    pub fn token_pattern(&self, pattern: &str) -> Self {
+        let given = Some(pattern.to_owned()).filter(|given| given != tokenizer::DEFAULT_PATTERN);
+        self.with(|changed| changed.words.token_pattern = given)
+    }
+
+    /// Keeps the terms that at least so many documents contain: a number of them (`5`) or a share (`0.01`). 1 by default.
+    ///
+    /// A share is compared as a quotient: 7 of 100 documents are 0.07 of them. (scikit-learn compares with a product,
+    /// `0.07 * 100 = 7.000000000000001`, and drops such a term.)
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().min_df(2).fit_transform(["to be", "to do"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["to"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "min_document_frequency")]
+    pub fn min_df(&self, documents: impl DocumentFrequency) -> Self {
+        let bound = documents.bound();
+        self.try_with(|changed| {
+            changed.min_df = bound?;
+            Ok(())
+        })
+    }
+
+    /// Keeps the terms that at most so many documents contain: a number of them (`1_000`) or a share (`0.5`, half of them). All
+    /// by default.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().max_df(0.5).fit_transform(["to be", "to do"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["be", "do"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "max_document_frequency")]
+    pub fn max_df(&self, documents: impl DocumentFrequency) -> Self {
+        let bound = documents.bound();
+        self.try_with(|changed| {
+            changed.max_df = bound?;
+            Ok(())
+        })
+    }
+
+    /// Keeps at most `n` terms (at least 1): those that occur most often in all documents, of equal ones the alphabetically
+    /// first. All by default.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().max_terms(2).fit_transform(["to be or not to be"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["be", "to"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "max_features")]
+    pub fn max_terms(&self, n: usize) -> Self {
+        self.try_with(|changed| {
+            changed.max_terms = Some(n);
+            match n {
+                0 => Err(Error::setting("at most 0 terms").fix("keep at least one")),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    /// Counts these terms, in this order, whatever the texts have. By default the texts decide.
+    ///
+    /// ```
+    /// use topicbook::{Terms, Vectorizer};
+    /// let vectorizer = Vectorizer::new().vocabulary(Terms::new(["spike", "neuron"])?);
+    /// let counted = vectorizer.transform(["A neuron is a neuron"])?;
+    /// assert_eq!((counted.counts().terms(), counted.counts().summary()?.total()), (2, 2.0));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn vocabulary(&self, terms: impl OrRef<Terms>) -> Self {
+        let terms = terms.value();
+        self.try_with(|changed| {
+            if let Some(twice) = terms.duplicates().first() {
+                return Err(Error::setting(format!("the term {twice:?} is there twice"))
+                    .fix("pass each term once"));
+            }
+            let hashes = Hashes::default();
+            let mut vocabulary = Interner::new(hashes.clone());
+            for term in terms.iter() {
+                vocabulary.number(hashes.of(term), term);
+            }
+            changed.vocabulary = Some(Arc::new(vocabulary));
+            Ok(())
+        })
+    }
+
+    /// The memory that counting may take. By default what is free, less a margin (see [`Budget`]).
+    ///
+    /// ```
+    /// use topicbook::{Budget, Vectorizer};
+    /// let vectorizer = Vectorizer::new().budget(Budget::new().ram("4 GiB")?);
+    /// assert_eq!(vectorizer.fit_transform(["to be"])?.terms().len(), 2);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "max_memory")]
+    pub fn budget(&self, budget: impl OrRef<Budget>) -> Self {
+        self.with(|changed| changed.budget = budget.value().clone())
+    }
+
+    /// Writes the counts to this `.npz` file, and beside it the terms (`letters_terms.txt` for `letters.npz`) and, where
+    /// documents have names or labels, those (`letters_documents.csv`). By default they stay in memory.
+    ///
+    /// ```
+    /// use topicbook::{Counts, Documents, Terms, Vectorizer};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// Vectorizer::new().out("letters.npz").fit_transform(["Dear Cassandra", "Dear Moore"])?;
+    /// let (counts, terms) = (Counts::open("letters.npz")?, Terms::open("letters_terms.txt")?);
+    /// assert_eq!((counts.documents(), terms.len()), (2, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "save_npz")]
+    pub fn out(&self, path: impl Into<PathBuf>) -> Self {
+        self.with(|changed| changed.out = Some(path.into()))
+    }
+
+    /// Counts the terms of texts: of a folder, a file, a column of a table, or a list (see [`TextSource`]). Which terms those
+    /// are, the texts and the settings decide; or the [`vocabulary`](Self::vocabulary), where there is one.
+    ///
+    /// ```
+    /// use topicbook::Vectorizer;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.txt", "Dear Cassandra\nDear Moore\n").unwrap(); // a document per line
+    /// let letters = Vectorizer::new().fit_transform("letters.txt")?;
+    /// assert_eq!(letters.counts().shape(), (2, 3));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a setting is out of its range; a file cannot be read, is not UTF-8 (the message has the byte), or is malformed (the
+    /// line); no document or no term is left; the budget is too small; or the file of the counts cannot be written. Nothing is
+    /// half-written then.
+    ///
+    /// # Cost
+    /// Two passes over the texts, on all cores: some 100 MB per second and core. Prints progress if it takes longer than two
+    /// seconds, unless [`show_progress`](crate::show_progress) is off.
+    #[doc(alias = "fit")]
+    pub fn fit_transform(&self, texts: impl TextSource) -> Result<TextCounts> {
+        run::fit_transform(self, &texts.into_texts()?)
+    }
+
+    /// Counts the terms of new texts: those of the [`vocabulary`](Self::vocabulary), and no others.
+    ///
+    /// ```
+    /// use topicbook::Vectorizer;
+    /// let old = Vectorizer::new().fit_transform(["to be", "or not to be"])?;
+    /// let new = old.vectorizer().transform(["to do or not to do"])?;
+    /// assert_eq!(new.terms(), old.terms());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no vocabulary yet, or as [`fit_transform`](Self::fit_transform).
+    ///
+    /// # Cost
+    /// As [`fit_transform`](Self::fit_transform).
+    pub fn transform(&self, texts: impl TextSource) -> Result<TextCounts> {
+        self.known_vocabulary()?;
+        run::fit_transform(self, &texts.into_texts()?)
+    }
+
+    /// # Errors
+    /// When there is none.
+    fn known_vocabulary(&self) -> Result<&Arc<Interner>> {
+        if let Some(error) = &self.refused {
+            return Err(error.clone());
+        }
+        self.vocabulary.as_ref().ok_or_else(|| {
+            Error::setting("the vectorizer has no vocabulary yet")
+                .fix("call fit_transform(texts)?.vectorizer(), set vocabulary(terms), or open a saved one")
+        })
+    }
+}
+
+impl Default for Vectorizer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Vectorizer {
+    /// The settings in words, for the card.
+    #[doc(hidden)]
+    pub fn described(&self) -> Vec<(&'static str, String)> {
+        let words = &self.words;
+        let (shortest, longest) = words.ngram_range;
+        let mut case = match words.lowercase {
+            true => "lower case".to_string(),
+            false => "as written".into(),
+        };
+        if words.strip_accents {
+            case.push_str(", without accents");
+        }
+        let mut rows = vec![("words", case)];
+        if let Some(pattern) = &words.token_pattern {
+            rows.push(("token pattern", pattern.clone()));
+        }
+        if !words.stop_words.is_empty() {
+            rows.push(("stop words", count(words.stop_words.len() as u64)));
+        }
+        if let Some(language) = &words.stem {
+            rows.push(("stems", language.clone()));
+        }
+        if longest > 1 {
+            rows.push(("terms", format!("{shortest} to {longest} words")));
+        }
+        match &self.vocabulary {
+            Some(known) => {
+                rows.push(("vocabulary", format!("{} terms", count(known.len() as u64))))
+            }
+            None => {
+                rows.push(("min_df", self.min_df.to_string()));
+                rows.push(("max_df", self.max_df.to_string()));
+                if let Some(most) = self.max_terms {
+                    rows.push(("max_terms", count(most as u64)));
+                }
+            }
+        }
+        if let Some(path) = &self.out {
+            rows.push(("out", shown_path(path)));
+        }
+        rows
+    }
+}

@@ -1,0 +1,226 @@
+//! Batches of texts, and the passes that read them.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::data::CsvRows;
+use crate::error::Result;
+use crate::system::memory::check_free;
+use crate::system::parsed_json;
+
+use super::labels::BatchLabels;
+use super::records::{RecordReader, Records, Split};
+use super::{BATCH_BYTES, Kind, Texts, files};
+
+/// A pass over texts.
+pub enum Reader {
+    /// Texts in memory, or files of which each is read by the thread that counts its terms.
+    InMemory {
+        texts: Texts,
+        next: usize,
+    },
+    Records(RecordReader),
+    #[cfg(feature = "polars")]
+    Parquet(super::parquet::ParquetTexts),
+}
+
+/// Texts that one thread processes.
+pub struct Batch {
+    /// Bytes that were read, or will be, for the progress.
+    pub bytes: u64,
+    content: Content,
+}
+
+enum Content {
+    /// A range of the files, or of the texts in memory.
+    Range(Texts, std::ops::Range<usize>),
+    Records(Records),
+    #[cfg(feature = "polars")]
+    Texts(Vec<String>),
+}
+
+impl Reader {
+    /// The next batch; `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Batch>> {
+        match self {
+            Self::InMemory { texts, next } => Ok(next_range(texts, next)),
+            Self::Records(reader) => Ok(reader.next()?.map(|records| Batch {
+                bytes: records.bytes.len() as u64,
+                content: Content::Records(records),
+            })),
+            #[cfg(feature = "polars")]
+            Self::Parquet(reader) => Ok(reader.next()?.map(|(texts, bytes)| Batch {
+                bytes,
+                content: Content::Texts(texts),
+            })),
+        }
+    }
+
+    /// Fails if the file was changed since the pass began.
+    pub fn check_unchanged(&self) -> Result<()> {
+        match self {
+            Self::InMemory { .. } => Ok(()),
+            Self::Records(reader) => reader.check_unchanged(),
+            #[cfg(feature = "polars")]
+            Self::Parquet(reader) => reader.check_unchanged(),
+        }
+    }
+}
+
+fn next_range(texts: &Texts, next: &mut usize) -> Option<Batch> {
+    let length = |at: usize| match texts.kind.as_ref() {
+        Kind::Files { files, .. } => files.get(at).map(|file| file.1),
+        Kind::Memory(texts) => texts.get(at).map(|text| text.len() as u64),
+        _ => None,
+    };
+    let (first, mut bytes) = (*next, 0);
+    while let Some(more) = length(*next).filter(|_| bytes < BATCH_BYTES) {
+        bytes += more;
+        *next += 1;
+    }
+    (*next > first).then(|| Batch {
+        bytes,
+        content: Content::Range(texts.clone(), first..*next),
+    })
+}
+
+impl Batch {
+    /// Calls `visit` with each text; adds the other columns and fields to `labels`, where they are wanted.
+    pub fn for_each_text(
+        &self,
+        mut labels: Option<&mut BatchLabels>,
+        visit: &mut dyn FnMut(&str),
+    ) -> Result<()> {
+        let mut visit = |text: &str, labels: &mut Option<&mut BatchLabels>| {
+            visit(text);
+            if let Some(labels) = labels {
+                labels.end_document();
+            }
+        };
+        match &self.content {
+            Content::Range(texts, range) => {
+                for at in range.clone() {
+                    let text = match texts.kind.as_ref() {
+                        Kind::Files { files, .. } => Cow::from(files::read(&files[at].0)?),
+                        Kind::Memory(texts) => Cow::from(texts[at].as_str()),
+                        _ => continue,
+                    };
+                    visit(&text, &mut labels);
+                }
+                Ok(())
+            }
+            #[cfg(feature = "polars")]
+            Content::Texts(texts) => {
+                for text in texts {
+                    visit(text, &mut labels);
+                }
+                Ok(())
+            }
+            Content::Records(records) => match &records.split {
+                Split::Lines => {
+                    for line in records.text()?.lines() {
+                        visit(line, &mut labels);
+                    }
+                    Ok(())
+                }
+                Split::Json(field) => records.for_each_object(field, labels, &mut visit),
+                Split::Csv(_) => records.for_each_row(labels, &mut visit),
+            },
+        }
+    }
+}
+
+/// Memory of a line's values from which on the free memory is compared with it, which takes a tenth of a millisecond.
+const CHECKED_BYTES: u64 = 16 << 20;
+
+/// What is done with each text of records.
+type Visit<'v> = dyn FnMut(&str, &mut Option<&mut BatchLabels>) + 'v;
+
+impl Records {
+    fn for_each_object(
+        &self,
+        field: &str,
+        mut labels: Option<&mut BatchLabels>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        for (line, number) in self.text()?.lines().zip(self.line..) {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let what = format!("the object in line {number} of {}", self.shown_path());
+            let needed = parsed_json(line.as_bytes());
+            if needed > CHECKED_BYTES {
+                check_free(needed, &what)?;
+            }
+            let object: Map<String, Value> = serde_json::from_str(line).map_err(|source| {
+                self.wrong_line(number, format!("a line is no object of JSON: {source}"))
+                    .fix("write one object per line: {\"text\": \"...\"}")
+                    .because(source)
+            })?;
+            let Some(Value::String(text)) = object.get(field) else {
+                let fields: Vec<String> = object.keys().map(|key| format!("{key:?}")).collect();
+                let what = match object.get(field) {
+                    None => format!("a line has no field {field:?}"),
+                    Some(_) => format!("the field {field:?} is no text"),
+                };
+                return Err(self.wrong_line(number, what).fix(format!(
+                    "name the field that has the text of every line, as Texts::open({:?})?.column(\"...\"); the line has \
+                     {}",
+                    self.shown_path(),
+                    fields.join(", ")
+                )));
+            };
+            if let Some(labels) = &mut labels {
+                for (name, value) in object.iter().filter(|(name, _)| *name != field) {
+                    match value {
+                        Value::String(text) => labels.add(name, text),
+                        Value::Number(number) => labels.add(name, &number.to_string()),
+                        Value::Bool(value) => labels.add(name, &value.to_string()),
+                        Value::Null | Value::Array(_) | Value::Object(_) => {}
+                    }
+                }
+            }
+            visit(text, &mut labels);
+        }
+        Ok(())
+    }
+
+    fn for_each_row(
+        &self,
+        mut labels: Option<&mut BatchLabels>,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let Split::Csv(shape) = &self.split else {
+            return Ok(());
+        };
+        let mut rows = CsvRows::new(shape.separator, self.text()?.as_bytes());
+        let mut is_header = self.offset == 0;
+        while let Some(row) = rows.next() {
+            if std::mem::take(&mut is_header) {
+                continue;
+            }
+            if row.len() != shape.names.len() {
+                let what = format!(
+                    "a row has {} values, and the header has {} names",
+                    row.len(),
+                    shape.names.len()
+                );
+                return Err(self.wrong_line(self.line + row.line - 1, what).fix(
+                    "give each row as many values as the header has names, and put values that contain the separator \
+                     in quotation marks",
+                ));
+            }
+            let mut text = "";
+            for (column, (name, value)) in shape.names.iter().zip(row.iter()).enumerate() {
+                match &mut labels {
+                    _ if column == shape.text => text = value,
+                    Some(labels) => labels.add(name, value),
+                    None => {}
+                }
+            }
+            visit(text, &mut labels);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! Files of lines, JSON lines and CSV records, read in blocks that end with a record.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::data::{CsvByte, CsvQuotes};
+use crate::error::{Error, Result};
+use crate::system::memory::check_free;
+use crate::system::{Advice, OpenFile};
+use crate::text::{bytes as in_words, shown_path};
+
+use super::BATCH_BYTES;
+use super::csv_shape::CsvShape;
+
+/// Longest record with a quote: where more follows a quotation mark, it is not closed.
+const LONGEST_QUOTED: usize = 64 << 20;
+
+/// What the records of a file are.
+#[derive(Clone)]
+pub(super) enum Split {
+    /// Lines, each a text.
+    Lines,
+    /// Lines, each an object with the text in this field.
+    Json(Arc<str>),
+    /// Rows of values, of which one is the text.
+    Csv(Arc<CsvShape>),
+}
+
+/// Whole records of a file.
+pub struct Records {
+    pub(super) bytes: Vec<u8>,
+    /// Where they begin in the file.
+    pub(super) offset: u64,
+    /// The first line, counted from 1.
+    pub(super) line: u64,
+    pub(super) path: Arc<Path>,
+    pub(super) split: Split,
+}
+
+/// Reads a file in blocks of whole records.
+pub struct RecordReader {
+    file: OpenFile,
+    path: Arc<Path>,
+    split: Split,
+    /// What was read and belongs to the next block.
+    rest: Vec<u8>,
+    offset: u64,
+    line: u64,
+}
+
+impl RecordReader {
+    pub(super) fn new(path: &Path, split: Split) -> Result<Self> {
+        let file = OpenFile::open(path)?;
+        file.advise(0, 0, Advice::Sequential);
+        Ok(Self {
+            file,
+            path: path.into(),
+            split,
+            rest: Vec::new(),
+            offset: 0,
+            line: 1,
+        })
+    }
+
+    pub(super) fn check_unchanged(&self) -> Result<()> {
+        self.file.check_unchanged()
+    }
+
+    /// The next records; `None` at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<Records>> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        let mut ends = RecordEnds::new(&self.split);
+        loop {
+            let read = (&self.file.handle)
+                .take(BATCH_BYTES)
+                .read_to_end(&mut bytes)
+                .map_err(|source| Error::io("read", &self.path, source))?;
+            let end = ends.last(&bytes);
+            if (read as u64) < BATCH_BYTES {
+                if let Some(quote) = ends.open_quote {
+                    return Err(self.not_closed(&bytes, quote, "the end of the file"));
+                }
+                return Ok((!bytes.is_empty()).then(|| self.block(bytes)));
+            }
+            if end > 0 {
+                self.rest = bytes.split_off(end);
+                return Ok(Some(self.block(bytes)));
+            }
+            if let Some(quote) = ends.open_quote
+                && bytes.len() - quote > LONGEST_QUOTED
+            {
+                let limit = format!("the next {}", in_words(LONGEST_QUOTED as u64));
+                return Err(self.not_closed(&bytes, quote, &limit));
+            }
+            // A record longer than a batch. It is read, tokenised and lower-cased: three copies.
+            let what = format!("a text of {} in one line", in_words(bytes.len() as u64));
+            check_free(bytes.len() as u64 * 3, &what)?;
+        }
+    }
+
+    fn block(&mut self, bytes: Vec<u8>) -> Records {
+        let records = Records {
+            offset: self.offset,
+            line: self.line,
+            path: self.path.clone(),
+            split: self.split.clone(),
+            bytes,
+        };
+        self.offset += records.bytes.len() as u64;
+        self.line += records.bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        records
+    }
+
+    fn not_closed(&self, bytes: &[u8], quote: usize, until: &str) -> Error {
+        let lines = bytes[..quote].iter().filter(|&&byte| byte == b'\n').count();
+        Error::format(
+            &self.path,
+            format!("a quotation mark is not closed until {until}"),
+        )
+        .at(format!(
+            "byte {} (counted from 0), in line {}",
+            self.offset + quote as u64,
+            self.line + lines as u64
+        ))
+        .fix(
+            "close it, and double the quotation marks inside a quoted text: \"he said \"\"no\"\"\"",
+        )
+    }
+}
+
+/// Looks for the ends of records in a growing buffer.
+struct RecordEnds {
+    /// Of CSV, whose quoted values may have line ends.
+    quotes: Option<CsvQuotes>,
+    scanned: usize,
+    end: usize,
+    /// The quotation mark that is open at the end of what was scanned.
+    open_quote: Option<usize>,
+}
+
+impl RecordEnds {
+    fn new(split: &Split) -> Self {
+        Self {
+            quotes: match split {
+                Split::Csv(shape) => Some(CsvQuotes::new(shape.separator)),
+                Split::Lines | Split::Json(_) => None,
+            },
+            scanned: 0,
+            end: 0,
+            open_quote: None,
+        }
+    }
+
+    /// The end of the last whole record in the buffer; 0 where there is none.
+    fn last(&mut self, bytes: &[u8]) -> usize {
+        let new = &bytes[self.scanned..];
+        let Some(quotes) = &mut self.quotes else {
+            let last = new.iter().rposition(|&byte| byte == b'\n');
+            self.end = last.map_or(self.end, |at| self.scanned + at + 1);
+            self.scanned = bytes.len();
+            return self.end;
+        };
+        for (at, &byte) in (self.scanned..).zip(new) {
+            let is = quotes.step(byte);
+            self.open_quote = quotes.is_open().then(|| self.open_quote.unwrap_or(at));
+            if is == CsvByte::End && byte == b'\n' {
+                self.end = at + 1;
+            }
+        }
+        self.scanned = bytes.len();
+        self.end
+    }
+}
+
+impl Records {
+    /// The records as text.
+    pub(super) fn text(&self) -> Result<&str> {
+        let text = std::str::from_utf8(&self.bytes).map_err(|source| {
+            let valid = source.valid_up_to();
+            let line = self.line + super::files::line_at(&self.bytes, valid) - 1;
+            super::files::not_utf8(&self.path, self.offset + valid as u64, line).because(source)
+        })?;
+        Ok(match self.offset {
+            0 => text.trim_start_matches('\u{feff}'),
+            _ => text,
+        })
+    }
+
+    /// An error in a line of the file.
+    pub(super) fn wrong_line(&self, line: u64, what: impl std::fmt::Display) -> Error {
+        Error::format(&self.path, what).at(format!("line {line}"))
+    }
+
+    pub(super) fn shown_path(&self) -> String {
+        shown_path(&self.path)
+    }
+}
