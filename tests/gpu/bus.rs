@@ -7,7 +7,6 @@ use topicbook::{Budget, Counts, Device, Fit, Optimizer, Solver, TopicModel};
 
 use crate::fits::{dense, sparse};
 use crate::machine::Machine;
-use crate::record;
 
 /// Bytes per second in each direction: slow, so that the time of copies in host memory does not matter.
 const BUS: f64 = 0.1e9;
@@ -128,7 +127,6 @@ fn an_epoch_takes_as_long_as_its_transfers() {
             row
         });
         let record = json!({
-            "machine": record::machine(),
             "bus_bytes_per_second_each_way": BUS,
             "driver": "crates/fake-cuda: no GPU, kernels take no time",
             "rows": rows.collect::<Vec<_>>(),

@@ -38,7 +38,7 @@ class Bench:
         return self.run([self.python, self.peers, *map(str, words)])
 
     def our(self, *words):
-        cargo = ["cargo", "bench", "--quiet", "--profile", "dev", "--bench", "peers", "--"]
+        cargo = ["cargo", "run", "--quiet", "--package", "topicbook-bench", "--", "peers"]
         return self.run([*cargo, *map(str, words)])
 
     def tinytopics(self, seed, epochs):

@@ -59,7 +59,10 @@ pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
         )));
     }
     let python = peers_python(places, &shared)?;
-    run(ours(places, "peers").arg("--no-run"))?;
+    run(command("cargo")
+        .args(["build", "--quiet", "--package", "topicbook-bench"])
+        .current_dir(&places.root)
+        .env("CARGO_TARGET_DIR", &places.target))?;
     // One of the rows is a fit in a cell.
     if rows.is_empty() || rows.contains(&"notebook") {
         setup::all(places)?;
@@ -80,7 +83,7 @@ pub fn memory(places: &Places) -> Result<()> {
     let peers = shared.join("peers/peers.py");
     let folder = places.cache.join("bench-memory");
     let mut bench = ours(places, "memory");
-    bench.args(["--", "record"]).arg(&folder);
+    bench.arg("record").arg(&folder);
     if peers.is_file() {
         bench.arg(peers_python(places, &shared)?).arg(&peers);
     }
@@ -91,7 +94,7 @@ pub fn memory(places: &Places) -> Result<()> {
 pub fn article(places: &Places, sizes: &[&str]) -> Result<()> {
     let folder = places.cache.join("bench-article");
     let mut bench = ours(places, "memory");
-    bench.args(["--", "article"]).arg(&folder).args(sizes);
+    bench.arg("article").arg(&folder).args(sizes);
     run_and_remove(&mut bench, &folder)
 }
 
@@ -109,7 +112,7 @@ fn run_and_remove(bench: &mut Command, folder: &Path) -> Result<()> {
 pub fn kernels(places: &Places, task: &str, part: &[&str]) -> Result<()> {
     let record = places.root.join("benches/records/kernels.json");
     let mut bench = ours(places, "kernels");
-    run(bench.args(["--", task]).arg(record).args(part))
+    run(bench.arg(task).arg(record).args(part))
 }
 
 /// Compares predicted with measured memory on random fits, half of them in control groups, in a folder of the cache that
@@ -129,7 +132,7 @@ pub fn techniques(places: &Places) -> Result<()> {
 pub fn tables(places: &Places, sizes: &[&str]) -> Result<()> {
     let folder = places.cache.join("bench-tables");
     let mut bench = ours(places, "tables");
-    bench.args(["--", "record"]);
+    bench.arg("record");
     bench.arg(places.root.join("benches/records")).arg(&folder);
     run_and_remove(bench.args(sizes), &folder)
 }
@@ -138,7 +141,7 @@ pub fn tables(places: &Places, sizes: &[&str]) -> Result<()> {
 fn record(places: &Places, name: &str) -> Result<()> {
     let folder = places.cache.join(format!("bench-{name}"));
     let mut bench = ours(places, name);
-    bench.args(["--", "record"]);
+    bench.arg("record");
     bench.arg(places.root.join("benches/records")).arg(&folder);
     run_and_remove(&mut bench, &folder)
 }
@@ -151,7 +154,7 @@ pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
     let folder = places.cache.join("bench-text");
     fs::create_dir_all(&folder).at(&folder)?;
     let mut bench = ours(places, "text");
-    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.arg(places.root.join("benches/records"));
     bench.args([&folder, &places.python().join("bin/python")]);
     bench.arg(places.root.join("xtask/python/bench_text.py"));
     bench.arg(documentation).args(megabytes);
@@ -169,7 +172,7 @@ pub fn files(places: &Places, parts: &[&str]) -> Result<()> {
     )?;
     let folder = places.cache.join("bench-files");
     let mut bench = ours(places, "files");
-    bench.args(["--", "record"]);
+    bench.arg("record");
     bench.arg(places.root.join("benches/records"));
     bench.args([&folder, &peers.join("bin/python")]);
     bench.arg(places.root.join("xtask/python/bench_files.py"));
@@ -193,7 +196,7 @@ pub fn cluster(places: &Places) -> Result<()> {
     let mut bench = ours(places, "cluster");
     // Fits on two hosts have another home folder.
     bench.env("TOPICBOOK_WORKER", places.worker());
-    bench.args(["--", "record"]);
+    bench.arg("record");
     bench.arg(places.root.join("benches/records")).arg(&folder);
     run_and_remove(&mut bench, &folder)
 }
@@ -201,7 +204,7 @@ pub fn cluster(places: &Places) -> Result<()> {
 /// Compares what the automatic solver reaches with many random starts, for seconds and numbers of seeds that are given.
 pub fn search(places: &Places, seconds: &str, seeds: &str) -> Result<()> {
     let mut bench = ours(places, "search");
-    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.arg(places.root.join("benches/records"));
     bench.args([seconds, seeds]);
     bench.args(texts(places)?);
     run(&mut bench)
@@ -219,7 +222,7 @@ pub fn held_out(places: &Places, part: &str, sizes: &[&str]) -> Result<()> {
     )?;
     let folder = places.cache.join("bench-held-out");
     let mut bench = ours(places, "held_out");
-    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.arg(places.root.join("benches/records"));
     bench.args([&folder, &peers.join("bin/python")]);
     bench.arg(places.root.join("xtask/python/held_out_peers.py"));
     let mut texts = texts(places)?;
@@ -242,7 +245,7 @@ pub fn recommend(places: &Places, quick: &[&str]) -> Result<()> {
     )?;
     let folder = places.cache.join("bench-recommend");
     let mut bench = ours(places, "recommend");
-    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.arg(places.root.join("benches/records"));
     bench.args([&folder, &peers.join("bin/python")]);
     bench.arg(places.root.join("xtask/python/bench_recommend.py"));
     run_and_remove(bench.args(quick), &folder)
@@ -264,7 +267,7 @@ fn texts(places: &Places) -> Result<Vec<String>> {
 /// number of documents.
 pub fn optimizers(places: &Places, part: &str) -> Result<()> {
     let mut bench = ours(places, "optimizers");
-    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.arg(places.root.join("benches/records"));
     bench.arg(part).args(nips(places));
     run(&mut bench)
 }
@@ -313,7 +316,7 @@ pub fn narrow_tables(places: &Places) -> Result<()> {
 /// papers.
 fn with_nips(places: &Places, name: &str) -> Command {
     let mut bench = ours(places, name);
-    bench.arg("--").arg(places.root.join("benches/records"));
+    bench.arg(places.root.join("benches/records"));
     bench.args(nips(places));
     bench
 }
@@ -329,7 +332,14 @@ fn nips(places: &Places) -> Option<PathBuf> {
 fn ours(places: &Places, bench: &str) -> Command {
     let mut cargo = command("cargo");
     cargo
-        .args(["bench", "--quiet", "--profile", "dev", "--bench", bench])
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "topicbook-bench",
+            "--",
+            bench,
+        ])
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target);
     cargo

@@ -73,7 +73,7 @@ pub fn pack(places: &Places) -> Result<()> {
 fn build(places: &Places, program: &Path) -> Result<()> {
     let messages = output(
         command("cargo")
-            .args(["build", "--bench", "gpu"])
+            .args(["build", "--package", "topicbook-bench"])
             .args(["--message-format", "json-render-diagnostics"])
             .current_dir(&places.root)
             .env("CARGO_TARGET_DIR", &places.target),
@@ -88,7 +88,7 @@ fn build(places: &Places, program: &Path) -> Result<()> {
             "--edition",
             "2024",
             "--crate-name",
-            "gpu",
+            "topicbook_bench",
             "--crate-type",
             "bin",
         ])
@@ -106,13 +106,13 @@ fn build(places: &Places, program: &Path) -> Result<()> {
             rustc.args(["-L", path]);
         }
     }
-    for name in ["topicbook", "serde_json"] {
+    for name in ["topicbook", "serde_json", "libc", "testkit"] {
         rustc
             .arg("--extern")
             .arg(format!("{name}={}", library(&messages, name)?));
     }
     run(rustc
-        .arg(places.root.join("benches/gpu/main.rs"))
+        .arg(places.root.join("crates/topicbook-bench/src/main.rs"))
         .arg("-o")
         .arg(program)
         .current_dir(&places.root)

@@ -33,4 +33,4 @@ done
 for wheel in tinytopics-*.whl; do
     export PYTHONPATH="$PWD/$wheel${PYTHONPATH:+:$PYTHONPATH}"
 done
-exec ./gpu record "$out" data "$python" gpu_peers.py "$@"
+exec ./gpu gpu record "$out" data "$python" gpu_peers.py "$@"

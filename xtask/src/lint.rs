@@ -30,10 +30,14 @@ pub fn kernel(places: &Places) -> Result<()> {
     run(setup::kernel_cargo(places).args(["test", "--release", "--locked", "--quiet"]))
 }
 
-/// The pages of the library, as its users see them.
+/// The pages of the library and of the crates below it.
 pub fn documentation(places: &Places) -> Result<()> {
-    run(command("cargo")
-        .args(["doc", "--package", "topicbook", "--no-deps", "--quiet"])
+    let mut cargo = command("cargo");
+    cargo.args(["doc", "--workspace", "--lib", "--no-deps", "--quiet"]);
+    for name in ["fake-cuda", "fuzz", "testkit", "topicbook-dylib", "xtask"] {
+        cargo.args(["--exclude", name]);
+    }
+    run(cargo
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target)
         .env("RUSTDOCFLAGS", "-Dwarnings"))

@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::changes;
 use crate::examples;
 use crate::layers;
 use crate::links;
@@ -39,17 +40,21 @@ impl AddAssign for Tally {
     }
 }
 
-/// The checks for every change: format, layers, sizes, links, lints, unit tests of the library.
+/// The checks for every change: format, layers, sizes, links, subjects of commits, lints, unit tests of what has changed.
 pub fn check(places: &Places) -> Result<ExitCode> {
     let mut tally = single("format", || format(places));
     tally += single("layers", || layers::check(places));
     tally += single("sizes", || sizes::check(places));
     tally += single("links", || links::check(places));
+    tally += single("subjects of commits", || changes::check_subjects(places));
     tally += single("lints", || lint::clippy(places));
-    tally += counted("unit tests of the library", || {
-        // Those on lavapipe compile shaders for ten seconds.
-        count(unit(places).args(["--", "--skip", "lavapipe"]))
-    });
+    let changed = changes::crates(places)?;
+    if !changed.is_empty() {
+        tally += counted(&format!("unit tests of {}", changed.join(", ")), || {
+            // Those on lavapipe compile shaders for ten seconds.
+            count(unit_of(places, &changed).args(["--", "--skip", "lavapipe"]))
+        });
+    }
     Ok(verdict(&tally))
 }
 
@@ -59,6 +64,7 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     tally += single("layers", || layers::check(places));
     tally += single("sizes", || sizes::check(places));
     tally += single("links", || links::check(places));
+    tally += single("subjects of commits", || changes::check_subjects(places));
     setup::python(places)?;
     setup::nvrtc(places);
     worker::for_tests(places);
@@ -75,16 +81,16 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     // The output of passed tests is shown as well: a test that is skipped prints that.
     for (name, mut tests) in [
         ("integration tests", integration(places)),
-        ("unit tests of the library", unit(places)),
+        ("unit tests of the crates", unit(places)),
     ] {
         tally += counted(name, || count(tests.args(["--", "--show-output"])));
     }
     tally += counted("examples of the documentation", || {
-        count(cargo_test(places).args(["--package", "topicbook", "--doc"]))
+        count(cargo_test(places).args(["--workspace", "--doc"]))
     });
     tally += single("examples", || examples::run_all(places));
     tally += counted("the library without its default features", || {
-        count(&mut small_stack(places))
+        count(&mut small_stack(places)?)
     });
     match step("set-up of the kernel", || setup::all(places)) {
         Ok(()) => {
@@ -167,10 +173,21 @@ fn cargo_test(places: &Places) -> Command {
     cargo
 }
 
-/// `.cargo/rustc-wrapper` has them check arithmetic.
+/// The unit tests of all crates of ours, each compiled once. `.cargo/rustc-wrapper` has them check arithmetic.
 fn unit(places: &Places) -> Command {
     let mut cargo = cargo_test(places);
-    cargo.args(["--package", "topicbook", "--lib"]);
+    cargo.args(["--workspace", "--lib", "--no-fail-fast"]);
+    cargo
+}
+
+/// The unit tests of some crates, with the features of the whole library: the crates below them are not compiled again.
+fn unit_of(places: &Places, crates: &[String]) -> Command {
+    let mut cargo = cargo_test(places);
+    cargo.args(["--package", "topicbook-dylib", "--no-fail-fast"]);
+    for name in crates {
+        cargo.args(["--package", name]);
+    }
+    cargo.args(["--lib", "--bins"]);
     cargo
 }
 
@@ -185,23 +202,29 @@ fn integration(places: &Places) -> Command {
 
 /// Tests the library without its default features, with some 90 crates in a target folder of their own. Its unit tests are
 /// those of the library with them. Arithmetic is checked in all tests, because this library is a build of its own.
-fn small_stack(places: &Places) -> Command {
+fn small_stack(places: &Places) -> Result<Command> {
     let mut cargo = cargo_test(places);
+    for name in places
+        .library()?
+        .iter()
+        .filter_map(|folder| folder.file_name())
+    {
+        let name = match name.to_str() {
+            Some("src") | None => "topicbook",
+            Some(name) => name,
+        };
+        for check in ["debug-assertions", "overflow-checks"] {
+            cargo.args([
+                "--config",
+                &format!("profile.test.package.{name}.{check}=true"),
+            ]);
+        }
+    }
     cargo
-        .args([
-            "--config",
-            "profile.test.package.topicbook.debug-assertions=true",
-        ])
-        .args([
-            "--config",
-            "profile.test.package.topicbook.overflow-checks=true",
-        ])
         .args(["--package", "topicbook", "--no-default-features"])
         .args(["--test", "*"])
-        .env("CARGO_TARGET_DIR", places.target.join("small"))
-        // This cfg leaves out the dependencies of tests that need the default features.
-        .env("RUSTFLAGS", "-Cprefer-dynamic --cfg small_stack");
-    cargo
+        .env("CARGO_TARGET_DIR", places.target.join("small"));
+    Ok(cargo)
 }
 
 /// Runs a program that reports like Rust's test harness, and sums its reports.

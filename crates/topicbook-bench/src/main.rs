@@ -1,0 +1,52 @@
+//! The benchmarks: `topicbook-bench NAME ARGUMENTS...`. `cargo xtask bench` calls them, and says what they need.
+
+#[cfg(test)]
+#[allow(dead_code)] // the tests of the library use the rest of it
+#[path = "../../../tests/gpu/machine.rs"]
+mod machine;
+#[path = "../../../tests/plan/measured.rs"]
+mod measured;
+mod support;
+
+mod batches;
+mod cluster;
+mod files;
+mod gpu;
+mod held_out;
+mod kernels;
+mod memory;
+mod narrow_tables;
+mod optimizers;
+mod peers;
+mod plans;
+mod recommend;
+mod search;
+mod tables;
+mod techniques;
+mod text;
+
+use topicbook::{Error, Result};
+
+fn main() -> Result<()> {
+    match std::env::args().nth(1).as_deref() {
+        Some("batches") => batches::main(),
+        Some("cluster") => cluster::main(),
+        Some("files") => files::main(),
+        Some("gpu") => gpu::main(),
+        Some("held_out") => held_out::main(),
+        Some("kernels") => kernels::main(),
+        Some("memory") => memory::main(),
+        Some("narrow_tables") => narrow_tables::main(),
+        Some("optimizers") => optimizers::main(),
+        Some("peers") => peers::main(),
+        Some("plans") => plans::main(),
+        Some("recommend") => recommend::main(),
+        Some("search") => search::main(),
+        Some("tables") => tables::main(),
+        Some("techniques") => techniques::main(),
+        Some("text") => text::main(),
+        _ => Err(Error::setting(
+            "the first argument is no name of a benchmark",
+        )),
+    }
+}

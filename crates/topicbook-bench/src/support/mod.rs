@@ -1,0 +1,19 @@
+//! What several benchmarks use.
+
+pub mod anonymous;
+pub mod arguments;
+pub mod ceiling;
+pub mod described;
+pub mod disk;
+pub mod draw;
+pub mod drawing;
+pub mod few_terms;
+pub mod fitted_corpora;
+pub mod long_text;
+pub mod numbers;
+pub mod rate_rule;
+pub mod record;
+pub mod sampler;
+pub mod seeds;
+pub mod text;
+pub mod tokens;
