@@ -9,7 +9,7 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The crate that users import, and those below it.
-SOURCES = [ROOT / "src", *ROOT.glob("crates/topicbook-*/src")]
+SOURCES = [ROOT / "src", *set(ROOT.glob("crates/topicbook-*/src")) - {ROOT / "crates/topicbook-bench/src"}]
 
 # Exported names that cells cannot bind or show, and the reason.
 NOT_SHOWN = {

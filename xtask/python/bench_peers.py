@@ -324,7 +324,7 @@ def table(record):
         " on the CPU as users run it; the *tensor path* is its reference, with Burn's tensors and automatic differentiation.",
         "",
         "Two columns compare the rates of floating-point operations and bytes that the formulas need"
-        " (`benches/peers/need.rs`) with the machine's peaks, measured before each row: multiply-adds, and reads and writes"
+        " (`crates/topicbook-bench/src/peers/need.rs`) with the machine's peaks, measured before each row: multiply-adds, and reads and writes"
         " of RAM. Data in the caches move faster than that.",
         "",
         "| work | counts | unit | peer | topicbook | times faster | required | tensor path | peak operations | peak memory rate"

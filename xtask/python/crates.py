@@ -22,19 +22,6 @@ import subprocess
 import sys
 import tomllib
 
-# That of the library (Cargo.toml): with another one Cargo would build shared dependencies again.
-PROFILE = """
-[profile.dev]
-opt-level = 3
-debug = false
-debug-assertions = false
-overflow-checks = false
-codegen-units = 16
-
-[profile.dev.package."*"]
-opt-level = 2
-"""
-
 
 def toml(value):
     if isinstance(value, dict):
@@ -42,6 +29,14 @@ def toml(value):
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value)
+
+
+def profile(root, names):
+    """That of the library: with another one Cargo would build shared dependencies again. What is named alone gets level 3."""
+    dev = tomllib.loads(pathlib.Path(root, "Cargo.toml").read_text())["profile"]["dev"]
+    packages = {name: level for name, level in dev["package"].items() if not name.startswith("topicbook")}
+    dev["package"] = {name: {"opt-level": 3} for name in names} | packages
+    return f"[profile]\ndev = {toml(dev)}\n"
 
 
 def write_package(folder, name, version, edition, source, dependencies="", features=()):
@@ -128,7 +123,9 @@ def main(manifest, unfinished, folder, root, *names):
     dependencies = asked_for(manifest, names)
     package = unfinished / "package"
     lines = "".join(f"{json.dumps(name)} = {toml(wanted)}\n" for name, wanted in dependencies.items())
-    write_package(package, "topicbook-crates", "0.0.0", "2024", "lib.rs", f"[dependencies]\n{lines}\n[workspace]\n{PROFILE}")
+    shared = {line.split(maxsplit=1)[0] for line in (unfinished / "../../stack.txt").read_text().splitlines()}
+    own = profile(root, [name for name in names if name not in shared])
+    write_package(package, "topicbook-crates", "0.0.0", "2024", "lib.rs", f"[dependencies]\n{lines}\n[workspace]\n{own}")
     crates = {name: name.replace("-", "_") for name in names}
     (package / "lib.rs").write_text("".join(f"pub use {crate};\n" for crate in crates.values()))
     # The versions of the library where they are among those that are asked for.

@@ -11,7 +11,8 @@ const SUBJECT: usize = 72;
 /// Our crates with files that differ from the branch that this one follows, by name. `tests`, `examples` and `src` belong to
 /// `topicbook`.
 pub fn crates(places: &Places) -> Result<Vec<String>> {
-    let known = git(places, &["diff", "--name-only", &base(places)])?;
+    let since = followed(places)?.unwrap_or_else(|| "HEAD".into());
+    let known = git(places, &["diff", "--name-only", &since])?;
     let new = git(places, &["ls-files", "--others", "--exclude-standard"])?;
     let files = known.lines().chain(new.lines());
     let crates: BTreeSet<&str> = files.filter_map(crate_of).collect();
@@ -36,7 +37,9 @@ fn crate_of(file: &str) -> Option<&str> {
 
 /// Fails on commits whose subject is too long, has no scope, or is no command.
 pub fn check_subjects(places: &Places) -> Result<()> {
-    let range = format!("{}..HEAD", base(places));
+    // Where no branch is followed, the last commit.
+    let since = followed(places)?.unwrap_or_else(|| "HEAD~1".into());
+    let range = format!("{since}..HEAD");
     let wrong: Vec<String> = git(places, &["log", "--no-merges", "--format=%s", &range])?
         .lines()
         .filter_map(|subject| Some(format!("{subject:?} {}", fault(subject)?)))
@@ -61,10 +64,21 @@ fn fault(subject: &str) -> Option<String> {
     no_command.then(|| format!("begins with {verb:?}: say what the commit does, as in `add`"))
 }
 
-/// The commit at which this branch left the one that it follows.
-fn base(places: &Places) -> String {
-    let base = git(places, &["merge-base", "HEAD", "@{upstream}"]);
-    base.map_or_else(|_| "HEAD".into(), |commit| commit.trim().to_owned())
+/// The commit at which this branch left the one that it follows; `None` if it follows none.
+fn followed(places: &Places) -> Result<Option<String>> {
+    let branches = git(
+        places,
+        &["for-each-ref", "--format=%(HEAD)%(upstream)", "refs/heads"],
+    )?;
+    let mut ours = branches
+        .lines()
+        .filter_map(|branch| branch.strip_prefix('*'));
+    match ours.next() {
+        Some(upstream) if !upstream.is_empty() => {
+            git(places, &["merge-base", "HEAD", upstream]).map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 fn git(places: &Places, arguments: &[&str]) -> Result<String> {

@@ -3,6 +3,7 @@
 mod bench;
 mod changes;
 mod corpus;
+mod doc_examples;
 mod examples;
 mod fuzz;
 mod gpu;

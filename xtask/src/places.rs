@@ -70,6 +70,18 @@ impl Places {
         Ok(folders)
     }
 
+    /// The names of the library's crates: that of the crate that cells import, and those of the crates below it.
+    pub fn crates(&self) -> Result<Vec<String>> {
+        let folders = self.library()?.into_iter();
+        let names = folders.filter_map(|folder| folder.file_name()?.to_str().map(str::to_owned));
+        Ok(names
+            .map(|name| match &*name {
+                "src" => "topicbook".to_owned(),
+                _ => name,
+            })
+            .collect())
+    }
+
     /// Executed notebooks and their data.
     pub fn build(&self) -> PathBuf {
         self.root.join("build")

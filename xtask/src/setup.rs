@@ -16,8 +16,14 @@ pub fn all(places: &Places) -> Result<()> {
     fs::create_dir_all(&places.cache).at(&places.cache)?;
     python(places)?;
     std_sources(places)?;
-    kernel(places)?;
-    library(places)?;
+    // Side by side: each build ends with large crates that leave cores idle.
+    std::thread::scope(|scope| {
+        let kernel = scope.spawn(|| kernel(places));
+        library(places)?;
+        kernel
+            .join()
+            .unwrap_or_else(|_| Err(Fail::new("the build of the kernel has panicked")))
+    })?;
     launcher(places)?;
     kernel_spec::write(places, &places.jupyter())
 }
@@ -115,8 +121,7 @@ fn kernel(places: &Places) -> Result<()> {
     let folder = places.root.join("crates").join("kernel");
     let mut files = rust_files(&folder.join("src"))?;
     files.extend(["Cargo.toml", "Cargo.lock"].map(|name| folder.join(name)));
-    let what =
-        "building the kernel (evcxr with rust-analyzer: 6 to 10 minutes on 2 cores the first time)";
+    let what = "building the kernel (evcxr with rust-analyzer: 6 to 10 minutes the first time)";
     made_from(&places.kernel_exe(), &files, what, |made| {
         run(kernel_cargo(places).args(["build", "--release", "--locked", "--quiet"]))?;
         let built = places

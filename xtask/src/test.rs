@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::changes;
+use crate::doc_examples;
 use crate::examples;
 use crate::layers;
 use crate::links;
@@ -64,7 +65,6 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     tally += single("layers", || layers::check(places));
     tally += single("sizes", || sizes::check(places));
     tally += single("links", || links::check(places));
-    tally += single("subjects of commits", || changes::check_subjects(places));
     setup::python(places)?;
     setup::nvrtc(places);
     worker::for_tests(places);
@@ -81,12 +81,15 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     // The output of passed tests is shown as well: a test that is skipped prints that.
     for (name, mut tests) in [
         ("integration tests", integration(places)),
-        ("unit tests of the crates", unit(places)),
+        ("unit tests of the crates", unit(places)?),
     ] {
         tally += counted(name, || count(tests.args(["--", "--show-output"])));
     }
     tally += counted("examples of the documentation", || {
-        count(cargo_test(places).args(["--workspace", "--doc"]))
+        count(cargo_test(places).args(["--package", "topicbook", "--doc"]))
+    });
+    tally += counted("examples of the crates below", || {
+        examples_of_crates(places)
     });
     tally += single("examples", || examples::run_all(places));
     tally += counted("the library without its default features", || {
@@ -157,37 +160,57 @@ fn format(places: &Places) -> Result<()> {
 }
 
 fn cargo_test(places: &Places) -> Command {
-    let mut path = places.python().join("bin").into_os_string();
-    path.push(":");
-    path.push(env::var_os("PATH").unwrap_or_default());
     let mut cargo = command("cargo");
     cargo
         .arg("test")
         .current_dir(&places.root)
-        .env("CARGO_TARGET_DIR", &places.target)
+        .env("CARGO_TARGET_DIR", &places.target);
+    with_python(&mut cargo, places);
+    cargo
+}
+
+/// Tells tests where the programs are that they call.
+fn with_python<'a>(tests: &'a mut Command, places: &Places) -> &'a mut Command {
+    let mut path = places.python().join("bin").into_os_string();
+    path.push(":");
+    path.push(env::var_os("PATH").unwrap_or_default());
+    tests
         // The tests of file formats call NumPy and SciPy.
         .env("TOPICBOOK_PYTHON", places.python_exe())
         .env("TOPICBOOK_NVRTC", places.nvrtc())
         .env("TOPICBOOK_WORKER", places.worker())
-        .env("PATH", path);
-    cargo
+        .env("PATH", path)
+}
+
+/// The examples in the documentation of the crates below the library.
+fn examples_of_crates(places: &Places) -> Result<Tally> {
+    let mut tally = Tally::default();
+    for mut rustdoc in doc_examples::commands(places)? {
+        tally += count(with_python(&mut rustdoc, places))?;
+    }
+    Ok(tally)
 }
 
 /// The unit tests of all crates of ours, each compiled once. `.cargo/rustc-wrapper` has them check arithmetic.
-fn unit(places: &Places) -> Command {
-    let mut cargo = cargo_test(places);
-    cargo.args(["--workspace", "--lib", "--no-fail-fast"]);
-    cargo
+fn unit(places: &Places) -> Result<Command> {
+    let crates: Vec<String> = places.crates()?;
+    Ok(unit_of(places, &crates))
 }
 
 /// The unit tests of some crates, with the features of the whole library: the crates below them are not compiled again.
 fn unit_of(places: &Places, crates: &[String]) -> Command {
     let mut cargo = cargo_test(places);
+    // It has no tests, and the library's features.
     cargo.args(["--package", "topicbook-dylib", "--no-fail-fast"]);
     for name in crates {
         cargo.args(["--package", name]);
     }
-    cargo.args(["--lib", "--bins"]);
+    match crates.iter().any(|name| name == "topicbook") {
+        // Without its integration tests.
+        true => cargo.args(["--lib", "--bins"]),
+        // Of the package without tests, nothing is built, and the crates above are not.
+        false => cargo.arg("--tests"),
+    };
     cargo
 }
 

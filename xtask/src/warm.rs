@@ -57,7 +57,7 @@ impl Build {
                 return Ok(build);
             }
             let messages = step(
-                "building the library (300 crates: 20 minutes on 2 cores the first time)",
+                "building the library (300 crates: 15 minutes on 2 cores the first time)",
                 || build_dylib(places),
             )?;
             if Self::present(places, toolchain)?.folder == build.folder {
@@ -199,8 +199,16 @@ fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
         places.root.join(".cargo").join("config.toml"),
         places.outliner(),
     ];
-    let mut folders = places.library()?;
-    folders.push(places.root.join("crates").join("topicbook-dylib"));
+    let mut folders = vec![places.root.join("crates").join("topicbook-dylib")];
+    for folder in places.library()? {
+        match folder.join("Cargo.toml") {
+            manifest if manifest.is_file() => {
+                files.push(manifest);
+                folders.push(folder.join("src"));
+            }
+            _ => folders.push(folder),
+        }
+    }
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).at(&folder)? {
             let entry = entry.at(&folder)?;

@@ -1,7 +1,18 @@
 //! The documentation that Shift+Tab shows.
 
-/// The names under which rust-analyzer knows the library.
-const INTERNAL: [&str; 2] = ["topicbook_outline", "topicbook_lib"];
+/// The names under which rust-analyzer knows the library and the crates that it shows.
+const INTERNAL: [&str; 10] = [
+    "topicbook_outline",
+    "topicbook_lib",
+    "topicbook_base",
+    "topicbook_charts",
+    "topicbook_cluster",
+    "topicbook_counts",
+    "topicbook_data",
+    "topicbook_gpu",
+    "topicbook_solvers",
+    "topicbook_text",
+];
 
 pub fn plain(text: &str) -> String {
     public_names(text)

@@ -72,11 +72,11 @@ use topics::{TopicNames, Topics};
 ///
 /// Charts own (or share) their data, so they can be kept in variables, cloned cheaply and composed. They are drawn when
 /// they are shown or saved. Data that cannot be drawn is reported then, as an error of kind
-/// [`ErrorKind::Drawing`](crate::ErrorKind::Drawing).
+/// [`ErrorKind::Drawing`].
 ///
 /// | For | use |
 /// |---|---|
-/// | a fit | [`Fit::plot_structure`](crate::Fit::plot_structure), [`Fit::plot_top_terms`](crate::Fit::plot_top_terms), [`Fit::plot_loss`](crate::Fit::plot_loss), [`Fit::plot_memory`](crate::Fit::plot_memory), [`Fit::plot_topic_map`](crate::Fit::plot_topic_map), [`Fit::plot_document_map`](crate::Fit::plot_document_map), [`Fit::plot_topic_tree`](crate::Fit::plot_topic_tree), [`Distinctive::plot_volcano`](crate::Distinctive::plot_volcano), [`ByLabel::plot`](crate::ByLabel::plot), and [`Chart::losses`] for several fits |
+/// | a fit | `Fit::plot_structure`, `Fit::plot_top_terms`, `Fit::plot_loss`, `Fit::plot_memory`, `Fit::plot_topic_map`, `Fit::plot_document_map`, `Fit::plot_topic_tree`, `Distinctive::plot_volcano`, `ByLabel::plot`, and [`Chart::losses`] for several fits |
 /// | documents with labels | [`by`](Self::by) of a structure plot |
 /// | numbers of your own | [`lines`](Self::lines), [`bars`](Self::bars), [`scatter`](Self::scatter), [`histogram`](Self::histogram), [`heatmap`](Self::heatmap) |
 /// | texts and axes | [`title`](Self::title), [`x_label`](Self::x_label), [`y_label`](Self::y_label), [`log_x`](Self::log_x), [`log_y`](Self::log_y), [`x`](Self::x), [`bands`](Self::bands) |
@@ -209,7 +209,7 @@ impl Chart {
     /// The loss depends on the batch size; the log-likelihood per token does not, and can be compared between all fits of
     /// the same counts. The chart of one fit is `Fit::plot_loss`.
     ///
-    /// ```ignore
+    /// ```
     /// use topicbook::{Chart, Synthetic, TopicModel};
     /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let small = TopicModel::new(2).epochs(5).quiet().fit(&counts)?;
@@ -238,7 +238,7 @@ impl Chart {
     }
 
     /// The topic proportions of every document as stacked bars, documents in the order of
-    /// [`sort_documents`](crate::sort_documents).
+    /// `sort_documents`.
     ///
     /// `l` has one row per document and one column per topic; rows are scaled to sum to one. If there are more
     /// documents than columns of pixels, a column shows the mean of its documents. Above ten topics, areas differ by their

@@ -38,7 +38,7 @@ impl Counts {
     /// If the counts are Poisson with rates L F, both halves are, with half the rates, and independent of each other: what
     /// one half says about a model is not learned from the other. Documents of few tokens can have an empty half;
     /// [`Summary::empty_documents`](super::Summary::empty_documents) of a half names them. To judge a fit,
-    /// [`Fit::evaluate`](crate::Fit::evaluate) does all of it, and needs no copy.
+    /// `Fit::evaluate` does all of it, and needs no copy.
     ///
     /// ```
     /// use topicbook::Counts;

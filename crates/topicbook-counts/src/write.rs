@@ -69,7 +69,7 @@ impl Counts {
     /// # Cost
     /// `documents * terms` values on disk. Up to 64 MB of memory, for counts in memory or in a `.npy` or `.safetensors`
     /// file; counts of a `.npz` file are read into memory. Prints progress if it takes longer than two seconds, unless
-    /// [`show_progress`](crate::show_progress) is off.
+    /// `show_progress` is off.
     pub fn write_npy(&self, path: impl AsRef<Path>) -> Result<Counts> {
         self.write_npy_as(path, self.dtype())
     }

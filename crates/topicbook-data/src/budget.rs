@@ -84,8 +84,11 @@ impl Budget {
     /// for one.
     ///
     /// ```
-    /// use topicbook::Budget;
-    /// assert_eq!(Budget::new().vram("1.5 GiB")?, Budget::new().vram(3u64 << 29)?);
+    /// use topicbook::{Budget, Device, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let budget = Budget::new().vram("1.5 GiB")?;
+    /// let plan = TopicModel::new(3).device(Device::Cpu).budget(budget).plan(&counts)?;
+    /// assert!(plan.peak_vram().is_some_and(|bytes| bytes < 3 << 29)); // what a GPU would need
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -107,8 +110,11 @@ impl Budget {
     /// nobody has named.
     ///
     /// ```
-    /// use topicbook::Budget;
-    /// let budget = Budget::new().ram("2 GiB")?.spill_dir(std::env::temp_dir());
+    /// use topicbook::{Budget, Synthetic, TopicModel};
+    /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let budget = Budget::new().spill_dir(std::env::temp_dir());
+    /// let fit = TopicModel::new(3).epochs(2).budget(budget).quiet().fit(&counts)?;
+    /// assert_eq!(fit.l().shape(), (60, 3)); // it fits into RAM here, and the folder stays unused
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     #[doc(alias = "temp_dir")]

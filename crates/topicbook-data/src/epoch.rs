@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// One finished epoch of a fit: an element of [`Fit::epochs`](crate::Fit::epochs), and what
-/// [`TopicModel::on_epoch`](crate::TopicModel::on_epoch) gets.
+/// One finished epoch of a fit: an element of `Fit::epochs`, and what
+/// `TopicModel::on_epoch` gets.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -30,7 +30,7 @@ pub struct Epoch {
     #[serde(with = "crate::system::serde_f64")]
     pub learning_rate: f64,
     /// The mean over steps of the norm of the gradient with respect to all logits, before it was clipped; `None` without
-    /// [`TopicModel::clip_grad_norm`](crate::TopicModel::clip_grad_norm).
+    /// `TopicModel::clip_grad_norm`.
     #[serde(with = "crate::system::serde_f64::option", default)]
     pub grad_norm: Option<f64>,
     /// Wall time of the epoch.

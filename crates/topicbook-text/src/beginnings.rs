@@ -9,7 +9,7 @@ use super::texts::Texts;
 
 impl Texts {
     /// The first `characters` characters of each text, in their order: for a look at them, and for
-    /// [`Explorer::documents`](crate::Explorer::documents). Of HTML pages, of their text.
+    /// `Explorer::documents`. Of HTML pages, of their text.
     ///
     /// ```
     /// use topicbook::Texts;

@@ -386,7 +386,7 @@ impl Vectorizer {
     ///
     /// # Cost
     /// Two passes over the texts, on all cores: some 100 MB per second and core. Prints progress if it takes longer than two
-    /// seconds, unless [`show_progress`](crate::show_progress) is off.
+    /// seconds, unless `show_progress` is off.
     #[doc(alias = "fit")]
     pub fn fit_transform(&self, texts: impl TextSource) -> Result<TextCounts> {
         run::fit_transform(self, &texts.into_texts()?)

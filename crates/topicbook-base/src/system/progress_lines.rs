@@ -34,8 +34,8 @@ static SHOWN: LazyLock<AtomicBool> =
 /// Switches progress lines on standard output on or off for the whole process: those of fitting, generating, writing
 /// and resampling.
 ///
-/// They are on in a notebook and off elsewhere by default. [`TopicModel::quiet`](crate::TopicModel::quiet) silences a
-/// single fit; [`TopicModel::on_epoch`](crate::TopicModel::on_epoch) lets a program print lines of its own.
+/// They are on in a notebook and off elsewhere by default. `TopicModel::quiet` silences a
+/// single fit; `TopicModel::on_epoch` lets a program print lines of its own.
 ///
 /// ```
 /// use topicbook::{Synthetic, show_progress};
@@ -275,7 +275,7 @@ fn clock(time: f64) -> String {
 }
 
 /// Progress of a task over documents, on one or several threads. Prints nothing if the task ends within
-/// [`FIRST_LINE_SECONDS`].
+/// `FIRST_LINE_SECONDS`.
 pub struct Progress {
     began: Instant,
     total: u64,

@@ -112,7 +112,7 @@ fn a_fit_ends_where_it_scores_as_high_as_asked() {
 
 #[test]
 fn every_row_runs_on_the_fake_gpu() {
-    let test = "bench::every_row_runs_on_the_fake_gpu";
+    let test = "gpu::tests::every_row_runs_on_the_fake_gpu";
     let report = Machine::default().run(test, || {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();

@@ -46,7 +46,7 @@ fn random_fits_use_what_was_predicted_and_are_not_killed() {
                     "--exact",
                     "--ignored",
                     "--nocapture",
-                    "random::prepare_or_fit",
+                    "plans::tests::prepare_or_fit",
                 ])
                 .env(ROW, row.to_string())
                 .env(FOLDER, folder.path());

@@ -121,7 +121,7 @@ impl Synthetic {
     ///
     /// # Cost
     /// O(n m k) multiplications and n m Poisson draws, on all cores. Prints progress if it takes longer than two
-    /// seconds, unless [`show_progress`](crate::show_progress) is off.
+    /// seconds, unless `show_progress` is off.
     pub fn generate(&self) -> Result<Corpus> {
         self.check()?;
         self.check_memory(0)?;

@@ -9,7 +9,7 @@ use super::Documents;
 
 impl Documents {
     /// The documents of these rows, in the order given (rows may repeat or be left out), as
-    /// [`Counts::select`](crate::Counts::select) takes them. [`sort_documents`](crate::sort_documents) gives an order by
+    /// `Counts::select` takes them. [`sort_documents`](crate::sort_documents) gives an order by
     /// topics.
     ///
     /// ```
@@ -25,7 +25,7 @@ impl Documents {
         self.rows(&rows.to_indices())
     }
 
-    /// The documents of both parts of [`Counts::split`](crate::Counts::split) with the same share and seed.
+    /// The documents of both parts of `Counts::split` with the same share and seed.
     ///
     /// ```
     /// use topicbook::{Counts, Documents};
@@ -52,8 +52,8 @@ impl Documents {
         Ok((part(true)?, part(false)?))
     }
 
-    /// The documents that [`Counts::resample`](crate::Counts::resample) draws with the same number and seed; its seed is 0
-    /// unless [`Resample::seed`](crate::Resample::seed) sets it.
+    /// The documents that `Counts::resample` draws with the same number and seed; its seed is 0
+    /// unless `Resample::seed` sets it.
     ///
     /// ```
     /// use topicbook::{Counts, Documents};

@@ -22,7 +22,7 @@ impl Table {
     /// The type of a CSV column is that of all its values: whole numbers, numbers, `true` and `false`, or text. Empty
     /// values are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`) in a column that otherwise has
     /// numbers alone. The names in a header lose the space around them. A quotation mark encloses a value only where the value
-    /// begins with it: `3" nail` is a text. Counts (documents x terms) are opened by [`Counts::open`](crate::Counts::open).
+    /// begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
     ///
     /// ```
     /// use topicbook::Table;

@@ -37,7 +37,7 @@ fn client(gpu: usize) -> ComputeClient<CudaRuntime> {
 /// # Errors
 ///
 /// Those of `work`. If the GPU ran out of memory or was lost, which CubeCL reports by panics on its own thread, a
-/// [`Device`](crate::ErrorKind::Device) error with the first of their messages.
+/// `Device` error with the first of their messages.
 pub fn with_gpu<T>(gpu: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let work = || {
         install_panic_hook();

@@ -30,7 +30,7 @@ pub trait Loss<B: AutodiffBackend>: Send {
     ) -> Result<Tensor<B, 1>>;
 }
 
-/// The [`FusedLoss`] operation, which has its own backward. Resident counts are kept in their stored dtype and layout.
+/// The `FusedLoss` operation, which has its own backward. Resident counts are kept in their stored dtype and layout.
 pub struct Fused<B: FusedLoss> {
     resident: Option<<B::Inner as Gradients>::Resident>,
     precision: Precision,

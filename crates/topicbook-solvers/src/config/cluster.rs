@@ -13,11 +13,11 @@ use crate::text::shown_path;
 
 /// Ranks that fit one model together: processes of an MPI job, on this machine or on several.
 ///
-/// [`TopicModel::cluster`](crate::TopicModel::cluster) takes it. Each rank runs the program `topicbook-worker`, which
+/// `TopicModel::cluster` takes it. Each rank runs the program `topicbook-worker`, which
 /// `cargo xtask worker` builds with the site's MPI, or with Open MPI from Python's package index; cells and notebooks need no MPI.
 /// A rank streams its share of the documents and holds their rows of L; after each pass, or each gradient step, the ranks add F's
 /// statistics. Counts in several files may lie with the ranks: each opens only those that have documents of its share, which
-/// [`TopicModel::plan`](crate::TopicModel::plan) lists, under the paths that this process has opened. L and F have the same bits for every number of ranks, and with a solver that passes over all documents those of the
+/// `TopicModel::plan` lists, under the paths that this process has opened. L and F have the same bits for every number of ranks, and with a solver that passes over all documents those of the
 /// fit in one process.
 ///
 /// ```
@@ -143,7 +143,7 @@ impl Cluster {
     /// [`local`](Self::local) ranks only.
     ///
     /// A run in a folder that is named here goes on when the notebook's process dies, and
-    /// [`TopicModel::attach`](crate::TopicModel::attach) finds it there, to join it or to stop it. Without one it ends with that
+    /// `TopicModel::attach` finds it there, to join it or to stop it. Without one it ends with that
     /// process.
     ///
     /// ```

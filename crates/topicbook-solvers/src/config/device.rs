@@ -15,12 +15,12 @@ use crate::system::{SelfCheck, cuda_driver};
 /// sparse counts, and losses, L and F are compared. Their steps are a matter of milliseconds; NVRTC compiles the kernels
 /// before, which takes longer and is not counted in that. Where results differ by more than rounding, or the check cannot
 /// run, [`Auto`](Self::Auto) uses the CPU, and one line says why: in the plan, in the progress of the fit and in
-/// [`Fit::note`](crate::Fit::note). A GPU that was asked for by its number is refused with an error.
+/// `Fit::note`. A GPU that was asked for by its number is refused with an error.
 ///
 /// The result is kept in a small file, so that later processes do not check again: in the folder `self-check` of
 /// `TOPICBOOK_CACHE`, else of `$XDG_CACHE_HOME/topicbook`, else of `~/.cache/topicbook`. It holds for one driver and NVRTC,
 /// one GPU (by its UUID) and one build (by the crate's version, and a checksum of the sources of its kernels). Where the
-/// file cannot be written, each process checks. [`doctor`](fn@crate::doctor) shows the result and the file.
+/// file cannot be written, each process checks. `doctor` shows the result and the file.
 ///
 /// ```
 /// use topicbook::{Device, Synthetic, TopicModel};

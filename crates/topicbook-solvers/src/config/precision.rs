@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// The precision of tables in gradient steps, for two settings that are independent of each other.
 ///
-/// - [`TopicModel::table_precision`](crate::TopicModel::table_precision): how L's logits and their optimizer state are stored,
+/// - `TopicModel::table_precision`: how L's logits and their optimizer state are stored,
 ///   in RAM or in a file. It saves memory: `Bf16` halves these tables.
-/// - [`TopicModel::precision`](crate::TopicModel::precision): how GPU kernels read weights and topics for a batch's loss and
+/// - `TopicModel::precision`: how GPU kernels read weights and topics for a batch's loss and
 ///   gradients. It saves time, not memory: sums, gradients, optimizer state and the tables themselves are `f32` in
 ///   either case. With dense counts `Bf16` keeps packed copies of L's rows and of F besides. On the CPU it changes nothing.
 ///

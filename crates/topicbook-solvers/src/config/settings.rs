@@ -11,8 +11,8 @@ use super::solver::{MiniBatch, Solver};
 
 /// The settings of a fit; part of every saved model. The defaults are tinytopics'.
 ///
-/// [`TopicModel::settings`](crate::TopicModel::settings) and [`Fit::settings`](crate::Fit::settings) give them;
-/// [`TopicModel::from_settings`](crate::TopicModel::from_settings) makes a model of them again.
+/// `TopicModel::settings` and `Fit::settings` give them;
+/// `TopicModel::from_settings` makes a model of them again.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};

@@ -23,7 +23,7 @@ use super::storage::TableStorage;
 /// | the same, streamed | one pass over the documents | 12 bytes x terms x k |
 /// | [`auto`](Self::auto) | as coordinate descent | the same, three times |
 ///
-/// The solvers that pass over all documents stop as soon as they converge, so [`epochs`](crate::TopicModel::epochs) is
+/// The solvers that pass over all documents stop as soon as they converge, so `epochs` is
 /// the largest number of passes. On a CUDA GPU `mini_batch` runs there and `em` has its sums computed there; the others
 /// run on the CPU.
 ///
@@ -61,7 +61,7 @@ pub enum Solver {
 }
 
 /// The parameters of [`Solver::MiniBatch`]. The defaults are tinytopics'; the setters of the same names on
-/// [`TopicModel`](crate::TopicModel) say more about each.
+/// `TopicModel` say more about each.
 ///
 /// ```
 /// use topicbook::{Solver, TopicModel};

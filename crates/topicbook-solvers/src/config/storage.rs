@@ -16,7 +16,7 @@ use crate::text::shown_path;
 /// document of its batch, and the system keeps in memory what fits. Row-wise optimizers ([`Optimizer`](crate::Optimizer))
 /// suit this; dense AdamW passes over the whole file eight times an epoch. The files need 8 + b (1 + s) bytes x k x documents
 /// during a fit, where s is the optimizer's state values of an entry and b is 4, or 2 with
-/// [`TopicModel::table_precision`](crate::TopicModel::table_precision): 20 bytes for AdamW, or 14. They are unlinked when they
+/// `TopicModel::table_precision`: 20 bytes for AdamW, or 14. They are unlinked when they
 /// are created, so that they vanish with the process, also when it crashes.
 ///
 /// With row-wise AdamW and 2 GiB of memory, L of 2,829,853 x 400 in `f32` (9.1 GB with its state) takes 75 steps of 283

@@ -42,11 +42,10 @@ use rows::{Layout, SharedRows};
 ///
 /// # Gradients from Burn
 ///
-/// With the feature `cuda`, a [`Matrix`] converts to a tensor of [Burn](crate::burn) and back
-/// ([`to_tensor`](Matrix::to_tensor), [`from_tensor`](Matrix::from_tensor)), on the CPU and on a GPU:
+/// With the feature `cuda`, a [`Matrix`] converts to a tensor of Burn and back
+/// (`to_tensor`, `from_tensor`), on the CPU and on a GPU:
 ///
-#[cfg_attr(feature = "cuda", doc = "```")]
-#[cfg_attr(not(feature = "cuda"), doc = "```ignore")]
+/// ```
 /// use topicbook::burn::backend::{Autodiff, Flex};
 /// use topicbook::{Matrix, RowTable};
 /// let device = Default::default();

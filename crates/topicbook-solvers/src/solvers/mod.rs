@@ -50,7 +50,7 @@ use factor::exponentials_of;
 use search::Search;
 
 /// Floor of a rate (an entry of L F) in the solvers, only to keep x / rate and log rate finite.
-/// [`Fit::score`](crate::Fit::score) and the loss of gradient steps use
+/// `Fit::score` and the loss of gradient steps use
 /// [`SMALLEST_RATE`](crate::config::SMALLEST_RATE), 1e-10.
 pub const RATE_FLOOR: f32 = 1e-30;
 

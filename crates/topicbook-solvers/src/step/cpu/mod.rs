@@ -1,4 +1,4 @@
-//! The gradient step on the CPU: the result of [`TensorStep`](super::TensorStep) in a few passes over memory.
+//! The gradient step on the CPU: the result of `TensorStep` in a few passes over memory.
 //!
 //! With W the batch's rows of L and r = W F: the rates of a document sum to one, so only nonzero counts carry a
 //! gradient. One pass over them gives the loss and both gradients without the batch x terms table of rates; one pass
