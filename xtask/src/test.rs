@@ -200,16 +200,15 @@ fn unit(places: &Places) -> Result<Command> {
 /// The unit tests of some crates, with the features of the whole library: the crates below them are not compiled again.
 fn unit_of(places: &Places, crates: &[String]) -> Command {
     let mut cargo = cargo_test(places);
-    // It has no tests, and the library's features.
-    cargo.args(["--package", "topicbook-dylib", "--no-fail-fast"]);
+    cargo.arg("--no-fail-fast");
     for name in crates {
         cargo.args(["--package", name]);
     }
     match crates.iter().any(|name| name == "topicbook") {
         // Without its integration tests.
         true => cargo.args(["--lib", "--bins"]),
-        // Of the package without tests, nothing is built, and the crates above are not.
-        false => cargo.arg("--tests"),
+        // This package has the library's features, and no tests: nothing of it is built.
+        false => cargo.args(["--tests", "--package", "topicbook-dylib"]),
     };
     cargo
 }
