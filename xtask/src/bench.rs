@@ -83,7 +83,8 @@ pub fn memory(places: &Places) -> Result<()> {
     let peers = shared.join("peers/peers.py");
     let folder = places.cache.join("bench-memory");
     let mut bench = ours(places, "memory");
-    bench.arg("record").arg(&folder);
+    bench.arg("record");
+    bench.arg(places.root.join("benches/records")).arg(&folder);
     if peers.is_file() {
         bench.arg(peers_python(places, &shared)?).arg(&peers);
     }
@@ -94,7 +95,9 @@ pub fn memory(places: &Places) -> Result<()> {
 pub fn article(places: &Places, sizes: &[&str]) -> Result<()> {
     let folder = places.cache.join("bench-article");
     let mut bench = ours(places, "memory");
-    bench.arg("article").arg(&folder).args(sizes);
+    bench.arg("article");
+    bench.arg(places.root.join("benches/records")).arg(&folder);
+    bench.args(sizes);
     run_and_remove(&mut bench, &folder)
 }
 

@@ -8,11 +8,6 @@
 
 mod page;
 
-use crate::support::arguments;
-use crate::support::described;
-use crate::support::rate_rule;
-use crate::support::record;
-use crate::support::seeds;
 use std::path::Path;
 
 use described::described;
@@ -20,6 +15,8 @@ use rate_rule::rule;
 use seeds::SEEDS;
 use serde_json::{Value, json};
 use topicbook::{Counts, Device, Matrix, Optimizer, Result, Synthetic, TopicModel};
+
+use crate::support::{arguments, described, rate_rule, record, seeds};
 
 const TOPICS: usize = 10;
 const FACTORS: [f64; 5] = [1.0, 2.0, 4.0, 8.0, 16.0];
@@ -72,9 +69,8 @@ struct Setting {
 
 pub fn main() -> Result<()> {
     let arguments = arguments::arguments();
-    // `cargo test` runs benchmarks without arguments.
     let Some((folder, nips)) = arguments.split_first() else {
-        return Ok(());
+        return Err(arguments::unknown());
     };
     let mut corpora = Vec::new();
     if let Some(path) = nips.first() {

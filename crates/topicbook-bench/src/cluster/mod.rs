@@ -14,14 +14,13 @@ mod exchange;
 mod model;
 mod page;
 
-use crate::support::arguments;
-use crate::support::drawing;
-use crate::support::record;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use topicbook::{Cluster, Counts, Device, Fit, Reading, Result, Solver, Synthetic, TopicModel};
+
+use crate::support::{arguments, drawing, record};
 
 use arguments::number;
 use drawing::draw;
@@ -101,8 +100,7 @@ pub fn main() -> Result<()> {
             println!("{}", exchange::fit_here(path, folder, options)?);
             Ok(())
         }
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 

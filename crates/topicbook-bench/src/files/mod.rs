@@ -11,9 +11,6 @@
 
 mod page;
 
-use crate::support::arguments;
-use crate::support::long_text;
-use crate::support::record;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -22,6 +19,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use testkit::Cgroup;
 use topicbook::{Counts, Result, Solver, TopicModel, Vectorizer};
+
+use crate::support::{arguments, long_text, record};
 
 const MIB: u64 = 1 << 20;
 /// Bytes of text, and the memory in which its terms are counted.
@@ -59,8 +58,7 @@ pub fn main() -> Result<()> {
         ["text", path, out] => text(path, out)?,
         ["em", path] => em(path)?,
         ["triplets", path] => triplets(path)?,
-        // `cargo test` runs benchmarks without arguments.
-        _ => return Ok(()),
+        _ => return Err(arguments::unknown()),
     };
     println!("{line}");
     Ok(())

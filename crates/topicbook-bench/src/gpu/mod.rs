@@ -34,10 +34,6 @@ mod sizes;
 mod tests;
 mod work;
 
-use crate::support::arguments;
-use crate::techniques::gpu_runs;
-use crate::techniques::measure;
-use crate::techniques::table;
 use std::path::Path;
 use std::process::exit;
 
@@ -50,12 +46,14 @@ use serde_json::Value;
 use topicbook::Result;
 use topicbook::bench_hooks::On;
 
+use crate::support::arguments;
+use crate::techniques::{gpu_runs, measure, table};
+
 pub fn main() -> Result<()> {
     let arguments = arguments();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        // `cargo test` runs benchmarks without arguments.
-        [] => Ok(()),
+        [] => Err(arguments::unknown()),
         ["record", folder, data, python, peers, rest @ ..] => {
             let (small, parts) = match rest {
                 ["--small", parts @ ..] => (true, parts),

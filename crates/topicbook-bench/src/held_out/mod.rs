@@ -13,15 +13,14 @@
 mod numbers;
 mod page;
 
-use crate::support::arguments;
-use crate::support::described;
-use crate::support::record;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use topicbook::bench_hooks::fit_of;
 use topicbook::{Counts, Matrix, Result, Solver, TopicModel};
+
+use crate::support::{arguments, described, record};
 
 use arguments::number;
 use described::described;
@@ -48,8 +47,7 @@ pub fn main() -> Result<()> {
                 _ => peers.measure(record, number(size) as u64, files),
             }
         }
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 

@@ -8,13 +8,12 @@
 
 mod row;
 
-use crate::support::arguments;
-use crate::support::ceiling;
-use crate::support::record;
 use std::fs;
 
 use serde_json::{Value, json};
 use topicbook::Result;
+
+use crate::support::{arguments, ceiling, record};
 
 use ceiling::ceiling;
 use row::rows;
@@ -28,8 +27,7 @@ pub fn main() -> Result<()> {
         [task, path] if task == "compare" => (path, Some("")),
         [task, path, part] if task == "compare" => (path, Some(part.as_str())),
         [task, path] if task == "record" => (path, None),
-        // `cargo test` runs benchmarks without arguments.
-        _ => return Ok(()),
+        _ => return Err(arguments::unknown()),
     };
     let mut record: Value = fs::read_to_string(path)
         .ok()

@@ -19,7 +19,7 @@ const FITS: [(&str, &str, &str); 3] = [
 
 /// Draws counts of each number of documents into `folder`, fits them with all solvers in a cgroup, and removes them. The
 /// record is written after every fit.
-pub fn record(folder: &Path, sizes: &[&str]) -> Result<()> {
+pub fn record([records, folder]: [&Path; 2], sizes: &[&str]) -> Result<()> {
     fs::create_dir_all(folder).unwrap();
     let mut rows: Vec<Value> = Vec::new();
     for documents in sizes {
@@ -43,8 +43,7 @@ pub fn record(folder: &Path, sizes: &[&str]) -> Result<()> {
             }));
             let machine = machine();
             let all = json!({ "machine": machine, "limit": LIMIT, "rows": rows });
-            let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/records");
-            record::write(&records, "article", &all, &page(&all));
+            record::write(records, "article", &all, &page(&all));
         }
         fs::remove_file(&path).unwrap();
     }

@@ -1,10 +1,10 @@
 //! `cargo xtask bench memory`: fits to counts larger than the memory limit of their cgroup.
 //!
 //! ```text
-//! memory record FOLDER [PYTHON PEERS.py]   all rows, into benches/records/memory.json and memory.md; data in FOLDER
+//! memory record RECORDS FOLDER [PYTHON PEERS.py]   all rows, into memory.json and memory.md in RECORDS; data in FOLDER
 //! memory generate FOLDER N M K LENGTH      X_f32.npy, X_u16.npy, X_u8.npy, X.npz, and X_small.npy
 //! memory generate-article FOLDER N M K LENGTH   X_article_u8.npy and X_article_f32.npy
-//! memory article FOLDER DOCUMENTS ...      the article's sizes, into benches/records/article.json and article.md
+//! memory article RECORDS FOLDER DOCUMENTS ...      the article's sizes, into article.json and article.md in RECORDS
 //! memory generate-u8 PATH N M K LENGTH     one file of u8
 //! memory read PATH BYTES                   reads a file, BYTES at a time
 //! memory fit PATH SOLVER K EPOCHS BATCH READING   one fit; SOLVER: adamw, em or cd; READING: auto, inplace or BLOCKxBLOCKS
@@ -18,8 +18,6 @@ mod page;
 mod rows;
 mod sampler;
 
-use crate::support::arguments;
-use crate::support::few_terms;
 use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
@@ -28,6 +26,8 @@ use serde_json::{Value, json};
 use topicbook::{
     Counts, Dtype, Fit, Optimizer, Reading, Result, Solver, Synthetic, TableStorage, TopicModel,
 };
+
+use crate::support::{arguments, few_terms};
 
 use arguments::number;
 use few_terms::few_terms;
@@ -40,8 +40,12 @@ pub fn main() -> Result<()> {
     let arguments = arguments::arguments();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let line = match arguments.as_slice() {
-        ["record", folder, peer @ ..] => return rows::record(Path::new(folder), peer),
-        ["article", folder, sizes @ ..] => return article::record(Path::new(folder), sizes),
+        ["record", records, folder, peer @ ..] => {
+            return rows::record([records, folder].map(Path::new), peer);
+        }
+        ["article", records, folder, sizes @ ..] => {
+            return article::record([records, folder].map(Path::new), sizes);
+        }
         ["generate-u8", path, n, m, k, length] => {
             generate_u8(path, [n, m, k, length].map(|size| number(size)))?
         }
@@ -70,8 +74,7 @@ pub fn main() -> Result<()> {
             mapped_l(number(documents), number(k), folder, reading_of(reading))?
         }
         ["growth", path, fits, epochs] => growth(path, number(fits), number(epochs))?,
-        // `cargo test` runs benchmarks without arguments.
-        _ => return Ok(()),
+        _ => return Err(arguments::unknown()),
     };
     println!("{line}");
     Ok(())

@@ -52,7 +52,7 @@ pub fn run_cold(file: &Path, program: &mut Command) -> Option<Value> {
 
 /// Runs all rows and writes the record after each, so that an interruption loses no result. `peer` is a Python with
 /// tinytopics and the script that runs it, or empty.
-pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
+pub fn record([records, folder]: [&Path; 2], peer: &[&str]) -> Result<()> {
     let mut rows = Vec::new();
     fs::create_dir_all(folder).unwrap();
     let data = folder.to_str().unwrap();
@@ -81,7 +81,7 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
         };
         eprintln!("  {result}");
         rows.push(json!({ "what": what, "file": file, "result": result }));
-        save(&rows);
+        save(records, &rows);
         true
     };
     let path = |file: &str| folder.join(file).to_str().unwrap().to_string();
@@ -139,20 +139,14 @@ pub fn record(folder: &Path, peer: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn save(rows: &[Value]) {
+fn save(records: &Path, rows: &[Value]) {
     let record = json!({ "machine": machine(), "limit": LIMIT, "shape": SHAPE, "rows": rows });
     let sizes = page::Sizes {
         topics: TOPICS,
         read_bytes: READ_BYTES,
         mapped_l: MAPPED_L,
     };
-    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/records");
-    record::write(
-        &records,
-        "memory",
-        &record,
-        &page::markdown(&record, &sizes),
-    );
+    record::write(records, "memory", &record, &page::markdown(&record, &sizes));
 }
 
 /// The machine, its kernel and the version of its control groups.

@@ -1,6 +1,5 @@
 //! Samples memory of this process in a thread of its own, independently of the library's monitor.
 
-use crate::support::anonymous;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use anonymous::anonymous;
+use crate::support::anonymous::anonymous;
 
 /// Keeps the peak of anonymous memory, and the CPU time of the library's monitor thread.
 pub struct Sampler {

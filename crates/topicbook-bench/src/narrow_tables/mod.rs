@@ -5,16 +5,12 @@
 //! narrow_tables FOLDER [NIPS.npz]
 //! ```
 
-use crate::support::arguments;
-use crate::support::described;
-use crate::support::fitted_corpora;
-use crate::support::numbers;
-use crate::support::record;
-use crate::support::seeds;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use topicbook::{Counts, Device, Optimizer, Precision, Result, TopicModel};
+
+use crate::support::{arguments, described, fitted_corpora, numbers, record, seeds};
 
 use described::described;
 use fitted_corpora::{FittedCorpus, TOPICS, fitted_corpora};
@@ -81,8 +77,7 @@ fn table(rows: &Value) -> String {
 pub fn main() -> Result<()> {
     match arguments::arguments().as_slice() {
         [folder, nips @ ..] => measure(Path::new(folder), nips.first().map(Path::new)),
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 

@@ -8,17 +8,14 @@
 
 mod quality;
 
-use crate::support::arguments;
-use crate::support::ceiling;
-use crate::support::disk;
-use crate::support::few_terms;
-use crate::support::record;
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use topicbook::bench_hooks::{self, Path as StepPath};
 use topicbook::{Optimizer, Result, TopicModel};
+
+use crate::support::{arguments, ceiling, disk, few_terms, record};
 
 use few_terms::few_terms;
 
@@ -29,8 +26,7 @@ const LARGEST: usize = 3 << 30;
 pub fn main() -> Result<()> {
     match arguments::arguments().as_slice() {
         [folder, part, nips @ ..] => measure(Path::new(folder), part, nips.first().map(Path::new)),
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 

@@ -15,15 +15,13 @@
 mod growth;
 mod need;
 
-use crate::support::arguments;
-use crate::support::ceiling;
-use crate::support::described;
-use crate::support::text;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, bench_hooks};
+
+use crate::support::{arguments, ceiling, described, text};
 
 use arguments::number;
 use described::described;

@@ -13,13 +13,13 @@ mod row;
 #[cfg(test)]
 mod tests;
 
-use crate::support::arguments;
-use crate::support::record;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use testkit::Cgroup;
 use topicbook::Result;
+
+use crate::support::{arguments, record};
 
 use arguments::number;
 use record::result_of;
@@ -41,8 +41,7 @@ pub fn main() -> Result<()> {
             let budget = number(budget) as u64;
             Row::random(number(row) as u64).fit(Path::new(folder), budget)?
         }
-        // `cargo test` runs benchmarks without arguments.
-        _ => return Ok(()),
+        _ => return Err(arguments::unknown()),
     };
     println!("{line}");
     Ok(())

@@ -12,8 +12,6 @@
 mod corpora;
 mod page;
 
-use crate::support::arguments;
-use crate::support::record;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +19,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use topicbook::{Fit, Result, Solver, TopicModel};
+
+use crate::support::{arguments, record};
 
 use corpora::{Corpus, Recipe, Truth};
 
@@ -115,8 +115,7 @@ pub fn main() -> Result<()> {
             };
             bench.all()
         }
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 

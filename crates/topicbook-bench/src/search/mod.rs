@@ -12,9 +12,6 @@
 mod corpora;
 mod page;
 
-use crate::support::arguments;
-use crate::support::described;
-use crate::support::record;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -22,6 +19,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use topicbook::{Counts, Device, Result, Solver, TopicModel};
+
+use crate::support::{arguments, described, record};
 
 use arguments::number;
 use described::described;
@@ -41,8 +40,7 @@ pub fn main() -> Result<()> {
             number(seeds) as u64,
             files,
         ),
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 

@@ -1,8 +1,16 @@
 //! Command line arguments of the benchmarks.
 
+use topicbook::Error;
+
 /// The arguments after the benchmark's name.
 pub fn arguments() -> Vec<String> {
     std::env::args().skip(2).collect()
+}
+
+/// The error of a benchmark that does not know its arguments.
+pub fn unknown() -> Error {
+    Error::setting("the benchmark does not know these arguments")
+        .fix("call it by cargo xtask bench")
 }
 
 /// # Panics

@@ -14,9 +14,6 @@ mod monitor;
 mod page;
 mod rows;
 
-use crate::support::arguments;
-use crate::support::disk;
-use crate::support::few_terms;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,6 +22,8 @@ use topicbook::{
     Checkpoint, Counts, Fit, Optimizer, Precision, Result, RowTable, Solver, TableStorage,
     TopicModel,
 };
+
+use crate::support::{arguments, disk, few_terms};
 
 use arguments::number;
 use few_terms::few_terms;
@@ -91,8 +90,7 @@ pub fn main() -> Result<()> {
             number(epochs),
             number(seconds),
         )?,
-        // `cargo test` runs benchmarks without arguments.
-        _ => return Ok(()),
+        _ => return Err(arguments::unknown()),
     };
     println!("{line}");
     Ok(())

@@ -1,6 +1,5 @@
 //! Samples memory, disk and processor use of this process in a thread of its own, independently of the library's monitor.
 
-use crate::support::anonymous;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use anonymous::anonymous;
+use crate::support::anonymous::anonymous;
 
 const PERIOD: Duration = Duration::from_millis(20);
 

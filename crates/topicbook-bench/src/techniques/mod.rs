@@ -13,14 +13,14 @@ mod page;
 mod runs;
 pub mod table;
 
-use crate::support::arguments;
-use crate::support::record;
 use std::fs;
 use std::path::Path;
 use std::process::exit;
 
 use serde_json::{Map, Value, json};
 use topicbook::{Device, Result};
+
+use crate::support::{arguments, record};
 
 use gpu_runs::{MAIN, MANY, Run, on_gpu};
 use measure::measure;
@@ -39,8 +39,7 @@ pub fn main() -> Result<()> {
             println!("{}", run(name, Path::new(folder))?);
             Ok(())
         }
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 

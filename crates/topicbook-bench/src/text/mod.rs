@@ -10,9 +10,6 @@
 
 mod page;
 
-use crate::support::arguments;
-use crate::support::long_text;
-use crate::support::record;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -20,6 +17,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use topicbook::{Result, Vectorizer};
+
+use crate::support::{arguments, long_text, record};
 
 use arguments::number;
 
@@ -40,8 +39,7 @@ pub fn main() -> Result<()> {
             }
             Ok(())
         }
-        // `cargo test` runs benchmarks without arguments.
-        _ => Ok(()),
+        _ => Err(arguments::unknown()),
     }
 }
 
