@@ -2,7 +2,7 @@
 
 pub(crate) use topicbook_solvers::solvers::*;
 
-use crate::config::{Resolved, Settings};
+use crate::config::{Resolved, Settings, Solver, no_cuda};
 use crate::cost::Placement;
 use crate::counts::Counts;
 use crate::error::Result;
@@ -11,8 +11,11 @@ use crate::error::Result;
 pub(crate) fn create(
     settings: &Settings,
     counts: &Counts,
-    _placed: (Resolved, Placement),
+    (device, _placement): (Resolved, Placement),
     start: Start,
 ) -> Result<Box<dyn Iterate>> {
-    topicbook_solvers::solvers::create(settings, counts, start)
+    match (&settings.solver, device) {
+        (Solver::Em(_), Resolved::Cuda(gpu)) => Err(no_cuda(gpu)),
+        _ => topicbook_solvers::solvers::create(settings, counts, start),
+    }
 }

@@ -2,7 +2,6 @@
 
 pub(crate) use topicbook_solvers::step::*;
 
-use crate::backend::with_gpu;
 use crate::config::{GradientStep, Resolved, Settings};
 use crate::cost::Placement;
 use crate::counts::Counts;
@@ -27,16 +26,5 @@ where
             "{step} in a build without the feature cuda"
         ))),
         (Resolved::Cuda(gpu), _) => Err(crate::config::no_cuda(gpu)),
-    }
-}
-
-/// Runs `work` on a device.
-pub(crate) fn catch_device_errors<T>(
-    device: Resolved,
-    work: impl FnOnce() -> Result<T>,
-) -> Result<T> {
-    match device {
-        Resolved::Cpu => work(),
-        Resolved::Cuda(gpu) => with_gpu(gpu, work),
     }
 }

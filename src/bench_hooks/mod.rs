@@ -25,10 +25,10 @@ use crate::error::Result;
 use crate::fit::Fit;
 use crate::model::TopicModel;
 use crate::step::cpu::FusedStep;
-use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused, catch_device_errors};
+use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused};
 use crate::step::{initial_tables, orders};
 use crate::system::{Purpose, SelfCheck, stream};
-use crate::training::{Position, Recorder, minibatch};
+use crate::training::{Position, Recorder, catch_device_errors, minibatch};
 
 /// Makes fits of this process use a GPU as if it had passed its self-check: tests run on a driver whose kernels do nothing.
 pub fn trust_gpu(gpu: usize) {

@@ -65,7 +65,7 @@ impl Fit {
             let total = self.duration().as_secs_f64();
             let peak = self.history.iter().map(|epoch| epoch.memory_bytes).max();
             card = card
-                .row("final loss", format!("{} per batch", fixed(last.loss, 2)))
+                .row("final loss", last.loss_per_batch())
                 .row(
                     "log-likelihood",
                     format!("{:.5} nats per token", last.log_likelihood_per_token),

@@ -33,4 +33,4 @@ pub(crate) use observer::Observer;
 pub(crate) use progress::epochs_done;
 pub(crate) use run::train;
 #[cfg(any(test, feature = "bench-hooks"))]
-pub(crate) use {position::Position, recorder::Recorder};
+pub(crate) use {position::Position, recorder::Recorder, run::catch_device_errors};

@@ -1,5 +1,6 @@
 //! Runs a fit: registers the observers, runs the training loop of the solver and assembles the result.
 
+use crate::backend::with_gpu;
 use crate::config::{Recipe, Resolved, Settings};
 use crate::cost::Placement;
 use crate::counts::{Counts, Fingerprint};
@@ -133,7 +134,7 @@ fn run_full_passes(
     monitor: &Handle,
 ) -> Result<(Matrix, Matrix)> {
     step::threads()?.install(|| {
-        step::catch_device_errors(device, || {
+        catch_device_errors(device, || {
             full_pass::iterate(
                 settings,
                 counts,
@@ -171,4 +172,15 @@ fn run_minibatches(
         topics
     };
     step::with_step(settings, counts, (device, placement), state, train)
+}
+
+/// Runs `work` on a device; failures of a GPU become errors.
+pub(crate) fn catch_device_errors<T>(
+    device: Resolved,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    match device {
+        Resolved::Cpu => work(),
+        Resolved::Cuda(gpu) => with_gpu(gpu, work),
+    }
 }

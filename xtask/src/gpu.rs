@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
-
+use crate::built::Built;
 use crate::places::Places;
 use crate::task::{At, Fail, Result, command, output, run, step};
 
@@ -78,10 +77,7 @@ fn build(places: &Places, program: &Path) -> Result<()> {
             .current_dir(&places.root)
             .env("CARGO_TARGET_DIR", &places.target),
     )?;
-    let messages: Vec<Value> = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect();
+    let built = Built::of(&messages);
     let mut rustc = command("rustc");
     rustc
         .args([
@@ -98,18 +94,11 @@ fn build(places: &Places, program: &Path) -> Result<()> {
             "dependency={}",
             places.target.join("debug/deps").display()
         ));
-    for path in messages
-        .iter()
-        .filter_map(|message| message["linked_paths"].as_array())
-    {
-        for path in path.iter().filter_map(Value::as_str) {
-            rustc.args(["-L", path]);
-        }
+    for path in &built.native {
+        rustc.args(["-L", path]);
     }
     for name in ["topicbook", "serde_json", "libc", "testkit"] {
-        rustc
-            .arg("--extern")
-            .arg(format!("{name}={}", library(&messages, name)?));
+        rustc.args(["--extern", &built.named(name)?]);
     }
     run(rustc
         .arg(places.root.join("crates/topicbook-bench/src/main.rs"))
@@ -117,16 +106,4 @@ fn build(places: &Places, program: &Path) -> Result<()> {
         .arg(program)
         .current_dir(&places.root)
         .env("CARGO_PKG_VERSION", env!("CARGO_PKG_VERSION")))
-}
-
-/// The path of a crate's static library, from Cargo's messages.
-fn library<'a>(messages: &'a [Value], name: &str) -> Result<&'a str> {
-    messages
-        .iter()
-        .filter(|message| message["target"]["name"] == name)
-        .filter_map(|message| message["filenames"].as_array())
-        .flatten()
-        .filter_map(Value::as_str)
-        .find(|file| file.ends_with(".rlib"))
-        .ok_or_else(|| Fail::new(format!("cargo names no static library of {name}")))
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask`: set-up, notebooks and tests, each with one command.
 
 mod bench;
+mod built;
 mod changes;
 mod corpus;
 mod doc_examples;

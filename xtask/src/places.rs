@@ -55,31 +55,26 @@ impl Places {
         })
     }
 
-    /// The folders of the library: that of the crate that cells import, and those of the crates below it.
-    pub fn library(&self) -> Result<Vec<PathBuf>> {
-        let mut folders = vec![self.root.join("src")];
+    /// The names of the crates below the one that cells import, which are those of their folders in `crates`.
+    pub fn crates_below(&self) -> Result<Vec<String>> {
         let crates = self.root.join("crates");
+        let mut names = Vec::new();
         for entry in std::fs::read_dir(&crates).at(&crates)? {
-            let entry = entry.at(&crates)?;
-            let name = entry.file_name().into_string().unwrap_or_default();
+            let name = entry.at(&crates)?.file_name();
+            let name = name.into_string().unwrap_or_default();
             if name.starts_with("topicbook-") && !BESIDE.contains(&&*name) {
-                folders.push(entry.path());
+                names.push(name);
             }
         }
-        folders.sort();
-        Ok(folders)
+        names.sort();
+        Ok(names)
     }
 
-    /// The names of the library's crates: that of the crate that cells import, and those of the crates below it.
+    /// The names of all crates of the library.
     pub fn crates(&self) -> Result<Vec<String>> {
-        let folders = self.library()?.into_iter();
-        let names = folders.filter_map(|folder| folder.file_name()?.to_str().map(str::to_owned));
-        Ok(names
-            .map(|name| match &*name {
-                "src" => "topicbook".to_owned(),
-                _ => name,
-            })
-            .collect())
+        let mut names = self.crates_below()?;
+        names.push("topicbook".into());
+        Ok(names)
     }
 
     /// Executed notebooks and their data.

@@ -81,7 +81,10 @@ pub fn all(places: &Places) -> Result<ExitCode> {
     // The output of passed tests is shown as well: a test that is skipped prints that.
     for (name, mut tests) in [
         ("integration tests", integration(places)),
-        ("unit tests of the crates", unit(places)?),
+        (
+            "unit tests of the crates",
+            unit_of(places, &places.crates()?),
+        ),
     ] {
         tally += counted(name, || count(tests.args(["--", "--show-output"])));
     }
@@ -191,13 +194,8 @@ fn examples_of_crates(places: &Places) -> Result<Tally> {
     Ok(tally)
 }
 
-/// The unit tests of all crates of ours, each compiled once. `.cargo/rustc-wrapper` has them check arithmetic.
-fn unit(places: &Places) -> Result<Command> {
-    let crates: Vec<String> = places.crates()?;
-    Ok(unit_of(places, &crates))
-}
-
 /// The unit tests of some crates, with the features of the whole library: the crates below them are not compiled again.
+/// `.cargo/rustc-wrapper` has them check arithmetic.
 fn unit_of(places: &Places, crates: &[String]) -> Command {
     let mut cargo = cargo_test(places);
     cargo.arg("--no-fail-fast");
@@ -226,15 +224,7 @@ fn integration(places: &Places) -> Command {
 /// those of the library with them. Arithmetic is checked in all tests, because this library is a build of its own.
 fn small_stack(places: &Places) -> Result<Command> {
     let mut cargo = cargo_test(places);
-    for name in places
-        .library()?
-        .iter()
-        .filter_map(|folder| folder.file_name())
-    {
-        let name = match name.to_str() {
-            Some("src") | None => "topicbook",
-            Some(name) => name,
-        };
+    for name in places.crates()? {
         for check in ["debug-assertions", "overflow-checks"] {
             cargo.args([
                 "--config",

@@ -106,7 +106,7 @@ impl Build {
         outline(places, &unfinished)?;
         let library = places.target.join("debug").join(LIBRARY);
         fs::copy(&library, unfinished.join(LIBRARY)).at(&library)?;
-        for metadata in metadata(messages) {
+        for metadata in metadata(messages)? {
             let name = metadata.file_name().unwrap_or_default();
             fs::copy(metadata, unfinished.join(name)).at(metadata)?;
         }
@@ -119,7 +119,7 @@ impl Build {
 }
 
 /// Builds the shared library and returns Cargo's messages.
-fn build_dylib(places: &Places) -> Result<String> {
+pub fn build_dylib(places: &Places) -> Result<String> {
     output(
         command("cargo")
             .args(["build", "--package", "topicbook-dylib"])
@@ -131,11 +131,17 @@ fn build_dylib(places: &Places) -> Result<String> {
 
 /// The paths of the metadata of our crates, from Cargo's messages. Cells need the metadata, and the names of the files have
 /// hashes that only Cargo knows.
-fn metadata(messages: &str) -> impl Iterator<Item = &Path> {
-    messages
+fn metadata(messages: &str) -> Result<Vec<&Path>> {
+    let paths: Vec<&str> = messages
         .split('"')
         .filter(|path| path.contains("/libtopicbook") && path.ends_with(".rmeta"))
-        .map(Path::new)
+        .collect();
+    match paths.iter().any(|path| path.contains("/libtopicbook-")) {
+        true => Ok(paths.into_iter().map(Path::new).collect()),
+        false => Err(Fail::new(
+            "the messages of cargo do not contain the path of the library's metadata",
+        )),
+    }
 }
 
 /// The crates that the build has compiled or found compiled, from Cargo's messages: a line `name version file` for each.
@@ -199,15 +205,11 @@ fn fingerprint(places: &Places, toolchain: &Toolchain) -> Result<String> {
         places.root.join(".cargo").join("config.toml"),
         places.outliner(),
     ];
-    let mut folders = vec![places.root.join("crates").join("topicbook-dylib")];
-    for folder in places.library()? {
-        match folder.join("Cargo.toml") {
-            manifest if manifest.is_file() => {
-                files.push(manifest);
-                folders.push(folder.join("src"));
-            }
-            _ => folders.push(folder),
-        }
+    let crates = places.root.join("crates");
+    let mut folders = vec![places.root.join("src"), crates.join("topicbook-dylib")];
+    for name in places.crates_below()? {
+        files.push(crates.join(&name).join("Cargo.toml"));
+        folders.push(crates.join(&name).join("src"));
     }
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).at(&folder)? {

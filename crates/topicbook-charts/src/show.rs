@@ -27,9 +27,14 @@ impl Chart {
 #[cfg(test)]
 mod tests {
     use crate::Chart;
+    use crate::evcxr::card_html;
+    use crate::text::Card;
 
     #[test]
-    fn a_chart_that_cannot_be_drawn_is_no_picture() {
-        assert!(Chart::histogram([0.0; 0]).picture().is_none());
+    fn a_card_shows_its_values_if_its_chart_cannot_be_drawn() {
+        let card = Card::new("Empty").row("documents", "0");
+        let html = card_html(&card, Chart::histogram([0.0; 0]).picture());
+        assert!(html.contains("documents"));
+        assert!(!html.contains("<img"));
     }
 }

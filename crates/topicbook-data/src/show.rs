@@ -105,11 +105,17 @@ impl Documents {
 }
 
 impl Epoch {
+    /// The loss with separators: `7,146,537.02 per batch`.
+    #[doc(hidden)]
+    pub fn loss_per_batch(&self) -> String {
+        format!("{} per batch", fixed(self.loss, 2))
+    }
+
     /// Shows the epoch below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let card = Card::new(format!("Epoch {}", self.epoch))
-            .row("loss", format!("{} per batch", fixed(self.loss, 2)))
+            .row("loss", self.loss_per_batch())
             .row(
                 "log-likelihood",
                 format!("{:.5} nats per token", self.log_likelihood_per_token),

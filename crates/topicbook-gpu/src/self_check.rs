@@ -223,7 +223,7 @@ pub(crate) fn take_steps(
             let learning_rate = schedule.of_step((epoch, batch), batches);
             step.step(&source.batch(epoch, batch)?, learning_rate)?;
         }
-        Ok(step.take_losses()?.iter().sum())
+        Ok(step.take_losses()?.iter().sum::<f64>() / batches as f64)
     };
     (0..settings.epochs).map(of_epoch).collect()
 }

@@ -99,11 +99,3 @@ fn with_step_on_gpu<T>(
         }
     })
 }
-
-/// Runs `work` on a device; failures of a GPU become errors.
-pub fn catch_device_errors<T>(device: Resolved, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    match device {
-        Resolved::Cpu => work(),
-        Resolved::Cuda(gpu) => with_gpu(gpu, work),
-    }
-}

@@ -18,7 +18,7 @@ mod unfused_loss;
 
 pub use topicbook_solvers::step::*;
 
-pub use device::{catch_device_errors, with_step};
+pub use device::with_step;
 pub use loss::{Fused, Loss};
 pub use offload::OffloadedStep;
 pub use tensor::TensorStep;
