@@ -9,16 +9,16 @@ use crate::setup;
 use crate::task::{At, Fail, Result, command, run, step};
 
 /// The counts and their terms.
-pub const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
+const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
 
 /// The folder with the pages of Rust's documentation.
-pub const DOCUMENTATION: &str = "documentation";
+const DOCUMENTATION: &str = "documentation";
 
 /// The folder with their counts.
 const COUNTED: &str = "documentation_counts";
 
 /// The folder with the counts of cells, and their file.
-pub const CELLS: &str = "cells";
+const CELLS: &str = "cells";
 const CELLS_FILE: &str = "cells.h5ad";
 
 /// Parts of Rust's documentation that are mostly prose.
@@ -51,6 +51,20 @@ pub fn prepare_for(places: &Places, notebook: &str) -> Result<()> {
         true => prepare(places),
         false => Ok(()),
     }
+}
+
+/// Puts what there is of these files into a folder of notebooks or of their cells, as links into the build folder.
+pub fn link(places: &Places, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).at(folder)?;
+    for name in FILES.into_iter().chain([DOCUMENTATION, CELLS]) {
+        let [file, link] = [places.build().join(name), folder.join(name)];
+        if file.exists() && !link.exists() {
+            // A link of a clone that has moved.
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(&file, &link).at(&link)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes the counts unless they exist: those of the NIPS papers if `../shared/data` has them, and otherwise those of

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::corpus;
 use crate::crates;
@@ -19,10 +19,18 @@ pub fn starts_ranks(notebook: &Path) -> Result<bool> {
     Ok(text.contains("Cluster::"))
 }
 
-/// Runs one notebook and writes the executed notebook and its pages. A notebook of the repository runs in the build
-/// folder, where its results and the files that its cells write go. Any other one runs in its own folder, as in Jupyter,
+/// Runs one notebook and writes the executed notebook and its pages. The results of a notebook of the repository go to the
+/// build folder, and its cells run in a folder of their own in there. Any other one runs in its own folder, as in Jupyter,
 /// and its results go to a folder `build` beside it.
 pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
+    let mut program = prepared(places, notebook)?;
+    step(&format!("running {}", notebook.display()), || {
+        run(&mut program)
+    })
+}
+
+/// Sets up what a notebook needs; the command that runs it.
+pub fn prepared(places: &Places, notebook: &Path) -> Result<Command> {
     if !notebook.is_file() {
         return Err(Fail::new(format!(
             "there is no notebook {}",
@@ -33,24 +41,28 @@ pub fn execute(places: &Places, notebook: &Path) -> Result<()> {
     setup::all(places)?;
     let folder = notebook.parent().unwrap_or(Path::new("/"));
     let (results, cells) = match ours(places, folder) {
-        true => (places.build(), places.build()),
+        true => {
+            let name = notebook.file_stem().unwrap_or_default();
+            (places.build(), places.build().join("cells_of").join(name))
+        }
         false => (folder.join("build"), folder.to_path_buf()),
     };
     if ours(places, folder) {
         let text = fs::read_to_string(notebook).at(notebook)?;
         corpus::prepare_for(places, &text)?;
+        corpus::link(places, &cells)?;
         if starts_ranks(notebook)? {
             worker::build(places)?;
         }
     }
     crates::build(places, &cells)?;
-    step(&format!("running {}", notebook.display()), || {
-        run(setup::jupyter(places, "python")
-            .arg(places.root.join("xtask/python/run_notebook.py"))
-            .arg(notebook)
-            .arg(results)
-            .arg(cells))
-    })
+    let mut program = setup::jupyter(places, "python");
+    program
+        .arg(places.root.join("xtask/python/run_notebook.py"))
+        .arg(notebook)
+        .arg(results)
+        .arg(cells);
+    Ok(program)
 }
 
 /// Opens JupyterLab with the kernel ready: on the folder or the notebook that `arguments` begin with, and otherwise on the
@@ -71,7 +83,10 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
     let path = path.canonicalize().at(&path)?;
     setup::all(places)?;
     if ours(places, &path) || path.parent().is_some_and(|folder| ours(places, folder)) {
-        link_corpus(places)?;
+        corpus::prepare(places)?;
+        corpus::documentation(places)?;
+        corpus::draw_cells(places)?;
+        corpus::link(places, &places.root.join("notebooks"))?;
     }
     crates::build(
         places,
@@ -94,21 +109,6 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
 fn ours(places: &Places, folder: &Path) -> bool {
     let notebooks = places.root.join("notebooks");
     notebooks.canonicalize().is_ok_and(|path| path == folder)
-}
-
-/// Puts the files of the notebooks on real text beside them, as links into the build folder.
-fn link_corpus(places: &Places) -> Result<()> {
-    corpus::prepare(places)?;
-    corpus::documentation(places)?;
-    corpus::draw_cells(places)?;
-    let folders = [corpus::DOCUMENTATION, corpus::CELLS];
-    for file in corpus::FILES.into_iter().chain(folders) {
-        let link = places.root.join("notebooks").join(file);
-        if !link.exists() {
-            std::os::unix::fs::symlink(Path::new("../build").join(file), &link).at(&link)?;
-        }
-    }
-    Ok(())
 }
 
 /// The notebooks of the repository, in their order.

@@ -1,6 +1,7 @@
 //! Errors, commands and progress lines of the set-up.
 
 use std::fmt;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -67,8 +68,8 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
-/// A command without the environment variables that `cargo run` has set, and without `CI`, which a crate of the kernel reads
-/// at compile time: with them Cargo would take the same crates for other ones and build them again.
+/// A command without the environment variables that `cargo run` has set, and without `CI`, which a crate of the kernel
+/// reads at compile time. With them Cargo would take the same crates for other ones and build them again.
 pub fn command(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     for (name, _) in std::env::vars_os() {
@@ -98,18 +99,28 @@ pub fn run(command: &mut Command) -> Result<()> {
 
 /// Runs a command until it ends and returns what it printed to stdout.
 pub fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
+    output_by_line(command, |_| ())
+}
+
+/// [`output`] that calls `note` with each line when it comes.
+pub fn output_by_line(command: &mut Command, mut note: impl FnMut(&str)) -> Result<String> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
         .map_err(|error| cannot_start(command, &error))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let mut text = String::new();
+    if let Some(mut lines) = child.stdout.take().map(BufReader::new) {
+        let mut from = 0;
+        while lines.read_line(&mut text)? > 0 {
+            note(&text[from..]);
+            from = text.len();
+        }
+    }
+    let status = child.wait()?;
+    if status.success() {
+        Ok(text.trim().to_owned())
     } else {
-        Err(Fail(format!(
-            "{} ended with {}",
-            name(command),
-            output.status
-        )))
+        Err(Fail(format!("{} ended with {status}", name(command))))
     }
 }
 

@@ -1,9 +1,10 @@
 //! `cargo xtask check` and `cargo xtask test`, which CI runs too: all checks and tests, the cheapest first.
 
 use std::env;
-use std::io::{BufRead, BufReader};
 use std::ops::AddAssign;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::changes;
@@ -30,6 +31,9 @@ struct Tally {
     /// The parts and their times, which are printed at the end, too.
     parts: Vec<(String, Duration)>,
 }
+
+/// A part of the tests that needs no other one, with what it does.
+type Part<'a> = (String, Box<dyn FnOnce() -> Result<Tally> + Send + 'a>);
 
 impl AddAssign for Tally {
     fn add_assign(&mut self, other: Self) {
@@ -78,64 +82,117 @@ pub fn all(places: &Places) -> Result<ExitCode> {
         tally += single("lints of the worker", || worker::lints(places));
     }
     tally += single("documentation", || lint::documentation(places));
-    // The output of passed tests is shown as well: a test that is skipped prints that.
-    for (name, mut tests) in [
-        ("integration tests", integration(places)),
-        (
-            "unit tests of the crates",
-            unit_of(places, &places.crates()?),
-        ),
-    ] {
-        tally += counted(name, || count(tests.args(["--", "--show-output"])));
-    }
-    tally += counted("examples of the documentation", || {
-        count(cargo_test(places).args(["--package", "topicbook", "--doc"]))
-    });
-    tally += counted("examples of the crates below", || {
-        examples_of_crates(places)
-    });
-    tally += single("examples", || examples::run_all(places));
-    tally += counted("the library without its default features", || {
-        count(&mut small_stack(places)?)
-    });
+    // The longest ones first, so that both cores are busy to the end.
+    let mut parts: Vec<Part> = Vec::new();
     match step("set-up of the kernel", || setup::all(places)) {
         Ok(()) => {
             tally += single("lints and unit tests of the kernel", || {
                 lint::kernel(places)
             });
-            tally += counted("kernel", || {
-                count(
-                    setup::jupyter(places, "python")
-                        .arg(places.root.join("xtask/python/kernel_tests.py"))
-                        .env("TOPICBOOK_KERNELS", places.kernels())
-                        .env(
-                            "TOPICBOOK_FAKE_CUDA",
-                            places.target.join("debug/deps/libfake_cuda.so"),
-                        ),
-                )
-            });
-            for path in notebook::all(places)? {
-                let name = format!("notebook {}", path.display());
-                if notebook::starts_ranks(&path)? && !places.worker().is_file() {
-                    println!("SKIPPED {name}: topicbook-worker cannot be built");
-                    tally.skipped += 1;
-                    continue;
-                }
-                tally += single(&name, || notebook::execute(places, &path));
-            }
-            tally += single("pages of the notebooks", || pages::in_step(places));
-            tally += counted("notebook 01 in a browser", || {
-                count(
-                    setup::jupyter(places, "python")
-                        .arg(places.root.join("xtask/python/browser_tests.py"))
-                        .arg(places.root.join("notebooks/01_quick_start.ipynb"))
-                        .arg(places.build()),
-                )
-            });
+            parts.push(part("kernel", || kernel_tests(places)));
         }
         Err(error) => tally += failure("set-up of the kernel", &error),
     }
+    let has_kernel = !parts.is_empty();
+    // The output of passed tests is shown as well: a test that is skipped prints that.
+    let ours = places.crates()?;
+    for (name, mut tests) in [
+        ("integration tests", integration(places)),
+        (
+            "the library without its default features",
+            small_stack(places)?,
+        ),
+        ("unit tests of the crates", unit_of(places, &ours)),
+    ] {
+        parts.push(part(name, move || {
+            count(tests.args(["--", "--show-output"]))
+        }));
+    }
+    if has_kernel {
+        parts.push(part("notebook 01 in a browser", || browser_tests(places)));
+        let (notebooks, prepared) = notebooks(places)?;
+        tally += prepared;
+        parts.extend(notebooks);
+    }
+    parts.push(part("examples of the documentation", || {
+        let mut tally = count(cargo_test(places).args(["--package", "topicbook", "--doc"]))?;
+        tally += examples_of_crates(places)?;
+        Ok(tally)
+    }));
+    parts.push(part("examples", || passed(examples::run_all(places))));
+    tally += two_at_a_time(parts);
+    if has_kernel {
+        tally += single("pages of the notebooks", || pages::in_step(places));
+    }
     Ok(verdict(&tally))
+}
+
+fn part<'a>(name: impl Into<String>, work: impl FnOnce() -> Result<Tally> + Send + 'a) -> Part<'a> {
+    (name.into(), Box::new(work))
+}
+
+/// Runs parts in their order, the next one as soon as one of two has ended.
+fn two_at_a_time(parts: Vec<Part>) -> Tally {
+    let waiting = Mutex::new(parts.into_iter());
+    let total = Mutex::new(Tally::default());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().expect("no part panics").next();
+                    let Some((name, work)) = next else {
+                        break;
+                    };
+                    let tally = counted(&name, work);
+                    *total.lock().expect("no part panics") += tally;
+                }
+            });
+        }
+    });
+    total.into_inner().expect("no part panics")
+}
+
+/// A part for each notebook of the repository, and what was skipped or failed before its first cell.
+fn notebooks(places: &Places) -> Result<(Vec<Part<'_>>, Tally)> {
+    let mut parts = Vec::new();
+    let mut tally = Tally::default();
+    for path in notebook::all(places)? {
+        let name = format!("notebook {}", path.display());
+        if notebook::starts_ranks(&path)? && !places.worker().is_file() {
+            println!("SKIPPED {name}: topicbook-worker cannot be built");
+            tally.skipped += 1;
+            continue;
+        }
+        match notebook::prepared(places, &path) {
+            Ok(mut notebook) => parts.push(part(name, move || {
+                let (_, status) = printed(&mut notebook)?;
+                passed(ended(status))
+            })),
+            Err(error) => tally += failure(&name, &error),
+        }
+    }
+    Ok((parts, tally))
+}
+
+fn kernel_tests(places: &Places) -> Result<Tally> {
+    count(
+        setup::jupyter(places, "python")
+            .arg(places.root.join("xtask/python/kernel_tests.py"))
+            .env("TOPICBOOK_KERNELS", places.kernels())
+            .env(
+                "TOPICBOOK_FAKE_CUDA",
+                places.target.join("debug/deps/libfake_cuda.so"),
+            ),
+    )
+}
+
+fn browser_tests(places: &Places) -> Result<Tally> {
+    count(
+        setup::jupyter(places, "python")
+            .arg(places.root.join("xtask/python/browser_tests.py"))
+            .arg(places.root.join("notebooks/01_quick_start.ipynb"))
+            .arg(places.build()),
+    )
 }
 
 /// Prints the times of the parts, what has failed, and the totals.
@@ -241,23 +298,17 @@ fn small_stack(places: &Places) -> Result<Command> {
 
 /// Runs a program that reports like Rust's test harness, and sums its reports.
 fn count(command: &mut Command) -> Result<Tally> {
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let (output, status) = printed(command)?;
     let mut tally = Tally::default();
     let mut skipped = 0;
     let mut in_failure = false;
-    let output = child
-        .stdout
-        .take()
-        .ok_or_else(|| Fail::new("the test program has no output"))?;
-    for line in BufReader::new(output).lines() {
-        let line = line?;
-        println!("{line}");
-        tally += report(&line);
+    for line in output.lines() {
+        tally += report(line);
         skipped += usize::from(line.starts_with("SKIPPED"));
         // Rust's harness prints what failed between these lines, that of Python between a traceback and the verdict.
         in_failure |= line == "failures:" || line.starts_with("Traceback");
         if in_failure {
-            tally.failures.push(line.clone());
+            tally.failures.push(line.to_owned());
         }
         in_failure &= !line.starts_with("test ");
     }
@@ -265,11 +316,27 @@ fn count(command: &mut Command) -> Result<Tally> {
     tally.passed = tally.passed.saturating_sub(skipped);
     tally.skipped += skipped;
     // A program that fails without a failed test has crashed, or did not compile.
-    let status = child.wait()?;
-    if !status.success() && tally.failed == 0 {
-        tally += failure("a test program", &Fail::new(status.to_string()));
+    if tally.failed == 0
+        && let Err(error) = ended(status)
+    {
+        tally += failure("a test program", &error);
     }
     Ok(tally)
+}
+
+/// Runs a program, and prints its output at its end and in one piece, because another one may run at the same time.
+fn printed(command: &mut Command) -> Result<(String, ExitStatus)> {
+    let output = command.stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    print!("{text}");
+    Ok((text, output.status))
+}
+
+fn ended(status: ExitStatus) -> Result<()> {
+    match status.success() {
+        true => Ok(()),
+        false => Err(Fail::new(format!("ended with {status}"))),
+    }
 }
 
 /// The numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; zeros for other lines.
@@ -309,11 +376,13 @@ fn counted(name: &str, work: impl FnOnce() -> Result<Tally>) -> Tally {
 }
 
 fn single(name: &str, work: impl FnOnce() -> Result<()>) -> Tally {
-    counted(name, || {
-        work().map(|()| Tally {
-            passed: 1,
-            ..Tally::default()
-        })
+    counted(name, || passed(work()))
+}
+
+fn passed(result: Result<()>) -> Result<Tally> {
+    result.map(|()| Tally {
+        passed: 1,
+        ..Tally::default()
     })
 }
 

@@ -17,9 +17,10 @@ use std::collections::hash_map::DefaultHasher;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use crate::places::Places;
-use crate::task::{At, Fail, Result, command, output, run, step};
+use crate::task::{At, Fail, Result, command, output_by_line, run, step};
 use crate::toolchain::Toolchain;
 
 /// The file name that Cargo gives the shared library that cells link to.
@@ -57,7 +58,7 @@ impl Build {
                 return Ok(build);
             }
             let messages = step(
-                "building the library (300 crates: 15 minutes on 2 cores the first time)",
+                "building the library (300 crates: 20 minutes on 2 cores the first time)",
                 || build_dylib(places),
             )?;
             if Self::present(places, toolchain)?.folder == build.folder {
@@ -118,19 +119,51 @@ impl Build {
     }
 }
 
-/// Builds the shared library and returns Cargo's messages.
+/// Builds the shared library and returns Cargo's messages. Says once a minute how long it will take.
 pub fn build_dylib(places: &Places) -> Result<String> {
-    output(
+    let start = Instant::now();
+    let (mut built, mut found, mut said) = (0, 0, 0);
+    output_by_line(
         command("cargo")
             .args(["build", "--package", "topicbook-dylib"])
             .args(["--message-format", "json-render-diagnostics"])
             .current_dir(&places.root)
             .env("CARGO_TARGET_DIR", &places.target),
+        |message| {
+            let is_crate = message.contains("\"compiler-artifact\"");
+            found += usize::from(is_crate && message.contains("\"fresh\":true"));
+            built += usize::from(is_crate && message.contains("\"fresh\":false"));
+            let minutes = start.elapsed().as_secs() / 60;
+            if minutes > said && found < CRATES / 2 {
+                said = minutes;
+                let left = minutes_left(start.elapsed(), built);
+                eprintln!(
+                    "topicbook: {minutes} min of building the library, about {left} min left"
+                );
+            }
+        },
     )
 }
 
-/// The paths of the metadata of our crates, from Cargo's messages. Cells need the metadata, and the names of the files have
-/// hashes that only Cargo knows.
+/// Crates of a build from nothing, with procedural macros and build scripts.
+const CRATES: usize = 480;
+
+/// The share of the time that has passed after each tenth of the crates, measured on 2 cores while the kernel was built, too.
+const PASSED: [f64; 11] = [
+    0.0, 0.06, 0.09, 0.12, 0.14, 0.2, 0.24, 0.37, 0.65, 0.73, 1.0,
+];
+
+/// Minutes that a build takes which has built this number of crates.
+fn minutes_left(passed: Duration, built: usize) -> u64 {
+    let tenths = (built * 10) as f64 / CRATES as f64;
+    let at = (tenths as usize).min(PASSED.len() - 2);
+    let share = PASSED[at] + (PASSED[at + 1] - PASSED[at]) * (tenths - at as f64).min(1.0);
+    let whole = passed.as_secs_f64() / share.max(0.01);
+    ((whole - passed.as_secs_f64()).max(0.0) / 60.0).ceil() as u64
+}
+
+/// The paths of the metadata of our crates, from Cargo's messages. Cells need the metadata, and the names of the files
+/// have hashes that only Cargo can tell.
 fn metadata(messages: &str) -> Result<Vec<&Path>> {
     let paths: Vec<&str> = messages
         .split('"')
@@ -186,7 +219,7 @@ fn outline(places: &Places, folder: &Path) -> Result<()> {
     run(command(&program)
         .arg(&places.root)
         .arg(folder.join("outline"))
-        // The standard library that it was linked to lies beside it.
+        // The standard library that it was linked to is next to it.
         .env("LD_LIBRARY_PATH", program.parent().unwrap_or(&places.cache)))
     .map_err(|error| {
         Fail::new(format!(
