@@ -148,7 +148,7 @@ impl Table {
             let half = self.documents / 2;
             for (name, extension) in [("u8", "npy"), ("csr", "npz")] {
                 let paths = [0..half, half..self.documents].map(|rows| {
-                    let path = folder.join(format!("shard-{}.{extension}", rows.start));
+                    let path = folder.join(format!("half-{}.{extension}", rows.start));
                     let rows: Vec<usize> = rows.collect();
                     match name {
                         "u8" => self.dense::<u8>().select(&rows).unwrap().write_npy(&path),
@@ -158,7 +158,7 @@ impl Table {
                     path
                 });
                 let counts = Counts::open_files(paths).unwrap();
-                layouts.push((format!("shards of {name}.{extension}"), counts));
+                layouts.push((format!("files of {name}.{extension}"), counts));
             }
         }
         layouts.push(("csr".into(), csr));

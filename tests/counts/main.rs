@@ -1,6 +1,7 @@
 //! Counts: layouts, file formats, malformed input, resampling and synthetic counts.
 
 mod cells;
+mod file_set;
 mod h5ad;
 mod layouts;
 #[cfg(feature = "polars")]
@@ -13,7 +14,6 @@ mod pytorch;
 mod resample;
 mod rows;
 mod safetensors;
-mod shards;
 mod subsets;
 mod synthetic;
 mod writes;

@@ -107,7 +107,7 @@ mod tables {
             ("inputs/06_words.csv", None, wide, Read { terms: &["analysis", "count", "document", "term"], names: &["0", "1", "2"], lengths: &[3.0, 2.0, 5.0], labels: &[], shown: &["form: wide: a row per document", "names of documents: none: they are numbered"] }),
             ("inputs/06_words_indexed.csv", None, wide, Read { terms: &["analysis", "count", "document", "term"], names: &["a.txt", "b.txt", "c.txt"], lengths: &[3.0, 2.0, 5.0], labels: &[], shown: &["names of documents: of the column without a name"] }),
             ("inputs/08_counts_na.csv", None, zeros, Read { terms: &["sea", "tea"], names: &["a", "b"], lengths: &[3.0, 4.0], labels: &[], shown: &["missing: 1 cell, counted as 0"] }),
-            // Row names beside names; of a frame that was written, read and written again; of R, in quotes.
+            // Row names next to names; of a frame that was written, read and written again; of R, in quotes.
             ("twice.csv", Some(",doc,sea,tea\n0,A,1,2\n1,B,3,4\n"), as_is, Read { terms: &["sea", "tea"], names: &["A", "B"], lengths: &[3.0, 7.0], labels: &[], shown: &["left out: \"\""] }),
             ("again.csv", Some("Unnamed: 0,sea,tea\n7,1,2\n9,3,4\n"), as_is, Read { terms: &["sea", "tea"], names: &["7", "9"], lengths: &[3.0, 7.0], labels: &[], shown: &[] }),
             ("r.csv", Some("\"\",\"sea\",\"tea\"\n\"1\",1,2\n\"2\",3,4\n"), as_is, Read { terms: &["sea", "tea"], names: &["1", "2"], lengths: &[3.0, 7.0], labels: &[], shown: &[] }),

@@ -272,7 +272,7 @@ fn halves_sum_to_the_counts_and_are_the_same_in_every_layout() {
 
 #[test]
 fn a_document_is_halved_alike_among_any_others() {
-    // The halves of a document depend on its number and counts, not on those of others.
+    // The halves of a document depend on its number and counts, not on other documents.
     let all = source();
     let (first, _) = all.split_tokens(9).unwrap();
     let (of_some, _) = all.select(0..20).unwrap().split_tokens(9).unwrap();

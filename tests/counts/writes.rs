@@ -118,7 +118,7 @@ fn a_file_that_changed_after_it_was_opened_is_an_error() {
     assert!(error.to_string().contains("open it again"), "{error}");
 }
 
-/// Documents in parts, from every layout, and one by one, give the file that the whole counts give.
+/// Documents in blocks, from every layout, and one by one, give the file that the whole counts give.
 #[test]
 fn documents_are_appended_in_order() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Kernel signatures: the part of a kernel that the fake driver knows.
+//! Kernel signatures: the part of a kernel that the fake driver reads.
 
 /// The name of a kernel and, for each of its parameters, whether it is a pointer.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! The state of the library, behind one lock.
+//! The state of the library, under one mutex.
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

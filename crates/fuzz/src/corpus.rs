@@ -62,7 +62,7 @@ impl Corpus {
             _ => (self.target.structured)(file, &mut random),
         };
         let (mut mutant, changes) = match structured {
-            // Mostly it stays as it is, so that a right checksum stays right.
+            // Mostly it is left unchanged, so that a valid checksum stays valid.
             Some(mutant) => (mutant, random.below(5) / 4),
             None => (file.clone(), 1 + random.below(4)),
         };

@@ -23,7 +23,7 @@ use mutate::Structured;
 /// Something that takes bytes from outside.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Its name, that of the folder of its corpus, and the extension of its files.
+    /// Its name, which is also the name of its corpus folder and the extension of its files.
     pub name: &'static str,
     /// Whether a package of Python reads the same files, so that the values can be compared.
     pub has_peer: bool,

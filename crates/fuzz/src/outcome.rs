@@ -1,4 +1,4 @@
-//! What a target has made of its bytes.
+//! What a target did with its bytes.
 
 use topicbook::{Counts, Summary};
 
@@ -28,7 +28,7 @@ impl Values {
     /// Reads all rows. `None` where that fails.
     ///
     /// # Panics
-    /// When the rows are not what the summary says.
+    /// When the rows contradict the summary.
     pub fn of(counts: &Counts, summary: &Summary) -> Option<Self> {
         let (documents, terms) = counts.shape();
         let mut values = Self {

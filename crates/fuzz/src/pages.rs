@@ -1,4 +1,4 @@
-//! The target that shows texts below a cell: what a page makes of them must not depend on what they say.
+//! The target that shows texts below a cell: the structure of a page must not depend on their content.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
@@ -10,7 +10,7 @@ use topicbook::{Chart, Counts, Error, Table, TableStorage, Terms, TopicModel, me
 
 use crate::outcome::Outcome;
 
-/// The lines by which a cell's output says what is HTML.
+/// The lines that enclose HTML in a cell's output.
 const BEGIN: &str = "EVCXR_BEGIN_CONTENT ";
 const END: &str = "EVCXR_END_CONTENT";
 
@@ -18,7 +18,7 @@ const END: &str = "EVCXR_END_CONTENT";
 /// and draws it as a title.
 ///
 /// # Panics
-/// When the page differs from that of a harmless text by more than text, or has control characters.
+/// When the page differs from the page of a harmless text by more than text, or has control characters.
 pub(crate) fn shown(_: &str, data: &[u8]) -> Outcome {
     let text = String::from_utf8_lossy(data);
     let (Ok(harmless), Ok(ours)) = (page("plain"), page(&text)) else {

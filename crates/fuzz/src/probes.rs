@@ -1,4 +1,4 @@
-//! Targets that fail, by which a test sees that a round notices it.
+//! Targets that fail, so that a test can check that a round notices failures.
 
 use std::hint::black_box;
 use std::thread::sleep;

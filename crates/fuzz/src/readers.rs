@@ -13,7 +13,7 @@ use crate::outcome::{Outcome, Values};
 /// Cells of counts that are fitted: larger ones would only test the memory of this machine.
 const FITTED: usize = 1 << 16;
 
-/// A file in a folder of its own, where nothing else is: a checkpoint has files beside it.
+/// A file in an empty folder of its own: a checkpoint writes further files next to it.
 struct Input {
     path: PathBuf,
     _folder: TempDir,

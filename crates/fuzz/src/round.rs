@@ -17,13 +17,13 @@ use tempfile::TempDir;
 use crate::Target;
 use crate::corpus::Corpus;
 
-/// An input that takes longer is given once more.
+/// An input that takes longer gets a second attempt.
 pub const SLOWEST: Duration = Duration::from_secs(5);
-/// An input that takes longer when it is given once more hangs. The first time, other programs may have had the processor.
+/// An input that takes longer in its second attempt hangs. In the first, other programs may have had the processor.
 const SLOWEST_AGAIN: Duration = Duration::from_secs(15);
-/// A worker that has not begun by then never will.
+/// A worker that has not started by then has failed to start.
 const START: Duration = Duration::from_secs(60);
-/// Inputs of a worker: memory that one loses is not held against many others.
+/// Inputs of a worker: memory that one input leaks counts against few others.
 const INPUTS_OF_WORKER: usize = 2_000;
 
 /// Where a round takes its inputs from, and where it leaves what it finds.
@@ -39,7 +39,7 @@ pub struct Round<'a> {
     pub seed: u64,
 }
 
-/// What the inputs of one target came to.
+/// The outcomes of the inputs of one target.
 pub struct Tally {
     pub target: &'static str,
     pub inputs: usize,
@@ -62,9 +62,9 @@ pub struct Failure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Panicked,
-    /// A signal has ended the process, such as an abort for want of memory.
+    /// A signal has ended the process, such as an abort for lack of memory.
     Died,
-    /// It took longer than [`SLOWEST`], and too long when it was given once more, too.
+    /// It took longer than [`SLOWEST`], and was too slow in a second attempt as well.
     Hung,
 }
 
@@ -72,7 +72,7 @@ pub enum Kind {
 pub struct Report(pub Vec<Tally>);
 
 impl Round<'_> {
-    /// Gives each target its corpus and so many mutants that there are at least `inputs` in all.
+    /// Gives each target its corpus and the same number of mutants, which are at least `inputs` in all.
     ///
     /// # Errors
     /// When a corpus cannot be read, a file cannot be written, or no worker starts.
@@ -103,8 +103,8 @@ impl Round<'_> {
         Ok(Report(tallies))
     }
 
-    /// Gives a target its inputs. A worker that dies or hangs is replaced, and begins at the input that it had; one that
-    /// ends a second worker too is a failure, and the next worker begins behind it.
+    /// Gives a target its inputs. A worker that dies or hangs is replaced by one that starts at the same input. An
+    /// input that also ends the second worker is a failure, and the next worker starts after it.
     fn tally(&self, target: &Target, mutants: usize, values: &Mutex<File>) -> io::Result<Tally> {
         let corpus = Corpus::read(self.corpora, target)?;
         let inputs = corpus.len() + mutants;
@@ -188,7 +188,7 @@ impl Round<'_> {
     }
 }
 
-/// A process that works, and the number of the input that it has begun.
+/// A worker process, and the number of the input that it has begun.
 struct Worker {
     child: Child,
     lines: Receiver<String>,
@@ -281,7 +281,7 @@ impl Worker {
         heard
     }
 
-    /// Ends the process where it still runs; how it ended, and the first line of its standard error.
+    /// Ends the process if it still runs. Returns how it ended, and the first line of its standard error.
     fn end(mut self) -> io::Result<(ExitStatus, String)> {
         // A process that has ended by itself cannot be killed, and keeps its status.
         let _ = self.child.kill();

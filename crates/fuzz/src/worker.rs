@@ -17,14 +17,14 @@ pub const MEMORY: u64 = 2 << 30;
 /// Characters of a panic's message that a report shows.
 const LONGEST: usize = 300;
 
-/// What the last panic has said, in one line: that of a thread of the library's, whose panic the target's thread goes on with,
-/// too.
+/// The text of the last panic, in one line. If the target's thread resumes the panic of a thread of the library, it is
+/// the text of the latter.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 /// Gives a target the inputs of these numbers.
 ///
 /// # Errors
-/// When the memory cannot be limited, the corpus cannot be read, or nobody listens.
+/// When the memory cannot be limited, the corpus cannot be read, or nobody reads the output.
 pub fn work(target: &Target, corpora: &Path, seed: u64, numbers: Range<usize>) -> io::Result<()> {
     limit_memory()?;
     panic::set_hook(Box::new(|panic| {
@@ -67,7 +67,7 @@ impl fmt::Display for Values {
     }
 }
 
-/// Makes allocations beyond [`MEMORY`] fail, even those of pages that are never written to.
+/// Makes allocations beyond [`MEMORY`] fail (`RLIMIT_DATA`), even of pages that are never written to.
 fn limit_memory() -> io::Result<()> {
     let limit = libc::rlimit {
         rlim_cur: MEMORY,

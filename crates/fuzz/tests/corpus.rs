@@ -25,7 +25,7 @@ fn corpora() -> &'static Path {
 
 #[test]
 fn corpus_and_mutants_are_read_or_refused() {
-    // The folder stays where the test fails: it has the inputs that failed.
+    // The folder is kept if the test fails: it has the inputs that failed.
     let folder = tempfile::tempdir().unwrap().keep();
     let report = round(corpora(), &folder, 1, &TARGETS, MUTANTS);
     assert_eq!(report.failures().count(), 0, "{report}");

@@ -9,7 +9,7 @@ use ra_ap_syntax::{AstNode, Edition, SourceFile, SyntaxKind, SyntaxNode, TextSiz
 const LONG_CALLS: [&str; 5] = [".fit(", ".resume(", ".join(", ".generate(", ".train("];
 
 /// Cuts a cell after each `let` that may take long, so that each part keeps its variables before the next begins. In every
-/// part, the text before it is blank, so that errors name the lines of the cell. One part if there is nothing to cut.
+/// part, the text before it is blank, so that errors name the lines of the cell. Returns one part if there is nothing to cut.
 pub fn parts(code: &str) -> Vec<String> {
     let cuts: Vec<usize> = statements(code)
         .windows(2)
@@ -42,12 +42,12 @@ pub fn closed(code: &str) -> String {
 /// is one that completions leave out.
 const HOLD: &str = "#[allow(unused_macros)] macro_rules! evcxr_hold { ($name:ident = $value:expr) => { let $name = $value; } }";
 
-/// The cell with its last expression bound to a variable, which the cell then shows; or `None`, if the expression can move
-/// neither one of the variables `kept` by earlier cells nor one that the cell binds.
+/// The cell with its last expression bound to a variable, which the cell then shows. Returns `None` if the expression
+/// can move neither a variable `kept` by earlier cells nor one that the cell binds.
 ///
 /// evcxr appends `.evcxr_display()` to a last expression, and prints the value with `Debug` instead if any error of the compiler
-/// touches that line. The error that it cannot keep a variable which the line has moved is one of them. Here the move stands in
-/// another statement, so that evcxr only forgets the variable.
+/// touches that line. One of these errors is that it cannot keep a variable which the line has moved. Here the move is
+/// in another statement, so that evcxr only forgets the variable.
 pub fn bound(code: &str, kept: &HashSet<String>) -> Option<String> {
     let last = body(code)?.tail_expr()?;
     // Other expressions are no values of ours, or are places such as `fit.settings`, out of which a `let` would move.
@@ -73,7 +73,7 @@ pub fn bound(code: &str, kept: &HashSet<String>) -> Option<String> {
     ))
 }
 
-/// Whether an expression names one of the variables, and not behind a `&`. Names of methods, fields and paths do not count.
+/// Whether an expression names one of the variables without a `&` before it. Names of methods, fields and paths do not count.
 fn may_move(expression: &SyntaxNode, names: &HashSet<String>) -> bool {
     let all = expression.descendants_with_tokens();
     let mut before = None;
@@ -123,7 +123,7 @@ pub fn returns(code: &str) -> bool {
 
 struct Statement {
     is_let: bool,
-    /// Whether it is a last line without semicolon whose value says nothing.
+    /// Whether it is a last line without a semicolon, with the value `()`.
     is_unit: bool,
     text: String,
     /// Where the statement ends in the cell.
@@ -131,7 +131,7 @@ struct Statement {
     variables: Vec<String>,
 }
 
-/// What stands before a cell where it is parsed.
+/// The text before a cell when it is parsed.
 const BEFORE: &str = "fn cell() {\n";
 
 /// A cell as the body of a function.

@@ -35,7 +35,7 @@ use ra_ap_syntax::{AstNode, Edition, SourceFile};
 
 use crate::{Failure, kernel_folder};
 
-/// The variable of the environment by which this program knows that Cargo has started it.
+/// The environment variable that is set when Cargo starts this program.
 pub const VARIABLE: &str = "TOPICBOOK_COMPILES";
 
 /// The cell, in the folder in which Cargo starts rustc.
@@ -45,7 +45,7 @@ const SOURCE: &str = "src/lib.rs";
 /// uses.
 const KEPT: &str = "kept";
 const IDENTITY: &str = "identity";
-/// With what the name of a type begins in the second.
+/// The prefix of a type's name in the second file.
 const TYPE: &str = "type ";
 
 /// The last lines of the function that runs a cell.
@@ -91,7 +91,7 @@ pub fn kept() -> Vec<Old> {
         .collect()
 }
 
-/// Runs rustc, whose path and arguments are those of this process.
+/// Runs rustc; its path and its arguments are this process's arguments.
 pub fn run() -> ExitCode {
     match compile() {
         Ok(output) => {

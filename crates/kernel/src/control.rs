@@ -4,8 +4,8 @@
 //! nothing catches the signal, the cell runs code that cannot be stopped, and the process is killed, which loses the
 //! variables. So does a second press of the button, if the first had no effect.
 //!
-//! While a cell is still being compiled, the process of the cells waits with a handler for the signal that does nothing,
-//! and looks for a file before it runs the cell: if the file is there, it does not run the cell.
+//! While a cell is still being compiled, the process of the cells has a handler for the signal that does nothing.
+//! Before it runs the cell it looks for a file, and does not run the cell if the file is there.
 
 use std::fs;
 use std::path::PathBuf;
@@ -83,7 +83,7 @@ impl Control {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        // A thread that panicked left a state that is as good as any.
+        // The state is valid even after a panic of a thread that held the lock.
         change(
             &mut self
                 .0

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::kernel_folder;
 
-/// A line for each crate that a cell asks for by `:dep` and the library contains.
+/// A line for each crate that a cell adds by `:dep` although the library contains it.
 pub fn notes(code: &str) -> Vec<String> {
     let asked: Vec<&str> = code.lines().filter_map(name).collect();
     if asked.is_empty() {
@@ -40,16 +40,16 @@ fn note(name: &str, stack: &str) -> Option<String> {
     Some(match name.as_str() {
         "polars" => format!(
             "Polars {version} is here already: `use topicbook::polars::prelude::*;`. This `:dep` compiles another one (ten \
-             minutes), whose data frames are not those of the library's tables."
+             minutes), whose data frames do not fit the library's tables."
         ),
         _ => format!(
             "The library contains {name} {version}. This `:dep` compiles a copy for this kernel, whose types are not the \
-             library's. A `topicbook.toml` beside the notebook builds a crate once for all kernels (see the README)."
+             library's. A `topicbook.toml` next to the notebook builds a crate once for all kernels (see the README)."
         ),
     })
 }
 
-/// The file that the launcher wrote beside the library; the crates of a notebook folder lie in a folder of that build.
+/// The file that the launcher wrote next to the library. The crates of a notebook folder are in a folder of that build.
 fn stack() -> String {
     let build = kernel_folder().join("build");
     let read = |file: &str| fs::read_to_string(build.join(file)).ok();

@@ -69,7 +69,7 @@ fn to_do(error: &CompilationError, message: &str, names: &Names) -> Option<Strin
     }
 }
 
-/// The text of a `?` that met an error, or of a panic, from what Rust printed.
+/// The text of a `?` that returned an error, or of a panic, from what Rust printed.
 pub fn run_time(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text
         .lines()
@@ -130,11 +130,11 @@ pub fn of_kept(names: &[String]) -> String {
     }
 }
 
-/// Most characters of a line, which then fits beside JupyterLab's list of files in a window of 900 pixels. JupyterLab
-/// breaks longer lines within words.
+/// Maximum characters of a line, which then fits next to JupyterLab's list of files in a window of 900 pixels.
+/// JupyterLab breaks longer lines within words.
 const COLUMNS: usize = 76;
 
-/// Breaks long lines of text between words; lines of code and the marks below them stay.
+/// Breaks long lines of text between words, but not lines of code and the marks below them.
 pub fn wrapped(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().flat_map(|line| wrap(&line)).collect()
 }

@@ -49,7 +49,7 @@ struct Evaluator {
     waiting: VecDeque<Message>,
     typed: Receiver<String>,
     control: Control,
-    /// Or why no cell can run.
+    /// An error says why no cell can run.
     evcxr: Result<CommandContext, String>,
     /// The number of the last cell.
     count: u64,
@@ -197,7 +197,7 @@ impl Evaluator {
         post.publish(Some(request), "error", content.clone());
         content["status"] = "error".into();
         content["execution_count"] = count.into();
-        // A client that has the reply may send a cell because of it, which is not one of those to abort.
+        // A client may send a cell because it has the reply; that cell must not be aborted.
         self.waiting.extend(self.inbox.try_iter());
         post.reply(request, content);
         if request.content["stop_on_error"].as_bool().unwrap_or(true) {

@@ -1,6 +1,6 @@
 //! The documentation that Shift+Tab shows.
 
-/// The names under which rust-analyzer knows the library and the crates that it shows.
+/// The names that rust-analyzer has for the library and the crates that it shows.
 const INTERNAL: [&str; 10] = [
     "topicbook_outline",
     "topicbook_lib",

@@ -1,8 +1,8 @@
 //! The notebook kernel: evcxr compiles and runs the cells, this program speaks Jupyter's protocol.
 //!
-//! evcxr's own front end, evcxr_jupyter, kills the process of the cells when a person presses the stop button, reports a
-//! failed `?` as a success, may print an error below the wrong cell, cannot update an output, and may never answer (see
-//! `sockets`). This program uses the same library, evcxr, and differs in these five points.
+//! evcxr's own front end, evcxr_jupyter, kills the process of the cells when a person presses the stop button, and
+//! reports a failed `?` as a success. It may print an error below the wrong cell, cannot update an output, and may
+//! never answer (see `sockets`). This program uses the same library, evcxr, and differs in these five points.
 //!
 //! Three threads and two more processes:
 //!
@@ -38,7 +38,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The folder of this kernel, which the launcher made.
+/// The folder that the launcher made for this kernel.
 fn kernel_folder() -> PathBuf {
     PathBuf::from(env::var_os("TOPICBOOK_KERNEL").unwrap_or_default())
 }

@@ -13,13 +13,13 @@ use crate::message::Message;
 use crate::pipe::{self, Reader};
 use crate::sockets::Post;
 
-/// Text on the standard error is held back for so long, because it is the cell's error if the cell fails meanwhile.
+/// How long text on the standard error is held back: it is the cell's error if the cell fails meanwhile.
 const HELD: Duration = Duration::from_millis(100);
 
-/// Text is sent at most so often: front ends drop messages of cells that send more than some hundreds in a second.
+/// Minimum time between two messages of text: front ends drop messages of cells that send several hundred a second.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Most bytes of text that wait for their message.
+/// Maximum bytes of text that wait for their message.
 const MOST: usize = 1 << 20;
 
 /// Sends the outputs of cells to the front ends. Copies share one state.
@@ -33,12 +33,12 @@ pub struct Outputs {
 /// How a cell failed while it ran.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Failed {
-    /// A `?` met an error.
+    /// A `?` returned an error.
     Error,
     Panic,
 }
 
-/// What a cell has told about itself.
+/// What a cell has reported about itself.
 pub struct Shown {
     /// How it failed, and the text of its error.
     pub failed: Option<(Failed, String)>,
@@ -58,7 +58,7 @@ struct State {
     /// Text on the standard error that has not been sent yet, and when its end arrived.
     held: String,
     held_at: Instant,
-    /// So many bytes of it are no error of the cell, because something follows them. They come before `printed`.
+    /// Bytes of `held` that are no error of the cell, because something follows them. They come before `printed`.
     settled: usize,
     /// When text was sent.
     sent: Option<Instant>,
@@ -143,7 +143,7 @@ impl Outputs {
             let failed = state.failed.take();
             match failed {
                 Some(failed) => {
-                    // The report of a panic begins so; what stands before it is no part of it.
+                    // The report of a panic begins like this; the text before it is no part of it.
                     if failed == Failed::Panic
                         && let Some(begin) = state.held.find("\nthread '")
                     {
@@ -173,7 +173,7 @@ impl Outputs {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State, &Post) -> T) -> T {
-        // A thread that panicked left a state that is as good as any.
+        // The state is valid even after a panic of a thread that held the lock.
         let mut state = self
             .state
             .lock()
@@ -284,7 +284,7 @@ impl State {
     }
 
     fn send_value(&mut self, post: &Post, kind: &str, add: impl FnOnce(&mut Map<String, Value>)) {
-        // A loop has the value `()`, which says nothing.
+        // A loop has the value `()`, which is not worth showing.
         let unit = self.value.len() == 1
             && self
                 .value
@@ -316,7 +316,7 @@ impl State {
     }
 }
 
-/// Gives a picture the text beside it as its description for people who cannot see it.
+/// Gives a picture its text form as alternative text (`alt`), for people who cannot see it.
 fn metadata(data: &Value) -> Value {
     match (data.get("image/png"), data.get("text/plain")) {
         (Some(_), Some(text)) => json!({"image/png": {"alt": text}}),

@@ -67,8 +67,8 @@ impl Reader {
     }
 }
 
-/// Waits until one of the pipes has something to read, or the time has passed. Returns which have; one that is closed
-/// has its end to read.
+/// Waits until one of the pipes has something to read, or the time has passed. Returns which have; a closed pipe counts
+/// as having something.
 pub fn wait<const N: usize>(descriptors: [RawFd; N], time: Option<Duration>) -> [bool; N] {
     let mut asked = descriptors.map(|fd| libc::pollfd {
         fd,
@@ -76,7 +76,7 @@ pub fn wait<const N: usize>(descriptors: [RawFd; N], time: Option<Duration>) -> 
         revents: 0,
     });
     let milliseconds = time.map_or(-1, |time| time.as_micros().div_ceil(1000) as i32);
-    // SAFETY: the pointer is that of N valid entries, and they live until the call returns.
+    // SAFETY: the pointer is to N valid entries, and they live until the call returns.
     unsafe { libc::poll(asked.as_mut_ptr(), N as libc::nfds_t, milliseconds) };
     asked.map(|asked| asked.revents != 0)
 }
@@ -98,7 +98,7 @@ impl Writer {
         Some(Self(Mutex::new(file)))
     }
 
-    /// Sends one event. If the kernel has ended, nobody is left to tell.
+    /// Sends one event. An error is ignored, because then the kernel has ended.
     pub fn send(&self, event: &Value) {
         let line = format!("{event}\n");
         if let Ok(mut file) = self.0.lock() {

@@ -1,10 +1,10 @@
 //! All sockets of Jupyter, on one thread.
 //!
 //! The sockets of the crate zeromq keep their clients in a map with locks. A lock is handed to a waiting task before that
-//! task runs, and removing a client blocks the thread until it has the lock. With several threads, the task that has been
-//! handed the lock may stand in the queue of the very thread that blocks, where no other thread takes it: evcxr_jupyter
-//! hangs so in a few starts of a hundred, when clients come and go while it starts. Here one thread does everything, so
-//! that no lock is ever held by a task that waits, and a socket's task lets all others run between sending and receiving.
+//! task runs, and removing a client blocks the thread until it has the lock. With several threads, that task may be in
+//! the queue of the very thread that blocks, where no other thread takes it. evcxr_jupyter hangs like this in a few
+//! starts of a hundred, when clients come and go while it starts. Here one thread does everything, so that no lock is
+//! ever held by a task that waits, and a socket's task lets all others run between sending and receiving.
 //!
 //! This thread answers at once what needs no compiler, also while a cell runs or the kernel starts.
 
@@ -28,7 +28,7 @@ use crate::message::{Message, Signer};
 use crate::outputs::Outputs;
 use crate::{Failure, say};
 
-/// Most bytes of text that wait to be sent.
+/// Maximum bytes of text that wait to be sent.
 const MOST_WAITING: usize = 8 << 20;
 
 /// Sends messages through the sockets; any thread may use it.
@@ -49,8 +49,8 @@ impl Post {
         let _ = self.all.send(self.signer.message(parent, kind, content));
     }
 
-    /// Sends text to all clients. Waits while much text waits to be sent: meanwhile the pipe fills from which the text comes,
-    /// and the cell that prints it waits too.
+    /// Sends text to all clients. Blocks while too much text is queued: meanwhile the pipe that the text comes from
+    /// fills up, and the cell that prints it blocks too.
     pub fn stream(&self, parent: Option<&Message>, name: &str, text: &str) {
         // A client that does not read holds the others up for ten seconds at most.
         let mut tries = 0;
@@ -77,14 +77,14 @@ impl Post {
         let _ = self.stdin.send(question);
     }
 
-    /// Says that the kernel begins or ends to work on a request.
+    /// Reports that the kernel starts or stops working on a request.
     pub fn status(&self, request: Option<&Message>, state: &str) {
         self.publish(request, "status", json!({ "execution_state": state }));
     }
 }
 
-/// Serves the front ends named in Jupyter's connection file until one of them asks for the end. With a message, every
-/// cell is answered with it, as an error.
+/// Serves the front ends named in Jupyter's connection file until one of them requests a shutdown. With a message,
+/// every cell is answered with it, as an error.
 pub fn serve(connection_file: &Path, say: Option<String>) -> Result<(), Failure> {
     let text = fs::read_to_string(connection_file)
         .map_err(|error| format!("cannot read {}: {error}", connection_file.display()))?;

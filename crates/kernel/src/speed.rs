@@ -1,9 +1,9 @@
 //! How much the compiler optimises a cell.
 //!
 //! Most cells are a few calls into a library that is compiled already: their own code runs for microseconds, and without
-//! optimisation it is compiled in half the time. A cell that repeats something itself is optimised, as evcxr does with every
-//! cell: one with a loop, a closure or a function, and one that uses a function from an earlier cell, which is compiled again
-//! together with it. Crates are always optimised (see the Cargo configuration that the launcher writes).
+//! optimisation it is compiled in half the time. A cell that repeats something itself is optimised, as evcxr does with
+//! every cell. Such a cell has a loop, a closure or a function, or uses a function from an earlier cell, which is
+//! compiled again with it. Crates are always optimised (see the Cargo configuration that the launcher writes).
 
 use std::collections::HashSet;
 

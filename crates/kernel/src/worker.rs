@@ -45,7 +45,7 @@ struct Worker {
     evcxr: File,
     stdout: File,
     stderr: File,
-    /// Gets a message when a pipe's reader has met the end of the cell's output.
+    /// Gets a message when a pipe's reader has reached the end of the cell's output.
     ends: Receiver<()>,
 }
 
@@ -54,7 +54,7 @@ impl Worker {
         // SAFETY: no other thread runs yet, so that none reads the environment meanwhile.
         unsafe {
             std::env::set_var(UPDATES, "1");
-            // The frames of a panic are those of evcxr and of the generated code.
+            // A backtrace would show only evcxr and the generated code.
             std::env::set_var("RUST_BACKTRACE", "0");
             libc::signal(libc::SIGINT, wait as *const () as libc::sighandler_t);
         }
@@ -78,7 +78,7 @@ impl Worker {
     }
 
     fn run(mut self) -> Result<(), Failure> {
-        // evcxr's cells keep their variables behind this pointer.
+        // evcxr's cells keep their variables at this pointer.
         let mut variables = std::ptr::null_mut();
         for line in io::stdin().lock().lines() {
             let line = line?;
@@ -222,8 +222,8 @@ impl Passing {
 /// evcxr's line about a variable whose type has another definition now.
 const REDEFINED: &str = "EVCXR_VARIABLE_CHANGED_TYPE:";
 
-/// With what the lines of evcxr's and of the library's own protocol begin. They may follow text that a cell printed without a
-/// line break.
+/// The prefixes of the lines of evcxr's and of the library's own protocol. They may follow text that a cell printed
+/// without a line break.
 const MARKS: [&str; 8] = [
     "EVCXR_BEGIN_CONTENT ",
     "EVCXR_END_CONTENT",

@@ -53,7 +53,7 @@ impl Hosts {
             fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         };
         let agent = home.join("agent");
-        // Open MPI gives it the host and the words of a command. It takes what stands before the first point of a name for the name.
+        // Open MPI gives it the host and the words of a command. Of a host's name it takes only the part before the first dot.
         let script = "#!/bin/sh\nhost=$1; shift\n\
             exec ip netns exec $host unshare --uts sh -c \"hostname node${host##*.}; exec sh -c '$*'\"\n";
         write(&agent, script);
@@ -100,7 +100,7 @@ pub fn lose_host(host: usize) {
 /// Cuts host 2 or 3 off the network.
 ///
 /// # Errors
-/// What `ip` says.
+/// The error that `ip` reports.
 pub fn cut_host(host: usize) -> Result<(), String> {
     ip(&format!("link set {} down", link(host)))
 }

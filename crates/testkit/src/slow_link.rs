@@ -1,5 +1,6 @@
-//! A second network between the two hosts, as slow as one likes: two virtual network cards, and threads that carry frames from one
-//! to the other after a delay, at a rate, and not all of them. (Kernels without `netem` have no delays of their own.)
+//! A second network between the two hosts, as slow as a test needs: two virtual network cards, and threads that carry
+//! frames from one to the other. They add a delay, limit the rate, and drop some frames. (Kernels without `netem` have
+//! no delays of their own.)
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -17,7 +18,7 @@ pub const SLOW_NETWORK: &str = "10.213.78.0/24";
 /// Bytes of a frame at most: the MTU and the Ethernet header.
 const MTU: usize = 9_000;
 const FRAME: usize = MTU + 64;
-/// How often a thread that waits for a frame looks whether it is to end.
+/// Milliseconds after which a thread that waits for a frame checks whether it must end.
 const LOOK: libc::c_int = 50;
 
 /// How slow a link is.
@@ -27,7 +28,7 @@ pub struct Link {
     pub delay: Duration,
     /// In each direction.
     pub bits_per_second: f64,
-    /// One frame in so many is lost; 0 for none.
+    /// One frame in this number is lost; 0 for none.
     pub loses_one_in: usize,
 }
 
@@ -38,7 +39,7 @@ pub struct SlowLink {
 }
 
 impl SlowLink {
-    /// Joins the hosts by it. The error says why this user or machine cannot.
+    /// Connects the hosts by it. The error says why this user or machine cannot.
     pub fn between(_hosts: &Hosts, link: Link) -> Result<Self, String> {
         let mut cards = Vec::new();
         for host in [2, 3] {

@@ -22,9 +22,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error: what went wrong, where, and what to do about it.
 ///
-/// `Debug` (`{:?}`) prints the same text as `Display`, because evcxr prints the `Debug` form below a cell when a `?` fails;
-/// the alternate form (`{:#?}`) prints the fields. The text contains the message of the error behind it, such as that of
-/// the operating system, so [`source`](std::error::Error::source) goes on with the cause of that one.
+/// `Debug` (`{:?}`) prints the same text as `Display`, because evcxr prints the `Debug` form below a cell when a `?` fails.
+/// The alternate form (`{:#?}`) prints the fields. The text contains the message of the underlying error, such as an error of
+/// the operating system, so [`source`](std::error::Error::source) returns the cause of the underlying error.
 ///
 /// ```
 /// let error = topicbook::Counts::open("no-such-file.npy").unwrap_err();
@@ -62,7 +62,7 @@ pub enum ErrorKind {
     /// A value is not a count: negative, NaN, infinite, fractional, or too large for the requested dtype. Or a term is not
     /// among the terms, or blank.
     Value,
-    /// Shapes do not fit each other, such as those of a fit and of counts.
+    /// Shapes do not fit each other, such as the shapes of a fit and of counts.
     Shape,
     /// A setting is out of its range.
     Setting,
@@ -194,7 +194,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Names from files may hold line breaks: a line that is no part of the message's form is indented.
+        // Names from files may contain line breaks: lines that do not belong to the form of the message are indented.
         let text = |text: &str| printable(text).replace('\n', "\n    ");
         f.write_str(&text(&self.what))?;
         if let Some(place) = &self.place {
@@ -230,7 +230,7 @@ impl StdError for Error {
     }
 }
 
-/// A conversion that cannot fail, where one that can is expected: `Budget::ram(1u64 << 30)`.
+/// An infallible conversion where a fallible one is expected: `Budget::ram(1u64 << 30)`.
 impl From<Infallible> for Error {
     fn from(never: Infallible) -> Self {
         match never {}

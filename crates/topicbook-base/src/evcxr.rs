@@ -72,7 +72,7 @@ fn blocks(contents: &[(&str, &str)]) -> String {
 }
 
 impl Error {
-    /// Shows the message below a cell, for an error that was kept in a variable.
+    /// Shows the message below a cell, for an error that is in a variable.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let text = self.to_string();

@@ -1,4 +1,4 @@
-//! What the crates of topicbook stand on: the error type, texts of cards, and the operating system.
+//! What all crates of topicbook use: the error type, the texts of cards, and access to the operating system.
 //!
 //! Users import `topicbook`, which shows the items at the root of this crate. The modules are for the crates of this
 //! repository alone.

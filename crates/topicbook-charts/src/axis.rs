@@ -125,13 +125,13 @@ impl Scale {
             return Vec::new();
         }
         (0..=(last - first) as i64)
-            // Adding 0.0 turns -0.0 into 0.0.
+            // Adding 0.0 makes -0.0 into 0.0.
             .map(|index| (first + index as f64) * step + 0.0)
             .collect()
     }
 }
 
-/// Ticks as text with the decimal places of their step, and from a million on with a suffix (M, G, T).
+/// Ticks as text with the decimal places of their step, with a suffix (M, G, T) from a million on.
 ///
 /// Below 1e-5 and from 1e15 on, numbers are in scientific notation.
 pub fn tick_labels(ticks: &[f64]) -> Vec<String> {

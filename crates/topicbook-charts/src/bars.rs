@@ -1,4 +1,4 @@
-//! Bars with their numbers, upright or, with long names, lying.
+//! Bars with their numbers: vertical, or horizontal if names are long.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
@@ -14,11 +14,11 @@ use super::plain::{Frame, Range, brief, extent, list, of_series, wrong_names};
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 380;
-/// Height of a lying bar with the space around it.
+/// Height of a horizontal bar with the space around it.
 const ROW: i64 = 34;
 /// Space above a legend.
 const SPACE: i64 = 16;
-/// Most values that an upright chart writes above its bars.
+/// Most values that a chart of vertical bars writes above them.
 const MAX_WRITTEN: usize = 30;
 
 pub struct Bars {
@@ -102,7 +102,7 @@ impl Groups {
         Ok(range)
     }
 
-    /// Whether names are too wide to stand below upright bars.
+    /// Whether names are too wide to fit below vertical bars.
     fn lie(&self, width: i64) -> bool {
         let widest = self.names.iter().map(|name| text_width(name, SMALL)).max();
         let slot = (width - 120) / self.names.len().max(1) as i64;
@@ -127,7 +127,7 @@ impl Groups {
             .collect()
     }
 
-    /// Draws upright bars.
+    /// Draws vertical bars.
     fn upright(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         let frame = Frame {
             x: Range {
@@ -174,7 +174,7 @@ impl Groups {
         canvas.line(ends, canvas.theme().soft_ink, 2)
     }
 
-    /// Draws lying bars: names on the left, numbers at the ends.
+    /// Draws horizontal bars: names on the left, numbers at the ends.
     fn lying(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         let theme = canvas.theme();
         let widest = self.names.iter().map(|name| text_width(name, SMALL)).max();

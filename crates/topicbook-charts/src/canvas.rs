@@ -117,7 +117,7 @@ impl Hatch {
 
 /// The shapes that charts consist of, in units that the canvas scales to pixels.
 pub trait Canvas {
-    /// Whether the picture consists of shapes (SVG), whose file grows with each point, or of pixels.
+    /// Whether the picture consists of shapes (SVG), so that its file grows with each point, or of pixels.
     fn is_vector(&self) -> bool;
     fn theme(&self) -> &'static Theme;
     fn rectangle(&self, area: Area, fill: Fill) -> Result<()>;
@@ -325,7 +325,7 @@ pub fn fit_text(text: &str, height: f64, max_width: i32) -> String {
 mod tests {
     use super::*;
 
-    /// One letter less at a time.
+    /// Shortened by one letter at a time.
     fn slow_fit(text: &str, height: f64, max_width: i32) -> String {
         if text_width(text, height) <= max_width {
             return text.into();

@@ -18,7 +18,7 @@ const MAX_HEIGHT: i64 = 900;
 const MIN_HEIGHT: i64 = 160;
 /// Width of the scale of colours, with its labels.
 const SCALE_WIDTH: i32 = 150;
-/// Rectangles of the scale of colours.
+/// Number of rectangles of the scale of colours.
 const STEPS: i32 = 64;
 
 pub struct Heatmap {
@@ -137,7 +137,7 @@ impl Heatmap {
         sum / f64::from(number)
     }
 
-    /// Draws the cells; where there are more than pixels, a pixel shows the mean of its cells.
+    /// Draws the cells. Where there are more cells than pixels, a pixel shows the mean of its cells.
     fn cells(&self, canvas: &dyn Canvas, plot: Area, ramp: &Ramp) -> Result<()> {
         let rows = cuts(self.rows.len(), plot.height());
         let columns = cuts(self.columns(), plot.width());
@@ -230,7 +230,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// Cuts a number of things over a length in pixels: the pixels of each part, and the things in it.
+/// Divides `things` rows or columns over a length in pixels: the pixels of each part, and the range of things in it.
 fn cuts(things: usize, length: i32) -> Vec<((i32, i32), (usize, usize))> {
     let parts = things.min(length.max(1) as usize);
     (0..parts)
@@ -329,7 +329,7 @@ impl Panel for Heatmap {
             let name = fit_text(name, SMALL, gutter - 14);
             canvas.text(&name, place, Anchor::Right, SMALL, theme.ink)?;
         }
-        // Names that are too wide for their columns are shortened, down to a width at which they still say something.
+        // Names that are too wide for their columns are shortened, but not below a readable width.
         let widest = columns.iter().map(|name| text_width(name, SMALL)).max();
         let slot = (widest.unwrap_or(0) + 16).min(110);
         let step = every(columns.len(), plot.width() / slot.max(1));
@@ -381,7 +381,7 @@ fn scale_beside(canvas: &dyn Canvas, plot: Area, ramp: &Ramp) -> Result<()> {
             true => (value - ramp.low) / (ramp.high - ramp.low),
             false => 0.5,
         };
-        // Two digits of the whole range.
+        // The precision is two digits of the whole range.
         let digits = (1.0 - (ramp.high - ramp.low).log10().floor()).clamp(0.0, 12.0);
         let unit = 10f64.powf(digits + 1.0);
         let label = match digits < 12.0 {

@@ -13,7 +13,7 @@ use super::plain::{Frame, Range, brief};
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 360;
-/// Most bins by default, and most that can be asked for.
+/// Most bins by default, and most that can be set.
 const MAX_BINS: usize = 40;
 const MOST_BINS: usize = 1_000;
 
@@ -73,7 +73,7 @@ fn growing(low: f64, high: f64, max: usize) -> Vec<f64> {
     (0..=max).map(edge).collect()
 }
 
-/// The most bins of a histogram of so many values, where it is not set.
+/// The most bins of a histogram of `values` values, if it is not set.
 fn usual(values: usize) -> usize {
     values.isqrt().clamp(1, MAX_BINS)
 }

@@ -18,8 +18,8 @@ fn colours(theme: &Theme) -> String {
 }
 
 impl Chart {
-    /// An HTML page with the chart and, below it, `tables`, which are HTML. The page has the colours that the reader's system
-    /// asks for, light or dark, and needs neither a network nor scripts.
+    /// An HTML page with the chart and, below it, `tables`, which are HTML. The page has the light or dark colours that the
+    /// reader's system prefers, and needs neither a network nor scripts.
     ///
     /// # Errors
     /// As [`Chart::to_svg`].
@@ -63,7 +63,7 @@ mod tests {
         // Both pictures, on their backgrounds.
         assert_eq!(page.matches("<svg ").count(), 2);
         assert!(page.contains("fill=\"#FFFFFF\"") && page.contains("fill=\"#111111\""));
-        // The only address is the name of SVG's elements, which is not fetched.
+        // The only address is the XML namespace of SVG, which is not fetched.
         let addresses: Vec<&str> = page.matches("http").collect();
         assert_eq!(
             addresses.len(),

@@ -21,7 +21,7 @@ const GAP: i64 = 36;
 const TITLE_HEIGHT: i64 = 56;
 /// Least width of a chart in a row; charts that do not fit go to the next line.
 const MIN_WIDTH: i64 = 480;
-/// Least height of the plots of a chart, as a part of their usual height.
+/// Least height of the plots of a chart, as a fraction of their usual height.
 const LEAST: f64 = 0.2;
 
 /// The height of a chart in units.
@@ -58,7 +58,7 @@ impl Heights {
         self.fixed + (self.plots as f64 * stretch).round() as i64
     }
 
-    /// The heights of a line of charts: those of its highest chart.
+    /// The heights of a line of charts, taken from its highest chart.
     fn of_line(charts: &[(&Chart, Self)]) -> Self {
         let fixed = charts.iter().map(|(_, heights)| heights.fixed).max();
         let sum = charts.iter().map(|(_, heights)| heights.sum()).max();
@@ -312,7 +312,7 @@ impl Page {
     }
 }
 
-/// The heights of parts below each other.
+/// The heights of parts that are stacked.
 fn stacked(parts: impl ExactSizeIterator<Item = Heights>) -> Heights {
     let gaps = Heights {
         fixed: GAP * (parts.len() as i64 - 1).max(0),

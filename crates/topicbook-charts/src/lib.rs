@@ -2,8 +2,8 @@
 //!
 //! Users import `topicbook`, which shows the items of this crate; `Chart::by` needs the feature `polars`.
 //!
-//! A chart is a tree of panels and of rows and columns of charts. A `Panel` computes its height and draws itself into
-//! an area; `layout` places titles and panels, and this file has the public type and writes pictures.
+//! A chart is a tree of panels and of rows and columns of charts. A `Panel` computes its height and draws itself into an area.
+//! `layout` places titles and panels; this file has the public type and writes pictures.
 
 mod axis;
 mod bars;
@@ -106,11 +106,11 @@ pub struct Chart {
     options: Options,
     look: Look,
     body: Body,
-    /// Compositions inside each other.
+    /// Depth of nested compositions.
     depth: usize,
 }
 
-/// The most compositions inside each other that are drawn.
+/// Maximum depth of compositions that are drawn.
 const MAX_DEPTH: usize = 16;
 
 #[derive(Clone)]
@@ -341,9 +341,9 @@ impl Chart {
     /// ```
     ///
     /// # Errors
-    /// When the data cannot be drawn: it is empty, its lengths differ, or it contains NaN or a negative proportion where
-    /// that has no place; when a setting does not apply to the kind of chart; when the picture would be higher than
-    /// 32,000 pixels, or too small for its texts.
+    /// When the data cannot be drawn: it is empty, its lengths differ, or it contains a NaN or a negative proportion that has
+    /// no place. When a setting does not apply to the kind of chart. When the picture would be higher than 32,000 pixels, or
+    /// too small for its texts.
     pub fn to_png(&self) -> Result<Vec<u8>> {
         self.png()
     }

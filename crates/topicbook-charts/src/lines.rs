@@ -16,7 +16,7 @@ const PLOT_HEIGHT: i64 = 420;
 const NAME_HEIGHT: i64 = 32;
 /// Most values of a line that are marked by dots.
 const MAX_MARKED: usize = 40;
-/// Lines whose colours differ; further ones are dashed, and after these dotted.
+/// Number of lines with different colours; further ones are dashed, and then dotted.
 const SOLID: usize = 10;
 
 pub struct Lines {
@@ -327,7 +327,7 @@ pub fn names_beside(
 /// Sorted positions, moved as little as needed so that they are `distance` apart, inside of `room` if it is wide enough.
 pub fn apart(positions: &[i32], distance: i32, (low, high): (i32, i32)) -> Vec<i32> {
     let needed = (positions.len() as i32 - 1).max(0) * distance;
-    // Less than the distance where there is not enough room for it.
+    // The distance is reduced if there is not enough room for it.
     let distance = match needed > high - low {
         true => (high - low) / (positions.len() as i32 - 1).max(1),
         false => distance,
@@ -342,7 +342,7 @@ pub fn apart(positions: &[i32], distance: i32, (low, high): (i32, i32)) -> Vec<i
             if end <= last.2 {
                 break;
             }
-            // The joint group lies where its members' wishes are met best on average.
+            // The joint group lies at the mean of its members' preferred positions.
             let (first, to) = (before.0, last.1);
             let wishes = (first..=to).map(|i| f64::from(positions[i]) - (i - first) as f64 * step);
             let start = wishes.sum::<f64>() / (to - first + 1) as f64;

@@ -25,7 +25,7 @@ const MAX_MARKED: usize = 40;
 
 /// A fit whose losses [`Chart::losses`](crate::Chart::losses) draws, or a reference to it.
 pub trait Losses {
-    /// Its course.
+    /// The course of the fit.
     fn run(&self) -> Run;
 }
 
@@ -37,11 +37,11 @@ impl<T: Deref<Target: Losses>> Losses for T {
 
 /// The course of one fit.
 pub struct Run {
-    /// Empty where there is only one.
+    /// Empty if there is only one fit.
     pub name: String,
-    /// One for each epoch, as the next.
+    /// The loss of each epoch.
     pub loss: Vec<f64>,
-    /// A token, in nats.
+    /// The log-likelihood per token of each epoch, in nats.
     pub log_likelihood: Vec<f64>,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Curves<'a> {
 
     /// The range of the vertical scale, which extends the values by 4% on both sides.
     fn range(&self) -> (f64, f64) {
-        // A fit that ended early counts with its end.
+        // A fit that ended early counts with its last value.
         let scaled = || {
             let curves = self.curves.iter();
             curves.flat_map(|v| &v[self.first_scaled.min(v.len().saturating_sub(1))..])
@@ -243,7 +243,7 @@ impl<'a> Curves<'a> {
         Scale::new(low, high, plot.bottom, plot.top)
     }
 
-    /// Draws the curves; gives the heights at which they end.
+    /// Draws the curves; returns the heights at which they end.
     fn draw(
         &self,
         canvas: &dyn Canvas,
@@ -300,7 +300,7 @@ fn whole_ticks(scale: &Scale, width: i32) -> (Vec<f64>, Vec<String>) {
     (ticks, labels)
 }
 
-/// Clips a line to the heights between `top` and `bottom`; gives its pieces in pixels.
+/// Clips a line to the heights between `top` and `bottom`; returns its pieces in pixels.
 fn clip(points: &[(f64, f64)], top: f64, bottom: f64) -> Vec<Vec<Point>> {
     let mut pieces: Vec<Vec<Point>> = Vec::new();
     let mut end = None;

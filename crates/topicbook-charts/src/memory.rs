@@ -35,7 +35,7 @@ pub struct MemoryCurve {
 
 /// A horizontal line, such as a budget.
 pub struct MemoryLine {
-    /// Beside the line.
+    /// Drawn next to the line.
     pub label: String,
     /// Its height.
     pub bytes: u64,
@@ -128,7 +128,7 @@ impl Memory {
                     2,
                 )?;
             }
-            // If the whole name is too wide, its number alone: the colour tells the kind.
+            // If the whole name is too wide, only its number is drawn: the colour shows the kind.
             let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());
             let fits =
                 |text: &&str| !text.is_empty() && text_width(text, SMALL) + 12 < band.width();
@@ -140,7 +140,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Draws the kinds of phases and their colours, as many as fit.
+    /// Draws as many kinds of phases and their colours as fit.
     fn legend(&self, canvas: &dyn Canvas, area: Area) -> Result<()> {
         let mut left = area.left;
         let middle = (area.top + area.bottom) / 2;

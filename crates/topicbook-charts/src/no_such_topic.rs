@@ -1,4 +1,4 @@
-//! The chart of a topic that there is not: an error when it is drawn.
+//! The chart of a topic that does not exist: an error when it is drawn.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
@@ -12,14 +12,14 @@ use super::{Chart, Panel};
 const PLOT_HEIGHT: i64 = 400;
 
 impl Chart {
-    /// A chart of a topic that there is not: an error when it is drawn.
+    /// A chart of a topic that does not exist: an error when it is drawn.
     #[doc(hidden)]
     pub fn no_such_topic(topic: usize, topics: usize) -> Self {
         Self::panel(NoSuchTopic { topic, topics })
     }
 }
 
-/// A topic that there is not.
+/// A topic that does not exist.
 struct NoSuchTopic {
     topic: usize,
     topics: usize,

@@ -134,7 +134,7 @@ pub trait Entry {
     fn add(self, series: &mut Vec<Series>);
 }
 
-/// A number belongs to the only series, which has no name.
+/// A bare number belongs to the only series, which has no name.
 impl<T: Number> Entry for T {
     fn add(self, series: &mut Vec<Series>) {
         match series.last_mut() {

@@ -9,7 +9,7 @@ use super::numbers::{IntoSeries, Series};
 use super::theme::{DARK, LIGHT, Theme};
 use super::{Body, Chart};
 
-/// Width at which a picture is shown by default, in CSS pixels: about that of a notebook cell.
+/// Width at which a picture is shown by default, in CSS pixels: about the width of a notebook cell.
 pub const CSS_WIDTH: u32 = 900;
 /// Height of the small texts at that width, in CSS pixels.
 const CSS_FONT: f64 = 14.625;
@@ -29,10 +29,10 @@ pub struct Options {
     pub y: Option<Vec<String>>,
     pub bins: Option<usize>,
     pub topics: Option<Vec<usize>>,
-    /// Labels of documents, or what is wrong with them.
+    /// Labels of documents, or the error in them.
     #[cfg(feature = "polars")]
     pub by: Option<Result<Labels>>,
-    /// The documents of the rows, whose columns labels may be.
+    /// The documents of the rows; their columns can be labels.
     pub documents: Option<Documents>,
     /// The lower and the upper ends of the bands around lines.
     pub bands: Option<[Vec<Series>; 2]>,
@@ -98,7 +98,7 @@ impl Options {
     }
 }
 
-/// How a chart looks. In a composition the settings of the composition hold, or else those of its first chart that has some.
+/// How a chart looks. In a composition its own settings apply, or else the settings of its first chart that has some.
 #[derive(Clone, Default)]
 pub struct Look {
     /// Width and height in CSS pixels.
@@ -154,7 +154,7 @@ impl Look {
         Ok(())
     }
 
-    /// What is not set here, as it is set there.
+    /// These settings; what is not set here is taken from `other`.
     fn or(self, other: Self) -> Self {
         Self {
             size: self.size,
@@ -183,8 +183,7 @@ impl Chart {
         self.look.clone().or(inner)
     }
 
-    /// Sets the title; that of the kind of chart by default, none for composed charts. With an empty title there is
-    /// none.
+    /// Sets the title. Each kind of chart has a default title; composed charts have none. An empty title removes it.
     ///
     /// ```
     /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
@@ -325,8 +324,8 @@ impl Chart {
     }
 
     /// Groups documents by labels. In a structure plot the groups stand side by side with gaps between them and their names
-    /// below, each as wide as its number of documents, and documents are sorted within their group. On a map of documents each
-    /// group has a colour, and documents without a label are grey.
+    /// below. Each is as wide as its number of documents, and documents are sorted within their group. On a map of documents
+    /// each group has a colour, and documents without a label are grey.
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table, with one label
     /// per document. Numbers and dates are in rising order, and so are texts that are all numbers, ISO dates (`2023-08`) or
@@ -361,7 +360,7 @@ impl Chart {
     }
 
     /// Draws a band around each line of [`lines`](Self::lines), such as an interval: from `lower` to `upper`, which have the
-    /// form that the lines have. A value that is missing interrupts the band.
+    /// same form as the lines. A value that is missing interrupts the band.
     ///
     /// ```
     /// use topicbook::Chart;
@@ -385,7 +384,7 @@ impl Chart {
     /// Sets the width and the height in pixels of the page. 900 is the default width, and each kind of chart has its own
     /// height; texts keep their size. A PNG has 16/9 times as many pixels, so that it is sharp on high-resolution screens.
     ///
-    /// In a composition, the height of a chart inside holds; its width is shared out.
+    /// In a composition, the height of a chart inside is kept; the width is divided among the charts.
     ///
     /// ```
     /// let chart = topicbook::Chart::lines([9.0, 7.0, 6.0]).size(450, 300);
@@ -394,7 +393,7 @@ impl Chart {
     /// ```
     ///
     /// # Errors
-    /// A height in which the texts have no room is reported when the chart is drawn.
+    /// A height that is too small for the texts is reported when the chart is drawn.
     #[doc(alias = "figsize")]
     #[doc(alias = "width")]
     #[doc(alias = "height")]

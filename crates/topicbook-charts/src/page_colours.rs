@@ -6,7 +6,7 @@ use super::palette::{Rgb, colours};
 use super::theme::{DARK, LIGHT, Theme};
 
 /// CSS declarations of the colours of a page with `k` topics, on a light or a dark background: `--background`, `--ink`,
-/// `--soft-ink`, `--faint`, `--surface`, and `--topic-0` and so on, which are those of lines in charts.
+/// `--soft-ink`, `--faint`, `--surface`, and `--topic-0` and so on, the colours of lines in charts.
 pub fn page_colours(k: usize, dark: bool) -> String {
     let theme: &Theme = if dark { &DARK } else { &LIGHT };
     let scheme = if dark { "dark" } else { "light" };

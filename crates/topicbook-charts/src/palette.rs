@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 /// An sRGB colour.
 pub type Rgb = [u8; 3];
 
-/// The ten colours of tinytopics: those of Observable's palette in the order of D3's category10.
+/// The ten colours of tinytopics: Observable's palette in the order of D3's category10.
 const TEN: [Rgb; 10] = [
     [0x42, 0x69, 0xD0],
     [0xEF, 0xB1, 0x18],
@@ -58,8 +58,8 @@ struct Spline {
 impl Spline {
     /// The not-a-knot spline: the third derivative is continuous at the second and the last but one point too.
     ///
-    /// The second derivatives of a cubic spline solve a tridiagonal system. The not-a-knot condition makes those at the
-    /// second and the last but one point a sixth of their right-hand sides; the others are found by Gauss-Seidel.
+    /// The second derivatives of a cubic spline solve a tridiagonal system. By the not-a-knot condition, the derivatives at
+    /// the second and the last but one point are a sixth of their right-hand sides. Gauss-Seidel finds the others.
     fn through(points: [[f64; 3]; 10]) -> Self {
         let mut curvatures = [[0.0; 3]; 10];
         for axis in 0..3 {

@@ -10,8 +10,8 @@ use super::palette::Rgb;
 
 /// Encodes RGB pixels, given row by row, as a PNG file with a palette.
 ///
-/// Charts consist of flat colours and the antialiased edges of text and lines. Of more than 256 colours the 256 most
-/// frequent ones are kept exactly, and the others, nearly all of them edges, are replaced by the nearest of those.
+/// Charts consist of flat colours and the antialiased edges of text and lines. Of more than 256 colours, the 256 most frequent
+/// are kept exactly. The others, nearly all of them edges, are replaced by the nearest of these.
 pub fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     let (pixels, _) = rgb.as_chunks::<3>();
     let mut frequency: HashMap<Rgb, usize> = HashMap::new();
@@ -57,8 +57,8 @@ pub fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     Ok(file)
 }
 
-/// Encodes a picture without its background as a PNG file, from the same drawing on white and on black: what is drawn over
-/// is equal on both, what is not differs by 255.
+/// Encodes a picture without its background as a PNG file, from the same drawing on white and on black. Opaque pixels are
+/// equal on both, and pixels without drawing differ by 255.
 pub fn encode_transparent(
     on_white: &[u8],
     on_black: &[u8],
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn opacity_is_found_from_two_drawings() {
-        // Drawn over, not drawn, and half covered by red.
+        // An opaque pixel, an empty pixel, and one half covered by red.
         let on_white = [9, 8, 7, 255, 255, 255, 255, 127, 127];
         let on_black = [9, 8, 7, 0, 0, 0, 128, 0, 0];
         let expected = [9, 8, 7, 255, 0, 0, 0, 0, 255, 0, 0, 128];

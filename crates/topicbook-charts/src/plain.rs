@@ -32,8 +32,8 @@ impl Chart {
     /// ```
     ///
     /// # Errors
-    /// When it is drawn: without numbers, with infinite ones, with as many positions in `x` as no line has values, or with
-    /// zero or less on a logarithmic axis.
+    /// When it is drawn: without numbers, with infinite ones, with another number of positions in `x` than of values in a
+    /// line, or with zero or less on a logarithmic axis.
     #[doc(alias = "plot")]
     #[doc(alias = "line")]
     #[doc(alias = "series")]
@@ -42,7 +42,7 @@ impl Chart {
     }
 
     /// Bars with their numbers: one per value, one per pair of a name and a number, or groups of bars for several named
-    /// series. Bars with long names lie.
+    /// series. Bars with long names are drawn horizontally.
     ///
     /// [`x`](Self::x) names the bars or groups.
     ///
@@ -142,8 +142,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// The range of the values, NaN left out, extended by a part of it on both sides. `place` names a value by its index;
-    /// values that have no place on the axis are refused.
+    /// The range of the values, without NaN, extended by a fraction of it on both sides. `place` names a value by its index.
+    /// Values that have no place on the axis are refused.
     pub fn of(
         values: &[f64],
         logarithmic: bool,
@@ -214,9 +214,9 @@ pub struct Frame<'a> {
     pub y_label: &'a str,
     /// Names at 0, 1, 2, ... in place of numbers.
     pub x_names: Option<&'a [String]>,
-    /// Numbers that the horizontal axis has ticks at, if they have room.
+    /// Numbers at which the horizontal axis has ticks, if there is room.
     pub x_ticks: &'a [f64],
-    /// Whether both axes count things, so that ticks are whole numbers.
+    /// Whether both axes show counts, so that ticks are whole numbers.
     pub counts: bool,
     /// Width that is left free on the right.
     pub right: i32,
@@ -263,7 +263,7 @@ impl Frame<'_> {
         Ok(Plot { area: plot, x, y })
     }
 
-    /// Ticks of the horizontal axis and their labels: as many as have room.
+    /// Ticks of the horizontal axis and their labels, as many as fit.
     fn marks(&self, x: &Scale, width: i32) -> (Vec<f64>, Vec<String>) {
         if let Some(names) = self.x_names {
             let widest = names.iter().map(|name| text_width(name, SMALL)).max();
@@ -316,7 +316,7 @@ pub struct Positions {
     pub names: Option<Vec<String>>,
 }
 
-/// The positions that are set, or 0, 1, 2, ...: one for each of the values of the longest series.
+/// The positions that are set, or 0, 1, 2, ...: one per value of the longest series.
 pub fn positions(options: &Options, series: &[Series]) -> Result<Positions> {
     let Some(x) = &options.x else {
         let longest = series.iter().map(|series| series.values.len()).max();
@@ -355,7 +355,7 @@ pub fn positions(options: &Options, series: &[Series]) -> Result<Positions> {
     })
 }
 
-/// The error of names that are too many or too few.
+/// The error for too many or too few names.
 pub fn wrong_names(names: usize, things: usize, what: &str) -> Error {
     Error::new(
         ErrorKind::Drawing,
@@ -372,7 +372,7 @@ pub fn of_series(name: &str) -> String {
     }
 }
 
-/// A number without zeros at its end.
+/// A number without trailing zeros.
 pub fn brief(value: f64) -> String {
     let text = number(value);
     match text.contains('.') && !text.contains('e') {
@@ -381,7 +381,7 @@ pub fn brief(value: f64) -> String {
     }
 }
 
-/// The values in a few words: how many there are, and from where to where they go.
+/// The values in a few words: their number, and their range.
 pub fn extent(values: &[f64]) -> String {
     let present = || values.iter().copied().filter(|value| !value.is_nan());
     let low = present().fold(f64::INFINITY, f64::min);

@@ -13,8 +13,8 @@ use super::palette::colours;
 
 /// Points of one colour.
 #[derive(Clone)]
-pub struct Group {
-    /// `None` for grey.
+pub struct PointGroup {
+    /// The colour of the points; `None` for grey.
     pub colour: Option<Rgb>,
     /// The entry in the legend; empty for none.
     pub name: String,
@@ -22,27 +22,27 @@ pub struct Group {
 
 /// Groups, and the group of each point.
 pub struct Grouping<'a> {
-    pub groups: Cow<'a, [Group]>,
+    pub groups: Cow<'a, [PointGroup]>,
     pub of: Cow<'a, [usize]>,
-    /// `, in the colours of 12 groups`, where labels make them.
+    /// `, in the colours of 12 groups`, if labels make the groups.
     pub described: String,
 }
 
 impl<'a> Grouping<'a> {
-    /// The groups that a chart has by itself, unless labels are set.
+    /// The chart's own groups, unless labels are set.
     ///
     /// # Errors
-    /// When there is not one label for each point, or the labels make no two groups.
+    /// When there is not one label for each point, or the labels make fewer than two groups.
     #[cfg(feature = "polars")]
-    pub fn new(groups: &'a [Group], of: &'a [usize], options: &Options) -> Result<Self> {
+    pub fn new(groups: &'a [PointGroup], of: &'a [usize], options: &Options) -> Result<Self> {
         let Some(labels) = options.labels()? else {
             return Ok(Self::own(groups, of));
         };
         labels.check(of.len())?;
         let colours = colours(labels.names.len()).into_iter().map(Some);
         let named = labels.names.iter().zip(colours);
-        let mut groups: Vec<Group> = named
-            .map(|(name, colour)| Group {
+        let mut groups: Vec<PointGroup> = named
+            .map(|(name, colour)| PointGroup {
                 colour,
                 name: name.clone(),
             })
@@ -50,7 +50,7 @@ impl<'a> Grouping<'a> {
         let described = format!(", in the colours of {}", counted(groups.len(), "group"));
         let unlabelled = groups.len();
         if labels.of.contains(&None) {
-            groups.push(Group {
+            groups.push(PointGroup {
                 colour: None,
                 name: "no label".into(),
             });
@@ -65,11 +65,11 @@ impl<'a> Grouping<'a> {
 
     /// Labels come with the tables of Polars.
     #[cfg(not(feature = "polars"))]
-    pub fn new(groups: &'a [Group], of: &'a [usize], _: &Options) -> Result<Self> {
+    pub fn new(groups: &'a [PointGroup], of: &'a [usize], _: &Options) -> Result<Self> {
         Ok(Self::own(groups, of))
     }
 
-    fn own(groups: &'a [Group], of: &'a [usize]) -> Self {
+    fn own(groups: &'a [PointGroup], of: &'a [usize]) -> Self {
         Self {
             groups: groups.into(),
             of: of.into(),
@@ -77,7 +77,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// The entries of the legend, and the groups that they are of.
+    /// The entries of the legend, and the groups of the entries.
     pub fn entries(&self) -> (Vec<String>, Vec<usize>) {
         let named = self.groups.iter().enumerate();
         let named = named.filter(|(_, group)| !group.name.is_empty());

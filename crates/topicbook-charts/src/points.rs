@@ -12,7 +12,7 @@ use super::legend::Legend;
 use super::options::Options;
 use super::palette::{Rgb, colours};
 use super::plain::{Frame, Plot, Range, brief};
-use super::point_groups::{Group, Grouping};
+use super::point_groups::{Grouping, PointGroup};
 use super::theme::mix;
 use super::topics::{TopicNames, Topics};
 use super::{Chart, Panel, nothing};
@@ -34,9 +34,9 @@ struct Dot {
     y: f64,
 }
 
-/// Which points have names.
+/// The points that have names.
 struct Names {
-    /// Point and name, the most important first.
+    /// Index of a point and its name, the most important first.
     of: Vec<(usize, String)>,
     /// Whether names that would overlap others are drawn too.
     all: bool,
@@ -52,7 +52,7 @@ pub struct Points {
     group_of: Vec<usize>,
     /// The radius of each dot, where they differ.
     radii: Option<Vec<i32>>,
-    groups: Vec<Group>,
+    groups: Vec<PointGroup>,
     names: Names,
     /// Whether both axes have the same scale.
     is_map: bool,
@@ -77,7 +77,7 @@ impl Chart {
             listed.join(", ")
         );
         let dots = points.into_iter().map(|(x, y)| Dot { x, y });
-        let group = |colour, name: String| Group { colour, name };
+        let group = |colour, name: String| PointGroup { colour, name };
         let chart = Self::panel(Points {
             kind: "a volcano plot",
             title: "",
@@ -124,7 +124,7 @@ impl Chart {
         let heading = |&topic: &usize| topics.heading(topic);
         let listed: Vec<String> = order.iter().map(heading).collect();
         let all = topics.colours();
-        let group = |&topic: &usize| Group {
+        let group = |&topic: &usize| PointGroup {
             colour: all.get(topic).copied(),
             name: String::new(),
         };
@@ -186,7 +186,7 @@ impl Chart {
             group_of: dominant,
             radii: None,
             groups: groups
-                .map(|(topic, colour)| Group {
+                .map(|(topic, colour)| PointGroup {
                     colour: Some(colour),
                     name: topics.entry(topic),
                 })
@@ -240,8 +240,8 @@ impl Points {
         self.dots.iter().map(pixel).collect()
     }
 
-    /// Draws dots of equal weight: one for all points of a pixel, or of a square of pixels where there are too many. A square
-    /// has the colour of the group with most points in it, and a dot that grows with their number.
+    /// Draws dots of equal weight: one for all points of a pixel, or of a square of pixels where there are too many. The dot
+    /// of a square has the colour of the group with most points in it, and grows with their number.
     fn cloud(&self, canvas: &dyn Canvas, pixels: &[Point], grouping: &Grouping<'_>) -> Result<()> {
         let radius = match pixels.len() {
             ..=300 => 7,
@@ -261,7 +261,7 @@ impl Points {
                 .into_iter()
                 .filter_map(|((x, y), groups)| {
                     let number: u32 = groups.values().sum();
-                    // Of groups with equally many, the last: coloured before grey.
+                    // Of groups with equally many points, the last one is taken: a colour before grey.
                     let group = groups.into_iter().max_by_key(|group| group.1)?.0;
                     let middle = (x * side + side / 2, y * side + side / 2);
                     let grown = match side {
@@ -271,7 +271,7 @@ impl Points {
                     Some((group, middle, grown))
                 })
                 .collect();
-            // Grey below colours.
+            // Grey dots are drawn below coloured ones.
             dots.sort_by_key(|dot| grouping.groups[dot.0].colour.is_some());
             for (group, at, radius) in dots {
                 canvas.dot(at, radius, colour(canvas, &grouping.groups[group]))?;
@@ -281,7 +281,7 @@ impl Points {
         Ok(())
     }
 
-    /// Draws the names beside their dots, where they overlap no other name.
+    /// Draws the names next to their dots, where they overlap no other name.
     fn names(&self, canvas: &dyn Canvas, plot: Area, pixels: &[Point]) -> Result<()> {
         let mut placed: Vec<Area> = Vec::new();
         for (at, name) in &self.names.of {
@@ -307,7 +307,7 @@ impl Points {
             ];
             let inside = |place: &&Area| place.left >= plot.left && place.right <= plot.right + 20;
             let free = |place: &&Area| placed.iter().all(|other| !overlap(**place, *other));
-            // Of several places, the one that hides the fewest dots.
+            // The place that hides the fewest dots is chosen.
             let hidden = |place: &&Area| {
                 let covers = |dot: usize| {
                     let radius = self.radii.as_ref().map_or(3, |radii| radii[dot]);
@@ -338,7 +338,7 @@ fn legend(grouping: &Grouping<'_>, width: i64) -> Option<Legend> {
     (!entries.is_empty()).then(|| Legend::new(entries, width as i32))
 }
 
-fn colour(canvas: &dyn Canvas, group: &Group) -> Rgb {
+fn colour(canvas: &dyn Canvas, group: &PointGroup) -> Rgb {
     let theme = canvas.theme();
     match group.colour {
         Some(colour) => theme.line(colour),
@@ -400,7 +400,7 @@ impl Panel for Points {
     fn heights(&self, width: i64, options: &Options) -> Heights {
         let [x, y] = self.labels;
         let mut heights = Frame::heights(PLOT_HEIGHT, options.x_label(x), options.y_label(y));
-        // What is wrong with labels is said when the chart is drawn.
+        // Errors in labels are reported when the chart is drawn.
         let grouping = self.grouping(options);
         if let Some(legend) = grouping.ok().and_then(|grouping| legend(&grouping, width)) {
             heights.fixed += SPACE + legend.height();

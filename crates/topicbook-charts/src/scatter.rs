@@ -22,7 +22,7 @@ impl Scatter {
         Self { x, y }
     }
 
-    /// The points of which both coordinates are present.
+    /// The points that have both coordinates.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         let all = self.x.iter().copied().zip(self.y.iter().copied());
         all.filter(|(x, y)| !x.is_nan() && !y.is_nan())

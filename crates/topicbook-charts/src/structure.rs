@@ -108,7 +108,7 @@ impl Structure {
             values.push(others.iter().map(|&topic| row[topic]).sum());
         }
         let l = Matrix::from_parts(documents, positions.len() + 1, values);
-        // Documents of other topics come last, by falling share of the topics that are shown.
+        // Documents of other topics come last, by falling proportion of the topics that are shown.
         let group = |document: &usize| {
             let topic = dominant(document);
             let shown = positions.iter().position(|&position| position == topic);
@@ -258,8 +258,8 @@ fn in_groups(_: &Options) -> String {
 
 /// Heights in pixels of the upper edges of the topics, one vector per column of the picture.
 ///
-/// A column shows the mean of the documents that it covers, weighted by the part of each that it covers. If documents
-/// are wider than columns, it shows the document at its centre.
+/// A column shows the mean of the documents that it covers, weighted by the covered fraction of each. If documents are wider
+/// than columns, it shows the document at its centre.
 fn edges(l: &Matrix, order: &[usize], columns: usize, height: i32) -> Vec<Vec<i32>> {
     let (documents, topics) = (order.len(), l.columns());
     let mut mean = vec![0.0f64; topics];
@@ -438,7 +438,7 @@ fn groups(canvas: &dyn Canvas, plot: Area, shown: &Shown) -> Result<()> {
     let widths = texts.iter().map(|text| text_width(text, SMALL));
     let widest = widths.max().unwrap_or(0);
     let half = widest / 2;
-    // Where not even numbers that touch have room, every second one is shown, or every third.
+    // If not even touching numbers fit, every second one is shown, or every third.
     let most = ((plot.width() + widest) / (widest + 5)).max(1) as usize;
     let every = groups.len().div_ceil(most).max(1);
     let pick = |values: &[i32]| -> Vec<i32> { values.iter().copied().step_by(every).collect() };

@@ -15,7 +15,7 @@ const LEAST_NAME: i32 = 64;
 const SPACE: i32 = 14;
 
 /// A group of documents and where it is drawn.
-pub struct Group {
+pub struct DocumentGroup {
     pub name: String,
     /// The documents from left to right.
     pub order: Vec<usize>,
@@ -23,7 +23,7 @@ pub struct Group {
 }
 
 /// Cuts the plot into the groups of the labels, each as wide as its documents, in which the documents keep `order`.
-pub fn groups(labels: &Labels, order: &[usize], plot: Area) -> Result<Vec<Group>> {
+pub fn groups(labels: &Labels, order: &[usize], plot: Area) -> Result<Vec<DocumentGroup>> {
     labels.check(order.len())?;
     let mut members: Vec<(String, Vec<usize>)> = labels
         .names
@@ -65,7 +65,7 @@ pub fn groups(labels: &Labels, order: &[usize], plot: Area) -> Result<Vec<Group>
                 shift + at(before + documents.len()) + LEAST,
             );
             before += documents.len();
-            Group {
+            DocumentGroup {
                 name,
                 order: documents,
                 area: Area {
@@ -79,8 +79,8 @@ pub fn groups(labels: &Labels, order: &[usize], plot: Area) -> Result<Vec<Group>
 }
 
 /// Draws the axes of the groups, and their names below. Names that would overlap are moved apart, with lines to their groups,
-/// and shortened; of too many, every second one is drawn, or every third.
-pub fn name_groups(canvas: &dyn Canvas, plot: Area, groups: &[Group]) -> Result<()> {
+/// and shortened. Of too many names, every second one is drawn, or every third.
+pub fn name_groups(canvas: &dyn Canvas, plot: Area, groups: &[DocumentGroup]) -> Result<()> {
     let theme = canvas.theme();
     let axis = plot.bottom + 1;
     for group in groups {
@@ -89,8 +89,8 @@ pub fn name_groups(canvas: &dyn Canvas, plot: Area, groups: &[Group]) -> Result<
     }
     let most = (plot.width() / LEAST_NAME).max(1) as usize;
     let every = groups.len().div_ceil(most).max(1);
-    let named: Vec<&Group> = groups.iter().step_by(every).collect();
-    let wide = |group: &&Group| text_width(&group.name, SMALL) * 9 / 8;
+    let named: Vec<&DocumentGroup> = groups.iter().step_by(every).collect();
+    let wide = |group: &&DocumentGroup| text_width(&group.name, SMALL) * 9 / 8;
     let natural: Vec<i32> = named.iter().map(wide).collect();
     let widths = shortened(&natural, plot.width());
     let middles: Vec<i32> = named
@@ -111,7 +111,7 @@ pub fn name_groups(canvas: &dyn Canvas, plot: Area, groups: &[Group]) -> Result<
     Ok(())
 }
 
-/// The widths, of which the largest are cut so that all have room beside each other.
+/// The widths; the largest are cut so that all fit next to each other.
 fn shortened(widths: &[i32], room: i32) -> Vec<i32> {
     let gaps = SPACE * widths.len() as i32;
     let cut = |most: i32| widths.iter().map(move |&width| width.min(most));

@@ -28,8 +28,8 @@ impl Svg {
         }
     }
 
-    /// The document. `shown` is its size in CSS pixels, `pixels` that of the PNG, which are the units of the view box, and
-    /// `scale` the number of them per unit of the drawing.
+    /// The document. `shown` is its size in CSS pixels. `pixels` is the size of the PNG, whose pixels are the units of the
+    /// view box, and `scale` is their number per unit of the drawing.
     pub fn document(
         self,
         shown: (u32, u32),
@@ -141,7 +141,7 @@ impl Canvas for Svg {
             "<text x=\"{}\" y=\"{y}\" text-anchor=\"{anchor}\" font-family=\"{FAMILY}\" font-size=\"{:.0}\" \
              fill=\"{}\">{}</text>\n",
             at.0,
-            // As high as in a bitmap, where the font's ascent and descent together are the height.
+            // The same height as in a bitmap, where the font's ascent and descent together are the height.
             0.81 * height,
             hex(colour),
             escape(text)
@@ -161,7 +161,7 @@ fn name(fill: Fill) -> String {
 /// The definition of a hatched fill.
 fn pattern(fill: Fill) -> String {
     let (distance, width) = STRIPES;
-    // The tile is turned; upright stripes become stripes across.
+    // The tile is rotated, so vertical stripes become slanted or horizontal.
     let (turn, distance) = match fill.hatch {
         Hatch::Rising => (45, f64::from(distance) / 2f64.sqrt()),
         Hatch::Falling => (-45, f64::from(distance) / 2f64.sqrt()),

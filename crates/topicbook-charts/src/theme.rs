@@ -7,7 +7,7 @@ pub const GRAPHICS: f64 = 3.0;
 /// Least contrast of texts with the background: WCAG 2.2, success criterion 1.4.3.
 pub const TEXT: f64 = 4.5;
 
-/// The colours of a chart that are not those of its data.
+/// The colours of a chart, except for its data.
 #[derive(Debug, PartialEq)]
 pub struct Theme {
     pub background: Rgb,
@@ -32,7 +32,7 @@ pub static LIGHT: Theme = Theme {
     rest: [0xE9, 0xEB, 0xEE],
 };
 
-/// The background is that of JupyterLab's dark theme.
+/// The background is the background of JupyterLab's dark theme.
 pub static DARK: Theme = Theme {
     background: [0x11, 0x11, 0x11],
     ink: [0xEC, 0xEE, 0xF1],
@@ -53,8 +53,8 @@ impl Theme {
         legible(colour, self.background, TEXT)
     }
 
-    /// The colours of `series` lines: the ten of topics, again and again, so that hues stay far apart. Lines differ by
-    /// their dashes too.
+    /// The colours of `series` lines: the ten of topics, repeated, so that hues stay far apart. Lines differ by their dashes
+    /// too.
     pub fn lines(&self, series: usize) -> Vec<Rgb> {
         let ten = colours(10);
         ten.into_iter()
@@ -64,7 +64,7 @@ impl Theme {
             .collect()
     }
 
-    /// Mixes a colour with the background; `weight` is that of the colour.
+    /// Mixes a colour with the background; `weight` is the weight of the colour.
     pub fn pale(&self, colour: Rgb, weight: f64) -> Rgb {
         mix(self.background, colour, weight)
     }
@@ -74,7 +74,7 @@ impl Theme {
     }
 }
 
-/// The colour between two others; `weight` is that of the second.
+/// The colour between two others; `weight` is the weight of the second.
 pub fn mix(first: Rgb, second: Rgb, weight: f64) -> Rgb {
     std::array::from_fn(|channel| {
         let (a, b) = (f64::from(first[channel]), f64::from(second[channel]));
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn contrasts_are_those_of_the_standard() {
         assert_eq!(contrast([0; 3], [255; 3]), 21.0);
-        // What the report measured on white.
+        // The contrasts that the report measured on white.
         for (colour, expected) in [([0xEF, 0xB1, 0x18], 1.9), ([0xFF, 0x8A, 0xB7], 2.2)] {
             assert!((contrast(colour, [255; 3]) - expected).abs() < 0.05);
         }

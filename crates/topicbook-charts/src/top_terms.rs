@@ -15,8 +15,8 @@ use super::{Panel, not_drawable, nothing};
 const ROW: i64 = 34;
 const HEADING: i64 = 44;
 const SPACING: i64 = 22;
-/// Least width of the longest bar with its number, widest space for names that panels are made wide for, and the space at
-/// the right of a panel.
+/// Least width of the longest bar with its number, the widest names for which panels are widened, and the space at the right
+/// of a panel.
 const BAR: i64 = 160;
 const NAMES: i64 = 230;
 const RIGHT: i32 = 28;
@@ -95,7 +95,7 @@ impl TopTerms {
         }
     }
 
-    /// Panels in a row: as many as have room, and rows of about equal length.
+    /// Number of panels in a row, chosen so that they fit and rows have about equal lengths.
     fn columns(&self, panels: usize, width: i64) -> usize {
         let names = self.bars.iter().flatten();
         let widest = names.map(|(name, _)| text_width(name, SMALL)).max();
@@ -166,7 +166,7 @@ impl TopTerms {
     }
 }
 
-/// A probability in percent, with two digits that count.
+/// A probability in percent, with two significant digits.
 fn share(probability: f32) -> String {
     let percent = 100.0 * probability;
     match percent {

@@ -1,4 +1,4 @@
-//! The topics of a chart: which they are of all topics of the fit, their names and their colours.
+//! The topics of a chart: their numbers among all topics of the fit, their names and their colours.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use super::palette::{Rgb, colours, to_lab};
 /// The names of all topics of a fit; `None` for a topic without a name. Empty if no topic has one.
 pub type TopicNames = Arc<[Option<String>]>;
 
-/// Topics for which a legend says "Topic 3"; with more it says "3".
+/// Up to this many topics, a legend says "Topic 3"; with more it says "3".
 const MAX_SPELLED: usize = 20;
-/// Topics that colours alone tell apart.
+/// Number of topics that colours alone tell apart.
 const MAX_PLAIN: usize = 10;
 
 /// The topics that a chart shows.
@@ -22,7 +22,7 @@ const MAX_PLAIN: usize = 10;
 pub struct Topics {
     /// The number in the fit of each topic that is shown.
     numbers: Vec<usize>,
-    /// How many topics the fit has: they decide about the colours.
+    /// Number of topics of the fit, on which the colours depend.
     of: usize,
     names: TopicNames,
 }
@@ -55,7 +55,7 @@ impl Topics {
         self.numbers.len()
     }
 
-    /// Positions among these topics of those that are wanted, by number.
+    /// Positions among these topics of the topics with the numbers `wanted`.
     pub fn positions(&self, wanted: &[usize]) -> Result<Vec<usize>> {
         if wanted.is_empty() {
             return Err(Error::new(ErrorKind::Drawing, "no topics are selected")
@@ -108,7 +108,7 @@ impl Topics {
         }
     }
 
-    /// The entry of a legend beside an axis that has numbers: `3 networks`, `Topic 3`, or `3` with many topics.
+    /// The entry of a legend, where an axis has numbers too: `3 networks`, `Topic 3`, or `3` with many topics.
     pub fn entry(&self, position: usize) -> String {
         let number = self.number(position);
         match self.name(position) {

@@ -1,4 +1,4 @@
-//! A tree of topics: a dendrogram that lies on its side.
+//! A tree of topics: a horizontal dendrogram.
 
 use crate::error::Result;
 use crate::text::counted;

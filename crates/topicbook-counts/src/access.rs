@@ -6,8 +6,8 @@ use super::expected::no_counts;
 use super::{Counts, Store, View};
 
 impl Counts {
-    /// Calls `read` with the counts in their layout and dtype, and returns what it computes of them if a mapped file is the
-    /// same before and after: pages that it loses meanwhile read as zeros.
+    /// Calls `read` with the counts in their layout and dtype, and returns its result if a mapped file is the same before
+    /// and after: pages that the file loses meanwhile read as zeros.
     #[doc(hidden)]
     pub fn with_view<T>(&self, read: impl FnOnce(View<'_>) -> Result<T>) -> Result<T> {
         let result = read(self.view()?);
@@ -21,18 +21,18 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.check_unchanged(),
             // Sparse rows were read into memory.
-            Store::Csr(_) | Store::Shards(_) | Store::Expected(_) => Ok(()),
+            Store::Csr(_) | Store::Files(_) | Store::Expected(_) => Ok(()),
         }
     }
 
-    /// Borrows the counts in their layout and dtype. Reads an `.npz` or several files on the first call, and checks that a mapped file
-    /// has not changed. Call [`check_unchanged`](Self::check_unchanged) before a result of a view is used.
+    /// Borrows the counts in their layout and dtype. Reads an `.npz` or several files on the first call, and checks that a
+    /// mapped file has not changed. Call [`check_unchanged`](Self::check_unchanged) before a result of a view is used.
     #[doc(hidden)]
     pub fn view(&self) -> Result<View<'_>> {
         Ok(match &self.inner.store {
             Store::Dense(store) => View::Dense(store.rows()?),
             Store::Csr(csr) => View::Csr(csr.get()?),
-            Store::Shards(shards) => shards.get(&self.claim(), self.bytes_stored())?.view()?,
+            Store::Files(files) => files.get(&self.claim(), self.bytes_stored())?.view()?,
             Store::Expected(_) => return Err(no_counts()),
         })
     }

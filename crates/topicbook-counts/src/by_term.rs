@@ -72,7 +72,7 @@ impl Counts {
     /// As [`summary`](Self::summary), which checks every count first.
     ///
     /// # Cost
-    /// One pass over the counts on all cores, after that of the summary where it is not cached yet; a file is read in
+    /// One pass over the counts on all cores, after the pass of the summary if that is not cached yet; a file is read in
     /// blocks of bounded size.
     #[doc(alias = "term_frequencies")]
     #[doc(alias = "sum")]
@@ -133,7 +133,7 @@ impl Counts {
     fn tally_terms(&self) -> Result<TermTally> {
         self.summary()?;
         let terms = self.terms();
-        // One tally a thread, and their sum.
+        // One tally per thread, and their sum.
         let tallies = rayon::current_num_threads() as u64 + 1;
         let tally_bytes = (terms as u64).saturating_mul(2 * size_of::<f64>() as u64);
         self.claim()
@@ -141,23 +141,23 @@ impl Counts {
         let mut tally = TermTally::new(terms);
         for_each_stored_block(self, false, &mut |block| {
             let Block { view, rows, .. } = block;
-            // One tally a thread; sums of whole numbers are exact below 2^53, so their order does not matter.
-            let part = rows.len().div_ceil(rayon::current_num_threads()).max(1);
-            let parts: Vec<TermTally> = rows
+            // One tally per thread; sums of whole numbers are exact below 2^53, so their order does not matter.
+            let step = rows.len().div_ceil(rayon::current_num_threads()).max(1);
+            let found: Vec<TermTally> = rows
                 .clone()
-                .step_by(part)
+                .step_by(step)
                 .collect::<Vec<_>>()
                 .into_par_iter()
                 .map(|first| {
                     let mut tally = TermTally::new(terms);
                     let mut buffer = NonzeroBuffer::default();
-                    for row in first..rows.end.min(first + part) {
+                    for row in first..rows.end.min(first + step) {
                         tally.add(&view, row, &mut buffer);
                     }
                     tally
                 })
                 .collect();
-            parts.iter().for_each(|part| tally.join(part));
+            found.iter().for_each(|found| tally.join(found));
             Ok(())
         })?;
         Ok(tally)

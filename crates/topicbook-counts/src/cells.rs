@@ -1,4 +1,4 @@
-//! Files of single cells: counts, genes and cells behind one handle.
+//! Files of single cells: counts, genes and cells in one handle.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::formats::hdf5::{
     other_features, tenx_barcodes, tenx_counts, tenx_feature_types, tenx_features,
 };
 use super::formats::text::{
-    CELLS, GENES, Orientation, beside, column, matrices, mtx_shape, open_mtx, orientation,
+    CELLS, GENES, Orientation, column, companion, matrices, mtx_shape, open_mtx, orientation,
 };
 
 /// A file of single cells: its matrices, and the names of its genes (terms) and cells (documents). Cheap to clone.
@@ -23,12 +23,12 @@ use super::formats::text::{
 /// |---|---|
 /// | `.h5ad` | anndata: `X`, [layers](Self::layer) and [raw](Self::raw); sparse by rows or by columns, or dense |
 /// | `.h5` | 10x Genomics' Cell Ranger: `filtered_feature_bc_matrix.h5` |
-/// | `.mtx`, `.mtx.gz` | MatrixMarket with genes as rows and cells as columns, as Cell Ranger writes it; names from `features.tsv` (or `genes.tsv`) and `barcodes.tsv` beside it, gzipped or not. `GSM1_matrix.mtx` has those with the same prefix. Where the rows are as many as the barcodes, and the columns as the features, the rows are the cells |
+/// | `.mtx`, `.mtx.gz` | MatrixMarket with genes as rows and cells as columns, as Cell Ranger writes it; names from `features.tsv` (or `genes.tsv`) and `barcodes.tsv` next to it, gzipped or not. `GSM1_matrix.mtx` has files with the same prefix. If there are as many rows as barcodes, and as many columns as features, the rows are the cells |
 /// | a folder | the `matrix.mtx` or `matrix.mtx.gz` in it, alone or with a prefix |
 ///
-/// [`Counts::open`] opens the first two also, where their main matrix is wanted; of a `.mtx` file it takes the rows as the
-/// documents, and refuses one with the names of genes and cells beside it. Files of 10x may have other features than genes, such as
-/// antibodies: the cell shows how many of each type, and [`feature_type`](Self::feature_type) keeps one.
+/// [`Counts::open`] also opens the main matrix of the first two. It takes the rows of a `.mtx` file as the documents, and
+/// refuses one with names of genes and cells next to it. Files of 10x may have features other than genes, such as
+/// antibodies: the notebook shows how many of each type, and [`feature_type`](Self::feature_type) keeps one type.
 ///
 /// ```
 /// use topicbook::Cells;
@@ -51,15 +51,15 @@ use super::formats::text::{
 #[doc(alias = "read_10x_mtx")]
 pub struct Cells {
     path: PathBuf,
-    /// The matrix that is meant.
+    /// The selected matrix.
     place: Place,
-    source: Source,
+    source: CellFile,
     /// The type of the features that are the terms, if not all.
     feature_type: Option<String>,
 }
 
 #[derive(Clone)]
-enum Source {
+enum CellFile {
     H5ad(Hdf),
     TenX(Hdf),
     Mtx,
@@ -88,11 +88,11 @@ impl Cells {
         check_regular(&path)?;
         let name = path.to_string_lossy().to_lowercase();
         let source = if name.ends_with(".h5ad") {
-            Source::H5ad(Hdf::open(&path)?)
+            CellFile::H5ad(Hdf::open(&path)?)
         } else if name.ends_with(".h5") {
-            Source::TenX(Hdf::open(&path)?)
+            CellFile::TenX(Hdf::open(&path)?)
         } else if name.ends_with(".mtx") || name.ends_with(".mtx.gz") {
-            Source::Mtx
+            CellFile::Mtx
         } else {
             return Err(Error::format(&path, "is no file of single cells")
                 .fix("name a file .h5ad, .h5, .mtx or .mtx.gz, or a folder with matrix.mtx; Counts::open reads other formats"));
@@ -106,7 +106,7 @@ impl Cells {
     }
 
     /// The same file, of which the features of one type alone are the terms: `Gene Expression` leaves out the antibodies
-    /// (`Antibody Capture`) and guides that 10x writes beside the genes.
+    /// (`Antibody Capture`) and guides that 10x writes in addition to the genes.
     ///
     /// ```
     /// use topicbook::Cells;
@@ -137,10 +137,10 @@ impl Cells {
     /// The type of each feature.
     fn types(&self) -> Result<Vec<String>> {
         match &self.source {
-            Source::H5ad(hdf) => h5ad_feature_types(hdf, self.place.terms()),
-            Source::TenX(hdf) => tenx_feature_types(hdf),
-            Source::Mtx if beside(&self.path, &GENES).is_none() => Ok(Vec::new()),
-            Source::Mtx => self.table(&GENES, 2),
+            CellFile::H5ad(hdf) => h5ad_feature_types(hdf, self.place.terms()),
+            CellFile::TenX(hdf) => tenx_feature_types(hdf),
+            CellFile::Mtx if companion(&self.path, &GENES).is_none() => Ok(Vec::new()),
+            CellFile::Mtx => self.table(&GENES, 2),
         }
     }
 
@@ -166,16 +166,16 @@ impl Cells {
         Ok(Some(kept))
     }
 
-    /// What is unlike most files of its format, in sentences.
+    /// Notes on how the file differs from most files of its format.
     #[doc(hidden)]
     pub fn notes(&self) -> Vec<String> {
         let features = match &self.feature_type {
             Some(name) => Some(format!("Features of the type {name:?} alone.")),
             None => self.types().ok().and_then(|types| other_features(&types)),
         };
-        let has_cells_as_rows = matches!(self.source, Source::Mtx)
+        let has_cells_as_rows = matches!(self.source, CellFile::Mtx)
             && matches!(orientation(&self.path), Ok(Orientation::DocumentsByTerms));
-        let rows = "The rows of the file are cells, as the numbers of names beside it tell.";
+        let rows = "The rows of the file are cells, as the numbers of names next to it show.";
         features
             .into_iter()
             .chain(has_cells_as_rows.then(|| rows.into()))
@@ -193,7 +193,7 @@ impl Cells {
         self.at(Place::Layer(name.into()))
     }
 
-    /// The same file, of which `raw` is the matrix: its genes are often more than those of `X`, and so are its
+    /// The same file, of which `raw` is the matrix: `raw` often has more genes than `X`, and so more
     /// [`terms`](Self::terms). [`counts`](Self::counts) fails if there is none.
     ///
     /// ```no_run
@@ -226,8 +226,8 @@ impl Cells {
     /// If the file is damaged.
     pub fn layers(&self) -> Result<Vec<String>> {
         match &self.source {
-            Source::H5ad(hdf) => layers(hdf),
-            Source::TenX(_) | Source::Mtx => Ok(Vec::new()),
+            CellFile::H5ad(hdf) => layers(hdf),
+            CellFile::TenX(_) | CellFile::Mtx => Ok(Vec::new()),
         }
     }
 
@@ -241,20 +241,20 @@ impl Cells {
     /// ```
     ///
     /// # Errors
-    /// If there is no such matrix; if the names next to a `.mtx` file do not fit its rows and columns; if its first values are no
-    /// counts, as after a normalisation: the error says which layer, or raw, probably holds the counts; if the file is damaged, states sizes that it or the free memory does not hold, or
-    /// changed since it was opened.
+    /// If there is no such matrix, or the names next to a `.mtx` file do not fit its rows and columns. If its first values are
+    /// no counts, as after a normalisation: the error says which layer, or raw, probably holds the counts. If the file is
+    /// damaged, states sizes that it or the free memory does not hold, or changed since it was opened.
     ///
     /// # Cost
-    /// A sparse matrix by rows (CSR, and that of 10x) stays in the file: fits stream it in windows of rows, which
-    /// unpacks each chunk about once a pass. One by columns (CSC) is read into memory on first use, with 16 bytes per stored
-    /// count. A dense one and a `.mtx` are read now, with 8 bytes per count.
+    /// A sparse matrix by rows (CSR, and the matrix of 10x) stays in the file: fits stream it in windows of rows, which
+    /// unpacks each chunk about once a pass. A matrix by columns (CSC) is read into memory on first use, with 16 bytes per
+    /// stored count. A dense matrix and a `.mtx` file are read immediately, with 8 bytes per count.
     pub fn counts(&self) -> Result<Counts> {
         let kept = self.kept()?;
         let counts = match (&self.source, &self.place) {
-            (Source::H5ad(hdf), place) => h5ad_counts(hdf, place),
-            (Source::TenX(hdf), Place::X) => tenx_counts(hdf),
-            (Source::Mtx, Place::X) => open_mtx(&self.path, orientation(&self.path)?),
+            (CellFile::H5ad(hdf), place) => h5ad_counts(hdf, place),
+            (CellFile::TenX(hdf), Place::X) => tenx_counts(hdf),
+            (CellFile::Mtx, Place::X) => open_mtx(&self.path, orientation(&self.path)?),
             _ => Err(
                 Error::format(&self.path, "has one matrix, and neither layers nor raw")
                     .fix("leave out Cells::layer and Cells::raw; files .h5ad have layers"),
@@ -280,10 +280,10 @@ impl Cells {
     #[doc(alias = "var_names")]
     pub fn terms(&self) -> Result<Terms> {
         let names = match &self.source {
-            Source::H5ad(hdf) => h5ad_names(hdf, self.place.terms())?,
-            Source::TenX(hdf) => tenx_features(hdf)?,
+            CellFile::H5ad(hdf) => h5ad_names(hdf, self.place.terms())?,
+            CellFile::TenX(hdf) => tenx_features(hdf)?,
             // Names stand in the second column, after identifiers; an old file may have one column.
-            Source::Mtx => self.table(&GENES, 1)?,
+            CellFile::Mtx => self.table(&GENES, 1)?,
         };
         match self.kept()? {
             Some(kept) => Terms::new(kept.iter().filter_map(|&at| names.get(at).cloned())),
@@ -305,16 +305,16 @@ impl Cells {
     #[doc(alias = "barcodes")]
     pub fn names(&self) -> Result<Vec<String>> {
         match &self.source {
-            Source::H5ad(hdf) => h5ad_names(hdf, "obs"),
-            Source::TenX(hdf) => tenx_barcodes(hdf),
-            Source::Mtx => self.table(&CELLS, 0),
+            CellFile::H5ad(hdf) => h5ad_names(hdf, "obs"),
+            CellFile::TenX(hdf) => tenx_barcodes(hdf),
+            CellFile::Mtx => self.table(&CELLS, 0),
         }
     }
 
     /// The cells as documents: their [`names`](Self::names), and of a `.h5ad` file the columns of `obs`. Texts and categories
     /// become labels, numbers stay numbers, and truth values become 0 and 1; missing ones stay missing. Whole numbers of a
-    /// column with one of 2^53 or more become labels. A column of other values is left out: [`Documents`] names it when it is shown
-    /// or asked for. Of a 10x `.h5` and a `.mtx` file, there are names alone.
+    /// column with one of 2^53 or more become labels. A column of other values is left out: [`Documents`] names it when they are
+    /// shown or the column is requested. A 10x `.h5` or a `.mtx` file has only names.
     ///
     /// ```no_run
     /// use topicbook::{Cells, TopicModel};
@@ -334,23 +334,23 @@ impl Cells {
     #[doc(alias = "obs")]
     pub fn documents(&self) -> Result<Documents> {
         match &self.source {
-            Source::H5ad(hdf) => h5ad_documents(hdf),
-            Source::TenX(_) | Source::Mtx => Documents::new(self.names()?),
+            CellFile::H5ad(hdf) => h5ad_documents(hdf),
+            CellFile::TenX(_) | CellFile::Mtx => Documents::new(self.names()?),
         }
     }
 
-    /// A column of a table beside a `.mtx` file, with a line for each column (cell) or row (gene) of the matrix.
+    /// A column of a table next to a `.mtx` file, with a line for each column (cell) or row (gene) of the matrix.
     fn table(&self, files: &[&str], index: usize) -> Result<Vec<String>> {
         // Names that do not fit are refused with their own file.
         let rows = orientation(&self.path).unwrap_or(Orientation::TermsByDocuments);
         let (cells, genes) = mtx_shape(&self.path, rows)?;
         let expected = if index == 0 { cells } else { genes };
-        match beside(&self.path, files) {
+        match companion(&self.path, files) {
             Some(table) => column(&table, index, expected),
             None => Err(Error::new(
                 ErrorKind::Io,
                 format!(
-                    "there is no {} beside {}",
+                    "there is no {} next to {}",
                     files.join(" or "),
                     shown_path(&self.path)
                 ),
@@ -364,7 +364,7 @@ impl Cells {
 fn only_matrix(folder: &Path) -> Result<PathBuf> {
     let mut found = matrices(folder)?;
     if found.len() > 1
-        && let Some(plain) = beside(&folder.join("matrix.mtx"), &["matrix.mtx"])
+        && let Some(plain) = companion(&folder.join("matrix.mtx"), &["matrix.mtx"])
     {
         return Ok(plain);
     }
@@ -389,8 +389,8 @@ impl fmt::Display for Cells {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = shown_path(&self.path);
         match &self.source {
-            Source::H5ad(_) => write!(f, "Cells: {} of {file}", self.place.path()),
-            Source::TenX(_) | Source::Mtx => write!(f, "Cells: {file}"),
+            CellFile::H5ad(_) => write!(f, "Cells: {} of {file}", self.place.path()),
+            CellFile::TenX(_) | CellFile::Mtx => write!(f, "Cells: {file}"),
         }?;
         match self.notes().as_slice() {
             [] => Ok(()),

@@ -50,24 +50,24 @@ impl Counts {
         check_free(needed, "the pairs of these terms")?;
         let lengths: Vec<usize> = lists.iter().map(Vec::len).collect();
         let places = Places::of(lists, self.terms());
-        let mut total = Tally::new(&lengths);
+        let mut total = PairTally::new(&lengths);
         for_each_stored_block(self, false, &mut |block| {
             let Block { view, rows, first } = block;
-            // One tally a thread; sums of whole numbers do not depend on their order.
-            let part = rows.len().div_ceil(rayon::current_num_threads()).max(1);
-            let starts: Vec<usize> = rows.clone().step_by(part).collect();
-            let tallies: Vec<Tally> = starts
+            // One tally per thread; sums of whole numbers do not depend on their order.
+            let step = rows.len().div_ceil(rayon::current_num_threads()).max(1);
+            let starts: Vec<usize> = rows.clone().step_by(step).collect();
+            let tallies: Vec<PairTally> = starts
                 .into_par_iter()
                 .map(|start| {
-                    let mut tally = Tally::new(&lengths);
-                    for row in start..rows.end.min(start + part) {
+                    let mut tally = PairTally::new(&lengths);
+                    for row in start..rows.end.min(start + step) {
                         let document = first + row - rows.start;
                         tally.add(&view, self.terms(), (row, document), &places);
                     }
                     tally
                 })
                 .collect();
-            // Parts come in the order of the documents, so the first error is that of the first document.
+            // Tallies come in the order of the documents, so the first error is the first document's.
             tallies
                 .into_iter()
                 .try_for_each(|tally| total.join(tally, self))
@@ -113,7 +113,7 @@ impl Places {
 }
 
 /// Documents by list and pair.
-struct Tally {
+struct PairTally {
     lists: Vec<CoOccurrence>,
     /// Scratch: the positions of each list that a document contains, and the lists that have any.
     found: Vec<Vec<usize>>,
@@ -123,7 +123,7 @@ struct Tally {
     bad: Option<(usize, usize, f64)>,
 }
 
-impl Tally {
+impl PairTally {
     fn new(lengths: &[usize]) -> Self {
         Self {
             lists: lengths

@@ -59,10 +59,10 @@ impl Columns {
 pub(super) struct Copy {
     columns_from: usize,
     documents: usize,
-    rows: Rows,
+    rows: CopiedRows,
 }
 
-enum Rows {
+enum CopiedRows {
     Dense(DenseStore),
     Csr(Csr),
 }
@@ -74,8 +74,8 @@ impl Copy {
             columns_from: counts.terms(),
             documents: 0,
             rows: match counts.layout() {
-                Layout::Dense => Rows::Dense(DenseStore::empty(counts.dtype())),
-                Layout::Csr => Rows::Csr(Csr::empty()),
+                Layout::Dense => CopiedRows::Dense(DenseStore::empty(counts.dtype())),
+                Layout::Csr => CopiedRows::Csr(Csr::empty()),
             },
         }
     }
@@ -85,14 +85,14 @@ impl Copy {
         let terms = self.columns_from;
         self.documents += 1;
         match (&mut self.rows, view) {
-            (Rows::Dense(store), View::Dense(values)) => {
+            (CopiedRows::Dense(store), View::Dense(values)) => {
                 let order = match columns {
                     Columns::All => None,
                     Columns::Picked { order, .. } => Some(order.as_slice()),
                 };
                 store.append_row(values, row * terms..(row + 1) * terms, order);
             }
-            (Rows::Csr(copy), View::Csr(csr)) => append_sparse(copy, csr.row(row), columns),
+            (CopiedRows::Csr(copy), View::Csr(csr)) => append_sparse(copy, csr.row(row), columns),
             // A buffer of a file has the layout of its counts.
             _ => debug_assert!(false, "rows of two layouts"),
         }
@@ -102,15 +102,17 @@ impl Copy {
     pub(super) fn append_counts(&mut self, columns: &[u32], counts: &[f64]) {
         self.documents += 1;
         match &mut self.rows {
-            Rows::Dense(store) => store.append_counts(self.columns_from, columns, counts),
-            Rows::Csr(copy) => copy.push_row(columns.iter().copied().zip(counts.iter().copied())),
+            CopiedRows::Dense(store) => store.append_counts(self.columns_from, columns, counts),
+            CopiedRows::Csr(copy) => {
+                copy.push_row(columns.iter().copied().zip(counts.iter().copied()))
+            }
         }
     }
 
     pub(super) fn finish(self, columns: &Columns) -> Result<Counts> {
         let store = match self.rows {
-            Rows::Dense(store) => Store::Dense(store),
-            Rows::Csr(mut csr) => {
+            CopiedRows::Dense(store) => Store::Dense(store),
+            CopiedRows::Csr(mut csr) => {
                 csr.indices.shrink_to_fit();
                 csr.values.shrink_to_fit();
                 Store::Csr(LazyCsr::ready(csr))
@@ -154,8 +156,8 @@ fn append_sparse(copy: &mut Csr, (columns, values): (&[u32], &[f32]), picked: &C
     copy.indptr.push(copy.indices.len() as u64);
 }
 
-/// Refuses a copy of `columns` that does not fit into the free memory, before anything of it is allocated. `nonzeros` counts
-/// those of the copy where the bound of all of them is too large.
+/// Refuses a copy of `columns` that does not fit into the free memory, before it is allocated. `nonzeros` counts the copy's
+/// nonzeros; it is called only if a copy of all stored counts would not fit.
 pub(super) fn check_copy(
     counts: &Counts,
     columns: &Columns,

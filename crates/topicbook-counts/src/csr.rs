@@ -14,14 +14,14 @@ pub struct Csr {
     pub values: Vec<f32>,
 }
 
-/// A defect of sparse arrays; [`in_memory`](Self::in_memory) or [`in_file`](Self::in_file) makes the error of it.
-pub(super) struct Problem {
+/// A defect of sparse arrays; [`in_memory`](Self::in_memory) or [`in_file`](Self::in_file) makes an error from it.
+pub(super) struct CsrDefect {
     what: String,
     place: String,
     fix: &'static str,
 }
 
-impl Problem {
+impl CsrDefect {
     pub(super) fn in_memory(self) -> Error {
         Error::new(ErrorKind::Shape, self.what)
             .at(self.place)
@@ -43,14 +43,14 @@ pub(super) fn check_row(
     terms: usize,
     columns: &mut [u32],
     values: &mut [f32],
-) -> Result<(), Problem> {
-    // Nearly all rows: the loop has no early exit, so that it uses vector registers.
+) -> Result<(), CsrDefect> {
+    // Nearly all rows are sorted: the loop has no early exit, so that it uses vector registers.
     let increases = |all, pair: &[u32; 2]| all & (pair[0] < pair[1]);
     let increasing = columns.array_windows().fold(true, increases);
     if increasing && columns.last().is_none_or(|&last| (last as usize) < terms) {
         return Ok(());
     }
-    let problem = |what: String, place: String, fix| Err(Problem { what, place, fix });
+    let problem = |what: String, place: String, fix| Err(CsrDefect { what, place, fix });
     if let Some(&column) = columns.iter().find(|&&column| column as usize >= terms) {
         return problem(
             format!("column {column} of counts with {terms} terms"),
@@ -122,8 +122,8 @@ impl Csr {
         indptr: Vec<u64>,
         mut indices: Vec<u32>,
         mut values: Vec<f32>,
-    ) -> Result<Self, Problem> {
-        let problem = |what: String, place: &str, fix| Problem {
+    ) -> Result<Self, CsrDefect> {
+        let problem = |what: String, place: &str, fix| CsrDefect {
             what,
             place: place.into(),
             fix,
@@ -190,9 +190,9 @@ impl Csr {
         columns: &[u32],
         counts: &[f32],
         name: impl Fn(usize) -> String,
-    ) -> Result<Self, Problem> {
-        // Counting sort of the entries by row. The number of entries of row `i` is counted two places later, so that place
-        // `i + 1` is first where the row starts, and where it ends once its entries have their positions.
+    ) -> Result<Self, CsrDefect> {
+        // Counting sort of the entries by row. The entries of row `i` are counted at `i + 2`. So place `i + 1` is first the
+        // start of the row, and its end once its entries have their positions.
         let mut indptr = vec![0u64; documents + 2];
         for &row in rows {
             indptr[row as usize + 2] += 1;
@@ -214,7 +214,7 @@ impl Csr {
                 .windows(2)
                 .find(|pair| columns[pair[0]] == columns[pair[1]])
             {
-                return Err(Problem {
+                return Err(CsrDefect {
                     what: format!("document {row} and term {} come twice", columns[pair[0]]),
                     place: format!("{} and {}", name(pair[0]), name(pair[1])),
                     fix: DUPLICATE,

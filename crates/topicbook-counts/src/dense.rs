@@ -47,7 +47,7 @@ impl<T: Element> ValueStorage<T> {
         }
     }
 
-    /// `length` values of a file from byte `start` on. Reads none of them, except where they do not start at a multiple of their
+    /// `length` values of a file from byte `start` on. Reads none of them, unless they do not start at a multiple of their
     /// size, as the format safetensors allows: these are copied into memory.
     pub(super) fn of_map(map: Arc<MappedFile>, start: usize, length: usize) -> Result<Self> {
         if start.is_multiple_of(align_of::<T>()) {

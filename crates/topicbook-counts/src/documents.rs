@@ -1,4 +1,4 @@
-//! Counts and the documents behind their rows.
+//! Counts and the documents that their rows stand for.
 
 use crate::data::{Documents, OrRef};
 use crate::error::Result;

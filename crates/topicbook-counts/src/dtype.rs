@@ -181,8 +181,8 @@ mod sealed {
         fn to_f32(self) -> f32;
         /// Rounded to the nearest `f64`; inexact only for `i64` above 2^53.
         fn to_f64(self) -> f64;
-        /// Whether the value is whole, not negative, and finite also as `f32`. Implemented without `trunc`, which is a library call on
-        /// baseline x86-64.
+        /// Whether the value is whole, not negative, and finite also as `f32`. Implemented without `trunc`, which is a library
+        /// call on baseline x86-64.
         fn is_count(self) -> bool;
         /// A count as a whole number below 2^23. Larger ones become the largest of these, so that all dtypes agree.
         fn to_whole(self) -> u32;
@@ -265,8 +265,8 @@ macro_rules! float {
             }
             #[inline(always)]
             fn to_whole(self) -> u32 {
-                // The sum of a whole number and this power of two has the number in its lowest bits. Casts would check for
-                // numbers out of range, one by one.
+                // The sum of a whole number and this power of two has the number in its lowest bits. Casts would check each
+                // number for its range.
                 ((self.min(LARGEST_WHOLE as $T) + $whole_from).to_bits() as u32)
                     & LARGEST_WHOLE as u32
             }

@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::{Counts, Dtype, Layout, Location, Store};
 
-/// The dtype, layout and number of nonzero counts of a file to come.
+/// The dtype, layout and number of nonzero counts of a future file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected {
     pub(super) dtype: Dtype,
@@ -13,7 +13,7 @@ pub(super) struct Expected {
 }
 
 impl Counts {
-    /// Counts of which only these facts are known, in a file that can be read row by row. They can be planned with; to read
+    /// Counts of which only these facts are known, in a file that can be read row by row. Plans accept them; reading
     /// them is an error.
     ///
     /// # Errors

@@ -11,9 +11,9 @@ use super::dtype::Element;
 /// Identifies the counts of a fit or a checkpoint by their contents; layout, dtype and file do not matter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// How many documents.
+    /// Number of documents.
     pub documents: usize,
-    /// How many terms.
+    /// Number of terms.
     pub terms: usize,
     nonzeros: u64,
     #[serde(with = "crate::system::serde_f64")]
@@ -56,7 +56,7 @@ impl Fingerprint {
     }
 }
 
-/// What a cluster's job says of its counts, and its ranks compare.
+/// What a cluster's job states about its counts, and its ranks compare.
 impl Fingerprint {
     /// Number of nonzero counts.
     pub fn nonzeros(&self) -> u64 {

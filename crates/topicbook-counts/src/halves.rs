@@ -31,7 +31,7 @@ pub struct HalvedBatch {
 }
 
 impl Counts {
-    /// Splits every document at random into two halves: each of its tokens goes to the first or the second with equal
+    /// Splits every document at random into two halves. Each of its tokens goes to the first or the second with equal
     /// probability, so a count x becomes a binomial draw of x tokens and the rest. The halves have the same documents and
     /// terms, and sum to the counts. The same seed gives the same halves in every layout, dtype and file.
     ///
@@ -51,8 +51,8 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// On the first value that is not a count, or is above 2^24; if both halves do not fit into the free memory (checked
-    /// before they are allocated); if the counts' file cannot be read or changed since it was opened.
+    /// On the first value that is not a count, or is above 2^24. If both halves do not fit into the free memory (checked
+    /// before they are allocated). If the counts' file cannot be read or changed since it was opened.
     ///
     /// # Cost
     /// One pass over the counts on one thread, O(nonzeros + tokens / 64) operations, and two copies in memory, in the same
@@ -85,13 +85,13 @@ impl Counts {
         visit: &mut dyn FnMut(HalvedBatch) -> Result<()>,
     ) -> Result<()> {
         let mut halver = Halver::new(self, seed);
-        let mut batch = Batch::starting_at(0);
+        let mut batch = GrowingBatch::starting_at(0);
         for_each_stored_block(self, false, &mut |block| {
             for (offset, row) in block.rows.enumerate() {
                 let document = block.first + offset;
                 halver.halve(&block.view, row, document)?;
                 if batch.is_full(halver.columns.len()) {
-                    let next = Batch::starting_at(document);
+                    let next = GrowingBatch::starting_at(document);
                     visit(std::mem::replace(&mut batch, next).finish(self.terms())?)?;
                 }
                 batch.add(&halver);
@@ -101,13 +101,12 @@ impl Counts {
         visit(batch.finish(self.terms())?)
     }
 
-    /// Bytes of the halves of a [`HalvedBatch`] while they grow, unless one document has more nonzero
-    /// counts than a batch.
+    /// Bytes of the halves of a [`HalvedBatch`] while they grow, unless one document has more nonzero counts than a batch.
     #[doc(hidden)]
     pub fn halved_batch(&self) -> u64 {
         let cells = (self.documents() as u64).saturating_mul(self.terms() as u64);
         let nonzeros = self.known_nonzeros().unwrap_or(cells);
-        // A vector that grows has up to twice its length, and its old half for a moment.
+        // A vector that grows has up to twice its length, and its old buffer during the copy.
         let grown = 3 * nonzeros.min(BATCH_NONZEROS as u64) * NONZERO_BYTES;
         2 * grown
     }
@@ -210,7 +209,7 @@ impl Bits {
         }
     }
 
-    /// A draw from the binomial distribution of `tokens` tokens with probability 1/2: the ones among as many random bits.
+    /// A draw from the binomial distribution of `tokens` tokens with probability 1/2: the ones among `tokens` random bits.
     fn half(&mut self, tokens: u64) -> u64 {
         let mut needed = tokens;
         let mut ones = 0;
@@ -231,12 +230,12 @@ impl Bits {
 }
 
 /// A batch that grows document by document.
-struct Batch {
+struct GrowingBatch {
     first: usize,
     halves: [Csr; 2],
 }
 
-impl Batch {
+impl GrowingBatch {
     fn starting_at(first: usize) -> Self {
         Self {
             first,

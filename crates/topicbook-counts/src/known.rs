@@ -25,7 +25,7 @@ impl Counts {
     pub(super) fn is_unread(&self) -> bool {
         match &self.inner.store {
             Store::Csr(csr) => csr.is_unread(),
-            Store::Shards(shards) => shards.is_unread(),
+            Store::Files(files) => files.is_unread(),
             Store::Dense(_) | Store::Expected(_) => false,
         }
     }
@@ -64,10 +64,10 @@ impl Counts {
                 to_read: self.bytes_stored(),
                 while_reading: csr.read_scratch_bytes(),
             },
-            (Store::Shards(shards), _) if shards.is_unread() => InMemory {
-                loaded: shards.held_bytes(),
+            (Store::Files(files), _) if files.is_unread() => InMemory {
+                loaded: files.held_bytes(),
                 to_read: self.bytes_stored(),
-                while_reading: shards.scratch_bytes(),
+                while_reading: files.scratch_bytes(),
             },
             (Store::Expected(_), _) => InMemory {
                 to_read: self.bytes_stored(),
@@ -85,7 +85,7 @@ impl Counts {
     pub fn piece_bytes(&self) -> u64 {
         match &self.inner.store {
             Store::Csr(csr) => csr.piece_bytes(),
-            Store::Shards(shards) => shards.piece_bytes(),
+            Store::Files(files) => files.piece_bytes(),
             Store::Dense(_) | Store::Expected(_) => 0,
         }
     }
@@ -109,7 +109,7 @@ impl Counts {
         match &self.inner.store {
             Store::Csr(csr) => Some(csr.stored()),
             Store::Expected(expected) if expected.layout == Layout::Csr => Some(expected.nonzeros),
-            Store::Shards(shards) => shards.sum(Self::stored_counts),
+            Store::Files(files) => files.sum(Self::stored_counts),
             Store::Dense(_) | Store::Expected(_) => None,
         }
     }
@@ -129,8 +129,8 @@ impl Counts {
         match &self.inner.store {
             Store::Csr(csr) => Some(csr.stored()),
             Store::Expected(expected) => Some(expected.nonzeros),
-            Store::Shards(_) if self.layout() == Layout::Csr => self.stored_counts(),
-            Store::Dense(_) | Store::Shards(_) => self.inner.summary.get().map(Summary::nonzeros),
+            Store::Files(_) if self.layout() == Layout::Csr => self.stored_counts(),
+            Store::Dense(_) | Store::Files(_) => self.inner.summary.get().map(Summary::nonzeros),
         }
     }
 
@@ -147,7 +147,7 @@ impl Counts {
         self.inner.summary.get().map(Summary::total)
     }
 
-    /// The files of the counts, in the order of their documents; none of counts in memory alone.
+    /// The files of the counts, in the order of their documents; none for counts in memory alone.
     #[doc(hidden)]
     pub fn files(&self) -> Vec<PathBuf> {
         match &self.inner.location {
@@ -161,7 +161,7 @@ impl Counts {
     #[doc(hidden)]
     pub fn documents_of_files(&self) -> Vec<usize> {
         match &self.inner.store {
-            Store::Shards(shards) => shards.documents_of_files(),
+            Store::Files(files) => files.documents_of_files(),
             _ => vec![self.documents()],
         }
     }
@@ -173,7 +173,7 @@ impl Counts {
             (Store::Csr(csr), Location::Loaded(path)) if csr.is_unread() => {
                 format!("file {}, read into memory on first use", shown_path(path))
             }
-            (Store::Shards(shards), Location::Files(paths)) if shards.is_unread() => {
+            (Store::Files(files), Location::Files(paths)) if files.is_unread() => {
                 format!("{}, read into memory on first use", shown_paths(paths))
             }
             (_, location) => location.to_string(),

@@ -42,7 +42,7 @@ pub enum Location {
     File(PathBuf),
     /// In memory, read from this file: `.csv` and `.parquet` on opening, `.npz` on first use.
     Loaded(PathBuf),
-    /// In these files, whose documents are numbered through. Fits stream them, or they are read into memory on first use;
+    /// In these files, whose documents are numbered consecutively. Fits stream them, or they are read into memory on first use;
     /// tables are read on opening.
     Files(Vec<PathBuf>),
 }

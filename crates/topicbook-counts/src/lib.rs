@@ -1,4 +1,4 @@
-//! Document-term counts of topicbook, in memory or in a file, behind one handle: [`Counts`]; their batches, and synthetic ones.
+//! Document-term counts of topicbook, in memory or in a file, in one handle: [`Counts`]; their batches, and synthetic counts.
 //!
 //! Users import `topicbook`, which shows the items of this crate. Hidden items are for the crates of this repository alone.
 //!
@@ -12,6 +12,7 @@ mod access;
 pub mod batches;
 mod by_term;
 mod cells;
+mod check_documents;
 mod co_occurrence;
 mod copy;
 #[cfg(feature = "polars")]
@@ -24,6 +25,7 @@ mod documents;
 #[doc(hidden)]
 pub mod dtype;
 mod expected;
+mod file_set;
 mod fingerprint;
 #[doc(hidden)]
 pub mod formats;
@@ -31,14 +33,12 @@ mod halves;
 mod known;
 mod layout;
 mod open;
-mod part;
 mod pass;
 mod resample;
 #[doc(hidden)]
 pub mod rows;
 #[doc(hidden)]
 pub mod select_terms;
-mod shards;
 mod show;
 mod split;
 mod spool;
@@ -55,6 +55,8 @@ use std::sync::{Arc, OnceLock};
 
 pub use cells::Cells;
 #[doc(hidden)]
+pub use check_documents::check_documents;
+#[doc(hidden)]
 pub use co_occurrence::CoOccurrence;
 #[cfg(feature = "polars")]
 pub use count_table::CountTable;
@@ -70,8 +72,6 @@ pub use fingerprint::Fingerprint;
 #[doc(hidden)]
 pub use known::InMemory;
 pub use layout::{Layout, Location};
-#[doc(hidden)]
-pub use part::check_documents;
 #[doc(hidden)]
 pub use pass::{READ_BYTES, pass_bytes, read_bytes};
 pub use resample::Resample;
@@ -106,7 +106,7 @@ use crate::text::{bytes, count};
 
 use dense::DenseStore;
 use expected::Expected;
-use shards::Shards;
+use file_set::FileSet;
 
 /// Document-term counts: one row per document, one column per term.
 ///
@@ -140,7 +140,7 @@ enum Store {
     Dense(DenseStore),
     Csr(LazyCsr),
     /// Several files.
-    Shards(Box<Shards>),
+    Files(Box<FileSet>),
     /// Only facts, for an estimate.
     Expected(Expected),
 }
@@ -215,7 +215,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.dtype(),
             Store::Csr(_) => Dtype::F32,
-            Store::Shards(shards) => shards.one().dtype(),
+            Store::Files(files) => files.one().dtype(),
             Store::Expected(expected) => expected.dtype,
         }
     }
@@ -232,7 +232,7 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(_) => Layout::Dense,
             Store::Csr(_) => Layout::Csr,
-            Store::Shards(shards) => shards.one().layout(),
+            Store::Files(files) => files.one().layout(),
             Store::Expected(expected) => expected.layout,
         }
     }
@@ -297,9 +297,9 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// On the first value (by row, then column) that is negative, NaN, infinite or fractional; if the counts' file
-    /// cannot be read or changed since it was opened; if the summary does not fit into the free memory: 8 bytes for each
-    /// document, each empty document and each empty term.
+    /// On the first value (by row, then column) that is negative, NaN, infinite or fractional. If the counts' file cannot
+    /// be read or changed since it was opened. If the summary does not fit into the free memory: 8 bytes for each document,
+    /// each empty document and each empty term.
     ///
     /// # Cost
     /// The first call reads all counts, on all threads, and caches the result. A file is read sequentially, with
@@ -360,8 +360,8 @@ impl Counts {
             .fix("pass rows.len() * terms values"));
         }
         self.check_rows(rows)?;
-        if let Some(shards) = self.dense_shards() {
-            return shards.fill(terms, rows, out);
+        if let Some(files) = self.dense_files() {
+            return files.fill(terms, rows, out);
         }
         self.with_view(|view| {
             view.fill(terms, rows, out);
@@ -388,8 +388,8 @@ impl Counts {
     pub fn select(&self, rows: impl Indices) -> Result<Self> {
         let rows = rows.to_indices();
         self.check_rows(&rows)?;
-        if let Some(shards) = self.dense_shards() {
-            return shards.select(&rows);
+        if let Some(files) = self.dense_files() {
+            return files.select(&rows);
         }
         let store = self.with_view(|view| {
             Ok(match view {
@@ -400,12 +400,12 @@ impl Counts {
         Self::new(rows.len(), self.terms(), store, Location::Memory)
     }
 
-    /// What those who use the counts should know.
+    /// A note for users of the counts.
     #[doc(hidden)]
     pub fn note(&self) -> Option<&str> {
         match &self.inner.store {
             Store::Csr(csr) => csr.note(),
-            Store::Dense(_) | Store::Shards(_) | Store::Expected(_) => None,
+            Store::Dense(_) | Store::Files(_) | Store::Expected(_) => None,
         }
     }
 

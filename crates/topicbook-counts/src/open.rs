@@ -13,7 +13,7 @@ use super::dtype::CountValue;
 use super::formats::triplets;
 use super::formats::{self, LazyCsr};
 use super::layout::{Location, shown_paths};
-use super::{Counts, Csr, Inner, Store, csr, shards};
+use super::{Counts, Csr, Inner, Store, csr, file_set};
 
 /// Most terms of counts: the columns of nonzero counts are stored as 32-bit numbers.
 const MOST_TERMS: usize = u32::MAX as usize;
@@ -29,14 +29,15 @@ impl Counts {
     /// | `.pt`, `.pth` | PyTorch's `torch.save` of a 2-D tensor, or of a dictionary with one or with one named `X`; nothing that the file names is called | the description; counts stay in the file |
     /// | `.h5ad` | the matrix `X` of anndata; [`Cells`](crate::Cells) has layers, raw and names | the headers, where it is sparse by rows: counts stay in the file; see [`Cells::counts`](crate::Cells::counts) |
     /// | `.h5` | the matrix of 10x Genomics' Cell Ranger | the headers; counts stay in the file |
-    /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; one with names of genes and cells beside it is genes x cells, which [`Cells`](crate::Cells) reads | everything, into memory |
+    /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; one with files of gene and cell names next to it is genes x cells, which [`Cells`](crate::Cells) reads | everything, into memory |
     /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
     /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
     /// | `.parquet` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |
     ///
     /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`, which stay in the file. `bool` and `i8`
     /// are read as `u8`, `i16` as `u16`, `u64` as `i64`, after a pass on opening that refuses negative values. `f16` and `bf16`
-    /// are read into memory on opening, as `u16` and `f32`. The values themselves are checked by [`summary`](Self::summary). Parquet and CSV need the feature `polars`.
+    /// are read into memory on opening, as `u16` and `f32`. [`summary`](Self::summary) checks the values themselves. Parquet and
+    /// CSV need the feature `polars`.
     ///
     /// ```
     /// use topicbook::{Counts, Location};
@@ -54,15 +55,14 @@ impl Counts {
     ///
     /// # Errors
     /// If the file cannot be read, is no regular file, has another extension, is truncated or damaged, or has a dtype or an
-    /// order that is not supported; if `X` of a `.h5ad` holds no counts; if it states sizes that it or the free memory does not hold; if it has no documents or
-    /// no terms. For `.parquet` and `.csv` also if a column is missing or has
-    /// no numbers, an id is negative or fractional, a list of terms and that of its counts differ in length, or a pair of document
-    /// and term occurs twice.
+    /// order that is not supported. If it states sizes that it or the free memory does not hold. If it has no documents or no
+    /// terms, or `X` of a `.h5ad` holds no counts. For `.parquet` and `.csv` also if a column is missing or has no numbers, an
+    /// id is negative or fractional, or the two lists of a row differ in length. If a pair of document and term occurs twice.
     ///
     /// # Cost
-    /// Reads a few kilobytes, except for tables (`.parquet`, `.csv`): see [`open_triplets`](Self::open_triplets), and for
-    /// `.mtx` and `.txt`: 8 bytes of memory per count, and 20 more while it is read where lines are not in the order of
-    /// the documents.
+    /// Reads a few kilobytes, except for tables (`.parquet`, `.csv`), see [`open_triplets`](Self::open_triplets), and for
+    /// `.mtx` and `.txt`. These take 8 bytes of memory per count, and 20 more during the read if their lines are not in the
+    /// order of the documents.
     #[doc(alias = "NumpyDiskDataset")]
     #[doc(alias = "load_npz")]
     #[doc(alias = "read_csv")]
@@ -71,16 +71,16 @@ impl Counts {
         let path = path.as_ref();
         let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
         match is_pattern && !path.exists() {
-            true => shards::open_pattern(path),
+            true => file_set::open_pattern(path),
             false => formats::open(path),
         }
     }
 
-    /// Opens several files as one handle. The documents are numbered through in the order given: those of the second file
-    /// follow the last of the first. Each file counts its own documents from 0.
+    /// Opens several files as one handle. The documents are numbered consecutively in the order given: the second file's
+    /// documents follow the last document of the first. Each file counts its own documents from 0.
     ///
     /// The files have one format, one dtype and the same terms. A table (`.parquet`, `.csv`) has the terms up to its largest
-    /// id, so that of several tables the largest id of all counts.
+    /// id; several tables together have the terms up to the largest id of all.
     ///
     /// Fits stream the files as they stream one; a fit that does not stream reads them into memory first. They give the same
     /// results as the same counts in one file.
@@ -102,18 +102,18 @@ impl Counts {
     /// names.
     ///
     /// # Cost
-    /// Reads a few kilobytes of each file, except for tables, which are read into memory; Parquet tables that are too large for
-    /// that together stay in their files, see [`open_triplets`](Self::open_triplets).
+    /// Reads a few kilobytes of each file. Tables are read into memory; Parquet tables that are together too large for that
+    /// stay in their files, see [`open_triplets`](Self::open_triplets).
     #[doc(alias = "concat")]
     #[doc(alias = "vstack")]
     pub fn open_files(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self> {
         let paths = paths.into_iter().map(|path| path.as_ref().to_path_buf());
-        shards::open_paths(paths.collect())
+        file_set::open_paths(paths.collect())
     }
 
     /// Opens a table (`.parquet` or `.csv`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads them, as
-    /// counts of a given shape. `open` derives the shape from the largest ids instead, which leaves out empty documents and terms at
-    /// the end.
+    /// counts of a given shape. `open` derives the shape from the largest ids instead, which leaves out empty documents and
+    /// terms at the end.
     ///
     /// ```
     /// use topicbook::Counts;
@@ -183,9 +183,9 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// If `indptr` does not have `documents + 1` entries that start at 0, never fall and end at the number of values;
-    /// if `indices` and `values` differ in length; if a column is not below `terms`, or a row has a column twice; if
-    /// `documents` or `terms` is 0.
+    /// If `indptr` does not have `documents + 1` entries that start at 0, never fall and end at the number of values. If
+    /// `indices` and `values` differ in length, a column is not below `terms`, or a row has a column twice. If `documents`
+    /// or `terms` is 0.
     #[doc(alias = "csr_matrix")]
     pub fn csr(
         documents: usize,
@@ -194,8 +194,8 @@ impl Counts {
         indices: Vec<u32>,
         values: Vec<f32>,
     ) -> Result<Self> {
-        let csr =
-            Csr::new(documents, terms, indptr, indices, values).map_err(csr::Problem::in_memory)?;
+        let csr = Csr::new(documents, terms, indptr, indices, values)
+            .map_err(csr::CsrDefect::in_memory)?;
         Self::from_csr(documents, terms, csr, Location::Memory)
     }
 

@@ -10,7 +10,7 @@ use super::{Counts, Layout};
 
 /// Bytes of a read buffer where memory is not short; one is filled while the other is in use.
 pub const READ_BYTES: u64 = 16 << 20;
-/// Bytes of a read buffer below which a pass would spend its time in calls of the system.
+/// Bytes of a read buffer below which a pass would spend its time in system calls.
 const MIN_READ_BYTES: u64 = 128 << 10;
 
 /// Sizes of a read buffer of a pass over a file, in bytes: at least one row, and no more than all rows.
@@ -38,9 +38,9 @@ pub(super) fn for_each_stored_block(
 /// Calls `visit` with all documents in order: in one block where the counts are in memory, in blocks of about `read_bytes`
 /// where they are read from their file.
 ///
-/// Dense counts of a file are always streamed, since a sequential read is faster than page faults; an `.npz` that
-/// has not been read is streamed with `streamed`, or if it needs more than a quarter of the free memory. Buffers of 0 bytes read
-/// no file: sparse counts are then read into memory, where the fit whose plan says so has them anyway.
+/// Dense counts of a file are always streamed, since a sequential read is faster than page faults. An `.npz` that has not
+/// been read is streamed with `streamed`, or if it needs more than a quarter of the free memory. With `read_bytes` 0, sparse
+/// counts are read into memory instead, where the fit whose plan says so has them anyway.
 pub(super) fn for_each_stored_block_within(
     counts: &Counts,
     streamed: bool,

@@ -108,8 +108,8 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// If `columns` is empty, a column does not exist or comes twice; if the copy does not fit into the free memory (checked
-    /// before it is allocated); if the counts' file cannot be read or changed since it was opened.
+    /// If `columns` is empty, or a column does not exist or comes twice. If the copy does not fit into the free memory
+    /// (checked before it is allocated). If the counts' file cannot be read or changed since it was opened.
     ///
     /// # Cost
     /// One pass over the counts; a file is read in blocks of bounded size. The copy keeps layout and dtype: sparse counts

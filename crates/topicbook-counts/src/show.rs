@@ -145,7 +145,7 @@ impl Reading {
 }
 
 impl CountsWriter {
-    /// Shows the file to come and what was appended, below a cell.
+    /// Shows the path and what was appended, below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let card = Card::new("Writer of counts")

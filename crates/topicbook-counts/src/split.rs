@@ -25,8 +25,8 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// If `share` is not between 0 and 1, or one of the parts would have no document; if both parts do not fit into the free
-    /// memory (checked before they are allocated); if the counts' file cannot be read or changed since it was opened.
+    /// If `share` is not between 0 and 1, or one of the parts would have no document. If both parts do not fit into the free
+    /// memory (checked before they are allocated). If the counts' file cannot be read or changed since it was opened.
     ///
     /// # Cost
     /// One pass over the counts, and a copy of all of them in memory, in the same layout and dtype; a file is read in

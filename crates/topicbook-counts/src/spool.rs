@@ -1,18 +1,17 @@
-//! Rows that arrive one after the other, in bounded memory: what is more goes into temporary files.
+//! Rows that arrive one after the other, in bounded memory: rows beyond it go into temporary files.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::system::temporary_in;
 
+use super::file_set::FileSet;
 use super::formats::npz;
 use super::rows::{NONZERO_BYTES, Pick};
-use super::shards::Shards;
 use super::{Counts, Csr, Location};
 
 /// Sparse rows, appended in order.
 pub(super) struct Spool {
-    /// The folder of the temporary files.
     folder: PathBuf,
     terms: usize,
     /// Bytes of rows that are kept in memory.
@@ -87,8 +86,8 @@ impl Spool {
         Ok(())
     }
 
-    /// The rows as counts of `terms` terms, or of those up to the largest column: in memory, or in the temporary files where
-    /// these were needed.
+    /// The rows as counts of `terms` terms, or of the terms up to the largest column: in memory, or in the temporary files if
+    /// there are any.
     pub(super) fn finish(mut self, terms: Option<usize>, location: Location) -> Result<Counts> {
         let terms = terms.unwrap_or(self.terms);
         if self.files.is_empty() {
@@ -98,7 +97,7 @@ impl Spool {
             return Counts::from_csr(self.documents, terms, rows, location);
         }
         self.write()?;
-        Shards::counts(self.files, terms, location)
+        FileSet::counts(self.files, terms, location)
     }
 }
 

@@ -83,7 +83,7 @@ pub fn for_each_term_block(
     Ok(())
 }
 
-/// Consecutive terms with at most so many nonzero counts in all, or one term.
+/// Ranges of consecutive terms with at most `nonzeros` nonzero counts in all, or of one term.
 fn ranges(frequencies: &[u64], nonzeros: u64) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let (mut first, mut sum) = (0, 0);

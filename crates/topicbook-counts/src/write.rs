@@ -17,8 +17,8 @@ use super::dense::{DenseRows, as_bytes};
 use super::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
 use super::{Counts, View};
 
-/// Writes a `.npy` file, whose values `write` writes in row-major order, and opens it. `remedy` is for a disk without
-/// room for it.
+/// Writes a `.npy` file, whose values `write` writes in row-major order, and opens it. `remedy` is the advice for a
+/// disk without room for it.
 pub fn write_npy_file(
     path: &Path,
     (documents, terms): (usize, usize),
@@ -132,9 +132,9 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// If the path does not end in `.npz`; on the first value that is not a count, or that the `f32` of sparse counts
-    /// does not represent exactly; if the disk is too small (checked before anything is written) or writing fails; if
-    /// the source file cannot be read or changed since it was opened.
+    /// If the path does not end in `.npz`. On the first value that is not a count, or that the `f32` of sparse counts does
+    /// not represent exactly. If the disk is too small (checked before anything is written) or writing fails. If the source
+    /// file cannot be read or changed since it was opened.
     ///
     /// # Cost
     /// On disk, per nonzero count: a value and a column index of 4 bytes (8 bytes from 2^31 counts on). Three passes
@@ -145,8 +145,8 @@ impl Counts {
         npz::write(self, Pick::All, path.as_ref())
     }
 
-    /// Writes the nonzero counts as a Parquet file with the columns `doc`, `term` (numbers from 0) and `count`, one row a count,
-    /// by document and term, and opens it.
+    /// Writes the nonzero counts as a Parquet file with the columns `doc`, `term` (numbers from 0) and `count`, one row per
+    /// count, by document and term, and opens it.
     ///
     /// The file is written atomically, a row group of a million counts at a time.
     ///
@@ -165,7 +165,7 @@ impl Counts {
     /// As [`write_npz`](Self::write_npz); if all counts are zero; if a count is above 2^24.
     ///
     /// # Cost
-    /// Two passes over the counts. Up to 100 MB of memory beside that of [`write_npy`](Self::write_npy).
+    /// Two passes over the counts. Up to 100 MB of memory in addition to the memory of [`write_npy`](Self::write_npy).
     #[cfg(feature = "polars")]
     #[doc(alias = "to_parquet")]
     pub fn write_parquet(&self, path: impl AsRef<Path>) -> Result<Counts> {
@@ -189,8 +189,8 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// If the path ends neither in `.mtx` nor in `.mtx.gz`; on the first value that is not a count; if the disk is too small or
-    /// writing fails; if the source file cannot be read or changed since it was opened.
+    /// If the path ends neither in `.mtx` nor in `.mtx.gz`. On the first value that is not a count. If the disk is too small
+    /// or writing fails, or the source file cannot be read or changed since it was opened.
     ///
     /// # Cost
     /// One pass over the counts, on one thread, in the memory of [`write_npy`](Self::write_npy).
@@ -199,9 +199,9 @@ impl Counts {
         text::write_mtx(self, path.as_ref())
     }
 
-    /// Writes a `.h5ad` file, which anndata and Scanpy read, and opens it: the counts as the sparse matrix `X`, the terms as
-    /// the index of `var`, the names of the documents as that of `obs` with their columns beside it. Where terms or documents
-    /// are `None`, they are numbered from 0. Labels and dates are written as categories.
+    /// Writes a `.h5ad` file, which anndata and Scanpy read, and opens it. The counts become the sparse matrix `X`, the terms
+    /// the index of `var`, and the documents the table `obs`, with their names as its index. Terms or documents that are
+    /// `None` are numbered from 0. Labels and dates are written as categories.
     ///
     /// The file is written atomically: to a temporary file, which then replaces a file of that name. It is not compressed.
     ///
@@ -219,15 +219,15 @@ impl Counts {
     /// ```
     ///
     /// # Errors
-    /// If the path does not end in `.h5ad`; if there is not one term per column and one document per row; if a column of the
-    /// documents is called `_index` or has a slash in its name; on the first value that is not a count; if a count is above 2^24;
-    /// if the free memory does not hold the tables, or the disk is too small (both checked before anything is written); if writing
-    /// fails; if the source file cannot be read or changed since it was opened.
+    /// If the path does not end in `.h5ad`, or there is not one term per column and one document per row. If a column of the
+    /// documents is called `_index` or has a slash in its name. On the first value that is not a count, or if a count is above
+    /// 2^24. If the free memory does not hold the tables, or the disk is too small (both checked before anything is written).
+    /// If writing fails, or the source file cannot be read or changed since it was opened.
     ///
     /// # Cost
     /// Two passes over the counts, on one thread. On disk, 8 bytes per nonzero count (12 from 2^31 counts or terms on). In
-    /// memory, besides that of [`write_npy`](Self::write_npy), a few megabytes, and the tables: up to 160 bytes for each name,
-    /// label or number of `obs` and `var`.
+    /// addition to the memory of [`write_npy`](Self::write_npy), a few megabytes and the tables: up to 160 bytes for each
+    /// name, label or number of `obs` and `var`.
     #[doc(alias = "AnnData")]
     pub fn write_h5ad(
         &self,

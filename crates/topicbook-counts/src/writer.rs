@@ -1,4 +1,4 @@
-//! Writing counts that arrive in parts.
+//! Writing counts that arrive in blocks of documents.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::{Counts, Location, View};
 /// Most bytes of rows in memory.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Writes counts that arrive in parts to a file, in bounded memory. [`Counts::writer`] makes it.
+/// Writes counts that arrive in blocks of documents to a file, in bounded memory. [`Counts::writer`] makes it.
 ///
 /// ```
 /// use topicbook::{Counts, CountsWriter};
@@ -40,11 +40,11 @@ pub struct CountsWriter {
 }
 
 impl Counts {
-    /// Begins a file of counts (`.npz` or `.npy`) of this number of terms, to which documents are appended: a preprocessing
-    /// that does not fit memory writes its documents as it makes them.
+    /// Begins a file of counts (`.npz` or `.npy`) of this number of terms, to which documents are appended: preprocessing
+    /// whose result does not fit into memory writes its documents as it makes them.
     ///
-    /// Nothing has the name `path` before [`finish`](CountsWriter::finish): until then documents are in memory (up to 256 MB)
-    /// and in temporary files without a name in the same folder.
+    /// The file appears as `path` only with [`finish`](CountsWriter::finish): until then documents are in memory (up to
+    /// 256 MB) and in unnamed temporary files in the same folder.
     ///
     /// ```
     /// use topicbook::Counts;
@@ -91,7 +91,7 @@ impl CountsWriter {
         })
     }
 
-    /// The file to come.
+    /// The file that `finish` writes.
     #[doc(hidden)]
     pub fn path(&self) -> &Path {
         &self.path
@@ -111,8 +111,8 @@ impl CountsWriter {
     /// Appends the documents of counts.
     ///
     /// # Errors
-    /// If the counts have another number of terms, a value is no count, or one that the `f32` of sparse counts does not
-    /// represent exactly; if their file cannot be read, or a temporary file cannot be written.
+    /// If the counts have another number of terms, or a value is no count or not exact as the `f32` of sparse counts. If
+    /// their file cannot be read, or a temporary file cannot be written.
     ///
     /// # Cost
     /// One pass over the counts, in blocks of up to 64 MB.
@@ -190,8 +190,8 @@ impl CountsWriter {
     /// Writes the file and opens it. A `.npz` has the nonzero counts (CSR), a `.npy` all of them in the narrowest dtype.
     ///
     /// # Errors
-    /// If no document was appended; if the disk is too small or writing fails. Then nothing has the name of the file, or what
-    /// had it stays unchanged.
+    /// If no document was appended; if the disk is too small or writing fails. Then no file is created, and an existing one
+    /// stays unchanged.
     ///
     /// # Cost
     /// As [`Counts::write_npz`] and [`Counts::write_npy_narrow`], from the temporary files, in bounded memory.

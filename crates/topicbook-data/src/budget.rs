@@ -11,15 +11,15 @@ use crate::text::bytes;
 use super::byte_size::ByteSize;
 
 /// Without a budget a fit leaves a tenth of the free memory to other programs, and at least this many bytes. Where this is
-/// more than a quarter of the free memory, it leaves a quarter.
+/// more than a quarter of the free memory, the fit leaves a quarter.
 const SMALLEST_MARGIN: u64 = 256 << 20;
 
 /// How much memory a fit may use: RAM, VRAM of the GPU, and a folder on a disk for what does not fit into RAM.
 ///
-/// *RAM* is the anonymous memory of the whole process, that of the kernel and its libraries included. This is what the
-/// memory limit of a container counts, without the page cache of files, which the system can take back. By default it is
-/// what the process already uses plus what the machine (or its control group) has free, less a margin: a tenth of the free
-/// memory and at least 256 MiB, or a quarter of it where 256 MiB are more than that.
+/// *RAM* is the anonymous memory of the whole process, including the kernel and its libraries. This is what the memory limit
+/// of a container counts, without the page cache of files, which the system can take back. By default it is what the process
+/// already uses plus what the machine (or its control group) has free, less a margin. The margin is a tenth of the free memory
+/// and at least 256 MiB, but never more than a quarter of the free memory.
 ///
 /// *VRAM* is what this process uses on the GPU; by default nine tenths of what is free there. On a machine without a GPU a
 /// budget of VRAM stands for one: the plan shows what a fit would allocate there.
@@ -55,9 +55,8 @@ impl Budget {
         Self::default()
     }
 
-    /// The largest anonymous memory of the process, as `"1 GiB"` or in bytes: from 1 byte to 16 EiB, of which less than
-    /// the process already uses refuses every fit. By default what it uses plus what is free, less a margin (see
-    /// [`Budget`]).
+    /// The largest anonymous memory of the process, as `"1 GiB"` or in bytes: from 1 byte to 16 EiB. A budget below what the
+    /// process already uses refuses every fit. By default what it uses plus what is free, less a margin (see [`Budget`]).
     ///
     /// ```
     /// use topicbook::Budget;

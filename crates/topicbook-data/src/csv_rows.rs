@@ -7,7 +7,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
 use crate::error::{Error, Result};
 
-/// Reads row after row, in buffers that are used again.
+/// Reads row after row, into buffers that are reused.
 pub struct CsvRows<'a> {
     core: Reader,
     bytes: &'a [u8],
@@ -72,7 +72,7 @@ impl<'a> CsvRows<'a> {
             );
             (self.at, length, columns) = (self.at + read, length + written, columns + ended);
             match result {
-                // The core wants an empty input once more to end the last row.
+                // csv-core needs a final empty input to end the last row.
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => self.values.resize(self.values.len() * 2, 0),
                 ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),

@@ -9,19 +9,19 @@ use crate::text::{bytes, counted};
 
 use super::{CsvByte, CsvQuotes, CsvRows};
 
-/// Longest header.
+/// Longest header, in bytes.
 const LONGEST: usize = 1 << 20;
-/// Most memory of a column beside its values, in Polars.
+/// Upper bound of the memory of a column in Polars, without its values.
 const COLUMN_BYTES: u64 = 512;
 
-/// The first line that is not blank, without its end. Fails where it does not end, because Polars copies it, and where the memory
-/// does not hold its columns.
+/// The first line that is not blank, without its end. Fails if it does not end, because Polars copies it, or if memory does
+/// not hold its columns.
 pub fn csv_header(map: &MappedFile) -> Result<&[u8]> {
     let text = map.bytes()?;
     let mut lines = text[..text.len().min(LONGEST)].split(|&byte| byte == b'\n');
     let line = lines.by_ref().find(|line| !line.trim_ascii().is_empty());
     match line {
-        // The last piece of a part is the beginning of a line that may go on.
+        // The last piece of a truncated text may be only the start of a line.
         Some(line) if lines.next().is_some() || text.len() <= LONGEST => {
             let ends = line
                 .iter()
@@ -51,7 +51,7 @@ pub fn csv_names(header: &[u8], separator: u8) -> Vec<String> {
     })
 }
 
-/// What a pass over a text finds.
+/// The result of a pass over a text.
 pub struct CsvScan {
     /// Number of values, the names in the header included.
     pub values: u64,
@@ -80,7 +80,7 @@ impl CsvScan {
             if quotes.is_open() && (at - opened.0 > longest || at + 1 == text.len()) {
                 let what = match at - opened.0 > longest {
                     true => format!("a text in quotes has more than {}", bytes(longest as u64)),
-                    false => "a text in quotes goes on to the end of the file".into(),
+                    false => "a text in quotes continues to the end of the file".into(),
                 };
                 let (at, line) = opened;
                 return Err(Error::format(path, what)
@@ -91,8 +91,8 @@ impl CsvScan {
         Ok(scan)
     }
 
-    /// The text as Polars reads it, which takes each quotation mark for one that opens or closes a quoted value: values with
-    /// others are put in quotes.
+    /// The text for Polars, which treats each quotation mark as one that opens or closes a quoted value: values with other
+    /// quotation marks are put in quotes.
     pub fn quoted<'a>(&self, text: &'a [u8], separator: u8) -> Cow<'a, [u8]> {
         if !self.stray {
             return text.into();
@@ -132,7 +132,7 @@ impl CsvScan {
         copy.into()
     }
 
-    /// Bytes of the copy that [`quoted`](Self::quoted) makes, about.
+    /// Approximate size in bytes of the copy that [`quoted`](Self::quoted) makes.
     pub fn copied(&self, text: &[u8]) -> u64 {
         if self.stray { text.len() as u64 } else { 0 }
     }

@@ -30,7 +30,7 @@ pub struct Epoch {
     #[serde(with = "crate::system::serde_f64")]
     pub learning_rate: f64,
     /// The mean over steps of the norm of the gradient with respect to all logits, before it was clipped; `None` without
-    /// `TopicModel::clip_grad_norm`.
+    /// `MiniBatch::clip_grad_norm`.
     #[serde(with = "crate::system::serde_f64::option", default)]
     pub grad_norm: Option<f64>,
     /// Wall time of the epoch.

@@ -8,7 +8,7 @@ use crate::text::count;
 use super::indices::Indices;
 use super::terms::Terms;
 
-/// Terms that a message names.
+/// Number of terms that a message names.
 const NAMED: usize = 3;
 
 impl Terms {

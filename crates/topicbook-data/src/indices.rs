@@ -1,4 +1,4 @@
-//! Arguments that number rows or columns.
+//! Arguments that are the numbers of rows or columns.
 
 use std::ops::{Range, RangeInclusive};
 

@@ -19,13 +19,13 @@ pub struct Labels {
     pub names: Vec<String>,
     /// The group of each document; `None` for one without a label.
     pub of: Vec<Option<usize>>,
-    /// Whether the groups are numbers, dates or months. Texts that are numbers may be mere names, as those of clusters.
+    /// Whether the groups are numbers, dates or months. Texts that are numbers may be mere names, such as names of clusters.
     pub ordered: bool,
 }
 
 impl Labels {
-    /// The groups of the values of a column. Null, NaN and blank texts are no labels. Names and expressions are those of columns
-    /// of the documents, where these are known.
+    /// The groups of the values of a column. Null, NaN and blank texts are no labels. Names and expressions refer to columns
+    /// of `documents`, if they are given.
     pub fn new(values: impl ColumnValues, documents: Option<&Documents>) -> Result<Self> {
         let table = documents.map_or_else(Table::new, Documents::table);
         let column = values.named_column("label", &table).map_err(|error| {
@@ -95,7 +95,7 @@ impl Labels {
         }
     }
 
-    /// Orders the groups by their values, which are those of the documents, and names them.
+    /// Orders the groups by their values, which are given per document, and names them.
     fn sort_by_key(
         &mut self,
         values: &mut dyn Iterator<Item = Option<i64>>,
@@ -146,7 +146,7 @@ impl Labels {
         }
     }
 
-    /// Fails if these are not labels of so many documents in two groups or more.
+    /// Fails if these are not labels of `documents` documents in two groups or more.
     pub fn check(&self, documents: usize) -> Result<()> {
         if self.of.len() != documents {
             return Err(Error::new(
@@ -174,7 +174,7 @@ impl Labels {
         }
     }
 
-    /// The documents of each group, and after them those without a label.
+    /// The documents of each group, and after them the documents without a label.
     pub fn documents(&self) -> (Vec<Vec<usize>>, Vec<usize>) {
         let mut groups = vec![Vec::new(); self.names.len()];
         let mut missing = Vec::new();
@@ -188,8 +188,8 @@ impl Labels {
     }
 }
 
-/// Whether a text begins as an ISO 8601 date: `1987`, `2023-08`, `2023-08-15`, `2023-08-15T10:30`, `2023-W31`, or `2023-Q3`. Their
-/// order is that of the texts.
+/// Whether a text begins as an ISO 8601 date: `1987`, `2023-08`, `2023-08-15`, `2023-08-15T10:30`, `2023-W31`, or `2023-Q3`.
+/// They sort as texts.
 fn is_date(text: &str) -> bool {
     let number = |text: &str, most: u32| {
         let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -231,7 +231,7 @@ fn number(text: &str) -> Option<f64> {
 fn numbers(column: &Column) -> Result<Labels> {
     let values = cast(column, &DataType::Float64)?;
     let values = values.f64().map_err(|_| not_labels(column.dtype()))?;
-    // The order of these integers is that of the numbers. Adding 0.0 makes 0.0 of -0.0.
+    // These integers sort like the numbers. Adding 0.0 makes -0.0 into 0.0.
     let key = |value: f64| {
         let bits = (value + 0.0).to_bits() as i64;
         bits ^ ((bits >> 63) as u64 >> 1) as i64
@@ -273,7 +273,7 @@ mod tests {
             ("2023-08-15 10:30|2023-08-15T09:00:01Z|2023-08-15", "2023-08-15|2023-08-15 10:30|2023-08-15T09:00:01Z", true),
             ("March|Jan.|february", "Jan.|february|March", true),
             ("10|9|-2.5", "-2.5|9|10", false),
-            // Not all are of a kind, or none is.
+            // Texts of mixed kinds, or of no kind.
             ("2024-11|2023-10|before", "2024-11|2023-10|before", false),
             ("2023-31|2023-10|2023-08", "2023-31|2023-10|2023-08", false),
             ("nan|9|10", "nan|9|10", false),

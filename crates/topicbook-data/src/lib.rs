@@ -1,4 +1,4 @@
-//! Values that users of topicbook hold: matrices, tables, terms, documents, and files of named matrices.
+//! Values that users of topicbook work with: matrices, tables, terms, documents, and files of named matrices.
 //!
 //! Users import `topicbook`, which shows the items of this crate. Hidden items are for the crates of this repository alone.
 //!

@@ -27,7 +27,7 @@ pub struct Matrix {
     rows: usize,
     columns: usize,
     values: Arc<Values>,
-    /// The rows and columns of another matrix that these are, after a selection.
+    /// After a selection: the rows and columns of the original matrix that these are.
     picked_rows: Option<Arc<Picked>>,
     picked_columns: Option<Arc<Picked>>,
 }
@@ -42,7 +42,7 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// A selection from `all` things, which may themselves be selected.
+    /// A selection from `all` rows or columns, which may be a selection themselves.
     fn new(order: &[usize], before: Option<&Arc<Self>>, all: usize) -> Option<Arc<Self>> {
         Some(Arc::new(match before {
             None => Self {
@@ -83,7 +83,7 @@ impl Matrix {
         Ok(Self::from_parts(rows, columns, values))
     }
 
-    /// A matrix from values whose number is right by construction.
+    /// A matrix from values; their number is right by construction.
     #[doc(hidden)]
     pub fn from_parts(rows: usize, columns: usize, values: Vec<f32>) -> Self {
         Self::of(rows, columns, Values::Memory(values))
@@ -109,7 +109,7 @@ impl Matrix {
         }
     }
 
-    /// The address by which the list of held values knows it, and its bytes of anonymous memory.
+    /// The address that identifies it in the list of held values, and its bytes of anonymous memory.
     #[doc(hidden)]
     pub fn as_part(&self) -> (usize, u64) {
         (address(&self.values), self.values.bytes_in_memory())
@@ -121,7 +121,7 @@ impl Matrix {
         self.values.check_kept()
     }
 
-    /// The values, row by row; a copy only where they are shared or not on the heap.
+    /// The values, row by row. They are copied only if they are shared or not on the heap.
     #[doc(hidden)]
     pub fn into_values(self) -> Vec<f32> {
         match Arc::try_unwrap(self.values) {

@@ -20,7 +20,7 @@ pub struct MatrixRow {
 }
 
 impl MatrixRow {
-    /// The matrix whose row it is.
+    /// The matrix that contains the row.
     #[doc(hidden)]
     pub fn matrix(&self) -> &Matrix {
         &self.matrix

@@ -1,4 +1,4 @@
-//! What a text in a column says, if the column has numbers.
+//! Classifies the texts of a column that may have numbers.
 
 /// Whole numbers below this size are exact as `f64`.
 const EXACT: f64 = (1u64 << 53) as f64;

@@ -1,4 +1,4 @@
-//! Rows that are drawn at random: the parts of a split, and samples with replacement. Counts and documents draw the same.
+//! Rows that are drawn at random: the parts of a split, and samples with replacement. Counts and documents draw the same rows.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use crate::error::{Error, Result};
 use crate::system::{Purpose, stream};
 
-/// Whether each of so many documents is in the first part of a split, which gets `share` of them, rounded.
+/// Whether each of `documents` documents is in the first part of a split, which gets `share` of them, rounded.
 ///
 /// # Errors
 /// When one of the parts would have no document.
@@ -32,10 +32,10 @@ pub fn first_part(documents: usize, share: f64, seed: u64) -> Result<Vec<bool>> 
     Ok(in_first)
 }
 
-/// The rows of a sample with replacement from `documents` rows, at these positions of the sample. They depend only on the
-/// seed and their position, not on the range that is asked for.
+/// The rows of a sample with replacement from `documents` rows, at these positions of the sample. They depend only on the seed
+/// and their position, not on the range of positions.
 pub fn drawn_rows(documents: usize, positions: Range<usize>, seed: u64) -> Vec<usize> {
-    /// Rows drawn from one random stream.
+    /// Number of rows drawn from one random stream.
     const GROUP: usize = 1024;
     let (first, last) = (positions.start, positions.end);
     let mut rows = Vec::with_capacity(last - first);

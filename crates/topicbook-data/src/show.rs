@@ -6,7 +6,7 @@ use crate::{Budget, ByteSize, Documents, Epoch, Matrix, Terms};
 #[cfg(feature = "polars")]
 use crate::{GroupBy, Table};
 
-/// Rows and columns that a cell shows.
+/// Number of rows and of columns that a cell shows.
 const ROWS_SHOWN: usize = 5;
 const COLUMNS_SHOWN: usize = 12;
 
@@ -49,7 +49,7 @@ impl Table {
 
 #[cfg(feature = "polars")]
 impl GroupBy {
-    /// Shows what is grouped by what below a cell.
+    /// Shows below a cell what is grouped, and by which columns.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let card = Card::new("Groups")

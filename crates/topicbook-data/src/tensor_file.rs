@@ -24,7 +24,7 @@ pub struct FileKind {
     pub key: &'static str,
     /// The writer of such files, as named in error messages.
     pub writer: &'static str,
-    /// The version of what the metadata and the matrices mean. Files of another one are refused.
+    /// The version of the format of metadata and matrices. Files of another version are refused.
     pub format: u32,
 }
 
@@ -42,7 +42,7 @@ pub struct NamedTable<'a> {
     pub name: &'static str,
     pub columns: usize,
     pub values: Cow<'a, [f32]>,
-    /// The matrix whose values these are, which may be in a mapped file.
+    /// The matrix that has these values, which may be in a mapped file.
     pub of: Option<&'a Matrix>,
 }
 
@@ -123,8 +123,8 @@ pub fn write(
     Ok(())
 }
 
-/// Reads the metadata, the matrices of these names, and those that `more` names, which depend on the metadata. The values of a
-/// matrix for which `in_place` holds stay in the file, which is mapped; those of the others are copied to the heap.
+/// Reads the metadata, the matrices of these names, and the matrices that `more` names, given the metadata. The values of a
+/// matrix for which `in_place` is true stay in the file, which is mapped; other values are copied to the heap.
 ///
 /// # Errors
 /// If the file cannot be read, is of another kind or format, or differs from what was written; if memory has no room for
@@ -136,7 +136,7 @@ pub fn read<N: DeserializeOwned, const T: usize>(
     more: impl FnOnce(&N) -> Vec<&'static str>,
     in_place: impl Fn(&N, &str) -> bool,
 ) -> Result<(N, [Matrix; T], Vec<Matrix>)> {
-    // The matrices are copies of the bytes of a map, which the system drops where memory is short.
+    // The matrices are copied from a map, whose pages the system drops where memory is short.
     let mapped = Arc::new(MappedFile::new(OpenFile::open(path)?)?);
     let file = mapped.bytes()?;
     let damaged = |what: &dyn std::fmt::Display| invalid_file(path, kind, what);
@@ -167,7 +167,7 @@ pub fn read<N: DeserializeOwned, const T: usize>(
         let Some(tensor) = tensors.info(name) else {
             return Err(damaged(&format!("it has no tensor {name}")));
         };
-        // Within the file, with which the offsets have been compared.
+        // The range lies within the file: its offsets have been checked.
         let (start, end) = tensor.data_offsets;
         let start = LENGTH_BYTES + header + start;
         let data = &file[start..LENGTH_BYTES + header + end];
@@ -211,7 +211,7 @@ pub fn read<N: DeserializeOwned, const T: usize>(
     Ok((metadata, tables, others))
 }
 
-/// Fails if the memory does not hold what the header of a safetensors file can become: tensors take more than their bytes in it.
+/// Fails if memory does not hold the parsed header of a safetensors file, which takes more bytes than its text.
 pub fn check_header(file: &MappedFile) -> Result<()> {
     let contents = file.bytes()?;
     let (length, rest) = contents.split_at(LENGTH_BYTES.min(contents.len()));

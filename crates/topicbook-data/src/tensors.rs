@@ -71,7 +71,7 @@ impl Matrix {
     }
 }
 
-/// The numbers of a download.
+/// The values of a download.
 pub fn tensor_values(data: TensorData) -> Result<Vec<f32>> {
     data.convert::<f32>()
         .into_vec()

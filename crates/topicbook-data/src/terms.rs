@@ -77,7 +77,7 @@ impl Terms {
     /// When the file cannot be read, is not UTF-8, is empty, has a blank line or does not fit into the free memory.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        /// Most memory of a term beside its text: in the list, in the one that it grows from, and on the heap.
+        /// Upper bound of a term's memory without its text: in the list, in the one that it grows from, and on the heap.
         const TERM: u64 = 112;
         let bytes = read_whole(path, 1)?;
         let lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;

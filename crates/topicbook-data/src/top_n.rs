@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Indices of the `n` largest values, or of all if there are fewer, largest first and ties by index.
 ///
-/// The order is that of [`f32::total_cmp`], in which a positive NaN is the largest value. Takes O(length), then sorts the `n`
+/// Values are ordered by [`f32::total_cmp`], in which a positive NaN is the largest value. Takes O(length), then sorts the `n`
 /// selected.
 pub fn top_n(values: &[f32], n: usize) -> Vec<usize> {
     let mut largest = TopN::new(n);
@@ -13,19 +13,19 @@ pub fn top_n(values: &[f32], n: usize) -> Vec<usize> {
     sorted.map(|(index, _)| index).collect()
 }
 
-/// The `n` largest of values that come in parts, with their indices; the order is that of [`top_n`].
+/// The `n` largest of values that arrive in chunks, with their indices, in the order of [`top_n`].
 ///
-/// It holds up to 2n candidates. When there are as many, a selection keeps the n largest, and from then on a value is compared
-/// with the smallest of those first: O(values) in all, and one comparison for most of them.
+/// It holds up to 2n candidates. When they are full, a selection keeps the n largest. From then on a value is first compared
+/// with the smallest of these: O(values) in all, and one comparison for most values.
 pub struct TopN {
     n: usize,
     candidates: Vec<(usize, f32)>,
-    /// The n-th largest value at the last selection: smaller and equal ones are too late.
+    /// The n-th largest value at the last selection: later values that are not larger are ignored.
     bound: Option<f32>,
 }
 
 impl TopN {
-    /// Of at most `n` items.
+    /// Finds at most `n` items.
     pub fn new(n: usize) -> Self {
         Self {
             n,
@@ -34,7 +34,7 @@ impl TopN {
         }
     }
 
-    /// Candidates at most of `values` values.
+    /// Maximum number of candidates for `values` values.
     pub fn most_candidates(n: usize, values: usize) -> usize {
         n.saturating_mul(2).min(values)
     }
@@ -67,7 +67,7 @@ impl TopN {
         self.candidates
     }
 
-    /// Keeps the n largest of at least as many candidates. n is not 0.
+    /// Keeps the n largest of at least n candidates. n is not 0.
     fn select(&mut self) {
         let (_, smallest, _) = self
             .candidates

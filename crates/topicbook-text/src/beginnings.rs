@@ -8,8 +8,8 @@ use super::pass::{PassProgress, for_each_batch};
 use super::texts::Texts;
 
 impl Texts {
-    /// The first `characters` characters of each text, in their order: for a look at them, and for
-    /// `Explorer::documents`. Of HTML pages, of their text.
+    /// The first `characters` characters of each text, in their order: to look at them, and for `Explorer::documents`. Of an
+    /// HTML page, the characters of its text are taken.
     ///
     /// ```
     /// use topicbook::Texts;
@@ -47,7 +47,7 @@ impl Texts {
                     .sum::<u64>();
                 beginnings.extend(found);
                 let what = format!("the beginnings of {}", counted(beginnings.len(), "text"));
-                // The rest can take as much again before the next look.
+                // The next batches can take as much again before the next check.
                 Claim::new(None, what, "texts").check_memory(kept)
             },
         )?;

@@ -10,7 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 #[derive(Default)]
 pub(super) struct Interner {
     text: String,
-    /// Where each text ends in `text`; it begins where the one before ends.
+    /// Where each text ends in `text`; it begins where the previous text ends.
     ends: Vec<usize>,
     table: HashTable<u32>,
     hashes: Hashes,
@@ -43,7 +43,7 @@ impl Interner {
         }
     }
 
-    /// The number of a text, which is added if it is new. There are fewer than 2^32 texts: each takes memory.
+    /// The number of a text, which is added if it is new. Memory keeps the number of texts below 2^32.
     #[inline]
     pub(super) fn number(&mut self, hash: u64, text: &str) -> usize {
         if let Some(id) = self.find_hashed(hash, text) {
@@ -93,7 +93,7 @@ impl Interner {
         (0..self.len()).map(|id| self.get(id))
     }
 
-    /// Bytes that the texts and the table keep.
+    /// Bytes of the texts and the table.
     pub(super) fn bytes(&self) -> u64 {
         let table = self.table.allocation_size();
         (self.text.capacity() + self.ends.capacity() * size_of::<usize>() + table) as u64

@@ -54,7 +54,7 @@ const STEMMERS: &[(&str, Algorithm)] = &[
 /// The stop words of a language, in lower case.
 pub(super) fn stop_words(language: &str) -> Result<&'static [&'static str]> {
     let known = find(STOP_WORDS, language, "stop words")?;
-    // The list of languages is that of the crate.
+    // The list of languages matches the crate's.
     Ok(NLTK::stopwords(known).unwrap_or_default())
 }
 

@@ -53,8 +53,8 @@ pub use settings::WordSettings;
 /// counted.
 ///
 /// The texts are read twice: once for the terms, once for the counts. With [`out`](Self::out) the counts go straight into a
-/// file, so that texts larger than memory are counted. Memory holds the vocabulary, within a [`budget`](Self::budget): one that
-/// grows beyond it is pruned, of the terms in the fewest documents so far, and the result says how many those were.
+/// file, so that texts larger than memory are counted. Memory holds the vocabulary, within a [`budget`](Self::budget). A
+/// vocabulary that exceeds it loses the terms in the fewest documents so far, and the result says how many were dropped.
 ///
 /// ```
 /// use topicbook::Vectorizer;
@@ -163,8 +163,8 @@ impl Vectorizer {
         self.with(|changed| changed.words.strip_accents = strip)
     }
 
-    /// Leaves out the stop words of a language, such as "the" and "of" in English; none by default. The lists are NLTK's, of
-    /// 20 languages; a message about another one names them. Called again, it adds those of another language.
+    /// Leaves out the stop words of a language, such as "the" and "of" in English; none by default. The lists are NLTK's, for
+    /// 20 languages; the error for another language names them. A second call adds the words of another language.
     ///
     /// ```
     /// let counted = topicbook::Vectorizer::new().stop_words("english").fit_transform(["The end of the line"])?;
@@ -255,7 +255,7 @@ impl Vectorizer {
         self.with(|changed| changed.words.token_pattern = given)
     }
 
-    /// Keeps the terms that at least so many documents contain: a number of them (`5`) or a share (`0.01`). 1 by default.
+    /// Keeps the terms of at least this many documents: a number (`5`) or a share of the documents (`0.01`). 1 by default.
     ///
     /// A share is compared as a quotient: 7 of 100 documents are 0.07 of them. (scikit-learn compares with a product,
     /// `0.07 * 100 = 7.000000000000001`, and drops such a term.)
@@ -274,8 +274,7 @@ impl Vectorizer {
         })
     }
 
-    /// Keeps the terms that at most so many documents contain: a number of them (`1_000`) or a share (`0.5`, half of them). All
-    /// by default.
+    /// Keeps the terms of at most this many documents: a number (`1_000`) or a share of them (`0.5`). All by default.
     ///
     /// ```
     /// let counted = topicbook::Vectorizer::new().max_df(0.5).fit_transform(["to be", "to do"])?;
@@ -349,8 +348,8 @@ impl Vectorizer {
         self.with(|changed| changed.budget = budget.value().clone())
     }
 
-    /// Writes the counts to this `.npz` file, and beside it the terms (`letters_terms.txt` for `letters.npz`) and, where
-    /// documents have names or labels, those (`letters_documents.csv`). By default they stay in memory.
+    /// Writes the counts to this `.npz` file, and next to it the terms (`letters_terms.txt` for `letters.npz`) and any names
+    /// and labels of documents (`letters_documents.csv`). By default all of these stay in memory.
     ///
     /// ```
     /// use topicbook::{Counts, Documents, Terms, Vectorizer};
@@ -366,8 +365,8 @@ impl Vectorizer {
         self.with(|changed| changed.out = Some(path.into()))
     }
 
-    /// Counts the terms of texts: of a folder, a file, a column of a table, or a list (see [`TextSource`]). Which terms those
-    /// are, the texts and the settings decide; or the [`vocabulary`](Self::vocabulary), where there is one.
+    /// Counts the terms of texts: of a folder, a file, a column of a table, or a list (see [`TextSource`]). The texts and the
+    /// settings decide which terms are counted, or the [`vocabulary`](Self::vocabulary), if there is one.
     ///
     /// ```
     /// use topicbook::Vectorizer;
@@ -380,9 +379,9 @@ impl Vectorizer {
     /// ```
     ///
     /// # Errors
-    /// When a setting is out of its range; a file cannot be read, is not UTF-8 (the message has the byte), or is malformed (the
-    /// line); no document or no term is left; the budget is too small; or the file of the counts cannot be written. Nothing is
-    /// half-written then.
+    /// When a setting is out of its range, no document or no term is left, or the budget is too small. When a file cannot be
+    /// read, is not UTF-8 (the message has the byte), or is malformed (the line). When the file of the counts cannot be
+    /// written; nothing is half-written then.
     ///
     /// # Cost
     /// Two passes over the texts, on all cores: some 100 MB per second and core. Prints progress if it takes longer than two
@@ -392,7 +391,7 @@ impl Vectorizer {
         run::fit_transform(self, &texts.into_texts()?)
     }
 
-    /// Counts the terms of new texts: those of the [`vocabulary`](Self::vocabulary), and no others.
+    /// Counts the terms of the [`vocabulary`](Self::vocabulary), and no others, in new texts.
     ///
     /// ```
     /// use topicbook::Vectorizer;

@@ -17,7 +17,7 @@ pub(super) struct PassProgress {
     read: u64,
 }
 
-/// Bytes of a unit of the progress.
+/// Bytes per unit of progress.
 const UNIT: u64 = 1 << 20;
 
 impl PassProgress {
@@ -38,8 +38,8 @@ impl PassProgress {
     }
 }
 
-/// Reads all batches. `work` turns one into a result, on several threads; `between` is called when no thread is at work;
-/// `take` gets the results in the order of the batches, while the next ones are processed.
+/// Reads all batches. `work` makes a result of each, on several threads; `between` is called when no thread is working; `take`
+/// gets the results in the order of the batches, while the next ones are processed.
 pub(super) fn for_each_batch<R: Send>(
     mut reader: Reader,
     progress: &mut PassProgress,

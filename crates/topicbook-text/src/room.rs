@@ -7,14 +7,14 @@ use crate::text::bytes;
 
 /// Bytes of the batches that are read, processed and written at a time.
 const BATCHES: u64 = 32 << 20;
-/// Bytes of a thread: the terms of a batch whose words are all different, twice over for pairs of words.
+/// Bytes of a thread: the terms of a batch whose words are all different, doubled for pairs of words.
 const PER_THREAD: u64 = 24 << 20;
 /// Smallest vocabulary that is worth a pass.
 const SMALLEST_VOCABULARY: u64 = 1 << 20;
 
-/// Bytes for the parts of the work.
+/// Bytes for each part of the work.
 pub(super) struct Room {
-    /// The vocabulary while terms are counted. The selected terms take as much again, and so do those of the result.
+    /// The vocabulary while terms are counted. The selected terms take as much again, and so do the terms of the result.
     pub(super) vocabulary: u64,
     /// Bytes of the process at which the budget is used up.
     limit: u64,
@@ -32,7 +32,7 @@ impl Room {
             left if left < needed => Err(Error::new(
                 ErrorKind::Space,
                 format!(
-                    "counting terms needs {} of memory, and the budget leaves {} beside the {} in use",
+                    "counting terms needs {} of memory, and the budget leaves {} after the {} in use",
                     bytes(needed),
                     bytes(left),
                     bytes(used)
@@ -46,7 +46,7 @@ impl Room {
         }
     }
 
-    /// Fails if so many bytes of counts have no room.
+    /// Fails if `needed` bytes of counts exceed the limit.
     pub(super) fn check_counts(&self, needed: u64) -> Result<()> {
         let left = self.limit.saturating_sub(process_memory().anonymous);
         if needed <= left {

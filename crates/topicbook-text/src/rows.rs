@@ -6,7 +6,7 @@ use super::tokenizer::{Scratch, Tokenizer};
 /// Rows of sparse counts, one after the other.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// Where each row ends in the other two.
+    /// Where each row ends in the other two vectors.
     pub(super) ends: Vec<usize>,
     /// Columns, rising within a row.
     pub(super) columns: Vec<u32>,
@@ -26,7 +26,7 @@ impl Rows {
 /// Counts the known terms of documents, on one thread.
 pub(super) struct RowCounter<'a> {
     vocabulary: &'a Interner,
-    /// Occurrences of each term in the present document, and the terms that it has.
+    /// Occurrences of each term in the current document, and the terms that it has.
     in_document: Vec<u32>,
     seen: Vec<u32>,
     scratch: Scratch,

@@ -21,7 +21,7 @@ use super::text_counts::{Dropped, TextCounts};
 use super::texts::{Batch, BatchLabels, LabelColumns, Texts};
 use super::tokenizer::Tokenizer;
 
-/// What the first pass finds.
+/// The result of the first pass.
 struct First {
     vocabulary: Arc<Interner>,
     labels: LabelColumns,

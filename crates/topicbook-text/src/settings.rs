@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Settings of the words, as plain data. Field names are those of scikit-learn where it has the setting.
+/// Settings of the words, as plain data. Fields have scikit-learn's names where it has the setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WordSettings {
     pub(super) lowercase: bool,

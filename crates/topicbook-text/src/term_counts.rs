@@ -10,12 +10,12 @@ use super::interner::{Hashes, Interner};
 use super::text_counts::Dropped;
 use super::tokenizer::{Scratch, Tokenizer};
 
-/// Parts of the vocabulary, each with a lock of its own.
+/// Number of shards of the vocabulary, each with a lock of its own (lock striping).
 const SHARDS: usize = 16;
-/// Documents up to which terms are told apart when the vocabulary is pruned.
+/// Terms of up to this many documents are told apart when the vocabulary is pruned.
 const MOST_PRUNED: usize = 1024;
 
-/// What is known of a term.
+/// Statistics of a term.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct TermStats {
     /// Occurrences in all documents.
@@ -34,7 +34,7 @@ impl TermStats {
     }
 }
 
-/// Terms and what is known of them.
+/// Terms and their statistics.
 #[derive(Default)]
 struct Shard {
     terms: Interner,
@@ -65,7 +65,7 @@ impl Shard {
 /// The counts of a batch of documents, by one thread.
 pub(super) struct BatchTerms {
     shard: Shard,
-    /// Occurrences of each term in the present document, and the terms that it has.
+    /// Occurrences of each term in the current document, and the terms that it has.
     in_document: Vec<u32>,
     seen: Vec<u32>,
     scratch: Scratch,
@@ -113,11 +113,11 @@ pub(super) struct TermCounts {
 #[derive(Debug, Clone, Copy, Default)]
 struct Pruned {
     terms: u64,
-    /// The most documents that such a term was in when it was dropped.
+    /// The most documents that contained such a term when it was dropped.
     documents: u64,
 }
 
-/// The terms that are kept, and why others are not.
+/// The terms that are kept, and the numbers of dropped terms.
 pub(super) struct Selected {
     /// The terms in alphabetical order; the number of each is its column.
     pub(super) vocabulary: Interner,
@@ -162,8 +162,8 @@ impl TermCounts {
         }
     }
 
-    /// Drops the terms of the fewest documents so far, where the vocabulary takes more than `most` bytes, until it takes half
-    /// of that. Called between groups of batches, so that what is dropped does not depend on the threads.
+    /// If the vocabulary takes more than `most` bytes, drops the terms of the fewest documents so far until it takes half of
+    /// that. Called between groups of batches, so that what is dropped does not depend on the threads.
     ///
     /// # Errors
     /// When terms of more than a thousand documents would have to go.
@@ -209,8 +209,8 @@ impl TermCounts {
         Ok(())
     }
 
-    /// The terms of at least `min` and at most `max` documents, at most `max_terms` of them: the most frequent ones, the
-    /// alphabetically first of equal ones.
+    /// The terms of at least `min` and at most `max` documents, at most `max_terms` of them: the most frequent, and among
+    /// equals the alphabetically first.
     pub(super) fn select(
         self,
         documents: usize,
@@ -264,12 +264,12 @@ impl TermCounts {
     }
 }
 
-/// A value that no thread leaves half-changed: a panic elsewhere does not spoil it.
+/// The guard of a lock; a poisoned lock is harmless, because no thread leaves its value half-changed.
 fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The shard of a hash, by bits that its table does not use for places of the first million terms.
+/// The shard of a hash, by bits that do not choose a slot in a table of up to a million terms.
 fn shard_of(hash: u64) -> usize {
     (hash >> 40) as usize % SHARDS
 }

@@ -40,7 +40,7 @@ impl TextCounts {
         self.counts.clone()
     }
 
-    /// The terms, in the order of the columns: the alphabetical one, or that of the vocabulary.
+    /// The terms, in the order of the columns: alphabetical, or as in the vocabulary.
     ///
     /// ```
     /// let counted = topicbook::Vectorizer::new().fit_transform(["to be", "or not to be"])?;
@@ -78,7 +78,7 @@ impl TextCounts {
         self.vectorizer.clone()
     }
 
-    /// The terms that the texts have and the counts have not, by reason.
+    /// The terms of the texts that the counts lack, by reason.
     ///
     /// ```
     /// let counted = topicbook::Vectorizer::new().min_df(2).fit_transform(["to be", "or not to be"])?;
@@ -111,7 +111,7 @@ impl fmt::Display for TextCounts {
 
 or_ref!(TextCounts);
 
-/// The number of terms that texts have and their counts have not, by reason; [`TextCounts::dropped`] gives it.
+/// The number of terms of the texts that the counts lack, by reason; [`TextCounts::dropped`] gives it.
 ///
 /// ```
 /// let counted = topicbook::Vectorizer::new().max_terms(1).fit_transform(["to be", "or not to be"])?;
@@ -161,9 +161,9 @@ impl Dropped {
         self.beyond_max_terms
     }
 
-    /// Terms that were dropped while terms were counted, because the vocabulary had used up its part of the budget: those in
-    /// the fewest documents by then. A term that comes again later is counted from there on, so that `min_df` can drop it
-    /// although more documents contain it; the counts of a term that is kept are complete.
+    /// Terms that were dropped during counting, because the vocabulary had used up its part of the budget: the terms in the
+    /// fewest documents by then. A term that comes again later is counted from there on, so that `min_df` can drop it although
+    /// more documents contain it; the counts of a term that is kept are complete.
     ///
     /// ```
     /// let counted = topicbook::Vectorizer::new().fit_transform(["to be", "to do"])?;

@@ -1,4 +1,4 @@
-//! The terms of a text: its words after lower case, accents, stop words and stemming, and the n-grams of them.
+//! The terms of a text: its words after lower case, accents, stop words and stemming, and their n-grams.
 
 use hashbrown::HashSet;
 use regex::Regex;

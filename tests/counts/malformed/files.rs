@@ -162,7 +162,7 @@ fn write_the_fuzz_corpus() {
             "intact" => corpus.join(extension),
             _ => corpus.join(extension).join("malformed"),
         };
-        // Names of files for which there is no reader, and inputs that are larger than those of the fuzzer.
+        // Names of files for which there is no reader, and inputs that are larger than the fuzzer's.
         if folder.is_dir() && bytes.len() < 1 << 13 {
             let name: String = name
                 .chars()

@@ -105,7 +105,7 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(
         // The compute capability.
         75 => Some(major),
         76 => Some(minor),
-        // Shared memory per block (opt-in): that of compute capability 7.5, the least of all supported GPUs.
+        // Shared memory per block (opt-in) of compute capability 7.5, which has the least of all supported GPUs.
         97 => Some(64 << 10),
         _ => None,
     };

@@ -49,7 +49,7 @@ pub unsafe extern "C" fn cuGetErrorName(status: Status, out: *mut *const c_char)
     unsafe { cuGetErrorString(status, out) }
 }
 
-/// A table of functions that `cuda.h` does not list. NVRTC 13 asks for one, and goes on where the driver has none.
+/// A table of functions that `cuda.h` does not list. NVRTC 13 requests one, and continues if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetExportTable(out: *mut *const c_void, _id: *const c_void) -> Status {
     // SAFETY: the caller's pointer is valid for writing.

@@ -12,7 +12,7 @@ const DTYPES: [&str; 16] = [
     "|b1", "<c8", "|O",
 ];
 
-/// Changes a number or the type in the header, or a value; the header's length fits again.
+/// Changes a number or the type in the header, or a value, and corrects the header's length.
 pub(crate) fn npy(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     let (start, rest) = data.strip_prefix(MAGIC)?.split_at_checked(2)?;
     let (length, rest) = rest.split_at_checked(if start[0] == 1 { 2 } else { 4 })?;

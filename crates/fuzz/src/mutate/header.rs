@@ -10,7 +10,7 @@ pub const METADATA: [&str; 2] = ["topicbook", "topicbook-checkpoint"];
 pub const CHECKSUM: &str = "checksum";
 const DTYPES: [&str; 8] = ["U8", "I8", "U16", "I32", "F32", "F64", "F16", "U64"];
 
-/// Changes a number or a type in the header, or a value; the header's length fits again.
+/// Changes a number or a type in the header, or a value, and corrects the header's length.
 pub(crate) fn safetensors(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     let (header, values) = parts(data)?;
     let (mut header, mut values) = (header.to_vec(), values.to_vec());
@@ -27,7 +27,7 @@ pub(crate) fn safetensors(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     Some(written(header, &values))
 }
 
-/// Changes settings, history, names or a table of a fit or a checkpoint; its checksum is right again.
+/// Changes settings, history, names or a table of a fit or a checkpoint, and corrects its checksum.
 pub(crate) fn saved(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     let (header, values) = parts(data)?;
     let mut header: Map<String, Value> = serde_json::from_slice(header).ok()?;

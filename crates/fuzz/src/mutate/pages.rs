@@ -7,7 +7,7 @@ use super::{EXTREMES, extreme};
 
 const MAGIC: &[u8] = b"PAR1";
 
-/// Changes a number of the footer, whose length fits again, or a number anywhere before it.
+/// Changes a number of the footer and corrects its length, or changes a number anywhere before it.
 pub(crate) fn parquet(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     let body = data.strip_suffix(MAGIC)?;
     let (body, length) = body.split_last_chunk()?;

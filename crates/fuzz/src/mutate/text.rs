@@ -80,7 +80,7 @@ pub(crate) fn number(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     Some([&data[..start], new, &data[end..]].concat())
 }
 
-/// Inserts markup into a text, once or so often that the text becomes long.
+/// Inserts markup into a text, once, or again and again until the text is long.
 pub(crate) fn markup(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(data);
     let ends: Vec<usize> = text

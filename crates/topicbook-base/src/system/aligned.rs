@@ -1,4 +1,4 @@
-//! Vectors that begin at a whole vector register, so that no register is loaded across two cache lines.
+//! Vectors that are aligned to 64 bytes, so that no load of a vector register crosses a cache line.
 
 use aligned_vec::{AVec, ConstAlign, avec};
 

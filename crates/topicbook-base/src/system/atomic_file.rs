@@ -10,21 +10,21 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::{bytes, shown_path};
 
-use super::write_target::Target;
+use super::write_target::WriteTarget;
 
-/// The names of temporary files, around a random number.
+/// Prefix and suffix of the names of temporary files; a random number is between them.
 const PREFIX: &str = ".topicbook-";
 const SUFFIX: &str = ".part";
-/// Younger empty files are not taken for stale ones.
+/// Empty files younger than this are not treated as stale.
 const RECENT: Duration = Duration::from_secs(60);
-/// Bytes that are written at once.
+/// Bytes per write.
 const BUFFER: usize = 1 << 20;
 
 /// The remedy for a full disk where the file cannot be made smaller.
 pub const DISK_FULL_REMEDY: &str = "free some disk space, or write elsewhere";
 
 /// The remedy where L and its optimizer state have no room in their folder.
-pub const SPILL_FULL_REMEDY: &str = "free some disk space, or name a folder on another disk (TopicModel::table_storage, Budget::spill_dir)";
+pub const SPILL_FULL_REMEDY: &str = "free some disk space, or name a folder on another disk (MiniBatch::table_storage, Budget::spill_dir)";
 
 /// Writes the file `path` atomically: `write` fills a temporary file, which is then renamed to `path`.
 ///
@@ -35,8 +35,8 @@ pub fn write_atomic(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    match Target::of(path)? {
-        Target::File {
+    match WriteTarget::of(path)? {
+        WriteTarget::File {
             path: target,
             existing,
         } => replace(
@@ -47,7 +47,7 @@ pub fn write_atomic(
             DISK_FULL_REMEDY,
             |out, _| write(out),
         ),
-        Target::Stream => {
+        WriteTarget::Stream => {
             let mut out = BufWriter::with_capacity(BUFFER, open_stream(path)?);
             write(&mut out)?;
             out.flush()
@@ -56,8 +56,8 @@ pub fn write_atomic(
     }
 }
 
-/// [`write_atomic`] for a file of about `needed` bytes that is read again, which no device or FIFO can be; an estimate should
-/// rather be too large than too small.
+/// [`write_atomic`] for a file of about `needed` bytes that is read again, so it cannot be a device or a FIFO. An estimate
+/// should rather be too large than too small.
 ///
 /// Fails at once if the disk has less free space, and preallocates the file, so that writing cannot fail halfway
 /// because the disk is full. That error says `remedy`. Returns what `write` returns.
@@ -67,8 +67,8 @@ pub fn write_atomic_sized<T>(
     remedy: &str,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T>,
 ) -> Result<T> {
-    match Target::of(path)? {
-        Target::File {
+    match WriteTarget::of(path)? {
+        WriteTarget::File {
             path: target,
             existing,
         } => replace(
@@ -79,11 +79,11 @@ pub fn write_atomic_sized<T>(
             remedy,
             |out, _| write(out),
         ),
-        Target::Stream => Err(no_file(path)),
+        WriteTarget::Stream => Err(no_file(path)),
     }
 }
 
-/// [`write_atomic_sized`] for a library that opens the file by its path: `write` gets that of the temporary file, which is
+/// [`write_atomic_sized`] for a library that opens the file by its path: `write` gets the path of the temporary file, which is
 /// empty. The file is not preallocated.
 pub fn write_atomic_path<T>(
     path: &Path,
@@ -91,8 +91,8 @@ pub fn write_atomic_path<T>(
     remedy: &str,
     write: impl FnOnce(&Path) -> Result<T>,
 ) -> Result<T> {
-    match Target::of(path)? {
-        Target::File {
+    match WriteTarget::of(path)? {
+        WriteTarget::File {
             path: target,
             existing,
         } => {
@@ -106,7 +106,7 @@ pub fn write_atomic_path<T>(
                 |_, temporary| write(temporary),
             )
         }
-        Target::Stream => Err(no_file(path)),
+        WriteTarget::Stream => Err(no_file(path)),
     }
 }
 
@@ -118,7 +118,7 @@ fn no_file(path: &Path) -> Error {
     .fix("name a file: what is written here is read again")
 }
 
-/// Fills a temporary file beside `target`, the file at the end of the links of `path`, and renames it.
+/// Fills a temporary file in the folder of `target`, the file at the end of the links of `path`, and renames it.
 fn replace<T>(
     path: &Path,
     target: &Path,
@@ -147,7 +147,7 @@ fn replace<T>(
     Ok(written)
 }
 
-/// Creates a file that takes the place of `existing`, with its permissions and owner; it never has wider permissions.
+/// Creates a file that replaces `existing`, with the same permissions and owner; its permissions are never wider.
 fn create(path: &Path, existing: Option<&Metadata>) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -188,7 +188,7 @@ fn open_stream(path: &Path) -> Result<File> {
         .fix("start the program that reads it first"),
         _ => Error::io("write", path, source),
     })?;
-    // SAFETY: the descriptor is open, and the call accesses no memory of ours. Writes wait from here on.
+    // SAFETY: the descriptor is open, and the call accesses no memory of ours. From here on, writes block.
     match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
         -1 => Err(Error::io("write", path, std::io::Error::last_os_error())),
         _ => Ok(file),
@@ -203,7 +203,7 @@ fn open_stream(path: &Path) -> Result<File> {
         .map_err(|source| Error::io("write", path, source))
 }
 
-/// Cuts off the preallocated bytes behind the current position.
+/// Cuts off the preallocated bytes after the current position.
 fn truncate_to_written(file: &mut File, preallocated: u64) -> std::io::Result<()> {
     let written = file.stream_position()?;
     match written < preallocated {
@@ -212,7 +212,7 @@ fn truncate_to_written(file: &mut File, preallocated: u64) -> std::io::Result<()
     }
 }
 
-/// Removes temporary files in the folder of `path` that killed processes left behind.
+/// Removes temporary files of killed processes from the folder of `path`.
 ///
 /// A writer locks its temporary file, so files that are still being written are kept; so are empty files of the last minute,
 /// which a writer may be about to lock.
@@ -273,7 +273,7 @@ pub fn create_sized(
         .map_err(&failed)?;
     let sized = preallocate(&file, needed).and_then(|()| file.set_len(needed));
     sized.map_err(|source| {
-        // The error that led here is more useful than one of the removal.
+        // The error that led here is more useful than an error of the removal.
         let _ = std::fs::remove_file(path);
         match source.kind() {
             std::io::ErrorKind::StorageFull => no_space(path, needed, None, remedy),
@@ -283,10 +283,10 @@ pub fn create_sized(
     Ok(file)
 }
 
-/// A path in the folder of `path` that nobody can predict: `.topicbook-<16 hexadecimal digits>.part`. The name does not grow
-/// with that of the file, which may be as long as the filesystem allows.
+/// A path in the folder of `path` that nobody can predict: `.topicbook-<16 hexadecimal digits>.part`. Its length does not
+/// depend on the file's name, which may be as long as the filesystem allows.
 fn temporary_path(path: &Path) -> Temporary {
-    // The keys of this hasher are random numbers of the system.
+    // The keys of this hasher are random numbers from the system.
     let number = RandomState::new().build_hasher().finish();
     Temporary(folder_of(path).join(format!("{PREFIX}{number:016x}{SUFFIX}")))
 }
@@ -308,7 +308,7 @@ struct Temporary(PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // An error that led here is more useful than one of the removal.
+        // An error that led here is more useful than an error of the removal.
         let _ = std::fs::remove_file(&self.0);
     }
 }
@@ -405,7 +405,7 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&fifo).status();
         assert!(made.unwrap().success());
         symlink(&mine, &link).unwrap();
-        // A sweep that opened the FIFO would wait for ever.
+        // A removal that opened the FIFO would block for ever.
         remove_stale(&at("X.npy"));
         assert!(!stale.exists());
         assert!(

@@ -2,10 +2,10 @@
 
 use super::simd::simd_dispatch;
 
-/// Half of the lower 16 bits: a value plus half a unit of its last place in `bf16` is cut off to the nearest one.
+/// Half of the lower 16 bits: truncating a value plus half a unit in the last place of `bf16` rounds to nearest.
 const HALF: u32 = 1 << 15;
 
-/// Multiples of a number in every bit (Weyl's sequence), so that neighbouring entries get different bits.
+/// The increment of a Weyl sequence over the entries, so that neighbouring entries get different bits.
 const STRIDE: u32 = 0x9E37_79B9;
 
 simd_dispatch! {
@@ -18,9 +18,9 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// Rounds every value to one of its two neighbours in `bf16`. With the key `None` that is the nearest one. A key
-    /// gives each entry random bits of its own, and the upper neighbour is taken with a probability equal to the part of the
-    /// way to it: the mean of many roundings is the value (stochastic rounding). Infinities and NaN stay.
+    /// Rounds every value to one of its two neighbours in `bf16`. With the key `None` that is the nearest one. A key selects
+    /// stochastic rounding: each entry gets random bits of its own, and is rounded up with a probability proportional to its
+    /// distance from the lower neighbour. The mean of many roundings is then the value. Infinities and NaN stay.
     pub fn to_bf16(values: &[f32], key: Option<u64>, out: &mut [u16]) {
         let (key, mask) = match key {
             Some(key) => (key as u32 ^ (key >> 32) as u32, u32::from(u16::MAX)),
@@ -98,7 +98,7 @@ mod tests {
             ];
             assert!(rounded(&nan, key).iter().all(|value| value.is_nan()));
         }
-        // What is larger than the largest number becomes infinite, as in other conversions.
+        // Values above the largest number become infinite, as in other conversions.
         assert_eq!(rounded(&[f32::MAX], None), [f32::INFINITY]);
     }
 
@@ -116,7 +116,7 @@ mod tests {
         }
         for (value, sum) in values.iter().zip(sums) {
             let mean = sum / roundings as f64;
-            // A rounding has a standard deviation of at most 1/256: the mean's is 2.8e-5, of which this is five.
+            // A rounding has a standard deviation of at most 1/256, and the mean 2.8e-5: the bound is five of these.
             assert!((mean - f64::from(*value)).abs() < 1.4e-4, "{value}: {mean}");
         }
     }

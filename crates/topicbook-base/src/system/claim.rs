@@ -1,4 +1,4 @@
-//! Sizes that a file states, weighed before memory of that size is allocated.
+//! Sizes that a file states, checked before memory of that size is allocated.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use crate::text::{bytes, shown_path};
 
 use super::memory::free_memory;
 
-/// Memory that is allocated without a look at what is free: reading that takes a tenth of a millisecond.
+/// Memory that is allocated without a check of the free memory, which takes a tenth of a millisecond.
 const SMALL: u64 = 16 << 20;
 
-/// Most memory that a JSON text becomes: its texts, for each bracket and comma a value in a list with room for four, and for each
-/// brace a map with room for eleven.
+/// Upper bound of the memory of a parsed JSON text: its texts, a value in a list of capacity four for each bracket and comma,
+/// and a map of capacity eleven for each brace.
 pub fn parsed_json(json: &[u8]) -> u64 {
     let of = |byte: &u8| match byte {
         b'{' => 640,
@@ -27,7 +27,7 @@ pub struct Claim<'a> {
     path: Option<&'a Path>,
     /// What is stated: "6 documents × 4,294,967,295 terms".
     what: String,
-    /// What there is for it, or can be at most: "12 stored counts", "a file of 3.1 KiB".
+    /// What the file holds, or can hold at most: "12 stored counts", "a file of 3.1 KiB".
     held: String,
     place: Option<String>,
 }
@@ -64,7 +64,7 @@ impl<'a> Claim<'a> {
         ))
     }
 
-    /// Fails if `needed` bytes are more than the free memory without a tenth, which is left to the rest of the process.
+    /// Fails if `needed` bytes are more than nine tenths of the free memory; the rest of the process keeps a tenth.
     pub fn check_memory(&self, needed: u64) -> Result<()> {
         if needed <= SMALL {
             return Ok(());

@@ -114,9 +114,9 @@ impl Driver {
         let library = open_library(&[c"libcuda.so.1", c"libcuda.so"])
             .ok_or("no NVIDIA driver was found (libcuda)")?;
         let driver = Self { library };
-        type Init = unsafe extern "C" fn(c_uint) -> c_int;
-        // SAFETY: `Init` is the signature of cuInit in every version of the driver API (cuda.h).
-        let status = unsafe { driver.function::<Init>(c"cuInit")?(0) };
+        type CuInit = unsafe extern "C" fn(c_uint) -> c_int;
+        // SAFETY: `CuInit` is the signature of cuInit in every version of the driver API (cuda.h).
+        let status = unsafe { driver.function::<CuInit>(c"cuInit")?(0) };
         match status {
             0 => Ok(driver),
             // CUDA_ERROR_NO_DEVICE
@@ -128,25 +128,25 @@ impl Driver {
     }
 
     fn version(&self) -> Found<Version> {
-        type Get = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
         let mut version = 0;
         // SAFETY: the type is the signature in cuda.h; the pointer is valid for the call.
-        let status = unsafe { self.function::<Get>(c"cuDriverGetVersion")?(&mut version) };
+        let status = unsafe { self.function::<GetVersion>(c"cuDriverGetVersion")?(&mut version) };
         check(status, "report its version")?;
         Ok(Version(version as u32 / 1000, version as u32 % 1000 / 10))
     }
 
     fn gpus(&self) -> Found<Vec<Gpu>> {
-        type Count = unsafe extern "C" fn(*mut c_int) -> c_int;
+        type CountGpus = unsafe extern "C" fn(*mut c_int) -> c_int;
         let mut count = 0;
         // SAFETY: the type is the signature in cuda.h; the pointer is valid for the call.
-        let status = unsafe { self.function::<Count>(c"cuDeviceGetCount")?(&mut count) };
+        let status = unsafe { self.function::<CountGpus>(c"cuDeviceGetCount")?(&mut count) };
         check(status, "count its GPUs")?;
         (0..count).map(|number| self.gpu(number)).collect()
     }
 
     fn gpu(&self, number: c_int) -> Found<Gpu> {
-        type Get = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
+        type GetDevice = unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
         type Name = unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
         type Memory = unsafe extern "C" fn(*mut usize, c_int) -> c_int;
         type Attribute = unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
@@ -157,7 +157,7 @@ impl Driver {
         // SAFETY: the types are the signatures in cuda.h; every pointer is valid for its call, and the name's length is
         // passed with it.
         unsafe {
-            let status = self.function::<Get>(c"cuDeviceGet")?(&mut device, number);
+            let status = self.function::<GetDevice>(c"cuDeviceGet")?(&mut device, number);
             check(status, "open a GPU")?;
             let status = self.function::<Name>(c"cuDeviceGetName")?(
                 name.as_mut_ptr().cast(),

@@ -11,7 +11,7 @@ pub struct Held {
     pub what: String,
     /// Bytes of anonymous memory that it keeps.
     pub bytes: u64,
-    /// Variables and other values that share it.
+    /// Number of variables and other values that share it.
     pub handles: usize,
 }
 
@@ -34,7 +34,7 @@ pub fn hold<T: Any + Send + Sync>(
 ) {
     let alive: Weak<T> = Arc::downgrade(value);
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    // Entries of dropped values are removed where the list would grow.
+    // Entries of dropped values are removed when the list would grow.
     if held.len() == held.capacity() {
         held.retain(|entry| entry.alive.strong_count() > 0);
     }
@@ -47,7 +47,7 @@ pub fn hold<T: Any + Send + Sync>(
     });
 }
 
-/// The address by which [`hold`] knows a part.
+/// The address by which [`hold`] identifies a part.
 pub fn address<T>(value: &Arc<T>) -> usize {
     Arc::as_ptr(value) as usize
 }

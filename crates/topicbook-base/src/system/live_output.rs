@@ -1,8 +1,8 @@
-//! Output of a notebook cell that is shown again and again in the same place.
+//! Output of a notebook cell that is updated in place.
 //!
 //! topicbook's kernel takes lines of the form `TOPICBOOK_UPDATE {"id": ..., "data": {MIME type: content}}` from standard
-//! output. The first line with an id shows a new output below the cell, each later one puts new content in its place, also
-//! after the cell has ended. The kernel sets a variable, so that other programs and kernels never get such lines.
+//! output. The first line with an id shows a new output below the cell. Each later line replaces its content, also after the
+//! cell has ended. The kernel sets a variable, so that other programs and kernels never get such lines.
 
 use std::io::Write;
 use std::sync::LazyLock;
@@ -35,7 +35,7 @@ impl LiveOutput {
         })
     }
 
-    /// Shows new content, by MIME type, in the place of the old one.
+    /// Replaces the content, by MIME type.
     pub fn show(&self, contents: &[(&str, &str)]) {
         let data: Map<String, Value> = contents
             .iter()

@@ -34,14 +34,14 @@ impl MappedFile {
         &self.file
     }
 
-    /// All bytes of the file, after a check that the file has not changed. If it is truncated later, they read as zeros:
-    /// call [`check_unchanged`](Self::check_unchanged) before a result of them is used.
+    /// All bytes of the file, after a check that the file has not changed. If it is truncated later, they read as zeros: call
+    /// [`check_unchanged`](Self::check_unchanged) before a result computed from them is used.
     pub fn bytes(&self) -> Result<&[u8]> {
         self.check_unchanged()?;
         Ok(&self.map)
     }
 
-    /// The address of the file's first byte, for values that are a part of the map.
+    /// The address of the file's first byte, for values that lie in the map.
     pub fn map_start(&self) -> *const u8 {
         self.map.as_ptr()
     }

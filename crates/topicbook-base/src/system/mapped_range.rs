@@ -1,9 +1,9 @@
-//! Memory maps of files that may lose their pages: another process cuts the file, or its disk fails.
+//! Memory maps of files that may lose their pages, because another process truncates the file or its disk fails.
 //!
-//! Linux answers an access to such a page with the signal SIGBUS, which ends the process. A handler looks for the address in
-//! a list of the maps that are registered here, maps zeros over the lost pages, and notes the loss, so that the access
-//! returns. Whoever reads a map asks for the loss afterwards and returns an error. A signal with another address goes to the
-//! handler that was there before, such as that of Rust's standard library.
+//! Linux answers an access to such a page with the signal SIGBUS, which ends the process. A handler looks for the address in a
+//! list of the maps that are registered here, maps zeros over the lost pages, and records the loss, so that the access
+//! returns. The reader of a map then calls [`MappedRange::is_lost`] and returns an error. A signal with another address goes
+//! to the previous handler, such as the handler of Rust's standard library.
 
 use std::mem::MaybeUninit;
 use std::ptr::{from_ref, null, null_mut, without_provenance_mut};
@@ -27,7 +27,7 @@ impl MappedRange {
         Self(slot)
     }
 
-    /// Whether an access has found pages of the map lost. Each access since then may have read zeros.
+    /// Whether an access has hit lost pages of the map. Each access since then may have read zeros.
     pub fn is_lost(&self) -> bool {
         self.0.lost_from.load(SeqCst) != usize::MAX
     }
@@ -40,14 +40,14 @@ impl Drop for MappedRange {
     }
 }
 
-/// An entry of the list. Entries are used again, but never freed: the handler may read all of them at any time.
+/// An entry of the list. Entries are reused, but never freed: the handler may read all of them at any time.
 struct Slot {
     /// Odd while `start` and `end` change (a sequence lock).
     version: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
     writable: AtomicBool,
-    /// Address of the first page that has been replaced, and with it all that follow; the maximum where none is lost.
+    /// Address of the first page that has been replaced, together with all pages after it; the maximum if none is lost.
     lost_from: AtomicUsize,
     next: Option<&'static Slot>,
 }
@@ -62,7 +62,7 @@ fn unused_slots() -> MutexGuard<'static, Vec<&'static Slot>> {
 }
 
 fn last_slot() -> Option<&'static Slot> {
-    // SAFETY: the pointer is null or that of an entry, which is never freed.
+    // SAFETY: the pointer is null or points to an entry, and entries are never freed.
     unsafe { LAST.load(SeqCst).as_ref() }
 }
 
@@ -92,7 +92,7 @@ impl Slot {
     }
 
     /// The end of the range, if it contains the address. The range of a map that is being read does not change, so an entry
-    /// that changes meanwhile is another one.
+    /// that changes meanwhile belongs to another map.
     fn end_of(&self, address: usize) -> Option<usize> {
         let version = self.version.load(SeqCst);
         let (start, end) = (self.start.load(SeqCst), self.end.load(SeqCst));
@@ -100,8 +100,8 @@ impl Slot {
         (is_steady && (start..end).contains(&address)).then_some(end)
     }
 
-    /// Maps zeros over the pages from that of the address to the end of the range, except over those that an earlier loss has
-    /// replaced, which may have been written since; `false` if the system refuses.
+    /// Maps zeros over the pages from the address's page to the end of the range. Pages that an earlier loss has replaced
+    /// stay, because they may have been written since. Returns `false` if the system refuses.
     fn lose(&self, address: usize, end: usize) -> bool {
         let page = PAGE.load(SeqCst);
         let start = address / page * page;
@@ -109,11 +109,11 @@ impl Slot {
             true => libc::PROT_READ | libc::PROT_WRITE,
             false => libc::PROT_READ,
         };
-        // Before the pages are readable, so that no thread reads zeros and then finds no loss.
+        // The loss is recorded before the pages are readable, so that no thread reads zeros and then finds no loss.
         let replaced = self.lost_from.fetch_min(start, SeqCst);
         let end = end.next_multiple_of(page).min(replaced);
         if end <= start {
-            // Another thread is about to replace the page: the access is tried again, and fails again until then.
+            // Another thread is about to replace the page: until then, the access is retried and fails again.
             return true;
         }
         // SAFETY: the pages belong to a map that stays registered, and so mapped, during the access that was interrupted.
@@ -136,7 +136,7 @@ impl Slot {
 /// The size of a page in bytes; set before the handler is installed.
 static PAGE: AtomicUsize = AtomicUsize::new(1);
 
-/// What the process did with the signal before; set before the handler is installed.
+/// The previous action of the process for the signal; set before the handler is installed.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
 /// Installs the handler, once. Where the system refuses, the signal keeps its effect.
@@ -154,7 +154,7 @@ fn install_handler() {
             let _ = BEFORE.set(before);
             let mut handler = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
             handler.sa_sigaction = handle as *const () as usize;
-            // On the stack that the handler before expects, which runs inside this one.
+            // The handler runs on the stack that the previous handler expects, because it calls that one.
             handler.sa_flags = libc::SA_SIGINFO | (before.sa_flags & libc::SA_ONSTACK);
             libc::sigemptyset(&mut handler.sa_mask);
             libc::sigaction(libc::SIGBUS, &handler, null_mut());
@@ -165,7 +165,7 @@ fn install_handler() {
 /// The handler. It calls nothing that allocates or waits, and leaves `errno` as it is: its only system call succeeds, or the
 /// process ends.
 extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the system passes a valid `siginfo_t`, and that of a lost page has an address.
+    // SAFETY: the system passes a valid `siginfo_t`, and the `siginfo_t` of a lost page has an address.
     let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
     let mut next = last_slot().filter(|_| code == libc::BUS_ADRERR);
     while let Some(slot) = next {
@@ -179,13 +179,13 @@ extern "C" fn handle(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
     pass_on(signal, info, context);
 }
 
-/// Does with the signal what the process did before.
+/// Handles the signal as the process did before.
 fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let before = BEFORE.get().filter(|before| {
         before.sa_sigaction != libc::SIG_DFL && before.sa_sigaction != libc::SIG_IGN
     });
-    // SAFETY: an action that is neither the default nor to ignore the signal is the address of a handler, whose arguments the
-    // flag tells. Without one, the default action ends the process as soon as this handler returns.
+    // SAFETY: an action that is neither the default nor to ignore the signal is the address of a handler, whose arguments are
+    // given by the flag. Without one, the default action ends the process as soon as this handler returns.
     unsafe {
         match before {
             Some(before) if before.sa_flags & libc::SA_SIGINFO != 0 => {
@@ -193,8 +193,8 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 std::mem::transmute::<usize, Handler>(before.sa_sigaction)(signal, info, context);
             }
             Some(before) => {
-                type Handler = extern "C" fn(c_int);
-                std::mem::transmute::<usize, Handler>(before.sa_sigaction)(signal);
+                type PlainHandler = extern "C" fn(c_int);
+                std::mem::transmute::<usize, PlainHandler>(before.sa_sigaction)(signal);
             }
             None => {
                 libc::signal(signal, libc::SIG_DFL);
@@ -240,11 +240,11 @@ mod tests {
         });
         assert!(ranges[1].is_lost() && !ranges[0].is_lost() && !ranges[2].is_lost());
         file.set_len(0).unwrap();
-        // What was replaced is anonymous memory, the rest is lost now.
+        // The replaced pages are anonymous memory; the other pages are lost now.
         assert_eq!((sum(&maps[1]), sum(&maps[2])), (0, 0));
         assert!(ranges[2].is_lost());
         drop((ranges, maps));
-        // A registration is used again, without the loss of the one before.
+        // An entry of the list is reused, without the loss of the previous map.
         let fresh = MappedRange::new(&[], false);
         assert!(!fresh.is_lost());
     }
@@ -257,7 +257,7 @@ mod tests {
         let mut map = unsafe { MmapMut::map_mut(&file) }.unwrap();
         let range = MappedRange::new(&map, true);
         file.set_len(0).unwrap();
-        // Each access is made: the compiler does not know the map's contents from the one before.
+        // `black_box` forces each access: the compiler cannot assume the contents of the map.
         for (at, value) in [(LENGTH - 1, 3), (LENGTH / 2, 4), (0, 5)] {
             black_box(&mut map)[at] = value;
         }

@@ -12,11 +12,10 @@ use super::atomic_file::{SPILL_FULL_REMEDY, unlinked_temp_file};
 use super::mapped_file::MappedFile;
 use super::mapped_range::MappedRange;
 
-/// Bytes that the system is asked for at once: it reads no more than its own limit for a request, 128 KiB on many disks, and
-/// ignores the rest.
+/// Bytes per `madvise` call: the system reads at most its own limit for a request, which is 128 KiB on many disks.
 const PIECE: usize = 128 << 10;
 
-/// A type of which every bit pattern is a value, and all bits zero are the value 0.
+/// A type for which every bit pattern is a value, and zero bits are the value 0.
 ///
 /// # Safety
 /// Any bytes of its size and alignment have to be a value of the type.
@@ -67,7 +66,7 @@ pub enum Values<T = f32> {
         /// Number of values.
         length: usize,
     },
-    /// A part of a file of somebody else's, which is only read.
+    /// A part of a file that belongs to somebody else, and is only read.
     OfFile {
         file: Arc<MappedFile>,
         /// The byte of the file at which the values begin.
@@ -118,14 +117,14 @@ impl<T: Plain> Values<T> {
                 "the disk lost a part of a table in a memory-mapped file",
             )
             .fix(
-                "check the disk, or name a folder on another one (TopicModel::table_storage, Budget::spill_dir)",
+                "check the disk, or name a folder on another one (MiniBatch::table_storage, Budget::spill_dir)",
             )),
             Self::OfFile { file, .. } => file.check_unchanged(),
             _ => Ok(()),
         }
     }
 
-    /// Whether they are in a file, from which the system reads them.
+    /// Whether they are in a file, from which the system loads them.
     pub fn is_in_file(&self) -> bool {
         match self {
             Self::Memory(_) => false,
@@ -178,8 +177,8 @@ impl<T: Plain> Deref for Values<T> {
             Self::Mapped { map, length, .. } => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().cast(), *length)
             },
-            // SAFETY: the values lie inside the map and are aligned, as was checked when this was made; every bit pattern is a value of
-            // a plain type. `check_kept` says afterwards whether the file has changed.
+            // SAFETY: the values lie inside the map and are aligned, which `values_of_file` has checked; every bit pattern is
+            // a value of a plain type. `check_kept` says afterwards whether the file has changed.
             Self::OfFile {
                 file,
                 start,
@@ -194,7 +193,7 @@ impl<T: Plain> Deref for Values<T> {
 impl<T: Plain> DerefMut for Values<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         if matches!(self, Self::OfFile { .. }) {
-            // A file of somebody else's is not changed.
+            // A file that belongs to somebody else is not changed.
             *self = Self::Memory(self.to_vec());
         }
         match self {

@@ -32,7 +32,7 @@ struct Nvml {
     bus_ids: Vec<Option<CString>>,
 }
 
-/// Free and used memory of the GPU with this CUDA device number; `None` if NVML is missing or does not know the GPU.
+/// Free and used memory of the GPU with this CUDA device number; `None` if NVML is missing or does not list the GPU.
 ///
 /// GPUs are looked up by PCI bus id, because NVML numbers all GPUs of the machine and CUDA only those that
 /// `CUDA_VISIBLE_DEVICES` leaves visible.
@@ -69,9 +69,9 @@ fn nvml() -> Option<&'static Nvml> {
 }
 
 fn load() -> Option<Nvml> {
-    type Init = unsafe extern "C" fn() -> c_int;
+    type NvmlInit = unsafe extern "C" fn() -> c_int;
     let library = open_library(&[c"libnvidia-ml.so.1", c"libnvidia-ml.so"])?;
-    // SAFETY: the types of the fields and `Init` are the signatures of these functions in nvml.h.
+    // SAFETY: the types of the fields and `NvmlInit` are the signatures of these functions in nvml.h.
     unsafe {
         let nvml = Nvml {
             device_by_bus_id: function(library, c"nvmlDeviceGetHandleByPciBusId_v2")?,
@@ -84,6 +84,6 @@ fn load() -> Option<Nvml> {
                 .map(|gpu| gpu.pci_bus_id)
                 .collect(),
         };
-        (function::<Init>(library, c"nvmlInit_v2")?() == 0).then_some(nvml)
+        (function::<NvmlInit>(library, c"nvmlInit_v2")?() == 0).then_some(nvml)
     }
 }

@@ -57,7 +57,7 @@ impl OpenFile {
         })
     }
 
-    /// Something that the file states, to be weighed against its length and the free memory.
+    /// Something that the file states, to be checked against its length and the free memory.
     pub fn claim(&self, what: impl Into<String>) -> Claim<'_> {
         let held = format!("a file of {}", bytes(self.length));
         Claim::new(self.path.as_path(), what, held)

@@ -1,9 +1,9 @@
-//! Cache lines that are asked for before they are needed.
+//! Prefetching of cache lines.
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Asks the processor to bring the cache lines of some values into its caches. It does not wait for them.
+/// Prefetches the cache lines of these values into the processor's caches, without waiting for them.
 #[inline(always)]
 pub fn prefetch_lines<T>(values: &[T]) {
     #[cfg(target_arch = "x86_64")]

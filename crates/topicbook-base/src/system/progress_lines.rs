@@ -1,7 +1,7 @@
 //! Progress lines on standard output, in one format for fitting, generating, writing and resampling.
 //!
 //! Work of any length prints at most about 20 whole lines, and between them, if it is slow, one every 30 seconds. In
-//! topicbook's own kernel the lines are one output that is updated, with the state of each moment as its last line.
+//! topicbook's own kernel the lines are one output that is updated; its last line is the current state.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,15 +13,15 @@ use crate::text::{bytes, count, pad_left, printable, seconds};
 use super::live_output::LiveOutput;
 use super::memory::process_memory;
 
-/// Number of lines of work with more units than [`ALL`].
+/// Number of lines for work with more units than [`ALL`].
 const LINES: usize = 16;
-/// Up to this many units, the end of each gets a line.
+/// Up to this many units, each gets a line at its end.
 const ALL: f64 = 20.0;
 /// Most seconds between two lines.
 const SILENCE: f64 = 30.0;
 /// Seconds before the first line: work that ends sooner prints nothing.
 const FIRST_LINE_SECONDS: f64 = 2.0;
-/// Seconds between two updates of the state of the moment.
+/// Seconds between two updates of the current state.
 const UPDATE_SECONDS: f64 = 0.5;
 /// Widths of the columns: the work done, throughput, memory and time.
 const WIDTHS: [usize; 4] = [8, 9, 9, 9];
@@ -31,8 +31,8 @@ const WIDTHS: [usize; 4] = [8, 9, 9, 9];
 static SHOWN: LazyLock<AtomicBool> =
     LazyLock::new(|| AtomicBool::new(std::env::var_os("EVCXR_IS_RUNTIME").is_some()));
 
-/// Switches progress lines on standard output on or off for the whole process: those of fitting, generating, writing
-/// and resampling.
+/// Switches progress lines on standard output on or off for the whole process: for fitting, generating, writing and
+/// resampling.
 ///
 /// They are on in a notebook and off elsewhere by default. `TopicModel::quiet` silences a
 /// single fit; `TopicModel::on_epoch` lets a program print lines of its own.
@@ -79,7 +79,7 @@ impl Board {
         }
     }
 
-    /// Shows a line below the lines, in the place of the last such line or state; prints it where outputs cannot be updated.
+    /// Shows a line below the others, and replaces the last such line or state. Prints it where outputs cannot be updated.
     pub fn replace(&mut self, line: &str) {
         match &self.output {
             Some(output) => {
@@ -90,7 +90,7 @@ impl Board {
         }
     }
 
-    /// The lines and one below them.
+    /// The lines, and one more line below them.
     fn with(&self, line: &str) -> String {
         match self.lines.as_str() {
             "" => line.into(),
@@ -98,8 +98,8 @@ impl Board {
         }
     }
 
-    /// Shows the state of the moment below the lines, in the place of the last such state. Does nothing where outputs
-    /// cannot be updated, before the first line, and within half a second of the last change.
+    /// Shows the current state below the lines, and replaces the last such state. Does nothing where outputs cannot be
+    /// updated, before the first line, or within half a second of the last change.
     pub fn state(&mut self, line: impl FnOnce() -> String) {
         if let (Some(output), Some(shown)) = (&self.output, self.shown)
             && shown.elapsed().as_secs_f64() >= UPDATE_SECONDS
@@ -183,10 +183,10 @@ impl Lines {
         Some(format!("{}\n{names}", self.title))
     }
 
-    /// The line after `done` units and `elapsed` seconds, if one is due, with the head before the first one.
+    /// The line after `done` units and `elapsed` seconds, if one is due; the head precedes the first line.
     ///
-    /// Lines are due at the end of units: of each of up to 20 units, or after each sixteenth of more; between them after
-    /// 30 seconds of silence. `cells` are the values of the caller's columns, for a line at the end of a unit.
+    /// Lines are due at the end of each unit if there are at most 20, else after each sixteenth; between them after 30 seconds
+    /// of silence. `cells` are the values of the caller's columns, for a line at the end of a unit.
     pub fn line(&mut self, done: f64, cells: &[&str], elapsed: f64) -> Option<String> {
         let parts = if self.total <= ALL {
             self.total
@@ -291,7 +291,7 @@ impl Progress {
         Self::in_units(title, ("documents", documents as u64), passes, throughput)
     }
 
-    /// Progress of `passes` passes over so many of a unit.
+    /// Progress of `passes` passes over `units` units, which are named `unit`.
     pub fn in_units(
         title: String,
         (unit, units): (&'static str, u64),
@@ -308,7 +308,7 @@ impl Progress {
         }
     }
 
-    /// Counts so many more documents (or other units) as done, and prints a line if one is due.
+    /// Counts `documents` more documents (or other units) as done, and prints a line if one is due.
     pub fn advance(&self, documents: usize) {
         let before = self.done.fetch_add(documents as u64, Ordering::Relaxed);
         // Skip if another thread is printing, except for the last line.

@@ -1,4 +1,4 @@
-//! Regular files: what is neither a folder nor a FIFO, a device or a socket.
+//! Regular files, which are neither folders nor FIFOs, devices or sockets.
 
 use std::fs::{self, Metadata};
 use std::path::Path;
@@ -23,7 +23,7 @@ pub fn check_regular(path: &Path) -> Result<Metadata> {
     Err(Error::new(ErrorKind::Io, format!("{} {what}", shown_path(path))).fix(fix))
 }
 
-/// Reads a whole file, if it and what is made of it, `copies` times its length, fit into the free memory.
+/// Reads a whole file. Fails if the file and what is made of it, `copies` times its length, exceed the free memory.
 pub fn read_whole(path: &Path, copies: u64) -> Result<Vec<u8>> {
     let length = check_regular(path)?.len();
     let what = format!("{} ({}), read as a whole,", shown_path(path), bytes(length));

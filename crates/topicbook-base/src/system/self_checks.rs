@@ -25,7 +25,7 @@ pub struct SelfCheck {
     pub file: Option<PathBuf>,
 }
 
-/// What a result holds for. With another driver, GPU or build the GPU is checked again.
+/// The subject of a result. With another driver, GPU or build the GPU is checked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// Versions of the driver, of the CUDA that it supports, and of NVRTC.
@@ -44,7 +44,7 @@ struct Kept {
     difference: Option<String>,
 }
 
-/// The results that this process knows, by GPU.
+/// The results that this process has computed or read, by GPU.
 static RESULTS: Mutex<BTreeMap<usize, SelfCheck>> = Mutex::new(BTreeMap::new());
 
 fn results() -> MutexGuard<'static, BTreeMap<usize, SelfCheck>> {
@@ -52,20 +52,20 @@ fn results() -> MutexGuard<'static, BTreeMap<usize, SelfCheck>> {
 }
 
 impl SelfCheck {
-    /// The result that this process knows for a GPU.
+    /// The result for a GPU that this process has remembered.
     pub fn known(gpu: usize) -> Option<Self> {
         results().get(&gpu).cloned()
     }
 
-    /// Makes this the result for a GPU, as long as the process runs.
+    /// Remembers this as the result for a GPU, as long as the process runs.
     pub fn remember(self, gpu: usize) {
         results().insert(gpu, self);
     }
 
-    /// The result that an earlier process has kept in the cache folder. A file that cannot be read, or that holds the
-    /// result of another subject, is none.
+    /// The result that an earlier process has kept in the cache folder. `None` for a file that cannot be read, or that holds
+    /// the result of another subject.
     pub fn read(subject: &Subject, cache: &Path) -> Option<Self> {
-        /// The text becomes a value.
+        /// The text, and the value parsed from it.
         const COPIES: u64 = 2;
         let file = subject.file(cache);
         let bytes = read_whole(&file, COPIES).ok()?;

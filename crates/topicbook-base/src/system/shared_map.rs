@@ -1,4 +1,4 @@
-//! Memory of which several threads copy parts in and out: an anonymous mapping, or a file that is mapped to read and write.
+//! Memory into and out of which several threads copy: an anonymous mapping, or a file mapped for reading and writing.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use memmap2::{MmapMut, MmapRaw};
 use super::mapped_range::MappedRange;
 use super::mapped_table::Plain;
 
-/// Mapped memory without a reference into it: its users copy values in and out, under locks of their own.
+/// Mapped memory without references into it: its users copy values in and out, under locks of their own.
 pub struct SharedMap {
     /// Set if the mapping is of a file. Dropped before the map.
     file_range: Option<MappedRange>,
@@ -26,8 +26,8 @@ impl SharedMap {
 
     /// A whole file, to read and write. Access is random (`MADV_RANDOM`), so that the system does not read ahead.
     pub fn of_file(file: &File) -> io::Result<Self> {
-        // SAFETY: no reference into the map outlives this function. Values are copied, and every bit pattern is one, so that a
-        // write by another process gives a wrong value at worst; the range is registered for the case that pages are lost.
+        // SAFETY: no reference into the map outlives this function. Values are copied, and every bit pattern is a value, so a
+        // write by another process gives a wrong value at worst. The range is registered for the case that pages are lost.
         let map = unsafe { MmapMut::map_mut(file) }?;
         // Only a hint; errors are ignored.
         let _ = map.advise(memmap2::Advice::Random);
@@ -37,12 +37,12 @@ impl SharedMap {
         })
     }
 
-    /// Whether it is of a file, from which the system reads it.
+    /// Whether it maps a file, from which the system loads it.
     pub fn is_in_file(&self) -> bool {
         self.file_range.is_some()
     }
 
-    /// Whether pages of the file were lost, because its disk failed or it was cut. They have read as zeros since then.
+    /// Whether pages of the file were lost, because its disk failed or it was truncated. They read as zeros since then.
     pub fn is_lost(&self) -> bool {
         self.file_range.as_ref().is_some_and(MappedRange::is_lost)
     }
@@ -73,8 +73,8 @@ impl SharedMap {
     pub unsafe fn load<T: Plain>(&self, start: usize, out: &mut [T]) {
         let bytes = size_of_val(out);
         debug_assert!(start + bytes <= self.map.len());
-        // SAFETY: the caller keeps inside the map and other threads from writing; `out` is not part of the map, and any bytes are
-        // values of a plain type. Bytes are copied, so that `start` needs no alignment.
+        // SAFETY: the caller stays inside the map and keeps other threads from writing. `out` is not part of the map, and any
+        // bytes are values of a plain type. Bytes are copied, so that `start` needs no alignment.
         unsafe {
             let from = self.map.as_ptr().add(start);
             std::ptr::copy_nonoverlapping(from, out.as_mut_ptr().cast(), bytes);
@@ -88,7 +88,7 @@ impl SharedMap {
     pub unsafe fn store<T: Plain>(&self, start: usize, values: &[T]) {
         let bytes = size_of_val(values);
         debug_assert!(start + bytes <= self.map.len());
-        // SAFETY: the caller keeps inside the map and other threads away; `values` are not part of the map.
+        // SAFETY: the caller stays inside the map and keeps other threads away; `values` are not part of the map.
         unsafe {
             let to = self.map.as_mut_ptr().add(start);
             std::ptr::copy_nonoverlapping(values.as_ptr().cast(), to, bytes);

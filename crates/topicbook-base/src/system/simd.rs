@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// Names fewer instructions than the processor has: `avx2` or `none`. Tests and benchmarks compare them on one machine.
+/// The environment variable that limits the instructions: `avx2` or `none`. Tests and benchmarks compare them on one machine.
 const VARIABLE: &str = "TOPICBOOK_INSTRUCTIONS";
 
 /// The vector instructions for which functions are compiled.
@@ -14,7 +14,7 @@ pub enum Instructions {
 }
 
 impl Instructions {
-    /// The widest of the processor, unless `TOPICBOOK_INSTRUCTIONS` names others. The first call decides.
+    /// The widest that the processor has, unless `TOPICBOOK_INSTRUCTIONS` names others. The first call decides.
     pub fn used() -> Self {
         static USED: LazyLock<Instructions> = LazyLock::new(|| {
             let named = std::env::var(VARIABLE).unwrap_or_default();
@@ -28,7 +28,7 @@ impl Instructions {
         *USED
     }
 
-    /// The widest of the processor.
+    /// The widest that the processor has.
     fn widest() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -49,7 +49,7 @@ impl Instructions {
         Self::Baseline
     }
 
-    /// As processors' makers write it.
+    /// The name, as processor vendors write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "AVX-512",

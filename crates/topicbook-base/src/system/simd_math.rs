@@ -27,15 +27,15 @@ pub fn exp(x: f32) -> f32 {
     for coefficient in [1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
         sum = sum.mul_add(r, coefficient);
     }
-    // The low bits of `rounded` are n, in [-126, 127], and those of ROUND above them are shifted out: added to the exponent of
-    // the sum, which stays that of a normal number, they multiply it by 2^n.
+    // The low bits of `rounded` are n, in [-126, 127]; the shift drops the bits of ROUND above them. Adding n to the exponent
+    // multiplies the sum by 2^n, and the result is a normal number.
     f32::from_bits(sum.to_bits().wrapping_add(rounded.to_bits() << 23))
 }
 
 /// ln(x) for normal positive x; absolute error below 1e-7 times max(1, |ln x|).
 ///
-/// x = 2^n (1 + d) with 1 + d in [sqrt(1/2), sqrt(2)); ln(1 + d) = d + d^2 p(d), with a polynomial p of degree 7 whose largest
-/// error was made small by least squares (7e-9 before rounding).
+/// x = 2^n (1 + d) with 1 + d in [sqrt(1/2), sqrt(2)); ln(1 + d) = d + d^2 p(d). The polynomial p of degree 7 is a
+/// least-squares fit with a largest error of 7e-9 before rounding.
 #[inline(always)]
 pub fn ln(x: f32) -> f32 {
     const SQRT_HALF: u32 = 0x3f35_04f3;
@@ -59,8 +59,8 @@ pub fn ln(x: f32) -> f32 {
 
 /// A vector whose lanes are `value(lane)`.
 ///
-/// A sequence of such short loops keeps intermediate vectors in registers; one long loop over the lanes would keep its
-/// sums in memory.
+/// A sequence of such short loops keeps intermediate vectors in registers. One long loop over the lanes would keep its sums in
+/// memory.
 #[inline(always)]
 pub fn per_lane(value: impl Fn(usize) -> f32) -> [f32; LANES] {
     lanes(value)
@@ -90,7 +90,7 @@ pub fn sum(values: [f32; LANES]) -> f32 {
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
-/// The largest of the lanes, none of which is NaN.
+/// The maximum of the lanes; no lane may be NaN.
 #[inline(always)]
 pub fn max(values: [f32; LANES]) -> f32 {
     let eight: [f32; 8] = lanes(|lane| max_of_numbers(values[lane], values[lane + 8]));

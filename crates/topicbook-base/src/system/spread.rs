@@ -1,15 +1,15 @@
-//! Threads on different processors.
+//! Places threads on different processors.
 //!
-//! Linux may start two threads on one processor while another one is idle, and leave them there for tens of milliseconds if they
-//! run in turns, as threads do that wait for each other: it does not move a thread that ran just now.
+//! Linux may start two threads on one processor while another one is idle. Threads that wait for each other run alternately,
+//! and Linux does not move a thread that ran just now, so they stay there for tens of milliseconds.
 
-/// Puts each thread of a new pool on a processor of its own, if there are as many processors as threads. They are free to move
+/// Puts each thread of a new pool on a processor of its own, if there are as many processors as threads. Threads may move
 /// afterwards.
 pub fn spread_threads(pool: &rayon::ThreadPool) {
     pool.broadcast(|thread| {
         let mut processors = processors_of(thread.num_threads());
         for _ in 0..thread.index() {
-            // The lowest bit is that of the thread before.
+            // The lowest bit is the processor of the previous thread.
             processors &= processors.wrapping_sub(1);
         }
         if processors != 0 && processors & processor() == 0 {
@@ -18,8 +18,7 @@ pub fn spread_threads(pool: &rayon::ThreadPool) {
     });
 }
 
-/// The processors that the calling thread may use, each as a bit, if there are as many of them as threads and their numbers are
-/// below 64.
+/// The processors that the calling thread may use, each as a bit; 0 unless there are `threads` of them, with numbers below 64.
 pub fn processors_of(threads: usize) -> u64 {
     #[cfg(target_os = "linux")]
     let processors = linux::processors();
@@ -31,7 +30,7 @@ pub fn processors_of(threads: usize) -> u64 {
     }
 }
 
-/// The processor that the calling thread is on, as a bit; none if it is not known. Costs some nanoseconds.
+/// The processor that the calling thread runs on, as a bit; 0 if it is unknown. Costs some nanoseconds.
 pub fn processor() -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -57,7 +56,7 @@ mod linux {
 
     use libc::{CPU_ISSET, CPU_SET, CPU_SETSIZE, CPU_ZERO, cpu_set_t};
 
-    /// None of them if one has a number of 64 or more.
+    /// The allowed processors, each as a bit; 0 if one of them has a number of 64 or more.
     pub(super) fn processors() -> u64 {
         let Some(allowed) = allowed() else {
             return 0;
@@ -93,7 +92,7 @@ mod linux {
         (failed == 0).then(|| unsafe { set.assume_init() })
     }
 
-    /// A set that cannot be used leaves the thread where it is.
+    /// A set that the system refuses leaves the thread where it is.
     fn allow(set: &cpu_set_t) {
         // SAFETY: the set has the size that is named.
         unsafe { libc::sched_setaffinity(0, size_of::<cpu_set_t>(), set) };
@@ -114,7 +113,7 @@ mod tests {
             line.expect("the processors of a thread").to_string()
         };
         let processors = std::thread::available_parallelism().unwrap().get();
-        // As many threads as processors are moved; more of them are not.
+        // A pool with one thread per processor is spread; a larger pool is not.
         for threads in [processors, processors + 1] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let pool = pool.build().unwrap();

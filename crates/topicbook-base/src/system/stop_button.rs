@@ -1,7 +1,7 @@
 //! The stop button of a notebook.
 //!
 //! topicbook's kernel sends SIGINT to the process of the cells if the process has a handler for it, and ends the process
-//! otherwise. So there is a handler exactly as long as something listens: work that can end early.
+//! otherwise. So a handler is installed exactly while something listens: work that can end early.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,7 +55,7 @@ impl Drop for StopButton {
 }
 
 fn listeners() -> MutexGuard<'static, usize> {
-    // The number stays right: no code between a change and the end of its lock panics.
+    // A poisoned lock is harmless: no code panics between a change of the number and the end of its lock.
     LISTENERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,7 +1,27 @@
 //! Threads that share sections of work of a few microseconds, such as the passes of a gradient step over F.
 //!
-//! Between two sections the threads of a pool give up the processor, or sleep, and each section begins and ends with queues and
-//! wake-ups. Those of a team read one number until it changes, for some microseconds before they give it up.
+//! [`Team::for_each`] calls `work`, which changes its item alone, once for each item. With n threads, thread 0 is the caller and
+//! the others are helpers. The plain form of a section is:
+//!
+//! ```text
+//! open:      the caller publishes `work` and wakes the helpers
+//! thread i:  takes the items of its share, items * i / n .. items * (i + 1) / n, one after the other,
+//!            then the items that are left in shares i + 1, ..., n - 1, 0, ..., i - 1
+//! close:     no helper may begin any more; the caller waits for those that have begun
+//! ```
+//!
+//! A thread pool does the same with queues and wake-ups: its threads yield or sleep between sections, and to begin a section may
+//! take longer than the section itself. A team differs in five ways:
+//!
+//! 1. A waiting helper spins on one atomic number, [`Shared::state`], for some microseconds. Then it yields the processor some times
+//!    (`sched_yield`), and then it parks (a futex). The caller wakes helpers only if one is parked.
+//! 2. That number holds the section's number, whether it is open, and how many helpers work on it. A helper begins by a
+//!    compare-exchange that adds 1, which fails once the section is closed. So the caller never waits for a late helper.
+//! 3. A number of items is always divided into the same shares, so that the data of a share are in the caches of its thread. The
+//!    last item of another thread's share is left to that thread for some microseconds.
+//! 4. A helper that finds another thread of the section on its processor moves to a free one (`sched_setaffinity`), because Linux
+//!    may leave two threads that wait for each other on one processor.
+//! 5. A panic of `work` ends the work of its thread alone. The caller resumes the panic after the section is closed.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -14,16 +34,16 @@ use std::thread::{self, JoinHandle};
 
 use super::spread::{move_to, processor, processors_of};
 
-/// Turns of a thread that waits before it gives up the processor, to which another one may be waiting: some microseconds.
+/// Iterations that a waiting thread spins before it yields the processor, which another thread may need: some microseconds.
 const TURNS: usize = 1 << 9;
 
-/// How often a helper that waits gives up the processor before it sleeps.
+/// How often a waiting helper yields the processor before it parks.
 const YIELDS: usize = 1 << 6;
 
-/// Turns of a thread that waits, before it takes the last item of another one: some microseconds.
+/// Iterations that a thread spins before it takes the last item of another thread's share: some microseconds.
 const PATIENCE: usize = 1 << 8;
 
-/// Parts of [`Shared::state`], above the number of helpers that work on the section.
+/// Fields of [`Shared::state`]. The lowest one is the number of helpers that work on the section.
 const HELPERS: u64 = OPEN - 1;
 const OPEN: u64 = 1 << 16;
 const ENDED: u64 = 1 << 17;
@@ -40,13 +60,14 @@ pub struct Team {
 struct Apart<T>(T);
 
 struct Shared {
-    /// The number of sections so far; whether the team has ended; whether the section is open, so that helpers may begin to work
-    /// on it; and how many do.
+    /// From the highest bits: the number of the section, whether the team has ended, whether the section is open (helpers may
+    /// begin), and how many helpers work on it.
     state: Apart<AtomicU64>,
     /// Written while no section is open and no helper works on one.
     section: Apart<UnsafeCell<Section>>,
-    /// The processors of the team, each as a bit, if it has one for each thread; and those that threads of the section are on.
+    /// The processors of the team, each as a bit; 0 unless it has one for each thread.
     processors: u64,
+    /// The processors that threads of the section are on.
     occupied: Apart<AtomicU64>,
     /// The share of each thread in the items.
     shares: Vec<Apart<Share>>,
@@ -74,7 +95,7 @@ struct Section {
 }
 
 impl Team {
-    /// A team of as many threads as the current pool has.
+    /// A team with the number of threads of the current pool.
     pub fn new() -> io::Result<Self> {
         Self::of(rayon::current_num_threads())
     }
@@ -96,7 +117,7 @@ impl Team {
             sleeping: AtomicUsize::new(0),
             panic: Mutex::new(None),
         });
-        // Its drop ends those that were started, if one cannot be.
+        // If a thread cannot be started, the drop of the team ends the others.
         let mut team = Self {
             shared,
             helpers: Vec::new(),
@@ -110,8 +131,8 @@ impl Team {
         Ok(team)
     }
 
-    /// Calls `work` with each item. Each thread begins with the same part of them in every section, whose data are in its caches,
-    /// and goes on with what others have left.
+    /// Calls `work` with each item. Each thread begins with the same items in every section, whose data are in its caches, and
+    /// continues with those that other threads have left.
     ///
     /// # Panics
     /// If `work` panics, after all threads have stopped.
@@ -122,7 +143,7 @@ impl Team {
         let shared = &*self.shared;
         let first = Pointer(items.as_mut_ptr());
         let work = |item: usize| {
-            // The whole of it, not its pointer, is shared.
+            // Captures the wrapper, which is `Sync`, and not its raw pointer.
             let first = &first;
             // SAFETY: each item of the slice, which lives until the section is closed, is taken by one thread.
             work(unsafe { &mut *first.0.add(item) })
@@ -189,7 +210,7 @@ impl Drop for Close<'_> {
     }
 }
 
-/// What a thread that waits does in its next turn.
+/// One iteration of a waiting thread.
 fn pause(turns: usize) {
     match turns < TURNS {
         true => spin_loop(),
@@ -216,7 +237,7 @@ impl Shared {
         }
     }
 
-    /// Takes the items of a thread's share, then those that are left of the others'.
+    /// Takes the items of a thread's share, then those that are left in the other shares.
     fn take_items(&self, thread: usize, work: &impl Fn(usize)) {
         let (before, own) = self.shares.split_at(thread);
         for (at, Apart(share)) in own.iter().chain(before).enumerate() {
@@ -227,7 +248,7 @@ impl Shared {
                 if left == 0 {
                     break;
                 }
-                // Soon its own thread takes the last item of a share, whose data are in the caches of that thread.
+                // The share's own thread will take the last item soon, and has its data in its caches.
                 if at > 0 && left == 1 && turns < PATIENCE {
                     turns += 1;
                     spin_loop();
@@ -283,7 +304,7 @@ impl Shared {
         }
     }
 
-    /// Waits for another section than the last one of a helper, and returns the state. `None` after the end.
+    /// Waits for a section other than `last`, the helper's previous one, and returns the state. `None` after the end.
     fn wait_for_section(&self, last: u64) -> Option<u64> {
         let calls = |state: u64| (state & OPEN > 0 && state / SECTION != last) || state & ENDED > 0;
         loop {
@@ -294,7 +315,7 @@ impl Shared {
                 }
                 pause(turn);
             }
-            // In one order for all threads: either the calling thread sees that this one sleeps, or this one the new state.
+            // Sequentially consistent: either the calling thread sees that this one sleeps, or this one sees the new state.
             self.sleeping.fetch_add(1, Ordering::SeqCst);
             if !calls(self.state.0.load(Ordering::SeqCst)) {
                 thread::park();
@@ -309,7 +330,7 @@ impl Drop for Team {
         self.shared.state.0.fetch_or(ENDED, Ordering::SeqCst);
         for helper in self.helpers.drain(..) {
             helper.thread().unpark();
-            // It catches what panics.
+            // `help` catches panics of `work`, so the thread ends without one.
             let _ = helper.join();
         }
     }

@@ -6,8 +6,8 @@
 
 use rand_mt::Mt;
 
-/// Draws that one epoch of a `DataLoader` takes from PyTorch's default generator: two for the seed of its workers and
-/// two for the seed of the shuffle, whose own generator is seeded with the second of these.
+/// Draws that one epoch of a `DataLoader` takes from PyTorch's default generator: two for the seed of its workers, and two for
+/// the seed of the shuffle's own generator.
 const DRAWS_PER_EPOCH: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ impl TorchRandom {
 
     /// Skips `count` normal numbers: `nn.Embedding` draws them for its table before tinytopics draws its own.
     pub fn skip_normals(&mut self, count: usize) {
-        // `normal_` makes 16 or more numbers in groups of 16 from one draw each, and if `count` is not a multiple of 16
-        // it draws the last 16 again. Fewer than 16 are made in pairs, from two double-precision draws (of 64 bits).
+        // `normal_` makes 16 or more numbers in groups of 16, from one draw each. If `count` is not a multiple of 16, it draws
+        // the last 16 again. Fewer than 16 are made in pairs, from two double-precision draws (of 64 bits).
         self.skip(match count {
             0..16 => count.div_ceil(2) * 4,
             _ if count.is_multiple_of(16) => count,
@@ -75,8 +75,7 @@ impl EpochOrders {
         }
     }
 
-    /// The order of the documents in an epoch, counted from 0. Epochs must be asked for in increasing order; some may
-    /// be left out.
+    /// The order of the documents in an epoch, counted from 0. Epochs must be requested in increasing order; gaps are allowed.
     pub fn of(&mut self, epoch: usize) -> Vec<usize> {
         self.random.skip(DRAWS_PER_EPOCH * (epoch - self.epoch));
         self.epoch = epoch + 1;

@@ -1,14 +1,13 @@
 //! Sixteen lanes as one value that stays in vector registers.
 //!
-//! The compiler vectorises plain loops over lanes, but keeps or moves their sums in memory where a function has many of
-//! them, and one more variant of it is enough. Loops whose sums have to be in registers are written for this trait.
+//! LLVM vectorises plain loops over lanes, but spills their sums to memory where a function has many of them; one more variant
+//! of the function can cause that. Loops whose sums must be in registers are written for this trait.
 
 use super::simd_math::{LANES, max_of_numbers, per_lane, sum};
 
 /// [`LANES`] numbers. Every implementation gives the same bits.
 pub trait Vector: Copy {
-    /// Whether the processor has as many as 32 registers of [`LANES`] numbers. A loop of a processor that has fewer may keep
-    /// fewer sums.
+    /// Whether the processor has 32 registers of [`LANES`] numbers. With fewer registers, a loop should keep fewer sums.
     const IS_WIDE: bool;
 
     fn load(values: &[f32; LANES]) -> Self;
@@ -20,7 +19,7 @@ pub trait Vector: Copy {
     /// `self * factor + summand`, rounded once.
     fn mul_add(self, factor: Self, summand: Self) -> Self;
 
-    /// The larger number of each lane, none of which is NaN.
+    /// Lane-wise maximum; no lane may be NaN.
     fn max(self, other: Self) -> Self;
 
     /// The sum of each row's lanes, in the order of [`sum`].
@@ -124,8 +123,8 @@ pub mod x86 {
         }
     }
 
-    /// [`Vector::sums`]. Each step adds the halves of what is left of two rows and puts them side by side: eight lanes a row,
-    /// four, two, one. Four lanes are a block; the first two steps move whole blocks.
+    /// [`Vector::sums`]. Each step adds the two halves of each row and packs the results of two rows into one register: eight
+    /// lanes a row, then four, two, one. Four lanes are a block; the first two steps move whole blocks.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn sums_of_registers(rows: &[Avx512; LANES]) -> __m512 {
@@ -206,7 +205,7 @@ pub mod x86 {
         }
     }
 
-    /// [`Vector::transposed`]. A register has a row and the one four rows below it, each a block, and blocks are transposed.
+    /// [`Vector::transposed`]. A register holds rows i and i + 4, each as a block, and the blocks are transposed.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn transposed_blocks(rows: [&[f32; 4]; 8]) -> [[f32; 8]; 4] {
@@ -260,8 +259,7 @@ mod tests {
     use super::x86::{Avx2, Avx512};
     use super::*;
 
-    /// Sums of rows, a product of the first two plus the third, the larger numbers of the first two, and the beginnings of
-    /// eight rows by column.
+    /// Sums of rows, the product of the first two plus the third, the maximum of the first two, and eight rows by column.
     #[inline(always)]
     fn results<V: Vector>(rows: &[[f32; LANES]; LANES]) -> [[f32; LANES]; 5] {
         let mut registers = [V::splat(0.0); LANES];

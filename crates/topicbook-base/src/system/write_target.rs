@@ -12,7 +12,7 @@ const MAX_LINKS: usize = 40;
 
 /// Where a write goes.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum WriteTarget {
     /// A file that is there, with its metadata, or a file that is not there yet.
     File {
         path: PathBuf,
@@ -22,12 +22,12 @@ pub(super) enum Target {
     Stream,
 }
 
-impl Target {
+impl WriteTarget {
     /// Follows symbolic links: the link stays, and its target is written.
     ///
     /// # Errors
-    /// When the path names a folder, no file, a file that may not be written, or something that can be neither replaced nor
-    /// written to, such as a disk or a socket; when its links lead in a circle.
+    /// When the path names a folder, no file, or a file that may not be written. When it names something that can be neither
+    /// replaced nor written to, such as a disk or a socket. When its links form a circle.
     pub(super) fn of(path: &Path) -> Result<Self> {
         let refuse = |what: &str, remedy: &str| {
             let what = format!("{} {what}", shown_path(path));
@@ -127,8 +127,8 @@ mod tests {
             ("new", "new", false),
             ("dangling", "new", false),
         ] {
-            match Target::of(&at(name)) {
-                Ok(Target::File { path, existing }) => {
+            match WriteTarget::of(&at(name)) {
+                Ok(WriteTarget::File { path, existing }) => {
                     assert_eq!(existing.is_some(), exists, "{name}");
                     let found = path.parent().unwrap().canonicalize().unwrap();
                     let found = found.join(path.file_name().unwrap());
@@ -138,8 +138,8 @@ mod tests {
                 other => panic!("{name}: {other:?}"),
             }
         }
-        let stream = Target::of(Path::new("/dev/null"));
-        assert!(matches!(stream, Ok(Target::Stream)), "{stream:?}");
+        let stream = WriteTarget::of(Path::new("/dev/null"));
+        assert!(matches!(stream, Ok(WriteTarget::Stream)), "{stream:?}");
         fs::set_permissions(at("file"), fs::Permissions::from_mode(0o444)).unwrap();
         for (path, part) in [
             (at("link"), "is read-only"),
@@ -150,7 +150,7 @@ mod tests {
             (PathBuf::new(), "names no file"),
             (at(&"n".repeat(256)), "too long"),
         ] {
-            let error = Target::of(&path).unwrap_err();
+            let error = WriteTarget::of(&path).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
             assert!(error.remedy().is_some(), "{error}");
         }

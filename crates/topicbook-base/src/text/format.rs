@@ -123,8 +123,8 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Decimal places that numbers beside each other are shown with: as many as they have, at most four, or at most those of four
-/// significant digits of the largest where these are more. A number that would be shown as zero takes all of them.
+/// Decimal places for numbers that are shown next to each other: as many as they need, but at most four, or more where four
+/// significant digits of the largest need more. A number that would be shown as zero uses the maximum.
 pub fn decimals_of(numbers: impl Iterator<Item = f64> + Clone) -> usize {
     const MOST: usize = 4;
     let numbers = numbers.filter(|number| number.is_finite());

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
-/// What the lines of evcxr's protocol begin with, and those of topicbook's own kernel. evcxr also finds them inside a line.
+/// How lines of the protocols of evcxr and of topicbook's own kernel begin. evcxr also finds them inside a line.
 const MARKERS: [&str; 2] = ["EVCXR_", "TOPICBOOK_"];
 
-/// The text with its line breaks and tabs, other control characters as Rust escapes them (`\u{1b}`), and a zero-width space
-/// inside the words that evcxr would take for the begin or the end of a block. Such words may come from a file: in a term, the
-/// name of a column or of a tensor, a path.
+/// The text, with its line breaks and tabs. Other control characters are escaped as Rust does (`\u{1b}`), and a zero-width
+/// space splits the markers of protocol lines. A term, a name or a path from a file may contain such markers.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }

@@ -12,7 +12,7 @@ pub use source::{InPlace, Source, Streamed};
 
 use crate::View;
 
-/// Documents in a block of the shares that ranks read, at most: large enough for fast reads.
+/// Maximum number of documents in a block of a rank's share: large enough for fast reads.
 pub const SHARE_BLOCK: usize = 64;
 
 /// A batch of documents: references to rows of counts in memory or in a memory map. Copies nothing.
@@ -29,7 +29,7 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Splits the batch into parts of at most `documents` documents.
+    /// Splits the batch into micro-batches of at most `documents` documents.
     pub fn parts(&self, documents: usize) -> impl Iterator<Item = Batch<'a>> + use<'a> {
         let (view, largest) = (self.view, self.largest);
         let parts = self

@@ -10,9 +10,9 @@ use crate::text::count;
 
 /// How a fit reads its counts.
 ///
-/// Streaming needs a file whose rows can be read separately: `.npy`, `.safetensors`, a `.h5ad` or 10x `.h5` that is sparse by rows, or an uncompressed `.npz` (as
-/// [`Counts::write_npz`] and SciPy's `save_npz(compressed=False)` write it). It keeps two shuffle buffers in memory,
-/// one in use and one being read. Dense rows are converted to CSR in the buffers if that needs less memory.
+/// Streaming needs a file whose rows can be read separately: `.npy`, `.safetensors`, a `.h5ad` or 10x `.h5` that is sparse by
+/// rows, or an uncompressed `.npz` (as [`Counts::write_npz`] and SciPy's `save_npz(compressed=False)` write it). It keeps two
+/// shuffle buffers in memory, one in use and one being read. Dense rows become CSR in the buffers if that needs less memory.
 ///
 /// ```
 /// use topicbook::{Reading, Synthetic, TopicModel};
@@ -31,7 +31,7 @@ use crate::text::count;
 #[doc(alias = "streaming")]
 pub enum Reading {
     /// In place, unless the counts are in a file that is larger than the budget or half of the free memory, or memory is too
-    /// small for a fit in place; then streamed, and in place again where a stream does not fit.
+    /// small for a fit in place. Then the fit streams, or reads in place after all if a stream does not fit.
     #[default]
     Auto,
     /// From memory or a memory-mapped file, with the documents in fully random order.
@@ -69,7 +69,7 @@ const INDEX_BYTES: u64 = 3 * size_of::<usize>() as u64;
 impl Shuffle {
     /// Documents in the buffer, rounded up to whole batches, so that no batch spans two buffers.
     pub fn documents(&self, batch_size: usize) -> usize {
-        // Sizes beyond all documents come from settings and from checkpoints.
+        // Settings and checkpoints may state sizes beyond the number of documents.
         self.block
             .saturating_mul(self.blocks)
             .checked_next_multiple_of(batch_size)

@@ -1,15 +1,15 @@
-//! The batches of gradient steps that several processes make: each batch takes a share of the documents of every shard, so that
-//! a process reads only its own shards, and batches do not depend on the number of processes.
+//! The batches of gradient steps that several processes make. A shard is a range of documents, and each batch takes a share
+//! of every shard. So a process reads only its own shards, and batches do not depend on the number of processes.
 
 use std::ops::Range;
 
 use super::SHARE_BLOCK;
 use super::shuffle::BlockShuffle;
 
-/// Blocks of a share at least, where it has as many documents.
+/// Minimum number of blocks of a share, if it has that many documents.
 const BLOCKS: usize = 8;
 
-/// The shares that a shard has in the batches of an epoch.
+/// The shares of a shard's documents in the batches of an epoch.
 pub struct Shares {
     order: BlockShuffle,
     first: usize,
@@ -18,7 +18,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// `epoch` is counted from 0, and `shard` is the shard's number, of so many.
+    /// `epoch` is counted from 0; `shard` is the shard's number, below `shards`.
     pub fn new(
         documents: Range<usize>,
         batches: usize,
@@ -40,8 +40,8 @@ impl Shares {
         }
     }
 
-    /// The shard's documents in a batch, in increasing order: blocks of consecutive ones, drawn at random. Every document is in
-    /// one batch of an epoch.
+    /// The shard's documents in a batch, in increasing order: blocks of consecutive documents, drawn at random. Every document
+    /// is in one batch of an epoch.
     pub fn of(&self, batch: usize) -> Vec<Range<usize>> {
         let at = |batch: usize| batch * self.order.documents / self.batches;
         let ranges = self.order.ranges_at(&self.blocks, at(batch)..at(batch + 1));

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::formats::triplets::NamedTriplets;
 use crate::system::memory::free_memory;
 
-use super::{CountTable, Parts, Roles};
+use super::{Contents, CountTable, Roles};
 
 /// Rows that are read at once.
 const ROWS_AT_ONCE: usize = 1 << 18;
@@ -38,11 +38,11 @@ impl Names {
     fn ids(
         &mut self,
         table: &CountTable,
-        part: &Table,
+        chunk: &Table,
         column: &str,
         first: usize,
     ) -> Result<Vec<u32>> {
-        let texts = super::column(table, part, column)?.cast(&DataType::String);
+        let texts = super::column(table, chunk, column)?.cast(&DataType::String);
         let texts = texts.map_err(|source| table.wrong(source.to_string()))?;
         let texts = texts
             .str()
@@ -67,19 +67,19 @@ pub(super) fn read(
     parts: &TableParts,
     names: &[String; 3],
     roles: Roles,
-) -> Result<Parts> {
+) -> Result<Contents> {
     let path = &table.path;
     let (mut documents, mut terms) = (Names::default(), Names::default());
     let mut triplets = NamedTriplets::new(path, free_memory() / MEMORY_SHARE);
     let mut zeros = 0;
     let [document, term, count] = names;
-    parts.for_each(names, ROWS_AT_ONCE, |first, part| {
-        let found = documents.ids(table, part, document, first)?;
-        let terms = terms.ids(table, part, term, first)?;
-        let counts = counts(table, part, count, first, &mut zeros)?;
+    parts.for_each(names, ROWS_AT_ONCE, |first, chunk| {
+        let found = documents.ids(table, chunk, document, first)?;
+        let terms = terms.ids(table, chunk, term, first)?;
+        let counts = counts(table, chunk, count, first, &mut zeros)?;
         triplets.add(&found, &terms, &counts, first)
     })?;
-    Ok(Parts {
+    Ok(Contents {
         counts: triplets.finish((documents.names.len(), terms.names.len()))?,
         terms: Terms::new(terms.names)?,
         documents: Documents::new(documents.names)?,
@@ -91,12 +91,12 @@ pub(super) fn read(
 /// The column of counts. Fails at a text and at a missing count, or counts that in `zeros`.
 fn counts(
     table: &CountTable,
-    part: &Table,
+    chunk: &Table,
     name: &str,
     first: usize,
     zeros: &mut usize,
 ) -> Result<Column> {
-    let counts = super::column(table, part, name)?;
+    let counts = super::column(table, chunk, name)?;
     let place = |row: usize| format!("data row {}, column {name:?}", first + row + 1);
     if let Ok(texts) = counts.str() {
         let is_number = |text: Option<&str>| {

@@ -27,11 +27,11 @@ use roles::{Form, Roles};
 /// | long: a row per count | its header has `document`, `doc` or `doc_id`, and `term`, `word` or `token`, and `count` or `n`, in capitals or not; [`long`](Self::long) names others | documents and terms are texts, or numbers that are taken as names; other columns are left out |
 /// | wide: a row per document | every other table, and what [`wide`](Self::wide) says is one | a column of numbers per term |
 ///
-/// The columns of a wide table, the first rule that fits deciding:
+/// The columns of a wide table, by the first rule that fits:
 ///
 /// | Column | What it is | Setting |
 /// |---|---|---|
-/// | `document`, `doc`, `doc_id`; without one of them the row names of pandas and R (no name, `Unnamed: 0`, the index of a Parquet file) | the names of the documents; texts come before numbers. A second one is a label, row names beside one are left out | [`names`](Self::names), or [`wide`](Self::wide): columns of numbers are terms |
+/// | `document`, `doc`, `doc_id`; without one of them the row names of pandas and R (no name, `Unnamed: 0`, the index of a Parquet file) | the names of the documents; texts come before numbers. A second one is a label; row names next to such a column are left out | [`names`](Self::names), or [`wide`](Self::wide): columns of numbers are terms |
 /// | named in a setting | a label of the documents | [`labels`](Self::labels) |
 /// | numbers | a term; an empty cell, `NA` or NaN is an error | [`missing_as_zero`](Self::missing_as_zero) |
 /// | texts, dates, truth values | a label | |
@@ -67,10 +67,10 @@ use roles::{Form, Roles};
 pub struct CountTable {
     path: PathBuf,
     settings: Settings,
-    read: Arc<OnceLock<Parts>>,
+    read: Arc<OnceLock<Contents>>,
 }
 
-/// What is said about the columns.
+/// What the settings state about the columns.
 #[derive(Clone, Default)]
 struct Settings {
     form: Option<Form>,
@@ -79,8 +79,8 @@ struct Settings {
     missing_as_zero: bool,
 }
 
-/// What a table holds.
-struct Parts {
+/// The contents of a table.
+struct Contents {
     counts: Counts,
     terms: Terms,
     documents: Documents,
@@ -89,9 +89,9 @@ struct Parts {
     zeros: usize,
 }
 
-/// A column of a part of a table.
-fn column<'a>(table: &CountTable, part: &'a Table, name: &str) -> Result<&'a Column> {
-    let mut columns = part.columns().iter();
+/// A column of a chunk of the table's rows.
+fn column<'a>(table: &CountTable, chunk: &'a Table, name: &str) -> Result<&'a Column> {
+    let mut columns = chunk.columns().iter();
     let found = columns.find(|column| column.name() == name);
     found.ok_or_else(|| table.wrong(format!("has no column named {name:?}")))
 }
@@ -207,7 +207,7 @@ impl CountTable {
         self.with(|settings| settings.missing_as_zero = true)
     }
 
-    /// The same table, of which these columns are labels of the documents too, and no terms.
+    /// The same table, in which these columns too are labels of the documents, and no terms.
     ///
     /// ```
     /// use topicbook::CountTable;
@@ -273,20 +273,20 @@ impl CountTable {
     /// ```
     ///
     /// # Errors
-    /// If the table cannot be read, a value is empty or no count (whole and not negative), a long table has a pair of
-    /// document and term twice, two columns have one name, or the columns can be read in two ways: the error names them, and the
-    /// setting for each.
+    /// If the table cannot be read, a value is empty or no count (whole and not negative), or a long table has a pair of
+    /// document and term twice. If two columns have one name, or the columns can be read in two ways: the error names them,
+    /// and the setting for each.
     ///
     /// # Cost
     /// The first of these methods reads the table: a Parquet file some rows at a time, another file whole. Counts that take
-    /// more than an eighth of the free memory go into a temporary file beside the table, whose space is free again when the
-    /// counts are dropped.
+    /// more than an eighth of the free memory go into a temporary file in the table's folder, whose space is free again when
+    /// the counts are dropped.
     pub fn counts(&self) -> Result<Counts> {
-        self.read().map(|parts| parts.counts.clone())
+        self.read().map(|read| read.counts.clone())
     }
 
-    /// The names of the terms: of the columns of a wide table, in their order; in a long one, in the order in which they come
-    /// first.
+    /// The names of the terms: of the columns of a wide table, in their order; in a long table, in the order in which they
+    /// first occur.
     ///
     /// ```no_run
     /// let terms = topicbook::CountTable::open("letters.csv")?.terms()?;
@@ -296,11 +296,11 @@ impl CountTable {
     /// # Errors
     /// As [`counts`](Self::counts).
     pub fn terms(&self) -> Result<Terms> {
-        self.read().map(|parts| parts.terms.clone())
+        self.read().map(|read| read.terms.clone())
     }
 
-    /// The documents: their names, and the labels of a wide table. In a long table, they are in the order in which they come
-    /// first.
+    /// The documents: their names, and the labels of a wide table. In a long table, they are in the order in which they first
+    /// occur.
     ///
     /// ```no_run
     /// let documents = topicbook::CountTable::open("letters.csv")?.documents()?;
@@ -310,7 +310,7 @@ impl CountTable {
     /// # Errors
     /// As [`counts`](Self::counts).
     pub fn documents(&self) -> Result<Documents> {
-        self.read().map(|parts| parts.documents.clone())
+        self.read().map(|read| read.documents.clone())
     }
 
     fn wrong(&self, what: String) -> Error {
@@ -319,9 +319,9 @@ impl CountTable {
         )
     }
 
-    fn read(&self) -> Result<&Parts> {
-        if let Some(parts) = self.read.get() {
-            return Ok(parts);
+    fn read(&self) -> Result<&Contents> {
+        if let Some(read) = self.read.get() {
+            return Ok(read);
         }
         let parts = TableParts::open(&self.path)?;
         let roles = Roles::of(self, &parts)?;
@@ -337,7 +337,7 @@ impl CountTable {
     pub fn described(&self) -> Vec<(&'static str, String)> {
         /// Names that a card lists.
         const LISTED: usize = 10;
-        let Some(Parts {
+        let Some(Contents {
             roles,
             terms,
             zeros,
@@ -387,10 +387,10 @@ impl CountTable {
 impl fmt::Display for CountTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = shown_path(&self.path);
-        let Some(parts) = self.read.get() else {
+        let Some(read) = self.read.get() else {
             return write!(f, "CountTable: {file}, read on first use");
         };
-        write!(f, "CountTable: {file}\n{}", parts.counts)?;
+        write!(f, "CountTable: {file}\n{}", read.counts)?;
         for (what, found) in self.described() {
             write!(f, "\n{what}: {found}")?;
         }

@@ -1,5 +1,5 @@
 //! What each column of a table is: names, labels, terms or counts. All tables are read by this rule, which the table at
-//! [`CountTable`] tells.
+//! [`CountTable`] states.
 
 use polars::prelude::DataType;
 
@@ -14,10 +14,10 @@ const DOCUMENTS: [&str; 3] = ["document", "doc", "doc_id"];
 /// Names of the other columns of a long table.
 const TERMS: [&str; 3] = ["term", "word", "token"];
 const COUNTS: [&str; 2] = ["count", "n"];
-/// Rows of texts that are looked at at once.
+/// Rows of texts that are examined at once.
 const ROWS_AT_ONCE: usize = 1 << 18;
 
-/// The form of a table, where a setting says it.
+/// The form of a table, if a setting states it.
 #[derive(Clone)]
 pub(super) enum Form {
     Wide,
@@ -35,7 +35,7 @@ pub(super) struct Roles {
     pub(super) labels: Vec<String>,
     pub(super) terms: Vec<String>,
     pub(super) left_out: Vec<String>,
-    /// Whether numbers that are the names must be those of one document each, since they may be counts.
+    /// Whether names that are numbers must each occur once, since they may be counts.
     pub(super) unsure: bool,
 }
 
@@ -62,7 +62,7 @@ impl Roles {
             columns.find(|found| found.eq_ignore_ascii_case(name))
         };
         let one_of = |names: &[&str]| names.iter().find_map(called);
-        // Columns of numbers that are no part of a long table.
+        // Columns of numbers that do not belong to a long table.
         let others = |taken: &[&String]| -> Vec<&String> {
             let numbers = columns
                 .iter()
@@ -196,7 +196,7 @@ fn two_names(table: &CountTable, rows: &str, number: &str) -> Error {
 }
 
 /// Whether a column of another type than numbers is a term all the same: one without values, if these count as 0. Fails at a
-/// column of texts that are numbers but for few: they would be lost as a label.
+/// column of texts most of which are numbers: they would be lost as a label.
 fn text_is_term(
     table: &CountTable,
     parts: &TableParts,
@@ -208,8 +208,8 @@ fn text_is_term(
     }
     let (mut numbers, mut malformed, mut words, mut given) = (0, 0, 0, 0);
     let mut odd: Option<(usize, String)> = None;
-    parts.for_each(&[name.to_string()], ROWS_AT_ONCE, |first, part| {
-        let Ok(texts) = super::column(table, part, name)?.str() else {
+    parts.for_each(&[name.to_string()], ROWS_AT_ONCE, |first, chunk| {
+        let Ok(texts) = super::column(table, chunk, name)?.str() else {
             return Ok(());
         };
         for (row, text) in texts.iter().enumerate() {

@@ -14,17 +14,16 @@ use crate::system::Claim;
 use crate::system::memory::free_memory;
 use crate::text::{counted, quoted_list};
 
-use super::{CountTable, Parts, Roles, folder_of};
+use super::{Contents, CountTable, Roles, folder_of};
 
 /// Share of the free memory for the rows that are converted at once, and for the counts that stay in memory.
 const MEMORY_SHARE: u64 = 8;
-/// Most rows that are converted at once.
+/// Maximum number of rows that are converted at once.
 const ROWS_AT_ONCE: u64 = 1 << 16;
-/// Rows whose counts are gathered from all columns at once: a cache line of a column.
+/// Rows whose counts are collected from all columns at once: a cache line of a column.
 const BLOCK: usize = 64;
 
-/// Reads a table.
-pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Result<Parts> {
+pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Result<Contents> {
     let terms = roles.terms.len();
     // A row as it is stored, and as numbers.
     let row_bytes = 16 * terms as u64;
@@ -39,14 +38,14 @@ pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Resu
     read_within(table, parts, roles, rows as usize, share)
 }
 
-/// [`read`] of so many rows at once; counts that take more than `held` bytes go into a file.
+/// [`read`] with `rows` rows at once; counts that take more than `held` bytes go into a file.
 pub(super) fn read_within(
     table: &CountTable,
     parts: &TableParts,
     roles: Roles,
     rows: usize,
     held: u64,
-) -> Result<Parts> {
+) -> Result<Contents> {
     let (path, height) = (&table.path, parts.height());
     let terms = &roles.terms;
     if terms.is_empty() || height == 0 {
@@ -65,16 +64,16 @@ pub(super) fn read_within(
     let mut spool = Spool::new(folder_of(path), held);
     let mut named: Option<Table> = None;
     let columns: Vec<String> = labels.iter().copied().chain(terms).cloned().collect();
-    parts.for_each(&columns, rows, |first, part| {
+    parts.for_each(&columns, rows, |first, chunk| {
         let numbers = terms
             .iter()
-            .map(|term| numbers(table, part, term, first, &mut zeros))
+            .map(|term| numbers(table, chunk, term, first, &mut zeros))
             .collect::<Result<Vec<_>>>()?;
         push_rows(table, &numbers, terms, first, &mut spool)?;
         if !labels.is_empty() {
             let labels = labels
                 .iter()
-                .map(|name| super::column(table, part, name).cloned());
+                .map(|name| super::column(table, chunk, name).cloned());
             let labels = Table::from_columns(labels.collect::<Result<_>>()?);
             named = Some(match named.take() {
                 Some(above) => above.vstack(&labels)?,
@@ -83,7 +82,7 @@ pub(super) fn read_within(
         }
         Ok(())
     })?;
-    Ok(Parts {
+    Ok(Contents {
         counts: spool.finish(Some(terms.len()), Location::Loaded(path.clone()))?,
         terms: Terms::new(terms.iter().cloned())?,
         documents: match named {
@@ -98,12 +97,12 @@ pub(super) fn read_within(
 /// The values of a column. Fails at a missing one, or counts it in `zeros`.
 fn numbers(
     table: &CountTable,
-    part: &Table,
+    chunk: &Table,
     name: &str,
     first: usize,
     zeros: &mut usize,
 ) -> Result<Vec<f64>> {
-    let numbers = super::given_numbers(table, super::column(table, part, name)?)?;
+    let numbers = super::given_numbers(table, super::column(table, chunk, name)?)?;
     let missing = numbers.iter().filter(|number| number.is_none()).count();
     if missing > 0 && !table.settings.missing_as_zero {
         let row = numbers.iter().position(Option::is_none).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Rows of CSR arrays in a file, read by position: from the entries of an uncompressed `.npz`, from HDF5, or from the columns of
-//! a Parquet table.
+//! Rows of CSR arrays in a file, read by position: from the entries of an uncompressed `.npz`, from HDF5, or from the columns
+//! of a Parquet table.
 
 use std::ops::Range;
 use std::path::Path;
@@ -69,7 +69,7 @@ impl Numbers {
         }
     }
 
-    /// Calls `visit` with runs of the numbers `range`, in order. Those of an `.npz` are read through `stage`, and continue `checksum`.
+    /// Calls `visit` with runs of the numbers `range`, in order. An `.npz` is read through `stage`, and continues `checksum`.
     fn read(
         &self,
         file: &OpenFile,
@@ -159,7 +159,7 @@ impl CsrArrays {
 
     /// Checksums for a pass over the file; `None` if an earlier pass has verified them, or the file has none.
     ///
-    /// Positioned reads go past the reader of the archive, which verifies what it reads.
+    /// Positioned reads bypass the reader of the archive, which verifies what it reads.
     pub fn checksums(&self, file: &OpenFile) -> Result<Option<Checksums>> {
         if self.verified.load(Ordering::Relaxed) {
             return Ok(None);
@@ -176,7 +176,7 @@ impl CsrArrays {
         })
     }
 
-    /// Fails if an array that was read to its end has not the checksum that the archive states.
+    /// Fails if an array that was read to its end does not have the checksum that the archive states.
     fn verify(&self, file: &OpenFile, checksums: &Checksums) -> Result<()> {
         let mut verified = true;
         for checksum in [&checksums.indptr, &checksums.indices, &checksums.data] {
@@ -254,7 +254,7 @@ impl CsrArrays {
         };
         let (indices, data) = (&self.indices, &self.data);
         if indices.are_packed() {
-            // Unpacking takes most of the time of a pass: each array has a thread. Not one of the pool, which computes.
+            // Unpacking takes most of the time of a pass: each array has a thread, outside the pool, which computes.
             std::thread::scope(|scope| {
                 let all = entries.clone();
                 let data = scope.spawn(move || data.read(file, all, &mut [], None, visit_values));
@@ -297,7 +297,7 @@ impl CsrArrays {
         }
     }
 
-    /// Reads all rows, which have numbers below `columns`. The caller has weighed them.
+    /// Reads all rows, whose indices are below `columns`. The caller has checked that they fit into memory.
     pub(super) fn read_all(&self, file: &OpenFile, columns: usize) -> Result<Csr> {
         let rows = self.documents;
         let mut csr = Csr::empty();

@@ -83,7 +83,7 @@ impl LazyCsr {
         matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
     }
 
-    /// What those who read the file should know.
+    /// A note for users of the file.
     pub fn note(&self) -> Option<&str> {
         match self {
             LazyCsr::File {

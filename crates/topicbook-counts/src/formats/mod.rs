@@ -119,7 +119,7 @@ pub fn open(path: &Path) -> Result<Counts> {
     }
 }
 
-/// The extension of a path, in lower case: of `X.mtx.gz` that before `.gz`, where it is one of a format that is read gzipped.
+/// The extension of a path, in lower case; for `X.mtx.gz` the one before `.gz`, if that format is also read gzipped.
 fn extension(path: &Path) -> Option<String> {
     let lower = |path: &Path| {
         path.extension()

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::shown_path;
 
-use super::widen::{Matrix, Stored};
+use super::widen::{MappedMatrix, Stored};
 
 /// NumPy itself rejects headers above 10,000 bytes; a plain array needs about 100.
 const MAX_HEADER: usize = 10_000;
@@ -197,7 +197,7 @@ pub fn open(path: &Path) -> Result<Counts> {
     let documents = usize::try_from(documents).map_err(too_large)?;
     let terms = usize::try_from(terms).map_err(too_large)?;
     let map = Arc::new(MappedFile::new(file)?);
-    dtype.counts(Matrix {
+    dtype.counts(MappedMatrix {
         map,
         start: header.length,
         documents,

@@ -1,12 +1,12 @@
-//! Numbers of a file's dtype as `f64`, some at a time: one call for each number would take longer than its conversion, and
-//! keep the compiler from using vector registers.
+//! Numbers of a file's dtype as `f64`, in runs: one call for each number would take longer than its conversion, and keep the
+//! compiler from using vector registers.
 
 use crate::error::Result;
 
 /// Numbers of a run at most: 4 KiB of them stay in the L1 cache.
 const RUN: usize = 512;
 
-/// Converts the little-endian bytes of numbers; the slices have as many numbers.
+/// Converts the little-endian bytes of numbers; both slices hold the same number of them.
 pub(super) type Decode = fn(&[u8], &mut [f64]);
 
 /// Calls `visit` with the numbers of `width` bytes each, in order.

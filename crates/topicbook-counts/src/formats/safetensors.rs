@@ -11,7 +11,7 @@ use crate::dtype::Dtype;
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 
-use super::widen::{Matrix, Stored};
+use super::widen::{MappedMatrix, Stored};
 
 /// Bytes of the length field before the header.
 const LENGTH_BYTES: usize = 8;
@@ -55,7 +55,7 @@ pub fn open(path: &Path) -> Result<Counts> {
     };
     let dtype = dtype(path, name, tensor.dtype)?;
     let start = LENGTH_BYTES + header + tensor.data_offsets.0;
-    dtype.counts(Matrix {
+    dtype.counts(MappedMatrix {
         map,
         start,
         documents,

@@ -1,7 +1,7 @@
-//! Dtypes of files for which there are no kernels: their values are read as those of a dtype that has them.
+//! Dtypes of files for which there are no kernels: their values are read as another dtype, which has kernels.
 //!
 //! Values that are not negative have the same bits as signed and unsigned integers. So signed bytes are mapped as unsigned
-//! ones after a look for the sign bit, and half-precision numbers, of which counts are below 2^16, become `u16`.
+//! ones after a check of the sign bit, and half-precision numbers, of which counts are below 2^16, become `u16`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) enum Stored {
 }
 
 /// A matrix in a mapped file.
-pub(super) struct Matrix {
+pub(super) struct MappedMatrix {
     pub(super) map: Arc<MappedFile>,
     /// Byte offset of the first value.
     pub(super) start: usize,
@@ -65,7 +65,7 @@ impl Stored {
     }
 
     /// The counts of a matrix. Reads its values once if they have none of the dtypes.
-    pub(super) fn counts(self, matrix: Matrix) -> Result<Counts> {
+    pub(super) fn counts(self, matrix: MappedMatrix) -> Result<Counts> {
         let (documents, terms) = (matrix.documents, matrix.terms);
         let path = matrix.map.path().to_path_buf();
         let store = match self {
@@ -102,7 +102,7 @@ fn negative(value: f64) -> Option<f64> {
     (value < 0.0).then_some(value)
 }
 
-impl Matrix {
+impl MappedMatrix {
     fn values(&self) -> usize {
         self.documents * self.terms
     }
@@ -126,7 +126,7 @@ impl Matrix {
         }
     }
 
-    /// The values as those of `dtype` (`T`), of which none is `wrong`: that gives the value that it stands for.
+    /// The values as `dtype` (`T`). Fails at the first for which `wrong` gives the value that it stands for.
     fn checked<T: Element>(
         self,
         dtype: Dtype,

@@ -74,7 +74,7 @@ pub fn for_each_file_block(
 /// Reads documents into two buffers: one is filled by a background thread while the other is in use.
 pub struct ReadAhead<I> {
     reader: Reader,
-    /// The ranges of documents of each buffer, in the order in which they are asked for.
+    /// The ranges of documents of each buffer, in the order of the requests.
     requests: I,
     free: Vec<RowBuffer>,
 }

@@ -58,9 +58,9 @@ pub fn nonzeros_between<'a>(
     }
 }
 
-/// The nonzero counts of a row in a range of terms, as [`nonzeros_between`]. `end` is where the previous range of this row
-/// has ended, if it was the one before these terms, or any other number; it becomes the end of this range. Of sparse counts
-/// the passage is then found in the cache lines that it is in, where a binary search would wait for others.
+/// The nonzero counts of a row in a range of terms, as [`nonzeros_between`]. `end` is the position where the preceding range
+/// of terms of this row ended, or any other number as a guess; it becomes the end of this range. A right guess touches only
+/// the cache lines of a sparse row that hold the range, where a binary search would wait for others.
 pub fn nonzeros_after<'a>(
     view: &View<'a>,
     all_terms: usize,
@@ -78,9 +78,9 @@ pub fn nonzeros_after<'a>(
     (&columns[range.clone()], &counts[range])
 }
 
-/// Asks for the first cache lines of a row's nonzero counts from position `at` on, which [`nonzeros_after`] will read.
+/// Prefetches the first cache lines of a row's nonzero counts from position `at` on, which [`nonzeros_after`] will read.
 pub fn prefetch_nonzeros(view: &View<'_>, row: usize, at: usize) {
-    /// Nonzero counts that are asked for: four cache lines of columns, and as many of counts.
+    /// Nonzero counts that are prefetched: four cache lines of columns, and four of counts.
     const AHEAD: usize = 64;
     if let View::Csr(csr) = view {
         let (columns, counts) = csr.row(row);
@@ -135,7 +135,7 @@ pub fn count_between(view: &View<'_>, all_terms: usize, row: usize, terms: &Rang
     }
 }
 
-/// Appends the columns and values of the nonzero counts of `values`, a part of a dense row that starts at column
+/// Appends the columns and values of the nonzero counts of `values`, a range of a dense row that starts at column
 /// `first`.
 pub fn append_nonzeros<T: CountValue>(
     values: &[T],

@@ -112,7 +112,7 @@ fn number_distinct(rows: &mut [usize]) -> Vec<usize> {
 impl Counts {
     /// Whether picked rows are read one by one, so that the others need no memory.
     fn reads_rows(&self) -> bool {
-        matches!(&self.inner.store, Store::Shards(shards) if shards.is_unread())
+        matches!(&self.inner.store, Store::Files(files) if files.is_unread())
     }
 }
 

@@ -87,7 +87,7 @@ impl Counts {
     #[doc(hidden)]
     pub fn row_file(&self, to_csr: bool) -> Result<Option<RowFiles>> {
         match &self.inner.store {
-            Store::Shards(shards) => shards.row_files(to_csr),
+            Store::Files(files) => files.row_files(to_csr),
             _ => Ok(self
                 .open_rows(to_csr)?
                 .map(|file| RowFiles::new(vec![file]))),
@@ -111,7 +111,7 @@ impl Counts {
                 }
                 None => return Ok(None),
             },
-            Store::Shards(_) | Store::Expected(_) => return Ok(None),
+            Store::Files(_) | Store::Expected(_) => return Ok(None),
         };
         Ok(Some(RowFile {
             file: file.reopen()?,
@@ -130,21 +130,21 @@ impl Counts {
         match &self.inner.store {
             Store::Dense(store) => store.in_file().is_some(),
             Store::Csr(csr) => csr.arrays().is_some(),
-            Store::Shards(shards) => shards.have_rows(),
+            Store::Files(files) => files.have_rows(),
             Store::Expected(_) => true,
         }
     }
 
-    /// Whether buffers have rows in CSR: where fewer than an eighth of the counts are nonzero. Then they need less memory than
-    /// dense rows of any dtype; and where there are more, passes take dense rows as tiles, and to find the nonzero counts of
-    /// a file would take longer than to read it.
+    /// Whether buffers hold rows in CSR: if fewer than an eighth of the counts are nonzero, CSR needs less memory than dense
+    /// rows of any dtype. With more nonzeros, passes take dense rows as tiles, and finding the nonzero counts of a file would
+    /// take longer than reading it.
     #[doc(hidden)]
     pub fn is_buffered_as_csr(&self) -> Result<bool> {
         Ok(self.layout() == Layout::Csr
             || self.is_buffered_with(self.nonzeros()?, self.documents()))
     }
 
-    /// The same for a known number of nonzero counts in so many documents.
+    /// The same for a known number of nonzero counts in `documents` documents.
     #[doc(hidden)]
     pub fn is_buffered_with(&self, nonzeros: u64, documents: usize) -> bool {
         let cells = documents as u64 * self.terms() as u64;
@@ -223,7 +223,7 @@ impl RowFile {
     pub fn advise_access(&self, access: Access) {
         let advice = match access {
             Access::Sequential => Advice::Sequential,
-            // With the OS's own readahead, it would read past the end of every range of rows.
+            // The OS's own readahead would read past the end of every range of rows.
             Access::Scattered => Advice::Random,
         };
         self.file.advise(0, 0, advice);
@@ -375,8 +375,8 @@ impl RowFile {
     }
 }
 
-/// Reserves capacity for `more` values, and at least so many bytes that malloc maps them on their own: each pass has a new
-/// reader thread, and smaller buffers would stay behind in the heap (arena) of the thread before. Pages that are never
+/// Reserves capacity for `more` values, and at least enough bytes that malloc maps the buffer separately (`mmap`). Each pass
+/// has a new reader thread, and smaller buffers would remain in the heap (arena) of the previous thread. Pages that are never
 /// written use no physical memory.
 fn reserve_mapped<T>(values: &mut Vec<T>, more: usize) {
     values.reserve_exact(more.max(MAPPED_BYTES / size_of::<T>()));

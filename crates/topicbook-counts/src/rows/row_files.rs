@@ -9,7 +9,7 @@ use super::row_file::{Access, RowBuffer, RowFile, Stage};
 /// The files of one handle, opened to read separate rows; most counts are in one file.
 pub struct RowFiles {
     files: Vec<RowFile>,
-    /// The number of each file's first document; at the end, that behind the last document.
+    /// The number of each file's first document, followed by the number after the last document.
     starts: Vec<usize>,
     /// The file that was read last.
     last: usize,
@@ -30,7 +30,7 @@ impl RowFiles {
         }
     }
 
-    /// The files with `first` documents of others before them.
+    /// The same files, numbered as if `first` other documents came before them.
     pub fn numbered_from(mut self, first: usize) -> Self {
         self.starts.iter_mut().for_each(|start| *start += first);
         self
@@ -65,7 +65,7 @@ impl RowFiles {
 
     /// Reserves capacity for `rows` rows, if their size is known.
     pub fn reserve(&self, buffer: &mut RowBuffer, rows: usize) {
-        // The longest mean of a file: the rows may all be of that one.
+        // The largest mean of any file: all rows may be in that file.
         if let Some(file) = self.files.iter().max_by_key(|file| file.mean_nonzeros()) {
             file.reserve(buffer, rows);
         }
@@ -78,8 +78,8 @@ impl RowFiles {
         }
     }
 
-    /// The files that `rows` are in, and their rows there.
-    fn parts(&self, rows: Range<usize>) -> Vec<(usize, Range<usize>)> {
+    /// Splits `rows` by file: the index of each file, and the rows within it.
+    fn by_file(&self, rows: Range<usize>) -> Vec<(usize, Range<usize>)> {
         let first = self.starts.partition_point(|&start| start <= rows.start) - 1;
         let starts: Vec<usize> = self.starts[first..]
             .iter()
@@ -102,14 +102,14 @@ impl RowFiles {
 
     /// Asks the OS to start reading rows into the page cache (`POSIX_FADV_WILLNEED`).
     pub fn prefetch(&self, rows: Range<usize>) -> Result<()> {
-        self.parts(rows)
+        self.by_file(rows)
             .into_iter()
             .try_for_each(|(file, rows)| self.files[file].prefetch(rows))
     }
 
     /// Asks the OS to drop rows from the page cache (`POSIX_FADV_DONTNEED`).
     pub fn evict(&self, rows: Range<usize>) -> Result<()> {
-        self.parts(rows)
+        self.by_file(rows)
             .into_iter()
             .try_for_each(|(file, rows)| self.files[file].evict(rows))
     }
@@ -126,7 +126,7 @@ impl RowFiles {
         buffer: &mut RowBuffer,
         stage: &mut Stage,
     ) -> Result<()> {
-        for (file, rows) in self.parts(rows) {
+        for (file, rows) in self.by_file(rows) {
             if file != self.last {
                 self.files[self.last].rest();
                 self.last = file;

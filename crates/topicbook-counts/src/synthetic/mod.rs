@@ -26,7 +26,7 @@ const TERMS_AT_ONCE: usize = 512;
 
 /// A recipe for synthetic counts of `n` documents, `m` terms and `k` topics.
 ///
-/// The distribution is that of `generate_synthetic_data` in tinytopics: rows of the true L and of the true F are
+/// The distribution is the same as in `generate_synthetic_data` of tinytopics. Rows of the true L and of the true F are
 /// Dirichlet(1), the length of a document is Poisson(`avg_doc_length`), and its counts are multinomial over its row of
 /// L F. The result depends only on the sizes and the seed, not on the number of threads or the processor.
 ///
@@ -244,9 +244,8 @@ impl Truth {
             .collect()
     }
 
-    /// Draws consecutive documents, and passes the counts of consecutive terms to `take`, with the number of their document among
-    /// these and the first of the terms. Terms are drawn in chunks, so that the probabilities of a chunk stay in the cache for all of
-    /// these documents.
+    /// Draws consecutive documents. Calls `take` with a document's number among them, the first term of a chunk of terms, and
+    /// the document's counts of the chunk. The probabilities of a chunk stay in the cache for all of these documents.
     fn draw_documents(
         &self,
         recipe: &Synthetic,
@@ -366,9 +365,8 @@ impl Truth {
             .reduce(|| true, |left, right| left && right)
     }
 
-    /// Draws sparse counts.
     fn draw_csr(&self, recipe: &Synthetic) -> Result<Counts> {
-        // Two vectors a document, which grow to up to twice their length, and the rows that are made of them.
+        // Two vectors per document, which grow to at most twice their length, and the rows made of them.
         const DOCUMENT: f64 = (2 * size_of::<Vec<u32>>() + 2 * 16 + size_of::<u64>()) as f64;
         const NONZERO: f64 = (3 * (size_of::<u32>() + size_of::<f32>())) as f64;
         let documents = recipe.documents as f64;
@@ -388,7 +386,7 @@ impl Truth {
                         too_large_drawn.store(true, Ordering::Relaxed);
                     }
                     let (terms, values) = &mut rows[document];
-                    // `check` has seen that there are not more terms.
+                    // `check` limits the terms to the range of `u32`.
                     append_nonzeros(counts, start as u32, terms, values);
                 });
                 progress.advance(drawn);
@@ -432,7 +430,7 @@ fn narrow<T: CountValue + TryFrom<u32>>(counts: &[u32], values: &mut [T]) -> boo
     let mut bits = 0;
     for (value, count) in values.iter_mut().zip(counts) {
         bits |= count;
-        // Of these bits alone, no conversion fails, and none has a branch.
+        // The masked bits always fit: the conversion never fails, and compiles without a branch.
         *value = T::try_from(count & largest).unwrap_or_default();
     }
     bits <= largest && !(bits == u32::MAX && counts.contains(&u32::MAX))
@@ -457,7 +455,7 @@ mod tests {
         assert!(narrow(&[256, 65_535, 0], &mut [0u16; 3]));
         assert!(!narrow(&[65_536, 0, 0], &mut [0u16; 3]));
         assert!(narrow(&[u32::MAX - 1], &mut [0u32; 1]));
-        // This one stands for all counts from there on.
+        // `u32::MAX` stands for itself and all larger counts.
         assert!(!narrow(&[u32::MAX], &mut [0u32; 1]));
     }
 }

@@ -5,8 +5,8 @@
 //! 1.4). A multinomial draw, which is sequential over terms, becomes independent draws that can be vectorised.
 //!
 //! A count is drawn by inversion: it is the number of values of the distribution function that are at most a uniform
-//! random number. Lanes of `f32` count them for that number less and plus a bound of their rounding errors. Where both
-//! counts are the same, as nearly always, it is the exact one; where they are not, the lane is drawn again in `f64`.
+//! random number. Lanes of `f32` count the values up to that number minus, and plus, a bound of the rounding errors. If
+//! both counts agree, as they nearly always do, the count is exact; otherwise the lane is drawn again in `f64`.
 
 use std::ops::Range;
 
@@ -24,11 +24,11 @@ const MAX_INVERSION_MEAN: f64 = 16.0;
 const STEPS: usize = 96;
 /// Terms with consecutive random numbers.
 const BLOCK: usize = 64;
-/// Terms whose counts are found in one loop, which takes as many steps as the largest of them.
+/// Terms whose counts are found in one loop, which runs until the largest of them is found.
 const LANES: usize = 32;
 /// Half the distance from 1 to the next `f32`: the relative error of a rounded result.
 const ROUNDING: f32 = f32::EPSILON / 2.0;
-/// In place of a count that has to be drawn in `f64`.
+/// Marks a count that has to be drawn in `f64`.
 const DOUBTFUL: u32 = u32::MAX;
 
 /// 16^c / c! for c = 1, 2, ...: the probability of a count c is this times (mean / 16)^c, which does not overflow, times exp(-mean).
@@ -47,7 +47,7 @@ simd_dispatch! {
     /// Draws the counts of one document for consecutive terms from `first` on, and fills `counts` with them.
     ///
     /// `weights[t]` is the expected number of tokens of topic t. A row may be drawn in several calls, from left to right,
-    /// if the length of each but the last is a multiple of 64. `u32::MAX` stands for all counts from there on.
+    /// if the length of each but the last is a multiple of 64. `u32::MAX` stands for itself and all larger counts.
     pub(super) fn draw_terms(
         weights: &[f64],
         f: &Topics,
@@ -82,7 +82,7 @@ fn means(weights: &[f64], f: &Topics, first: usize) -> [f32; BLOCK] {
     let mut means = [0.0; BLOCK];
     for (row, weight) in f.rounded.chunks_exact(f.terms).zip(weights) {
         let weight = *weight as f32;
-        // Of known length, the means stay in registers.
+        // With a length known at compile time, the means stay in registers.
         if let Some(row) = row[first..].first_chunk::<BLOCK>() {
             means = lanes(|lane| row[lane].mul_add(weight, means[lane]));
         }
@@ -90,7 +90,7 @@ fn means(weights: &[f64], f: &Topics, first: usize) -> [f32; BLOCK] {
     means
 }
 
-/// [`means`] of fewer terms; 0 behind them.
+/// [`means`] of fewer terms, followed by zeros.
 #[inline(always)]
 fn means_of_some(weights: &[f64], f: &Topics, terms: Range<usize>) -> [f32; BLOCK] {
     let mut means = [0.0; BLOCK];
@@ -102,18 +102,18 @@ fn means_of_some(weights: &[f64], f: &Topics, terms: Range<usize>) -> [f32; BLOC
     means
 }
 
-/// The uniform random number of some bits, as `rng.random::<f64>()` makes it of them.
+/// The uniform random number that `rng.random::<f64>()` makes from these bits.
 #[inline(always)]
 fn uniform(bits: u64) -> f64 {
     (bits >> 11) as f64 * (0.5 * f64::EPSILON)
 }
 
-/// Draws a count for each mean and the bits of a uniform random number, or says [`DOUBTFUL`]; and whether it does.
+/// Draws a count for each mean and the bits of a uniform random number, or [`DOUBTFUL`]. Returns whether one is doubtful.
 ///
-/// The bound of the errors, in roundings: a mean is a sum of as many products as there are topics, of factors that are
-/// rounded themselves, and the distribution function changes by at most as much as its mean; a probability of a count c
-/// is off by those of exp (5), by one of its coefficient and by one for each of c steps, and c is the mean on average; up
-/// to 96 additions; and the first 24 bits of the random number are less than the whole of it by up to one.
+/// The error bound counts roundings. A mean sums one product of two rounded factors per topic, and the distribution function
+/// changes by at most as much as its mean. The probability of a count c has 5 roundings from exp, 1 from its coefficient and
+/// 1 for each of c steps, and c is the mean on average. The sum has up to 96 additions. The first 24 bits of the random
+/// number are below the whole number by up to one rounding.
 #[inline(always)]
 fn draw_block(
     means: &[f32; BLOCK],
@@ -121,7 +121,7 @@ fn draw_block(
     topics: usize,
     drawn: &mut [u32; BLOCK],
 ) -> bool {
-    // A loop of its own: lanes of eight bytes would make the next one use half of each register.
+    // A separate loop: the lanes of eight bytes would make the next loop use half of each register.
     let uniform: [f32; BLOCK] = lanes(|lane| (bits[lane] >> 40) as i32 as f32 * ROUNDING);
     let mut ratio = [0.0; BLOCK];
     let mut least = [0.0; BLOCK];
@@ -133,7 +133,7 @@ fn draw_block(
         let inverted = means[lane] + bound < MAX_INVERSION_MEAN as f32;
         let mean = if inverted { means[lane] } else { 0.0 };
         ratio[lane] = mean * (1.0 / MAX_INVERSION_MEAN as f32);
-        // Below 0, the loop is not prolonged.
+        // A bound below 0 adds no steps to the loop.
         least[lane] = if inverted {
             uniform[lane] - bound
         } else {
@@ -147,16 +147,16 @@ fn draw_block(
         probability[lane] = exp(-mean);
     }
     let mut doubtful = false;
-    let parts = drawn.as_chunks_mut::<LANES>().0.iter_mut();
-    for (part, drawn) in parts.enumerate() {
-        let of = |values: &[f32; BLOCK]| values.as_chunks::<LANES>().0[part];
+    let chunks = drawn.as_chunks_mut::<LANES>().0.iter_mut();
+    for (chunk, drawn) in chunks.enumerate() {
+        let of = |values: &[f32; BLOCK]| values.as_chunks::<LANES>().0[chunk];
         doubtful |= invert(of(&ratio), of(&least), of(&most), of(&probability), drawn);
     }
     doubtful
 }
 
-/// Counts the values of the distribution function, of means 16 `ratio`, that are at most `least` and at most `most`. They start
-/// with `probability`. Returns whether both numbers differ somewhere.
+/// Counts the values of the distribution functions with means 16 `ratio` that are at most `least`, and at most `most`. Their
+/// first value is `probability`. Returns whether the two numbers differ in a lane.
 #[inline(always)]
 fn invert(
     ratio: [f32; LANES],
@@ -342,7 +342,7 @@ mod tests {
         }
     }
 
-    /// Means from 0 to above the largest for inversion, and numbers of topics whose sums round little and much.
+    /// Means from 0 to above the largest for inversion, and numbers of topics with small and large rounding errors.
     #[test]
     fn lanes_draw_the_counts_of_the_reference() {
         for (topics, largest) in [(1, 0.01), (3, 2.0), (10, 18.0), (400, 5.0), (3_000, 16.0)] {

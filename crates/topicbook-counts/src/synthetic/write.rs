@@ -11,12 +11,12 @@ use crate::{CountValue, Counts, Dtype, as_bytes, write_npy_file};
 use super::corpus::Corpus;
 use super::{BLOCK, Synthetic, Truth, too_large};
 
-/// Counts that are drawn before they are written.
+/// Number of counts that are drawn before they are written.
 const BLOCK_VALUES: usize = 1 << 24;
 
 impl Synthetic {
-    /// Draws the corpus into a `.npy` file of the narrowest dtype that fits the counts, and opens it. The counts are
-    /// the same as those of [`generate`](Self::generate).
+    /// Draws the corpus into a `.npy` file of the narrowest dtype that fits the counts, and opens it.
+    /// [`generate`](Self::generate) draws the same counts.
     ///
     /// ```
     /// use topicbook::{Location, Synthetic};
@@ -30,8 +30,8 @@ impl Synthetic {
     /// ```
     ///
     /// # Errors
-    /// If a size or the mean length is zero, the path does not end in `.npy`, L, F and the buffers do not fit into the free
-    /// memory, a count is above 4,294,967,294, the disk is too small (checked before anything is written), or writing fails.
+    /// If a size or the mean length is zero, or the path does not end in `.npy`. If L, F and the buffers do not fit into the
+    /// free memory. If a count is above 4,294,967,294, the disk is too small (checked before any write), or writing fails.
     ///
     /// # Cost
     /// The operations of [`generate`](Self::generate), `n * m` values on disk, and a bounded memory: about 100 MB, and
@@ -55,7 +55,7 @@ impl Synthetic {
     }
 }
 
-/// Documents that are drawn before they are written.
+/// Number of documents that are drawn before they are written.
 fn documents_at_once(terms: usize) -> usize {
     (BLOCK_VALUES / terms).next_multiple_of(BLOCK).max(BLOCK)
 }

@@ -84,7 +84,7 @@ pub(super) struct Dates {
 }
 
 impl Categories {
-    /// The distinct labels, and the number of that of each document.
+    /// The distinct labels, and the number of each document's label.
     pub(super) fn parts(&self) -> (Vec<String>, Vec<Option<u32>>) {
         let codes = self.codes.iter();
         let codes = codes.map(|&code| (code != MISSING).then_some(code));
@@ -251,10 +251,10 @@ impl Documents {
         self.with(column, Values::labels(labels)?)
     }
 
-    /// Labels by their numbers, as files of categories have them: `codes` number `categories`, `None` is a missing label.
+    /// Labels by their numbers, as in files of categories: `codes` are indices into `categories`, `None` is a missing label.
     ///
     /// # Errors
-    /// As [`with_labels`](Self::with_labels), and when a code numbers no category.
+    /// As [`with_labels`](Self::with_labels), and when a code is no index of a category.
     #[doc(hidden)]
     pub fn with_categories(
         &self,

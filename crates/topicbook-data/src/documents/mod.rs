@@ -23,8 +23,8 @@ pub use saved::SavedDocuments;
 /// The column that names the documents, in tables.
 const NAMES: &str = "document";
 
-/// The documents behind the rows of counts, in their order: a name each, and columns of labels (texts), numbers and dates.
-/// The counterpart of [`Terms`](crate::Terms). Cheap to clone.
+/// The documents of the rows of counts, in their order: a name each, and columns of labels (texts), numbers and dates. The
+/// counterpart of [`Terms`](crate::Terms). Cheap to clone.
 ///
 /// A missing label, number or date is `None`, NaN, or a blank text. Columns are made by the `with_` methods, or come from a
 /// table (`Documents::open`, `Documents::from_table`; feature `polars`).
@@ -49,7 +49,7 @@ pub struct Documents {
     /// `None`: each document is named by its row.
     names: Option<Arc<[String]>>,
     columns: Vec<(String, Values)>,
-    /// Columns of the file that documents have no column for: their names, and what they hold.
+    /// Columns of the file for which documents have no type: their names, and what they hold.
     left_out: Vec<(String, String)>,
 }
 
@@ -170,7 +170,7 @@ impl Documents {
         names.map(|column| column.0.clone()).collect()
     }
 
-    /// Fails unless there is one document for each of so many rows of `what`, such as counts.
+    /// Fails unless there is one document for each of `rows` rows of `what`, such as counts.
     #[doc(hidden)]
     pub fn check_rows(&self, rows: usize, what: &str) -> Result<()> {
         match self.len == rows {
@@ -220,7 +220,7 @@ impl Documents {
         })
     }
 
-    /// Adds a column, or replaces the one of that name.
+    /// Adds a column, or replaces the column of that name.
     fn with(&self, name: &str, values: Values) -> Result<Self> {
         if name == NAMES {
             return Err(Error::new(
@@ -248,7 +248,7 @@ impl Documents {
         Ok(documents)
     }
 
-    /// The documents, of whose file a column was left out because it holds `what`.
+    /// The documents, with a note that a column of their file was left out because it holds `what`.
     #[doc(hidden)]
     pub fn without(&self, name: &str, what: &str) -> Self {
         let mut documents = self.clone();

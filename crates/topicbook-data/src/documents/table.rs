@@ -139,7 +139,7 @@ fn column(name: &str, values: &Values) -> Column {
     }
 }
 
-/// Texts as dates; as they are where one has a time, or is of no month.
+/// Texts as dates. The texts stay as they are if one has a time, or names no month.
 fn dates_of_texts(texts: Column) -> Column {
     let Ok(found) = texts.str() else {
         return texts;

@@ -1,7 +1,7 @@
 //! A walk of a Parquet file's footer and page headers before Polars reads it.
 //!
-//! Polars allocates what a file states: a wrong length ends the process. So the footer is walked before Polars parses it, and
-//! the header of each page is held against the footer, the file and the memory before Polars decodes a page.
+//! Polars allocates what a file states, so a wrong length ends the process. Therefore the footer is walked before Polars
+//! parses it. The header of each page is checked against the footer, the file and the memory before Polars decodes a page.
 
 mod schema;
 mod thrift;
@@ -20,16 +20,16 @@ use crate::text::bytes;
 pub use schema::{check_types, open};
 use thrift::{Record, Stop, Walk};
 
-/// The remedy for a file that is no Parquet file, or damaged.
+/// The remedy for a file that is not a Parquet file, or is damaged.
 pub const NOT_PARQUET: &str = "the file was truncated or is not a Parquet file: write it again";
 
-/// Groups of columns in the schema; Polars calls itself for a group in a group.
+/// Maximum number of groups of columns in the schema; Polars recurses for a group in a group.
 const MAX_GROUPS: u64 = 256;
 
-/// Bytes that Polars keeps for a structure of the footer, at most.
+/// Upper bound of the bytes that Polars keeps for a structure of the footer.
 const RECORD_BYTES: u64 = 512;
 
-/// Bytes that a page header can have, with statistics of long texts.
+/// Upper bound of the bytes of a page header with statistics of long texts.
 const MAX_HEADER: u64 = 1 << 20;
 
 fn damaged(file: &OpenFile, what: &str, place: String) -> Error {
@@ -77,8 +77,8 @@ fn check_footer(file: &OpenFile) -> Result<()> {
         .check_memory(walk.records.saturating_mul(RECORD_BYTES))
 }
 
-/// Calls Polars; its errors and panics become errors that name the file. The walk compares sizes alone, and Polars panics on
-/// some damaged values, such as lengths of texts that reach beyond their page.
+/// Calls Polars; its errors and panics become errors that name the file. The walk checks only sizes, and Polars panics on some
+/// damaged values, such as lengths of texts that exceed their page.
 pub fn guard<T>(path: &Path, read: impl FnOnce() -> PolarsResult<T>) -> Result<T> {
     let unreadable = |what: String| {
         Error::format(path, format!("cannot be read as Parquet: {what}")).fix(NOT_PARQUET)
@@ -90,7 +90,7 @@ pub fn guard<T>(path: &Path, read: impl FnOnce() -> PolarsResult<T>) -> Result<T
     }
 }
 
-/// The numbers of rows that the footer states, whichever is larger: its own, or that of its row groups.
+/// The number of rows that the footer states: its own total or the sum over its row groups, whichever is larger.
 pub fn rows(metadata: &FileMetadata) -> u64 {
     let groups = metadata.row_groups.iter();
     let rows = groups.map(|group| group.num_rows() as u64);
@@ -131,7 +131,7 @@ pub fn check_pages(file: &OpenFile, metadata: &FileMetadata, columns: &[&str]) -
             }
         }
     }
-    // Each thread decompresses a page, and keeps the memory of the one before.
+    // Each thread decompresses a page, and keeps the memory of the previous page.
     let buffers = 2 * rayon::current_num_threads() as u64;
     file.claim(format!("a page of {}", bytes(largest)))
         .check_memory(largest.saturating_mul(buffers))?;

@@ -19,8 +19,8 @@ use super::{check_footer, guard};
 /// The key of a file's columns in the types of Arrow.
 const ARROW_SCHEMA: &str = "ARROW:schema";
 
-/// Reads the footer. Columns of integers of 8 and 16 bits are read as those of 32, as which the format stores them: this build
-/// of Polars has none of the smaller ones. Fails if two columns have one name.
+/// Reads the footer. Integers of 8 and 16 bits are read as 32 bits, as the format stores them, because this build of Polars
+/// lacks the smaller types. Fails if two columns have one name.
 pub fn open(map: &MappedFile) -> Result<(Arc<FileMetadata>, Arc<ArrowSchema>)> {
     let path = map.path();
     check_footer(map.file())?;
@@ -42,7 +42,7 @@ pub fn open(map: &MappedFile) -> Result<(Arc<FileMetadata>, Arc<ArrowSchema>)> {
     guard(path, || widened(&metadata, &schema))
 }
 
-/// The type of 32 bits that has the integers of a smaller one.
+/// The 32-bit type for integers of a smaller type.
 fn wider(dtype: &ArrowDataType) -> Option<ArrowDataType> {
     match dtype {
         ArrowDataType::Int8 | ArrowDataType::Int16 => Some(ArrowDataType::Int32),
@@ -56,7 +56,7 @@ fn wider(dtype: &ArrowDataType) -> Option<ArrowDataType> {
     }
 }
 
-/// The metadata with the wider types, which are those of a file without rows that Polars writes.
+/// The metadata with the wider types, taken from a file without rows that Polars writes.
 fn widened(
     metadata: &FileMetadata,
     schema: &ArrowSchema,

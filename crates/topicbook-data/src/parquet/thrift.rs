@@ -1,8 +1,7 @@
 //! Walks the structures of a Parquet file's footer and page headers, which are in Thrift's compact protocol.
 //!
-//! Polars allocates the length of a list before it reads the list, and takes a field for what its number says, whatever
-//! type the file gives it. So every length is compared here with the bytes that are left, and every type with the one that
-//! belongs to the field.
+//! Polars allocates the length of a list before it reads the list, and interprets a field by its number, whatever type the
+//! file gives it. So every length is compared here with the bytes that are left, and every type with the type of the field.
 
 /// Structures of the format (<https://github.com/apache/parquet-format>, `parquet.thrift`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +99,7 @@ impl Record {
     }
 }
 
-/// Types in the file.
+/// Types in the file, by the codes of the compact protocol.
 mod wire {
     pub(super) const STOP: u8 = 0;
     pub(super) const TRUE: u8 = 1;
@@ -115,7 +114,7 @@ mod wire {
     pub(super) const STRUCT: u8 = 12;
 }
 
-/// Depth to which structures may be nested; those of the format need 7.
+/// Depth to which structures may be nested; the format needs 7.
 const MAX_DEPTH: u32 = 32;
 
 /// Why a walk ended early.
@@ -129,7 +128,7 @@ pub(super) enum Stop {
 /// Called with the structure, the number and the value of each integer.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(Record, i16, i64);
 
-/// A position in bytes of the compact protocol.
+/// A walk over bytes of the compact protocol.
 pub(super) struct Walk<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -271,7 +270,7 @@ impl<'a> Walk<'a> {
             few => u64::from(few),
         };
         if elements > self.left() {
-            // The rest may follow in bytes that were not read yet, if there can be so many.
+            // The other elements may be in bytes that were not read yet, unless the length is impossible.
             return Err(match elements > i32::MAX as u64 {
                 true => Stop::Damaged(format!("it has a list of {elements} elements")),
                 false => Stop::Truncated,
@@ -335,7 +334,7 @@ mod tests {
 
     #[test]
     fn integers_are_found_and_wrong_types_and_lengths_refused() {
-        // A data page of 3 values in 20 bytes, then a field that nobody knows.
+        // A data page of 3 values in 20 bytes, then an unknown field.
         let page = [0x15, 0, 0x15, 40, 0x15, 40, 0x2c, 0x15, 6, 0, 0x58, 1, 7, 0];
         assert_eq!(
             walk(&page).unwrap(),

@@ -1,7 +1,7 @@
 //! New columns, from vectors or from expressions.
 //!
-//! Here and in the files beside this one, generic functions convert their arguments and call others that are not generic:
-//! a cell that calls them then compiles a few lines, and the rest is in the library.
+//! Here and in the other files of this folder, generic functions convert their arguments and call functions that are not
+//! generic. A cell that calls them compiles a few lines, and the rest is in the library.
 
 use std::ops::Range;
 

@@ -12,12 +12,12 @@ use crate::{CsvScan, NumberText, check_names, csv_header, csv_names};
 use super::Table;
 use super::error::attempt;
 
-/// Bytes of a number in a column. Texts have more, truth values and nulls fewer.
+/// Bytes of a number in a column. Texts take more, truth values and nulls less.
 const VALUE_BYTES: u64 = 8;
-/// Longest text in quotes: where more is in quotes, they are not closed.
+/// Longest text in quotes: longer texts mean that the quotes were not closed.
 const LONGEST_QUOTED: usize = 64 << 20;
 
-/// Reads a table; without a separator, by that of the header.
+/// Reads a table; without a separator, the separator of the header is used.
 pub(super) fn read_csv(map: &MappedFile, separator: Option<u8>) -> Result<Table> {
     let (path, text) = (map.path(), map.bytes()?);
     let header = csv_header(map)?;
@@ -43,7 +43,7 @@ pub(super) fn read_csv(map: &MappedFile, separator: Option<u8>) -> Result<Table>
              quotation marks; a file of R's write.table lacks the name of its first column: use write.csv",
         )
     })?;
-    // A line break in a name ends the header as it was read.
+    // A line break in a name ends the header that was read.
     let whole = names.len() == frame.width();
     let columns = frame
         .columns()

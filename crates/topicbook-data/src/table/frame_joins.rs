@@ -41,7 +41,7 @@ pub trait DataFrameJoinOps {
         self.join(other, left_on, right_on, JoinType::Inner.into(), None)
     }
 
-    /// All rows of this frame, beside nulls where the other one has no equal keys.
+    /// All rows of this frame, with nulls where the other one has no equal keys.
     fn left_join(
         &self,
         other: &DataFrame,
@@ -51,7 +51,7 @@ pub trait DataFrameJoinOps {
         self.join(other, left_on, right_on, JoinType::Left.into(), None)
     }
 
-    /// All rows of both frames, beside nulls where the other one has no equal keys.
+    /// All rows of both frames, with nulls where the other one has no equal keys.
     fn full_join(
         &self,
         other: &DataFrame,

@@ -10,10 +10,10 @@ use super::Table;
 use super::error::attempt;
 
 impl Table {
-    /// Each row of this table beside the rows of another one with the same key; rows without one are left out.
+    /// Each row of this table joined with the rows of another one that have the same key; other rows are left out.
     ///
-    /// Integer keys of different types are compared by value. Where both tables have a further column of one name, that
-    /// of `other` gets the ending `_right`.
+    /// Integer keys of different types are compared by value. Where both tables have a further column of one name, the column
+    /// of `other` gets the suffix `_right`.
     ///
     /// ```
     /// use topicbook::Table;
@@ -34,7 +34,7 @@ impl Table {
         self.joined(other, on.into_pairs(), JoinType::Inner)
     }
 
-    /// Each row of this table beside the rows of another one with the same key, or beside nulls where there is none.
+    /// Each row of this table joined with the rows of another one that have the same key, or with nulls if there are none.
     ///
     /// ```
     /// use topicbook::Table;
@@ -70,7 +70,7 @@ impl Table {
     }
 }
 
-/// Says that it is the other table which lacks the key.
+/// Says that the other table lacks the key.
 fn in_other(error: Error, key: &str) -> Error {
     let place = error.place().unwrap_or_default().to_string();
     let remedy = format!(
@@ -82,8 +82,8 @@ fn in_other(error: Error, key: &str) -> Error {
         .fix(remedy)
 }
 
-/// Gives the key of `right` the type of that of `left`, if both are integers. A value that this type cannot hold becomes
-/// null, which equals no key.
+/// Converts the key of `right` to the type of the key of `left`, if both are integers. A value that this type cannot hold
+/// becomes null, which equals no key.
 fn match_type(left: &DataFrame, mine: &str, right: &mut DataFrame, others: &str) -> Result<()> {
     let (key, other) = attempt(|| Ok((left.column(mine)?, right.column(others)?.clone())))?;
     let (wanted, found) = (key.dtype(), other.dtype());

@@ -85,7 +85,7 @@ impl Table {
         Self::from(DataFrame::default())
     }
 
-    /// A table of columns that have one height and different names by construction.
+    /// A table of columns; they have one height and different names by construction.
     ///
     /// Polars has no other reason to refuse columns: a debug build then panics, a release build gives an empty table.
     #[doc(hidden)]

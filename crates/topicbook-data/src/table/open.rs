@@ -19,8 +19,8 @@ impl Table {
     /// | `.tsv`, `.tab` | the same, separated by tabs |
     /// | `.parquet`, `.pq` | Parquet |
     ///
-    /// The type of a CSV column is that of all its values: whole numbers, numbers, `true` and `false`, or text. Empty
-    /// values are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`) in a column that otherwise has
+    /// The type of a CSV column depends on all its values: whole numbers, numbers, `true` and `false`, or text. Empty values
+    /// are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`) in a column that otherwise has
     /// numbers alone. The names in a header lose the space around them. A quotation mark encloses a value only where the value
     /// begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
     ///
@@ -36,9 +36,9 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// When there is no such file, the extension is none of these, the free memory does not hold the values, a row of a CSV
-    /// file has more values than the header, two columns have one name, or a Parquet file is damaged or has a column of a type
-    /// that is not read, such as decimals.
+    /// When there is no such file, the extension is none of these, or the free memory does not hold the values. When a row of
+    /// a CSV file has more values than the header, or two columns have one name. When a Parquet file is damaged or has a
+    /// column of a type that is not read, such as decimals.
     ///
     /// # Cost
     /// The whole file is read into memory; a CSV file is read three times: for the number of its values, for the types of its
@@ -62,7 +62,7 @@ fn open(path: &Path) -> Result<Table> {
     }
 }
 
-/// Opens a file: Parquet is not read yet, other formats are.
+/// Opens a file. Formats other than Parquet are read at once.
 pub(super) fn open_parts(path: &Path) -> Result<TableParts> {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     let separator = match extension.to_ascii_lowercase().as_str() {
@@ -92,7 +92,7 @@ pub(super) fn open_parts(path: &Path) -> Result<TableParts> {
     }
 }
 
-/// Weighs the memory of a table: 8 bytes a value. Lists have more values than there are rows.
+/// Checks the memory of a table, at 8 bytes a value. Lists have more values than there are rows.
 fn check_values(file: &OpenFile, height: u64, width: usize, values: u64) -> Result<()> {
     let values = height.saturating_mul(width as u64).max(values);
     let shape = format!(

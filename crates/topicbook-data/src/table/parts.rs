@@ -20,11 +20,11 @@ pub struct ParquetTable {
     map: MappedFile,
     metadata: Arc<FileMetadata>,
     schema: Arc<ArrowSchema>,
-    /// Number of values, those of lists included.
+    /// Number of values, including the values of lists.
     pub(super) values: u64,
 }
 
-/// A table's file: Parquet, of which rows can be read separately, or one that has been read.
+/// A table's file: Parquet, whose rows can be read in parts, or a file that has been read.
 pub enum TableParts {
     /// Row groups of a Parquet file.
     Parquet(ParquetTable),
@@ -96,7 +96,7 @@ impl ParquetTable {
 }
 
 impl TableParts {
-    /// Opens a file of a format of [`Table::open`]. Others than Parquet are read whole.
+    /// Opens a file of a format of [`Table::open`]. Formats other than Parquet are read whole.
     pub fn open(path: &Path) -> Result<Self> {
         super::open::open_parts(path)
     }
@@ -122,7 +122,7 @@ impl TableParts {
         }
     }
 
-    /// The columns that were the index of a frame of pandas, which notes them in the file.
+    /// The columns that were the index of a pandas frame; pandas writes their names into the file.
     pub fn pandas_index(&self) -> Vec<String> {
         let TableParts::Parquet(file) = self else {
             return Vec::new();
@@ -152,7 +152,7 @@ impl TableParts {
             let part = first..height.min(first + rows);
             let table = match self {
                 TableParts::Parquet(file) => file.read(Some(columns), part)?,
-                // By name: an expression would take `^...$` for a pattern.
+                // By name: in an expression, `^...$` would be a pattern.
                 TableParts::Whole(table) => {
                     let frame = attempt(|| table.frame.select(columns))?;
                     Table::from(frame).slice(first, part.len())

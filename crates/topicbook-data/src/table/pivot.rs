@@ -8,12 +8,12 @@ use super::Table;
 use super::error::attempt;
 use super::names::Columns;
 
-/// Columns that a pivot makes at most: each is one pass over the table.
+/// Maximum number of columns of a pivot: each is one pass over the table.
 const MOST_COLUMNS: usize = 1000;
 
 impl Table {
-    /// A long table as a wide one: one row for each value of `index`, and one column for each value of `on`, whose name it
-    /// gets, with the `values` in it; null where there is none.
+    /// A long table as a wide one: one row for each value of `index`, and one column for each value of `on`, named after it.
+    /// The cells are the `values`, or null if there is none.
     ///
     /// ```
     /// use topicbook::Table;

@@ -141,7 +141,7 @@ fn of_numbers(column: &Column) -> Result<Vec<Option<f64>>> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    // Linear interpolation between the two values beside the quantile.
+    // Linear interpolation between the values on both sides of the quantile.
     let quantile = |part: f64| {
         let at = part * (n - 1.0);
         let (below, above) = (

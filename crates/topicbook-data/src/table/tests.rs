@@ -264,7 +264,7 @@ fn files_are_opened_by_their_extension() -> std::result::Result<(), Box<dyn std:
         assert_eq!(table.texts("title")?, ["Nets, deep", "Kernels"], "{name}");
         assert_eq!(table.texts("year")?, ["1987", ""], "{name}");
     }
-    // The type is that of all rows, not of the first hundred.
+    // The type depends on all rows, not on the first hundred.
     let mixed: String = (0..2000).map(|row| format!("{row}\n")).collect();
     fs::write(path("late.csv"), format!("x\n{mixed}0.5\n"))?;
     assert_eq!(Table::open(path("late.csv"))?.numbers("x")?[2000], 0.5);

@@ -34,7 +34,7 @@ impl Table {
         condition.rows_of(self)
     }
 
-    /// The given columns, or those that expressions compute, in the given order.
+    /// The given columns, or the columns that expressions compute, in the given order.
     ///
     /// ```
     /// use topicbook::prelude::*;
@@ -252,7 +252,7 @@ impl Table {
         self.query(&[], |frame| frame.drop_nulls(None))
     }
 
-    /// The rows of this table and then those of another one with the same columns.
+    /// The rows of this table, then the rows of another one with the same columns.
     ///
     /// ```
     /// use topicbook::Table;

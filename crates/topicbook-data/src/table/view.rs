@@ -11,9 +11,9 @@ use crate::text::{
 
 /// Rows that a cell shows unless [`Table::rows`](super::Table::rows) says otherwise.
 pub(super) const ROWS_SHOWN: usize = 20;
-/// Columns that a cell shows; a last one says how many there are more.
+/// Columns that a cell shows; one more says how many are left out.
 const COLUMNS_SHOWN: usize = 30;
-/// A short table of more text columns than these is shown turned: a line for each column.
+/// A short table with more text columns than this is shown transposed: a line for each column.
 const TEXT_COLUMNS_SHOWN: usize = 10;
 /// Characters that a cell shows of a text value.
 const TEXT_SHOWN: usize = 60;
@@ -104,8 +104,8 @@ impl View {
 
     /// An HTML table with its size as caption, in a box that scrolls where there are many rows.
     ///
-    /// The caption is above the table, so that it is seen without scrolling. JupyterLab keeps these styles in pages that
-    /// are not trusted too; scripts, by which headers could sort, it removes.
+    /// The caption is above the table, so that it is seen without scrolling. JupyterLab keeps these styles in untrusted pages
+    /// too, but removes scripts, by which headers could sort.
     pub(super) fn html(&self) -> String {
         let long = self.lines > ROWS_SHOWN + 1;
         let style = if long {
@@ -137,8 +137,8 @@ impl View {
     }
 }
 
-/// The columns of a table as rows, if that reads better: many columns of text beside a first one that numbers few rows, as
-/// the top terms of many topics.
+/// The transposed table, if that reads better: it has few rows, which its first column numbers, and many columns of text, such
+/// as the top terms of many topics.
 fn turned(frame: &DataFrame) -> Option<DataFrame> {
     let (first, texts) = frame.columns().split_first()?;
     let fits = texts.len() > TEXT_COLUMNS_SHOWN
@@ -164,7 +164,7 @@ fn turned(frame: &DataFrame) -> Option<DataFrame> {
 }
 
 impl Shown {
-    /// The given rows of a column. `gap` is the number of rows before the line that stands for those left out.
+    /// The given rows of a column. `gap` is the number of rows before the line that stands for the rows left out.
     fn new(column: &Column, rows: &[usize], gap: Option<usize>) -> Self {
         let dtype = column.dtype();
         let values: Vec<AnyValue<'_>> = rows
@@ -172,9 +172,9 @@ impl Shown {
             .map(|&row| column.get(row).unwrap_or(AnyValue::Null))
             .collect();
         let numbers = match (dtype.is_float(), dtype.is_integer()) {
-            (true, _) => Numbers::of_floats(&values),
-            (_, true) => Numbers::of_integers(&values),
-            _ => Numbers::Plain,
+            (true, _) => NumberFormat::of_floats(&values),
+            (_, true) => NumberFormat::of_integers(&values),
+            _ => NumberFormat::Plain,
         };
         let mut cells: Vec<String> = values.iter().map(|value| numbers.format(value)).collect();
         if let Some(gap) = gap {
@@ -200,9 +200,9 @@ impl Shown {
     }
 }
 
-/// The one format that all numbers of a column have, so that they can be compared at a glance.
+/// The format of all numbers of a column, so that they can be compared at a glance.
 #[derive(Clone, Copy)]
-enum Numbers {
+enum NumberFormat {
     /// With this number of decimal places, and separators between thousands. Smaller numbers are shown as `<0.0001`.
     Fixed(usize),
     /// `1.234e-7`, where the largest number is below 0.0001 or from 10^15 on.
@@ -211,7 +211,7 @@ enum Numbers {
     Plain,
 }
 
-impl Numbers {
+impl NumberFormat {
     /// The decimal places that the numbers have, at most four or so; none if all are integers.
     fn of_floats(values: &[AnyValue<'_>]) -> Self {
         let numbers = values.iter().filter_map(float);
@@ -261,7 +261,7 @@ impl Numbers {
     }
 }
 
-/// A number. One of 32 bits has the digits that tell it from its neighbours: 16777.19, not 16777.189453125.
+/// A number. An `f32` has the digits that tell it from its neighbours: 16777.19, not 16777.189453125.
 fn float(value: &AnyValue<'_>) -> Option<f64> {
     match value {
         AnyValue::Float32(number) => number.to_string().parse().ok(),

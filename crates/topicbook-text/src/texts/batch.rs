@@ -15,7 +15,7 @@ use super::{BATCH_BYTES, Kind, Texts, files};
 
 /// A pass over texts.
 pub enum Reader {
-    /// Texts in memory, or files of which each is read by the thread that counts its terms.
+    /// Texts in memory, or files, each of which is read by the thread that counts its terms.
     InMemory {
         texts: Texts,
         next: usize,
@@ -86,7 +86,7 @@ fn next_range(texts: &Texts, next: &mut usize) -> Option<Batch> {
 }
 
 impl Batch {
-    /// Calls `visit` with each text; adds the other columns and fields to `labels`, where they are wanted.
+    /// Calls `visit` with each text; adds the other columns and fields to `labels`, if it is given.
     pub fn for_each_text(
         &self,
         mut labels: Option<&mut BatchLabels>,
@@ -131,10 +131,10 @@ impl Batch {
     }
 }
 
-/// Memory of a line's values from which on the free memory is compared with it, which takes a tenth of a millisecond.
+/// From this memory of a line's values on, it is compared with the free memory, which takes a tenth of a millisecond.
 const CHECKED_BYTES: u64 = 16 << 20;
 
-/// What is done with each text of records.
+/// The function that is called with each text of records.
 type Visit<'v> = dyn FnMut(&str, &mut Option<&mut BatchLabels>) + 'v;
 
 impl Records {

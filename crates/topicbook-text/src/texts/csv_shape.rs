@@ -9,7 +9,7 @@ use crate::text::{bytes, quoted_list, shown_path};
 
 use super::TEXT;
 
-/// Longest header.
+/// Longest header, in bytes.
 const LONGEST: usize = 1 << 20;
 
 pub struct CsvShape {

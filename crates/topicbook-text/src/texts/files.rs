@@ -35,7 +35,7 @@ pub(super) fn in_folder(folder: &Path) -> Result<Kind> {
     }
 }
 
-/// Finds the texts below a folder, and counts the files that are none.
+/// Finds the texts below a folder, and counts the other files.
 fn find(folder: &Path, files: &mut Vec<(PathBuf, u64)>, passed: &mut usize) -> Result<()> {
     let failed = |source| Error::io("read the folder", folder, source);
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -45,7 +45,7 @@ fn find(folder: &Path, files: &mut Vec<(PathBuf, u64)>, passed: &mut usize) -> R
         if metadata.is_dir() {
             find(&path, files, passed)?;
         } else if is_text(&path) && !is_note(&path) {
-            // A link is followed to a file, and never into a folder: those can form circles.
+            // A link is followed to a file, and never into a folder, because links to folders can form circles.
             let length = check_regular(&path)?.len();
             files.push((path, length));
         } else {
@@ -55,7 +55,7 @@ fn find(folder: &Path, files: &mut Vec<(PathBuf, u64)>, passed: &mut usize) -> R
     Ok(())
 }
 
-/// Whether a file is a Mac's note about another: `._a.txt` beside `a.txt`, or in the folder `__MACOSX` of an archive.
+/// Whether a file is macOS metadata of another one: `._a.txt` next to `a.txt`, or in the folder `__MACOSX` of an archive.
 fn is_note(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("._") || path.components().any(|part| part.as_os_str() == "__MACOSX")

@@ -3,7 +3,7 @@
 //! Counting words needs no tree of elements: a pass over the tags suffices, where a parser of the whole standard
 //! (html5ever) would bring 20 packages.
 
-/// Elements whose content is no text.
+/// Elements whose content is not text.
 const NO_TEXT: [&str; 6] = ["script", "style", "template", "noscript", "svg", "head"];
 
 /// The text of a page: of `<main>` where it has one, otherwise of all, without scripts, styles and the head. A tag separates

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::data::{Documents, NumberText};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Most columns: lines of JSON can have a field of another name each.
+/// Maximum number of columns: each line of JSON could have a field of another name.
 const MOST_COLUMNS: usize = 256;
 /// The column that names the documents.
 const NAMES: &str = "document";
@@ -20,7 +20,7 @@ pub struct BatchLabels {
 }
 
 impl BatchLabels {
-    /// Adds a value of the present document; a blank one is missing.
+    /// Adds a value of the current document; a blank one is missing.
     pub(super) fn add(&mut self, name: &str, value: &str) {
         if value.trim().is_empty() {
             return;
@@ -45,12 +45,12 @@ pub struct LabelColumns {
     columns: Vec<LabelColumn>,
 }
 
-/// A column: its distinct values, and the number of that of each document.
+/// A column: its distinct values, and the number of each document's value.
 struct LabelColumn {
     name: String,
     values: Vec<String>,
     numbers: HashMap<String, u32>,
-    /// Shorter than the documents where the last ones have no value.
+    /// Shorter than the number of documents if the last ones have no value.
     codes: Vec<Option<u32>>,
 }
 
@@ -74,7 +74,7 @@ impl LabelColumns {
         if self.columns.len() > MOST_COLUMNS {
             return Err(Error::new(
                 ErrorKind::Table,
-                format!("the lines have more than {MOST_COLUMNS} different fields beside the text"),
+                format!("the lines have more than {MOST_COLUMNS} different fields beyond the text"),
             )
             .fix("leave out the fields that are not the same in all lines"));
         }
@@ -89,8 +89,8 @@ impl LabelColumns {
         self.documents
     }
 
-    /// The documents: named by the column `document` where all have a value there; a column of which all values are numbers, or
-    /// words for a missing one such as `NA`, is one of numbers.
+    /// The documents, named by the column `document` if all have a value there. A column becomes numbers if all its values are
+    /// numbers, or words for a missing number such as `NA`.
     pub(super) fn into_documents(self) -> Result<Documents> {
         let n = self.documents;
         let mut documents = Documents::numbered(n)?;

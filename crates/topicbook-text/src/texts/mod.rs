@@ -55,7 +55,7 @@ enum Kind {
     Files {
         root: PathBuf,
         files: Vec<(PathBuf, u64)>,
-        /// Files beside them that are no texts.
+        /// Number of other files, which are not texts.
         passed: usize,
     },
     /// A line is a document.
@@ -72,7 +72,7 @@ enum Kind {
 or_ref!(Texts);
 
 impl Texts {
-    /// Texts in memory: an array, a vector or any iterator of texts.
+    /// Texts in memory, from an array, a vector or any iterator of texts.
     ///
     /// ```
     /// let texts = topicbook::Texts::new(["to be", "or not to be"])?;

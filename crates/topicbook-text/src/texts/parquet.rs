@@ -13,7 +13,7 @@ use crate::system::{MappedFile, OpenFile};
 use super::csv_shape::no_text;
 use super::{BATCH_BYTES, TEXT};
 
-/// Rows that are decoded at once, of larger row groups.
+/// Rows that are decoded at once, where a row group has more.
 const ROWS: usize = 1 << 14;
 
 /// A pass over the texts of a file.
@@ -21,9 +21,9 @@ pub struct ParquetTexts {
     map: MappedFile,
     column: String,
     rows: usize,
-    /// Rows that were decoded.
+    /// Number of rows decoded so far.
     decoded: usize,
-    /// The texts of the last rows, of which any number may be one text of the file, and how many of them were taken.
+    /// The texts of the last decoded rows, and how many of them were taken. Several rows may share one text of the file.
     ready: StringChunked,
     taken: usize,
 }

@@ -13,7 +13,7 @@ use crate::text::{bytes as in_words, shown_path};
 use super::BATCH_BYTES;
 use super::csv_shape::CsvShape;
 
-/// Longest record with a quote: where more follows a quotation mark, it is not closed.
+/// Longest record with a quote: a longer one means that a quotation mark is not closed.
 const LONGEST_QUOTED: usize = 64 << 20;
 
 /// What the records of a file are.
@@ -23,7 +23,7 @@ pub(super) enum Split {
     Lines,
     /// Lines, each an object with the text in this field.
     Json(Arc<str>),
-    /// Rows of values, of which one is the text.
+    /// Rows of values, one of which is the text.
     Csv(Arc<CsvShape>),
 }
 
@@ -43,7 +43,7 @@ pub struct RecordReader {
     file: OpenFile,
     path: Arc<Path>,
     split: Split,
-    /// What was read and belongs to the next block.
+    /// Bytes that were read and belong to the next block.
     rest: Vec<u8>,
     offset: u64,
     line: u64,
@@ -131,11 +131,11 @@ impl RecordReader {
 
 /// Looks for the ends of records in a growing buffer.
 struct RecordEnds {
-    /// Of CSV, whose quoted values may have line ends.
+    /// Set for CSV, whose quoted values may contain line ends.
     quotes: Option<CsvQuotes>,
     scanned: usize,
     end: usize,
-    /// The quotation mark that is open at the end of what was scanned.
+    /// The quotation mark that is open at the end of the scanned bytes.
     open_quote: Option<usize>,
 }
 

@@ -4,10 +4,9 @@ use std::sync::Once;
 
 /// `M_MMAP_THRESHOLD`: allocations of at least this many bytes are mapped one by one, and unmapped when freed.
 ///
-/// glibc starts with 128 KiB and raises the threshold to the largest mapped block that was freed, up to 32 MiB. Large
-/// tables then come from the heaps (arenas) of single threads, which repeated reallocation of growing vectors
-/// fragments, so the memory of the process would depend on what it did before. Mapping a megabyte anew costs less time
-/// than filling it.
+/// glibc starts with 128 KiB and raises the threshold to the largest mapped block that was freed, up to 32 MiB. Large tables
+/// then come from the heaps (arenas) of single threads. Growing vectors fragment these heaps by repeated reallocation, so the
+/// memory of the process would depend on what it did before. Mapping a new megabyte takes less time than filling it.
 pub const MAPPED_BYTES: usize = 1 << 20;
 
 /// Configures malloc by `mallopt`; only the first call has an effect. Called before large tables are allocated.

@@ -57,7 +57,7 @@ impl Cgroup {
 /// Whether the system ends processes in this process's cgroup because their memory has reached its limit.
 #[derive(Debug)]
 pub struct OutOfMemory {
-    /// Files that count ended processes, and how many they counted at first.
+    /// Files that count ended processes, and their counts at the start.
     counted: Vec<(PathBuf, u64)>,
 }
 
@@ -90,7 +90,7 @@ impl OutOfMemory {
 
 /// `cgroups` and `mounts` are the contents of `/proc/self/cgroup` and `/proc/self/mountinfo`.
 fn tightest_of(cgroups: &str, mounts: &str) -> Option<(Limit, Cgroup)> {
-    let of_version = |version: &Version| {
+    let of_version = |version: &CgroupVersion| {
         let (leaf, mount) = version.leaf(cgroups, mounts)?;
         leaf.ancestors()
             .take_while(|folder| folder.starts_with(&mount))
@@ -111,8 +111,8 @@ fn tightest_of(cgroups: &str, mounts: &str) -> Option<(Limit, Cgroup)> {
 }
 
 /// Names of files, fields and mounts in one version of cgroups.
-struct Version {
-    /// Whether a list of controllers in `/proc/self/cgroup` is that of the memory hierarchy.
+struct CgroupVersion {
+    /// Whether a list of controllers in `/proc/self/cgroup` belongs to the memory hierarchy.
     has_memory: fn(&str) -> bool,
     /// Type of the mounted filesystem.
     filesystem: &'static str,
@@ -128,7 +128,7 @@ struct Version {
     cache: [&'static str; 2],
 }
 
-const VERSION_1: Version = Version {
+const VERSION_1: CgroupVersion = CgroupVersion {
     has_memory: |controllers| controllers.split(',').any(|name| name == "memory"),
     filesystem: "cgroup",
     option: "memory",
@@ -138,7 +138,7 @@ const VERSION_1: Version = Version {
     cache: ["total_inactive_file ", "total_active_file "],
 };
 
-const VERSION_2: Version = Version {
+const VERSION_2: CgroupVersion = CgroupVersion {
     has_memory: str::is_empty,
     filesystem: "cgroup2",
     option: "",
@@ -148,8 +148,8 @@ const VERSION_2: Version = Version {
     cache: ["inactive_file ", "active_file "],
 };
 
-impl Version {
-    /// The folder of a process's cgroup, and the mount that it is below; `cgroups` and `mounts` as for [`tightest_of`].
+impl CgroupVersion {
+    /// The folder of a process's cgroup, and the mount that contains it; `cgroups` and `mounts` as for [`tightest_of`].
     fn leaf(&self, cgroups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
         let path = cgroups.lines().find_map(|line| {
             let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -199,7 +199,7 @@ impl Version {
 mod tests {
     use super::*;
 
-    fn cgroup(folder: &Path, version: &Version, limit: &str, used: u64, cache: u64) {
+    fn cgroup(folder: &Path, version: &CgroupVersion, limit: &str, used: u64, cache: u64) {
         fs::create_dir_all(folder).unwrap();
         fs::write(folder.join(version.limit), format!("{limit}\n")).unwrap();
         fs::write(folder.join(version.used), format!("{used}\n")).unwrap();

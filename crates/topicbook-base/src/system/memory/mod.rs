@@ -55,7 +55,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
         .and_then(|number| number.parse().ok())
 }
 
-/// Free memory in bytes: what the system has available, or less if the limit of a cgroup or of this process leaves less.
+/// Free memory in bytes: what the system has available, or less if a limit of a cgroup or of this process leaves less.
 ///
 /// Page cache counts as free, because the system reclaims it.
 pub fn free_memory() -> u64 {

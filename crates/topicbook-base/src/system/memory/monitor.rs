@@ -18,7 +18,7 @@ use super::{ProcessMemory, field, free_memory, process_memory};
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Most samples of a log: at this number, half of them are dropped and the interval is doubled.
 const MAX_SAMPLES: usize = 1024;
-/// Least seconds between a phase's sample and the one before, so that adjacent phases share a sample.
+/// Least seconds between a phase's sample and the previous one, so that adjacent phases share a sample.
 const MIN_GAP: f64 = 0.001;
 /// Time between two readings of the free memory of the system, which cost more than a sample of the process.
 const SYSTEM_INTERVAL: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ pub struct Span {
     pub to: f64,
 }
 
-/// The kind of a phase: its name without numbers, and in the singular if it has numbers. `epochs 1–9` is an `epoch`.
+/// The kind of a phase: its name without numbers, in the singular if it has numbers. `epochs 1–9` is an `epoch`.
 pub fn kind_of_phase(name: &str) -> &str {
     let end = name.find(|character: char| character.is_ascii_digit());
     let kind = name[..end.unwrap_or(name.len())].trim_end();
@@ -95,8 +95,7 @@ impl Log {
         self.samples.push(sample);
     }
 
-    /// Halves the samples: keeps the first and the last, and of each pair between them the one with more anonymous
-    /// memory.
+    /// Halves the samples: keeps the first, the last, and from each pair between them the sample with more anonymous memory.
     pub fn thin(&mut self) {
         let Some((&last, rest)) = self.samples.split_last() else {
             return;
@@ -118,7 +117,7 @@ impl Log {
 
 /// State shared by the sampling thread, the monitor and its handles.
 #[derive(Debug)]
-struct Shared {
+struct MonitorState {
     began: Instant,
     log: Mutex<Log>,
     vram: AtomicU64,
@@ -129,7 +128,7 @@ struct Shared {
     cgroup: Option<Cgroup>,
 }
 
-impl Shared {
+impl MonitorState {
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,7 +163,7 @@ impl Shared {
 
 /// Access to a monitor from other threads: marks phases and takes samples. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Handle(Arc<Shared>);
+pub struct Handle(Arc<MonitorState>);
 
 impl Handle {
     /// Starts a phase, which ends when the guard is dropped. Takes a sample at both ends.
@@ -181,7 +180,7 @@ impl Handle {
         self.0.sample();
     }
 
-    /// Sets the VRAM, in bytes, of this and all later samples, and takes a sample; and those of all open scopes.
+    /// Sets the VRAM, in bytes, for this and all later samples, and takes a sample; does the same for all open scopes.
     pub fn set_vram(&self, in_use: u64, reserved: u64) {
         for shared in std::iter::once(self.0.clone()).chain(registered()) {
             shared.vram.store(in_use, Ordering::Relaxed);
@@ -190,7 +189,7 @@ impl Handle {
         }
     }
 
-    /// The VRAM that the GPU's allocator had reserved when it was set last, in bytes.
+    /// The VRAM that the GPU's allocator had reserved at the last call of [`set_vram`](Self::set_vram), in bytes.
     pub fn vram_reserved(&self) -> u64 {
         self.0.vram_reserved.load(Ordering::Relaxed)
     }
@@ -206,7 +205,7 @@ impl Handle {
 pub struct PhaseGuard {
     name: String,
     /// The monitors, and the start of the phase in the time of each.
-    began: Vec<(Arc<Shared>, f64)>,
+    began: Vec<(Arc<MonitorState>, f64)>,
 }
 
 impl Drop for PhaseGuard {
@@ -223,11 +222,11 @@ impl Drop for PhaseGuard {
     }
 }
 
-/// Monitors in which [`phase`] marks the work of the library: those of open memory scopes.
-static REGISTRY: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+/// Monitors of open memory scopes, in which [`phase`] marks the work of the library.
+static REGISTRY: Mutex<Vec<Weak<MonitorState>>> = Mutex::new(Vec::new());
 
 /// The monitors that are registered and still run.
-fn registered() -> Vec<Arc<Shared>> {
+fn registered() -> Vec<Arc<MonitorState>> {
     let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
     registry.retain(|shared| shared.strong_count() > 0);
     registry.iter().filter_map(Weak::upgrade).collect()
@@ -253,7 +252,7 @@ pub fn phase(name: &str) -> PhaseGuard {
 /// Samples memory on a thread of its own until it is dropped.
 #[derive(Debug)]
 pub struct Monitor {
-    shared: Arc<Shared>,
+    shared: Arc<MonitorState>,
     /// Dropping the sender ends the thread at once.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -272,7 +271,7 @@ impl Monitor {
             limit: cgroup.as_ref().map_or(0, |cgroup| cgroup.limit),
             ..Log::default()
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(MonitorState {
             began: Instant::now(),
             log: Mutex::new(log),
             vram: AtomicU64::new(0),
@@ -323,7 +322,7 @@ impl Monitor {
         Handle(self.shared.clone())
     }
 
-    /// Takes a sample and gives the log up to now.
+    /// Takes a sample and returns the log so far.
     pub fn log(&self) -> Log {
         self.shared.sample();
         self.shared.log().clone()

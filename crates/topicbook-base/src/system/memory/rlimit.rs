@@ -30,7 +30,7 @@ pub(super) fn free() -> Option<u64> {
         .min()
 }
 
-/// What the use that a line of `/proc/self/status` states leaves of a limit.
+/// What remains of a limit, given the use that a line of `/proc/self/status` states.
 fn left(limit: u64, status: &str, used: &str) -> u64 {
     limit.saturating_sub(field(status, used).unwrap_or(0) * 1024)
 }

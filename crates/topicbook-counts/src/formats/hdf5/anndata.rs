@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::text::{counted, shown_path};
 
 use super::file::{Hdf, REWRITE};
-use super::matrix::{Form, Matrix};
+use super::matrix::{Encoding, HdfMatrix};
 
 /// A matrix of a `.h5ad` file.
 #[derive(Clone, PartialEq)]
@@ -113,12 +113,12 @@ fn no_counts(hdf: &Hdf, place: &Place, value: f64) -> Result<Error> {
 }
 
 /// Finds a matrix and reads its encoding and its shape.
-fn find(hdf: &Hdf, path: &str) -> Result<Option<Matrix>> {
+fn find(hdf: &Hdf, path: &str) -> Result<Option<HdfMatrix>> {
     let matrix = |form, shape: Vec<u64>| match shape[..] {
-        [documents, terms] => Ok(Some(Matrix {
+        [documents, terms] => Ok(Some(HdfMatrix {
             hdf: hdf.clone(),
             path: path.into(),
-            form,
+            encoding: form,
             documents,
             terms,
             note: None,
@@ -135,7 +135,7 @@ fn find(hdf: &Hdf, path: &str) -> Result<Option<Matrix>> {
         let Some(dataset) = hdf.dataset(path)? else {
             return Ok(None);
         };
-        return matrix(Form::Dense, hdf.guard(path, || dataset.shape())?);
+        return matrix(Encoding::Dense, hdf.guard(path, || dataset.shape())?);
     }
     // Before 0.7, anndata wrote the names of h5sparse.
     let encoding = match hdf.text(path, "encoding-type")? {
@@ -152,8 +152,8 @@ fn find(hdf: &Hdf, path: &str) -> Result<Option<Matrix>> {
     };
     let form =
         match encoding.as_str() {
-            "csr_matrix" => Form::Csr,
-            "csc_matrix" => Form::Csc,
+            "csr_matrix" => Encoding::Csr,
+            "csc_matrix" => Encoding::Csc,
             _ => return Err(hdf.wrong(
                 path,
                 format!(
@@ -233,7 +233,7 @@ pub fn h5ad_names(hdf: &Hdf, table: &str) -> Result<Vec<String>> {
         return record_names(hdf, table);
     }
     let path = format!("{table}/{}", index_of(hdf, table)?);
-    // Texts of which some may be missing have their values beside a mask.
+    // Texts of which some may be missing are stored as values and a mask.
     match hdf.group(&path)? {
         Some(_) => hdf.texts(&format!("{path}/values")),
         None => hdf.texts(&path),

@@ -1,4 +1,4 @@
-//! Opens HDF5 files, and turns errors and panics of their reader into errors with a place.
+//! Opens HDF5 files, and converts errors and panics of their reader into errors with a place.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,7 +18,7 @@ const DAMAGED: &str = "the file was truncated or damaged, or is no HDF5 file: co
 /// The remedy for a sound file of a kind that is not read.
 pub(super) const REWRITE: &str = "write it again as anndata does by itself, in Python: adata = anndata.read_h5ad(\"old.h5ad\"); adata.write_h5ad(\"new.h5ad\")";
 
-/// Most bytes that a byte of a compressed chunk stands for: the shortest code of deflate, of 2 bits, repeats 258 bytes.
+/// Most bytes that a byte of a compressed chunk expands to: the shortest code of deflate, of 2 bits, repeats 258 bytes.
 const MAX_INFLATION: u64 = 1032;
 /// Bytes of unpacked chunks that a dataset keeps, where its chunks are smaller.
 const CACHE: u64 = 1 << 20;
@@ -55,7 +55,7 @@ impl Hdf {
         }
         let source = Bytes(Arc::clone(&opened));
         let file = guard(path, "the superblock", || File::from_source(source))?;
-        // The reader does not compare them, and what is missing may be a part that is read only later.
+        // The reader does not compare them, and the missing bytes may be read only later.
         let (stated, length) = (file.superblock().eof_address, opened.length);
         if stated > length {
             return Err(Error::format(
@@ -113,8 +113,8 @@ impl Hdf {
         })
     }
 
-    /// A dataset of this path; `None` if there is none. Its sizes have been weighed, and it keeps the last two chunks that it
-    /// unpacked.
+    /// A dataset of this path; `None` if there is none. Its sizes have been checked, and it keeps at least the last two
+    /// chunks that it unpacked.
     pub(super) fn dataset(&self, path: &str) -> Result<Option<Dataset>> {
         let found = guard(self.path(), path, || match self.file.dataset(path) {
             Ok(dataset) => Ok(Some(dataset)),
@@ -246,7 +246,7 @@ fn is_missing(error: &hdf5_pure::Error) -> bool {
     )
 }
 
-/// Calls the reader of HDF5. It checks what it reads, but a panic on a file that nobody thought of must not end a notebook.
+/// Calls the reader of HDF5. It checks what it reads, but a panic on an unforeseen file must not end a notebook.
 fn guard<T>(
     path: &Path,
     place: &str,
@@ -292,7 +292,7 @@ fn not_read(error: &hdf5_pure::Error) -> Option<(String, String)> {
             );
             Some((what, fix))
         }
-        // Version 5 is that of HDF5 2.0.
+        // HDF5 2.0 introduced version 5.
         FormatError::InvalidLayoutVersion(version @ 5..=8) => newer(format!(
             "a layout of version {version}, as h5py writes with libver=\"latest\""
         )),

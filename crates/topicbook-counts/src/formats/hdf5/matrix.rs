@@ -15,14 +15,14 @@ use crate::{Counts, Location, Store, View};
 use super::file::Hdf;
 use super::numbers::{NumberArray, other_type, width_of};
 
-/// Values that are looked at to tell counts from other numbers.
+/// Values that are examined to tell counts from other numbers.
 const LOOK: u64 = 1 << 12;
 /// Stored counts that are read at once into memory.
 const READ: u64 = 1 << 18;
 
-/// How a matrix lies in the file.
+/// How a matrix is stored in the file.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Form {
+pub(super) enum Encoding {
     /// Compressed sparse rows; the rows are documents.
     Csr,
     /// Compressed sparse columns; the columns are terms.
@@ -31,14 +31,14 @@ pub(super) enum Form {
 }
 
 /// A matrix whose sizes have been read.
-pub(super) struct Matrix {
+pub(super) struct HdfMatrix {
     pub(super) hdf: Hdf,
     /// The path of its group, or of its dataset.
     pub(super) path: String,
-    pub(super) form: Form,
+    pub(super) encoding: Encoding,
     pub(super) documents: u64,
     pub(super) terms: u64,
-    /// What those who read it should know.
+    /// A note for users of the matrix.
     pub(super) note: Option<String>,
 }
 
@@ -48,12 +48,12 @@ pub struct HdfFile {
     documents: usize,
     terms: usize,
     stored: u64,
-    form: Form,
+    encoding: Encoding,
     arrays: CsrArrays,
     note: Option<String>,
 }
 
-impl Matrix {
+impl HdfMatrix {
     /// The counts. CSR stays in the file, CSC is read on first use, dense values are read now.
     pub(super) fn counts(&self) -> Result<Counts> {
         let most = u64::from(u32::MAX);
@@ -64,11 +64,13 @@ impl Matrix {
         }
         let (documents, terms) = (self.documents as usize, self.terms as usize);
         let location = Location::Loaded(self.hdf.path().to_path_buf());
-        let store = match self.form {
+        let store = match self.encoding {
             // `Counts::new` refuses them.
             _ if documents == 0 || terms == 0 => LazyCsr::ready(Csr::empty()),
-            Form::Dense => LazyCsr::ready(self.dense()?),
-            Form::Csr | Form::Csc => LazyCsr::in_file(CsrFile::Hdf5(Box::new(self.sparse()?))),
+            Encoding::Dense => LazyCsr::ready(self.dense()?),
+            Encoding::Csr | Encoding::Csc => {
+                LazyCsr::in_file(CsrFile::Hdf5(Box::new(self.sparse()?)))
+            }
         };
         self.hdf.opened().check_unchanged()?;
         Counts::new(documents, terms, Store::Csr(store), location)
@@ -83,8 +85,8 @@ impl Matrix {
         let indptr = self.array("indptr", true)?;
         let indices = self.array("indices", true)?;
         let data = self.array("data", false)?;
-        let rows = match self.form {
-            Form::Csc => self.terms,
+        let rows = match self.encoding {
+            Encoding::Csc => self.terms,
             _ => self.documents,
         };
         let stored = data.length();
@@ -107,10 +109,10 @@ impl Matrix {
             documents: self.documents as usize,
             terms: self.terms as usize,
             stored,
-            form: self.form,
+            encoding: self.encoding,
             note: self.note.clone(),
-            arrays: match self.form {
-                Form::Csc => arrays.by_terms(),
+            arrays: match self.encoding {
+                Encoding::Csc => arrays.by_terms(),
                 _ => arrays,
             },
         })
@@ -187,7 +189,7 @@ impl Matrix {
     /// The first value, of the first few thousand, that is no count: below zero, or no whole number.
     pub(super) fn first_other_number(&self) -> Result<Option<f64>> {
         let other = |value: f64| (!value.is_count()).then_some(value);
-        if self.form == Form::Dense {
+        if self.encoding == Encoding::Dense {
             let dataset = self.hdf.expect(&self.path)?;
             if self.terms == 0 || self.documents == 0 {
                 return Ok(None);
@@ -240,13 +242,13 @@ impl HdfFile {
 
     /// The file and its arrays, if their rows are documents.
     pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
-        (self.form == Form::Csr).then(|| (self.hdf.opened(), self.arrays.clone()))
+        (self.encoding == Encoding::Csr).then(|| (self.hdf.opened(), self.arrays.clone()))
     }
 
     /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
     pub fn scratch_bytes(&self) -> u64 {
-        match self.form {
-            Form::Csc => 8 * (self.stored + self.terms as u64 + self.documents as u64 + 1),
+        match self.encoding {
+            Encoding::Csc => 8 * (self.stored + self.terms as u64 + self.documents as u64 + 1),
             _ => 0,
         }
     }
@@ -260,17 +262,17 @@ impl HdfFile {
         ))
     }
 
-    /// Reads all counts into memory, as CSR. The caller has weighed them.
+    /// Reads all counts into memory, as CSR. The caller has checked that they fit.
     pub fn read(&self) -> Result<Csr> {
         let file = self.hdf.opened();
         file.check_unchanged()?;
-        let (rows, columns) = match self.form {
-            Form::Csc => (self.terms, self.documents),
+        let (rows, columns) = match self.encoding {
+            Encoding::Csc => (self.terms, self.documents),
             _ => (self.documents, self.terms),
         };
         let csr = self.arrays.read_all(file, columns)?;
-        Ok(match self.form {
-            Form::Csc => Csr::transposed(&View::Csr(&csr), rows, columns),
+        Ok(match self.encoding {
+            Encoding::Csc => Csr::transposed(&View::Csr(&csr), rows, columns),
             _ => csr,
         })
     }

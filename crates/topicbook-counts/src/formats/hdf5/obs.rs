@@ -27,7 +27,6 @@ enum Found {
     Other(String),
 }
 
-/// A column of the table.
 enum Column {
     Numbers(Vec<f64>),
     Labels(Vec<Option<String>>),
@@ -137,7 +136,7 @@ fn column(hdf: &Hdf, table: &str, name: &str, rows: u64) -> Result<Column> {
 
 /// Labels by their numbers; -1 is a missing label.
 fn categorical(hdf: &Hdf, codes: &str, categories: &str, rows: u64) -> Result<Column> {
-    // Texts of which some may be missing have their values beside a mask.
+    // Texts of which some may be missing are stored as values and a mask.
     let values_path = match hdf.group(categories)? {
         Some(_) => format!("{categories}/values"),
         None => categories.to_string(),
@@ -168,7 +167,7 @@ fn categorical(hdf: &Hdf, codes: &str, categories: &str, rows: u64) -> Result<Co
     Ok(Column::Categories(labels, found))
 }
 
-/// Values beside a mask, which is true where one is missing.
+/// Values with a mask, which is true where a value is missing.
 fn nullable(hdf: &Hdf, path: &str, rows: u64) -> Result<Column> {
     let mask_path = format!("{path}/mask");
     let Found::Numbers(mask) = values(hdf, &mask_path, Some(rows))? else {

@@ -4,7 +4,7 @@ use crate::Counts;
 use crate::error::Result;
 
 use super::file::Hdf;
-use super::matrix::{Form, Matrix};
+use super::matrix::{Encoding, HdfMatrix};
 
 /// The group of the matrix: `matrix` from version 3 on, the name of a genome before.
 fn group(hdf: &Hdf) -> Result<String> {
@@ -45,10 +45,10 @@ pub fn tenx_counts(hdf: &Hdf) -> Result<Counts> {
     let [terms, documents] = sizes[..] else {
         return Err(hdf.wrong(&place, format!("should have two sizes and has {shape:?}")));
     };
-    let matrix = Matrix {
+    let matrix = HdfMatrix {
         hdf: hdf.clone(),
         path,
-        form: Form::Csr,
+        encoding: Encoding::Csr,
         documents,
         terms,
         note: other_features(&tenx_feature_types(hdf)?),

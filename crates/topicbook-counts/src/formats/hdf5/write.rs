@@ -18,13 +18,13 @@ use crate::text::{counted, shown_path};
 
 /// Numbers in a chunk, at most: half a megabyte or one.
 const CHUNK: u64 = 1 << 17;
-/// Largest count that all whole numbers below are exact as `f32`.
+/// Largest count: all whole numbers up to it are exact as `f32`.
 const LARGEST: f64 = 16_777_216.0;
 /// Whole numbers up to this size are exact as `f64`.
 const LARGEST_WHOLE: f64 = (1u64 << 53) as f64;
 /// Bytes of a name while the tables are written: its text twice, and what refers to it.
 const NAME_BYTES: u64 = 160;
-/// Upper bound of the bytes of headers, and of what a chunk and a name need beside their contents.
+/// Upper bound of the bytes of headers, and of the overhead of a chunk and a name.
 const HEADER_BYTES: u64 = 1 << 16;
 
 /// The column of a table that has the names.

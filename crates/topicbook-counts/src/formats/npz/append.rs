@@ -28,7 +28,7 @@ pub struct NewCounts {
 
 /// Takes rows of sparse counts, one after the other.
 pub trait RowSink: Send {
-    /// Appends the row of a document: its columns, rising, and their counts, none of which is 0.
+    /// Appends the row of a document: its increasing columns, and their counts, none of which is 0.
     fn append(&mut self, columns: &[u32], counts: &[u32]) -> Result<()>;
 }
 

@@ -45,7 +45,7 @@ pub(super) fn entry(name: &str) -> String {
     format!("entry {name}.npy")
 }
 
-/// Most bytes that a byte of a deflated entry stands for: the shortest code, of 2 bits, repeats 258 bytes.
+/// Most bytes that a byte of a deflated entry expands to: the shortest code, of 2 bits, repeats 258 bytes.
 const MAX_INFLATION: u64 = 1032;
 
 /// Finds an entry, and checks the place and the sizes that the directory of the archive states against the file.
@@ -127,8 +127,8 @@ pub(super) fn sparse_format(file: &OpenFile, archive: &mut Archive<'_>) -> Resul
         .take(size.min(1 << 10))
         .read_to_end(&mut bytes)
         .map_err(|source| damaged(path, "format", source))?;
-    // A byte string, or UTF-32 from old versions of SciPy. Dropping zero bytes removes the padding of both and turns
-    // ASCII in UTF-32 into bytes.
+    // A byte string, or UTF-32 from old versions of SciPy. Dropping zero bytes removes the padding of both and leaves
+    // the ASCII bytes of UTF-32.
     bytes.retain(|&byte| byte != 0);
     let name = String::from_utf8_lossy(&bytes).into_owned();
     let text = matches!(kind, TypeChar::ByteStr | TypeChar::UnicodeStr);

@@ -29,7 +29,7 @@ impl EntryChecksum {
         }
     }
 
-    /// Continues with bytes that were read at `offset`: with those after the last one seen. After a gap, none is seen any more.
+    /// Continues with bytes that were read at `offset`, without the ones seen before. After a gap, all further bytes are ignored.
     pub fn update(&mut self, offset: u64, bytes: &[u8]) {
         let seen = self.next.checked_sub(offset).map(|seen| seen as usize);
         if let Some(new) = seen.and_then(|seen| bytes.get(seen..)) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::csr::{Csr, Problem};
+use crate::csr::{Csr, CsrDefect};
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::formats::csr_arrays::{CsrArrays, Numbers};
@@ -138,7 +138,7 @@ impl NpzFile {
         let path = &self.file.path;
         let (documents, terms) = (self.documents, self.terms);
         let mut archive = open_archive(&self.file)?;
-        let in_file = |problem: Problem| problem.in_file(path);
+        let in_file = |problem: CsrDefect| problem.in_file(path);
         match self.format {
             SparseFormat::Csr => {
                 let indptr = offsets(&self.file, &mut archive)?;

@@ -59,7 +59,7 @@ impl FileArray {
         self.start + range.start * width..self.start + range.end * width
     }
 
-    /// Begins a checksum of the entry: with the header before the numbers.
+    /// Begins a checksum of the entry with the header, which precedes the numbers.
     pub fn checksum(&self, file: &OpenFile) -> Result<EntryChecksum> {
         let (start, end) = self.entry;
         let mut header = vec![0; (self.start - start) as usize];

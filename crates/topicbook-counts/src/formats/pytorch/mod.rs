@@ -15,15 +15,15 @@ use crate::formats::npz::Archive;
 use crate::system::{MappedFile, OpenFile};
 use crate::text::bytes;
 
-use super::widen::Matrix;
+use super::widen::MappedMatrix;
 use pickle::Tensor;
 
 /// The entry of the pickle, in the folder of the archive.
 const PICKLE: &str = "data.pkl";
 /// Most bytes of a pickle: a state of ten thousand tensors has some 2 MB.
 const LONGEST_PICKLE: u64 = 16 << 20;
-/// Most memory of a pickle that has been read, in bytes for each byte of it: an empty tuple takes one byte, and a value on a stack
-/// that grows. `tests/claims` holds it.
+/// Most memory of a pickle that has been read, in bytes for each byte of it: an empty tuple takes one byte in the pickle, and
+/// a value on a growing stack. `tests/claims` tests this limit.
 const PARSED: u64 = 192;
 
 const DAMAGED: &str =
@@ -66,7 +66,7 @@ pub fn open(path: &Path) -> Result<Counts> {
     file.claim(format!("a tensor of {documents} × {terms}"))
         .at(format!("entry data/{}", tensor.key))
         .check_held(end.unwrap_or(u64::MAX), size)?;
-    let matrix = Matrix {
+    let matrix = MappedMatrix {
         map: Arc::new(MappedFile::new(file)?),
         start: (start + tensor.offset * width) as usize,
         documents: documents as usize,
@@ -158,7 +158,7 @@ fn stored(file: &OpenFile, archive: &mut Archive<'_>, name: &str) -> Result<(u64
     Ok((start, size))
 }
 
-/// Reads an entry of at most so many bytes.
+/// Reads an entry of at most `longest` bytes.
 fn read(file: &OpenFile, archive: &mut Archive<'_>, name: &str, longest: u64) -> Result<Vec<u8>> {
     let (_, size) = stored(file, archive, name)?;
     let damaged = |what: String| {

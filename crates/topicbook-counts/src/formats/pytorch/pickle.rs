@@ -1,5 +1,5 @@
-//! The pickle of a `.pt` file, read as data: a machine with a stack that knows the few instructions of tensors, dictionaries,
-//! lists and numbers. What a pickle names beyond that is refused by its name, and nothing is ever called.
+//! The pickle of a `.pt` file, read as data by a stack machine with the few instructions of tensors, dictionaries, lists and
+//! numbers. Anything else that a pickle names is refused by its name, and nothing is ever called.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,9 +12,9 @@ use crate::text::shorten;
 
 use super::{DAMAGED, SAVE};
 
-/// Most values inside each other.
+/// Maximum depth of nested values.
 const DEEPEST: usize = 64;
-/// Most dimensions of a tensor. Any number of tensors may share a shape, and each has its sizes.
+/// Maximum number of dimensions. Any number of tensors may share a shape, and each has its own copy.
 const DIMENSIONS: usize = 8;
 
 /// A tensor whose numbers are in an entry of the archive.
@@ -31,19 +31,19 @@ pub(super) struct Tensor {
 
 /// A defect of a pickle, or contents that are no tensor.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct PickleDefect {
     what: String,
     place: String,
     fix: &'static str,
 }
 
-impl Problem {
+impl PickleDefect {
     pub(super) fn in_file(self, path: &Path) -> Error {
         Error::format(path, self.what).at(self.place).fix(self.fix)
     }
 }
 
-type Result<T> = std::result::Result<T, Problem>;
+type Result<T> = std::result::Result<T, PickleDefect>;
 
 #[derive(Debug, Clone)]
 pub(super) enum Value {
@@ -51,12 +51,12 @@ pub(super) enum Value {
     Other,
     Integer(i64),
     Text(Rc<str>),
-    /// A name that is known.
+    /// A name that the machine supports.
     Name(Rc<str>),
     /// Numbers of a dtype, or bytes of none.
     Storage(Option<Stored>, Rc<str>),
     Tensor(Rc<Tensor>),
-    /// A tuple or a list, with the number of values inside each other.
+    /// A tuple or a list, with its depth of nesting.
     Sequence(Rc<[Value]>, usize),
     Dictionary(Vec<(Value, Value)>, usize),
     /// A list or a dictionary that was referred to, which may have grown since.
@@ -131,7 +131,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value> {
 pub(super) fn choose(value: Value) -> Result<Tensor> {
     let problem = |what: String, place: String| {
         let fix = SAVE;
-        Err(Problem { what, place, fix })
+        Err(PickleDefect { what, place, fix })
     };
     let place = "the value that was saved".to_string();
     let entries = match value {
@@ -177,15 +177,15 @@ struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    fn problem(&self, what: impl Into<String>, fix: &'static str) -> Problem {
-        Problem {
+    fn problem(&self, what: impl Into<String>, fix: &'static str) -> PickleDefect {
+        PickleDefect {
             what: what.into(),
             place: format!("data.pkl, before byte {}", self.at),
             fix,
         }
     }
 
-    fn damaged(&self, what: &str) -> Problem {
+    fn damaged(&self, what: &str) -> PickleDefect {
         self.problem(format!("has a damaged pickle: {what}"), DAMAGED)
     }
 
@@ -398,7 +398,7 @@ impl<'a> Machine<'a> {
         let depth = self.depth(values.iter())?;
         let is_list = matches!(instruction, b'a' | b'e');
         match self.stack.last_mut() {
-            // Nothing of a list is needed but that it is one.
+            // The contents of a list are not needed.
             Some(Value::Sequence(..)) if is_list => Ok(()),
             Some(Value::Dictionary(entries, deepest))
                 if !is_list && values.len().is_multiple_of(2) =>

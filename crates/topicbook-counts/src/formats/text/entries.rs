@@ -1,6 +1,6 @@
 //! Collects the entries of a sparse matrix, one per line, as CSR.
 
-use crate::csr::{Csr, Problem};
+use crate::csr::{Csr, CsrDefect};
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::formats::invalid_value;
@@ -13,8 +13,8 @@ use super::lines::{Lines, shown};
 const MIN_ENTRY: u64 = 4;
 /// Bytes of an entry in CSR.
 const ENTRY_BYTES: u64 = 8;
-/// Additional bytes of an entry where they come in no order: its row, and its position and its values once more while they are
-/// sorted.
+/// Additional bytes of an entry if entries are not in order: its row, and its position and its values once more during the
+/// sort.
 const UNSORTED_BYTES: u64 = 4 + 8 + ENTRY_BYTES;
 
 /// What the head of a file states.
@@ -138,7 +138,7 @@ impl Entries {
         self.counts.push(count);
     }
 
-    fn finish(self, documents: usize, terms: usize) -> std::result::Result<Csr, Problem> {
+    fn finish(self, documents: usize, terms: usize) -> std::result::Result<Csr, CsrDefect> {
         let (mut indptr, columns, counts) = (self.lengths, self.columns, self.counts);
         match self.rows {
             Some(rows) => Csr::from_triplets(documents, &rows, &columns, &counts, |entry| {

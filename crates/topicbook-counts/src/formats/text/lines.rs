@@ -14,7 +14,7 @@ use crate::text::bytes;
 const MAX_LINE: u64 = 1 << 20;
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 18;
-/// Most bytes that a byte of a gzipped file stands for: the shortest code of deflate, of 2 bits, repeats 258 bytes.
+/// Most bytes that a byte of a gzipped file expands to: the shortest code of deflate, of 2 bits, repeats 258 bytes.
 const MAX_INFLATION: u64 = 1032;
 
 /// Reads a file line by line, in bounded memory, and counts the lines.

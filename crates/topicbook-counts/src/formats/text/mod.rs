@@ -12,5 +12,5 @@ pub use docword::open as open_docword;
 pub use mtx::{
     Orientation, open as open_mtx, open_documents_by_terms, orientation, shape as mtx_shape,
 };
-pub use names::{CELLS, GENES, beside, column, matrices};
+pub use names::{CELLS, GENES, column, companion, matrices};
 pub use write::write_mtx;

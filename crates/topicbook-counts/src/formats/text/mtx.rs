@@ -9,7 +9,7 @@ use crate::text::shown_path;
 
 use super::entries::{Head, numbers, read, wrong_head};
 use super::lines::{Lines, shown};
-use super::names::{CELLS, GENES, beside, lines};
+use super::names::{CELLS, GENES, companion, lines};
 
 const FIX: &str = "write it again with scipy.io.mmwrite(path, scipy.sparse.csr_array(X)), or copy it again where it was truncated";
 
@@ -22,16 +22,16 @@ pub enum Orientation {
     TermsByDocuments,
 }
 
-/// Opens a file whose rows are documents; refuses one whose columns are cells, as names beside it tell.
+/// Opens a file whose rows are documents; refuses one whose columns are cells, as names next to it show.
 pub fn open_documents_by_terms(path: &Path) -> Result<Counts> {
-    let named = beside(path, &CELLS).or(beside(path, &GENES));
+    let named = companion(path, &CELLS).or(companion(path, &GENES));
     if let Some(names) = named
         && orientation(path)? == Orientation::TermsByDocuments
     {
         return Err(Error::format(
             path,
             format!(
-                "has {} beside it, so its rows are genes and its columns cells",
+                "has {} next to it, so its rows are genes and its columns cells",
                 shown_path(&names)
             ),
         )
@@ -40,8 +40,8 @@ pub fn open_documents_by_terms(path: &Path) -> Result<Counts> {
     open(path, Orientation::DocumentsByTerms)
 }
 
-/// What the rows of a file of cells are: genes, as Cell Ranger writes them, or cells where the names of both beside it are as
-/// many as such a matrix has. Fails if the names are of another matrix.
+/// What the rows of a file of cells are: genes, as Cell Ranger writes them, or cells if names of both are next to it and only
+/// that fits their numbers. Fails if the names belong to another matrix.
 pub fn orientation(path: &Path) -> Result<Orientation> {
     let found = fitting(path)?;
     let named: Vec<String> = [(found.genes, "genes"), (found.cells, "cells")]
@@ -55,24 +55,24 @@ pub fn orientation(path: &Path) -> Result<Orientation> {
     }
     let (rows, columns) = found.shape;
     let what = format!(
-        "has {rows} rows and {columns} columns, and beside it are names of {}",
+        "has {rows} rows and {columns} columns, and next to it are names of {}",
         named.join(" and ")
     );
     Err(Error::format(path, what).fix("copy the folder again if these files belong together, or move the matrix into a folder of its own"))
 }
 
-/// A matrix and the names beside it.
+/// A matrix and the names next to it.
 struct Fitting {
     shape: (usize, usize),
     genes: Option<usize>,
     cells: Option<usize>,
-    /// How they fit each other; rows are genes where both ways do.
+    /// How they fit each other; rows are genes if both ways fit.
     orientation: Option<Orientation>,
 }
 
 fn fitting(path: &Path) -> Result<Fitting> {
     let (rows, columns) = shape(path, Orientation::DocumentsByTerms)?;
-    let number = |names: &[&str]| beside(path, names).map(|path| lines(&path)).transpose();
+    let number = |names: &[&str]| companion(path, names).map(|path| lines(&path)).transpose();
     let (genes, cells) = (number(&GENES)?, number(&CELLS)?);
     let fits = |found: Option<usize>, expected| found.is_none_or(|found| found == expected);
     Ok(Fitting {

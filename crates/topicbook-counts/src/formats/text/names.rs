@@ -1,4 +1,4 @@
-//! Names of rows and columns in tables of text beside a matrix: `barcodes.tsv`, `features.tsv`.
+//! Names of rows and columns in text tables next to a matrix: `barcodes.tsv`, `features.tsv`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use super::lines::Lines;
 /// Bytes of names between two looks at the free memory.
 const LOOK: u64 = 16 << 20;
 
-/// Files with the names of genes, and with those of cells.
+/// Files with the names of genes, and files with the names of cells.
 pub const GENES: [&str; 3] = ["features.tsv", "genes.tsv", "genes.txt"];
 pub const CELLS: [&str; 2] = ["barcodes.tsv", "barcodes.txt"];
 
-/// What names of files begin with that belong to a matrix: `GSM1_` of `GSM1_matrix.mtx`, and of a matrix of another name,
-/// such as `GSM1.mtx`, nothing or its name.
+/// Prefixes of the files that belong to a matrix: `GSM1_` for `GSM1_matrix.mtx`; for a matrix of another name, such as
+/// `GSM1.mtx`, nothing or its name.
 fn prefixes(matrix: &Path) -> Vec<String> {
     let name = matrix.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -32,7 +32,7 @@ fn prefixes(matrix: &Path) -> Vec<String> {
 }
 
 /// The first of these files that belongs to a matrix, gzipped or not, in its folder.
-pub fn beside(matrix: &Path, names: &[&str]) -> Option<PathBuf> {
+pub fn companion(matrix: &Path, names: &[&str]) -> Option<PathBuf> {
     let prefixes = prefixes(matrix).into_iter();
     let mut paths = prefixes.flat_map(|prefix| {
         names.iter().flat_map(move |name| {
@@ -54,7 +54,7 @@ pub fn matrices(folder: &Path) -> Result<Vec<PathBuf>> {
             .to_string_lossy()
             .to_lowercase();
         let is_matrix = name.ends_with("matrix.mtx") || name.ends_with("matrix.mtx.gz");
-        // A Mac's notes beside its files begin with `._`.
+        // AppleDouble files, in which macOS keeps metadata, begin with `._`.
         if is_matrix && !name.starts_with('.') && path.is_file() {
             found.push(path);
         }
@@ -74,8 +74,8 @@ pub fn lines(path: &Path) -> Result<usize> {
     Ok(number)
 }
 
-/// Reads a column of a table of text: one line per name, columns separated by tabs. Of the first two columns, a
-/// line with fewer gives its first; of the others, an empty text.
+/// Reads a column of a table of text: one line per name, columns separated by tabs. Where a line
+/// lacks the column, its first one stands in for the first two, and an empty text for the others.
 pub fn column(path: &Path, index: usize, expected: usize) -> Result<Vec<String>> {
     let file = OpenFile::open(path)?;
     let mut lines = Lines::new(&file);
@@ -84,7 +84,7 @@ pub fn column(path: &Path, index: usize, expected: usize) -> Result<Vec<String>>
         Error::format(
             path,
             format!(
-                "has {found} lines where the matrix beside it has {}",
+                "has {found} lines where the matrix next to it has {}",
                 counted(expected, "name")
             ),
         )

@@ -6,7 +6,7 @@ use std::path::Path;
 use polars::prelude::{Column, DataFrame, DataType, UInt32Chunked};
 
 use super::COLUMNS;
-use super::lists::Rows;
+use super::lists::RowNumbers;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::formats::invalid_value;
@@ -32,7 +32,7 @@ fn convert(path: &Path, column: &Column, to: &DataType) -> Result<Column> {
 pub(super) fn first_null(
     path: &Path,
     column: &Column,
-    rows: &Rows,
+    rows: &RowNumbers,
     what: &str,
     fix: &str,
 ) -> Result<()> {
@@ -62,7 +62,7 @@ fn slice_of(column: &UInt32Chunked) -> &[u32] {
     column.cont_slice().unwrap_or_default()
 }
 
-/// Numbers of documents or terms: a column as it was decoded, or the numbers of one of another type.
+/// Numbers of documents or terms: a column as it was decoded, or the numbers of a column of another type.
 pub(super) enum Ids {
     Decoded(UInt32Chunked),
     Converted(Vec<u32>),
@@ -79,7 +79,7 @@ impl Deref for Ids {
     }
 }
 
-/// Counts that have been checked: a column as it was decoded, or the counts of one of another type.
+/// Counts that have been checked: a column as it was decoded, or the counts of a column of another type.
 pub(super) enum Values {
     Decoded(UInt32Chunked),
     Converted(Vec<f32>),
@@ -103,7 +103,7 @@ pub(super) fn ids(
     table: &DataFrame,
     name: &str,
     bound: Option<usize>,
-    rows: &Rows,
+    rows: &RowNumbers,
 ) -> Result<Ids> {
     const FIX: &str =
         "number documents and terms from 0, and keep their names in a separate list (Terms)";
@@ -157,7 +157,7 @@ pub(super) fn counts(
     table: &DataFrame,
     documents: &[u32],
     terms: &[u32],
-    rows: &Rows,
+    rows: &RowNumbers,
 ) -> Result<Values> {
     const FIX: &str = "remove the row, or write 0";
     let column = column(path, table, COLUMNS[2])?;

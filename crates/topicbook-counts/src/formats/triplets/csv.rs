@@ -13,8 +13,7 @@ use crate::system::MappedFile;
 
 use super::{COLUMNS, check_columns, check_rows};
 
-/// Longest field in quotes: where more is in quotes, they are not closed. Polars takes minutes for a hundred million lines in
-/// quotes.
+/// Longest quoted field: a longer one has no closing quotes. Polars takes minutes for a hundred million lines in quotes.
 const MAX_QUOTED: usize = 1 << 20;
 
 pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
@@ -38,7 +37,7 @@ pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
         .into_reader_with_file_handle(Cursor::new(text))
         .finish()
         .map_err(invalid)?;
-    // Polars renames a second column of a name.
+    // Polars renames the second of two columns with one name.
     let names = header.get_column_names().into_iter().map(|name| {
         let (first, again) = name.split_once("_duplicated_").unwrap_or((name, ""));
         match COLUMNS.contains(&first) && again.parse::<usize>().is_ok() {
@@ -66,10 +65,10 @@ pub(super) fn read(map: &MappedFile) -> Result<DataFrame> {
 
 /// The number of lines of the file, at most one more than its rows, and whether it has quotation marks.
 fn count_lines(text: &[u8]) -> (u64, bool) {
-    let parts = text.par_chunks(STAGE_BYTES).map(|part| {
-        let lines = part.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        (lines, part.contains(&b'"'))
+    let chunks = text.par_chunks(STAGE_BYTES).map(|chunk| {
+        let lines = chunk.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        (lines, chunk.contains(&b'"'))
     });
-    let (lines, has_quotes) = parts.reduce(|| (0, false), |a, b| (a.0 + b.0, a.1 || b.1));
+    let (lines, has_quotes) = chunks.reduce(|| (0, false), |a, b| (a.0 + b.0, a.1 || b.1));
     (lines + 1, has_quotes)
 }

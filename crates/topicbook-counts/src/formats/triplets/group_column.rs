@@ -16,12 +16,12 @@ use super::parquet::Parquet;
 pub struct GroupColumn {
     parquet: Arc<Parquet>,
     name: &'static str,
-    /// For each row group the number of values before it; at the end, that of all.
+    /// For each row group the number of values before it, followed by the number of all.
     starts: Arc<[u64]>,
     last: LastGroup,
 }
 
-/// The row group that was decoded last: the next read often begins in it. A clone, which reads other rows, begins without.
+/// The row group that was decoded last: the next read often begins in it. A clone, which reads other rows, begins without one.
 #[derive(Default)]
 struct LastGroup(Mutex<Option<(usize, Column)>>);
 
@@ -70,8 +70,8 @@ impl GroupColumn {
             let group = self.group_of(position);
             let (first, end) = (self.starts[group], self.starts[group + 1].min(range.end));
             let values = self.decode(group)?;
-            let part = values.slice((position - first) as i64, (end - position) as usize);
-            self.visit(&part, &mut visit)?;
+            let run = values.slice((position - first) as i64, (end - position) as usize);
+            self.visit(&run, &mut visit)?;
             position = end;
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Triplets in the order of documents and terms: they stay in their Parquet file, and row groups are decoded when their rows are
-//! needed.
+//! Triplets in the order of documents and terms: they stay in their Parquet file, and row groups are decoded when their rows
+//! are needed.
 //!
 //! One pass over the file checks all values and finds where the rows of the documents begin. Later reads decode the columns of
 //! terms and counts alone.
@@ -88,7 +88,7 @@ fn key(document: u32, term: u32) -> u64 {
 /// Whether triplets are in order, and no pair of document and term comes twice.
 pub(super) fn are_in_order(documents: &[u32], terms: &[u32]) -> bool {
     let next = documents.iter().zip(terms).skip(1);
-    // No short cut: the compiler vectorises a loop that always goes to the end.
+    // No early exit: the compiler vectorises a loop that always runs to the end.
     documents
         .iter()
         .zip(terms)
@@ -134,7 +134,7 @@ impl<'a> InOrder<'a> {
         Ok(true)
     }
 
-    /// The counts, of this shape or of that of the largest ids.
+    /// The counts, of this shape or of the shape that the largest ids give.
     pub(super) fn finish(
         mut self,
         parquet: Parquet,
@@ -205,7 +205,7 @@ impl TripletFile {
         ))
     }
 
-    /// Reads all counts into memory, as CSR. The caller has weighed them.
+    /// Reads all counts into memory, as CSR. The caller has checked that they fit.
     pub fn read(&self) -> Result<Csr> {
         self.arrays.read_all(self.parquet.file(), self.terms)
     }
@@ -222,8 +222,8 @@ mod tests {
     use super::super::{open_in_files_beyond, open_within};
     use super::*;
     use crate::View;
+    use crate::file_set::FileSet;
     use crate::rows::Stage;
-    use crate::shards::Shards;
 
     /// 300 documents of 40 terms, of which some have none, also the last, as columns of triplets.
     fn triplets() -> (Vec<i64>, Vec<u32>, Vec<f64>) {
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn files_that_are_too_large_together_stay_on_disk() {
         let folder = tempfile::tempdir().unwrap();
-        let paths = [0, 1, 2].map(|shard| folder.path().join(format!("{shard}.parquet")));
+        let paths = [0, 1, 2].map(|file| folder.path().join(format!("{file}.parquet")));
         write_triplets(&paths[0]);
         // Out of order: sorted into a temporary file.
         let terms = Column::new("term".into(), [7u32, 3, 0]);
@@ -359,7 +359,7 @@ mod tests {
         let shapes: Vec<_> = files.iter().map(Counts::shape).collect();
         assert_eq!(shapes, [(299, 40), (2, 8), (3, 51)]);
         assert!(files.iter().all(Counts::has_row_file));
-        let all = Shards::counts(files, 51, Location::Files(paths.to_vec())).unwrap();
+        let all = FileSet::counts(files, 51, Location::Files(paths.to_vec())).unwrap();
         assert_eq!(all.shape(), (304, 51));
         assert!(all.in_memory().loaded < 4_000 && all.piece_bytes() > 0);
         let rows = read(&all, &[298..302, 0..1]).unwrap();

@@ -11,15 +11,15 @@ use crate::text::counted;
 use super::COLUMNS;
 use super::columns::{column, first_null};
 
-/// How messages call the triplets of a table: by its rows, counted from 1 without the header.
-pub(super) struct Rows {
+/// Row numbers that name the triplets of a table in messages, counted from 1 without the header.
+pub(super) struct RowNumbers {
     /// The row of the table that is the first of these.
     first: usize,
     /// Where the lists of the rows begin, and where the last ends; `None` where each row has one triplet.
     starts: Option<Vec<usize>>,
 }
 
-impl Rows {
+impl RowNumbers {
     pub(super) fn from(first: usize) -> Self {
         Self {
             first,
@@ -49,8 +49,12 @@ impl Rows {
     }
 }
 
-/// The terms and counts of lists as columns with one value a row.
-pub(super) fn flatten(path: &Path, table: &DataFrame, first: usize) -> Result<(DataFrame, Rows)> {
+/// The terms and counts of lists as columns with one value per row.
+pub(super) fn flatten(
+    path: &Path,
+    table: &DataFrame,
+    first: usize,
+) -> Result<(DataFrame, RowNumbers)> {
     let [_, term, count] = COLUMNS;
     let (terms, starts) = values(path, column(path, table, term)?, first)?;
     let (counts, count_starts) = values(path, column(path, table, count)?, first)?;
@@ -64,10 +68,10 @@ pub(super) fn flatten(path: &Path, table: &DataFrame, first: usize) -> Result<(D
             counted(terms, "term")
         );
         return Err(Error::format(path, what)
-            .at(Rows::from(first).name(row))
+            .at(RowNumbers::from(first).name(row))
             .fix("write one count for each term of a document"));
     }
-    let rows = Rows {
+    let rows = RowNumbers {
         first,
         starts: Some(starts),
     };
@@ -78,7 +82,7 @@ pub(super) fn flatten(path: &Path, table: &DataFrame, first: usize) -> Result<(D
 
 /// The values of the lists of a column, and where each list begins.
 pub(super) fn values(path: &Path, column: &Column, first: usize) -> Result<(Column, Vec<usize>)> {
-    let rows = Rows::from(first);
+    let rows = RowNumbers::from(first);
     first_null(path, column, &rows, "no list", "write an empty list")?;
     let lists = column.list().map_err(|source| unreadable(path, source))?;
     let options = ExplodeOptions {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use polars::prelude::DataFrame;
 use rayon::prelude::*;
 
-use crate::csr::{Csr, Problem};
+use crate::csr::{Csr, CsrDefect};
 use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
 use crate::system::memory::free_memory;
@@ -33,7 +33,7 @@ pub use write::write;
 
 use columns::{Ids, Values, counts, ids};
 use in_place::{GroupRows, InOrder};
-use lists::Rows;
+use lists::RowNumbers;
 use parquet::Parquet;
 use runs::Runs;
 
@@ -150,8 +150,8 @@ fn in_file(
     runs.finish(shape)
 }
 
-/// Calls `visit` with what `convert` makes of each row group, in order, until it returns `false`. Returns what it returned
-/// last. Reads `at_once` row groups side by side, or one where about `limit` bytes do not hold more.
+/// Calls `visit` with what `convert` makes of each row group, in order, until `visit` returns `false`. Returns its last
+/// result. Reads `at_once` row groups side by side, or one where about `limit` bytes do not hold more.
 fn for_each_group<T: Send>(
     parquet: &Parquet,
     shape: Option<(usize, usize)>,
@@ -177,9 +177,9 @@ fn for_each_group<T: Send>(
     // The next row groups are decoded while these are visited, where both have room.
     let at_once = at_once.min((limit / group / 2) as usize).max(1);
     let overlap = group.saturating_mul(2) <= limit / 2;
-    let mut parts = groups.chunks(at_once);
-    let mut decode = || match parts.next() {
-        Some(part) => part.par_iter().map(read).collect::<Result<Vec<T>>>(),
+    let mut chunks = groups.chunks(at_once);
+    let mut decode = || match chunks.next() {
+        Some(chunk) => chunk.par_iter().map(read).collect::<Result<Vec<T>>>(),
         None => Ok(Vec::new()),
     };
     let mut next = decode()?;
@@ -193,11 +193,11 @@ fn for_each_group<T: Send>(
             }
             Ok(true)
         };
-        let (goes_on, decoded) = match overlap {
+        let (proceed, decoded) = match overlap {
             true => rayon::join(visit, &mut decode),
             false => (visit(), decode()),
         };
-        if !goes_on? {
+        if !proceed? {
             return Ok(false);
         }
         next = decoded?;
@@ -210,7 +210,7 @@ struct Triplets {
     documents: Ids,
     terms: Ids,
     counts: Values,
-    rows: Rows,
+    rows: RowNumbers,
     /// Number of documents up to these, where the rows number them; 0 where a column does.
     numbered: usize,
 }
@@ -233,10 +233,10 @@ impl Triplets {
             let (rows, most) = (counted(numbered, "row"), counted(bound, "document"));
             return Err(
                 Error::format(path, format!("has at least {rows} for {most}"))
-                    .fix("pass the number of rows as that of the documents"),
+                    .fix("pass the number of rows as the number of documents"),
             );
         }
-        let mut rows = Rows::from(first);
+        let mut rows = RowNumbers::from(first);
         let mut documents = match has_ids {
             true => ids(path, &table, COLUMNS[0], n, &rows)?,
             false => Ids::Converted((first as u32..numbered as u32).collect()),
@@ -258,7 +258,7 @@ impl Triplets {
     }
 }
 
-/// Fails if the columns differ in length: Polars does not compare those of a damaged file.
+/// Fails if the columns differ in length: Polars does not compare them in a damaged file.
 fn check_lengths(path: &Path, table: &DataFrame) -> Result<()> {
     for column in table.columns() {
         let (name, length) = (column.name(), column.len());
@@ -311,16 +311,16 @@ fn from_table(
         counted(counts.len(), "data row"),
     )
     .at(match shape {
-        Some(_) => "the shape that was asked for".into(),
+        Some(_) => "the requested shape".into(),
         None => format!("the largest id, in {}", rows.name(last_row)),
     })
     .check_memory(needed)?;
     let csr = Csr::from_triplets(n, &documents, &terms, &counts, |triplet| rows.name(triplet))
-        .map_err(|problem: Problem| problem.in_file(path))?;
+        .map_err(|problem: CsrDefect| problem.in_file(path))?;
     Counts::from_csr(n, m, csr, Location::Loaded(path.to_path_buf()))
 }
 
-/// Weighs the memory of a table of `rows` rows.
+/// Checks the memory for a table of `rows` rows.
 fn check_rows(file: &OpenFile, rows: u64) -> Result<()> {
     file.claim(counted(rows as usize, "row"))
         .check_memory(rows.saturating_mul(ROW_BYTES))

@@ -8,7 +8,7 @@ use crate::Counts;
 use crate::error::Result;
 
 use super::COLUMNS;
-use super::lists::Rows;
+use super::lists::RowNumbers;
 use super::runs::Runs;
 
 /// Triplets of a table with names, in any order.
@@ -18,7 +18,7 @@ pub struct NamedTriplets<'a> {
 }
 
 impl<'a> NamedTriplets<'a> {
-    /// Sorts `limit` bytes at once, and holds as many in memory.
+    /// Sorts `limit` bytes at once, and holds up to `limit` in memory.
     pub fn new(path: &'a Path, limit: u64) -> Self {
         Self {
             path,
@@ -36,7 +36,7 @@ impl<'a> NamedTriplets<'a> {
     ) -> Result<()> {
         let counts = counts.clone().with_name(COLUMNS[2].into());
         let counts = DataFrame::new_infer_height(vec![counts]).unwrap_or_default();
-        let rows = Rows::from(first);
+        let rows = RowNumbers::from(first);
         let counts = super::counts(self.path, &counts, documents, terms, &rows)?;
         self.runs.add(documents, terms, &counts.into_f32())
     }

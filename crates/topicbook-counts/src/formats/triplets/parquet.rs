@@ -1,4 +1,4 @@
-//! Parquet, read with Polars behind a walk of footer and page headers.
+//! Parquet, read with Polars after a check of footer and page headers.
 
 use std::io::Cursor;
 use std::ops::Range;
@@ -163,7 +163,7 @@ impl Parquet {
         self.read_columns(rows, &self.columns)
     }
 
-    /// Reads the values of a column in a row group; those of lists one after the other.
+    /// Reads the values of a column in a row group; the values of lists follow one another.
     pub(super) fn read_column(&self, group: usize, name: &str) -> Result<Column> {
         let rows = self.row_groups().nth(group).unwrap_or_default();
         let first = rows.start;

@@ -1,8 +1,8 @@
 //! Triplets of a table that does not fit memory, put into the order of the documents: an external merge sort.
 //!
-//! Triplets that arrive in order are appended as they are. Others are sorted in memory, as many as have room, and their documents are appended to a *run*, which goes into temporary
-//! files where it is large. A table that is sorted by document gives one run. Others give one run for each part of the table
-//! that begins with an earlier document; at the end the runs are merged, some documents of all at a time.
+//! Triplets that arrive in order are appended as they are. Others are sorted in memory, up to a limit, and their documents are
+//! appended to a *run*, which goes into temporary files if it is large. A table that is sorted by document gives one run. Any
+//! other table gives a new run wherever an earlier document follows; at the end the runs are merged, some documents at a time.
 
 use std::path::Path;
 
@@ -58,7 +58,6 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Adds triplets.
     pub(super) fn add(&mut self, documents: &[u32], terms: &[u32], counts: &[f32]) -> Result<()> {
         let largest = |ids: &[u32]| ids.iter().max().map_or(0, |&id| id as usize + 1);
         self.documents = self.documents.max(largest(documents));
@@ -104,7 +103,7 @@ impl<'a> Runs<'a> {
         self.in_order && follows && are_in_order(documents, terms)
     }
 
-    /// Appends triplets that are in order; those of the last document wait for more of it.
+    /// Appends triplets that are in order; the last document's triplets wait, since more may come.
     fn append_in_order(&mut self, documents: &[u32], terms: &[u32], counts: &[f32]) -> Result<()> {
         let Some(&last) = documents.last() else {
             return Ok(());
@@ -141,7 +140,7 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// Counts at least so many documents, of which the last may have no triplets.
+    /// Sets the number of documents to `documents` or more; the last may have no triplets.
     pub(super) fn extend(&mut self, documents: usize) {
         self.documents = self.documents.max(documents);
     }
@@ -177,7 +176,7 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// The counts, of this shape or of that of the largest ids.
+    /// The counts, of this shape or of the shape that the largest ids give.
     pub(super) fn finish(mut self, shape: Option<(usize, usize)>) -> Result<Counts> {
         self.sort(true)?;
         let (documents, terms) = shape.unwrap_or((self.documents, self.terms));
@@ -233,7 +232,7 @@ fn append(run: &mut Spool, path: &Path, row: &mut Vec<(u32, f32)>) -> Result<()>
     run.push(row.drain(..))
 }
 
-/// A sorted part of the table, read some documents at a time.
+/// A sorted run of triplets, read some documents at a time.
 struct Run {
     counts: Counts,
     /// `None` for a run in memory.
@@ -288,7 +287,7 @@ impl Run {
     }
 }
 
-/// The folder of a file, for temporary files beside it.
+/// The folder of a file, for temporary files.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -379,13 +378,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("X.parquet");
         let sorted = sorted();
-        let mut beside = sorted.clone();
-        beside.insert(700, sorted[700]);
+        let mut adjacent = sorted.clone();
+        adjacent.insert(700, sorted[700]);
         let mut apart = sorted.clone();
         apart.push(sorted[700]);
         let (document, term, _) = sorted[700];
         let place = format!("row {document}, column {term} (counted from 0)");
-        for triplets in [beside, apart] {
+        for triplets in [adjacent, apart] {
             write(&path, &triplets);
             let error = triplets::open_within(&path, None, 8_000).unwrap_err();
             assert_eq!(error.place(), Some(place.as_str()), "{error}");

@@ -1,4 +1,4 @@
-//! Counts of several files behind one handle: the documents are numbered through, file after file.
+//! Counts of several files in one handle: the documents are numbered consecutively, file after file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -17,9 +17,9 @@ const ROWS_AT_ONCE: usize = 1 << 10;
 
 /// Files of counts of one layout and dtype. Rows are read from the file they are in, or all files are read into memory on
 /// first use.
-pub struct Shards {
+pub struct FileSet {
     files: Vec<Counts>,
-    /// For each file the number of documents before it; at the end, that of all.
+    /// For each file the number of documents before it, followed by the number of all.
     starts: Vec<usize>,
     joined: OnceLock<RowBuffer>,
     /// Locked while reading, so that only one thread reads.
@@ -96,7 +96,7 @@ pub fn open_paths(paths: Vec<PathBuf>) -> Result<Counts> {
         files.push(file);
     }
     let terms = files.first().map_or(0, Counts::terms);
-    Shards::counts(files, terms, Location::Files(paths))
+    FileSet::counts(files, terms, Location::Files(paths))
 }
 
 fn differ(first: &Path, other: &Path, what: &str) -> Error {
@@ -106,14 +106,14 @@ fn differ(first: &Path, other: &Path, what: &str) -> Error {
     )
 }
 
-/// Appends tables one after the other, or leaves them in their files where all together would take too much memory. The terms
-/// of a table are those up to its largest id, so that the largest of all tables counts.
+/// Appends tables one after the other, or leaves them in their files where all together would take too much memory. A table
+/// has the terms up to its largest id, and the tables together up to the largest id of all.
 #[cfg(feature = "polars")]
 fn join_tables(paths: &[PathBuf]) -> Result<Counts> {
     let mut terms = 0;
     if let Some(files) = formats::triplets::open_in_files(paths)? {
         terms = files.iter().map(Counts::terms).max().unwrap_or(terms);
-        return Shards::counts(files, terms, Location::Files(paths.to_vec()));
+        return FileSet::counts(files, terms, Location::Files(paths.to_vec()));
     }
     let mut all = Csr::empty();
     for path in paths {
@@ -131,28 +131,28 @@ fn join_tables(paths: &[PathBuf]) -> Result<Counts> {
     Counts::from_csr(documents, terms, all, Location::Files(paths.to_vec()))
 }
 
-impl Shards {
+impl FileSet {
     /// One handle over files of the same terms, layout and dtype.
     pub(super) fn counts(files: Vec<Counts>, terms: usize, location: Location) -> Result<Counts> {
         // Sorted triplets may be in several files themselves.
-        let parts = files.into_iter().flat_map(|file| match &file.inner.store {
-            Store::Shards(shards) => shards.files.clone(),
+        let files = files.into_iter().flat_map(|file| match &file.inner.store {
+            Store::Files(set) => set.files.clone(),
             _ => vec![file],
         });
-        let files: Vec<Counts> = parts.collect();
+        let files: Vec<Counts> = files.collect();
         let mut starts = vec![0];
         for file in &files {
             let before = starts.last().copied().unwrap_or_default();
             starts.push(before + file.documents());
         }
         let documents = starts.last().copied().unwrap_or_default();
-        let shards = Self {
+        let set = Self {
             files,
             starts,
             joined: OnceLock::new(),
             reading: Mutex::new(()),
         };
-        Counts::new(documents, terms, Store::Shards(Box::new(shards)), location)
+        Counts::new(documents, terms, Store::Files(Box::new(set)), location)
     }
 
     /// The number of documents of each file.
@@ -160,7 +160,7 @@ impl Shards {
         self.files.iter().map(Counts::documents).collect()
     }
 
-    /// A file, to ask for what is the same in all.
+    /// A file, for the properties that all files share.
     pub(super) fn one(&self) -> &Counts {
         &self.files[0]
     }
@@ -287,11 +287,11 @@ impl Shards {
 }
 
 impl Counts {
-    /// The shards, where their rows are dense and in their files.
-    pub(super) fn dense_shards(&self) -> Option<&Shards> {
+    /// The files, if their rows are dense and have not been read into memory.
+    pub(super) fn dense_files(&self) -> Option<&FileSet> {
         match &self.inner.store {
-            Store::Shards(shards) if shards.is_unread() && self.layout() == Layout::Dense => {
-                Some(shards)
+            Store::Files(files) if files.is_unread() && self.layout() == Layout::Dense => {
+                Some(files)
             }
             _ => None,
         }
@@ -300,8 +300,8 @@ impl Counts {
     /// The path of the file that a document is in, and its row there, for messages.
     pub(super) fn origin(&self, document: usize) -> (Option<&Path>, usize) {
         match &self.inner.store {
-            Store::Shards(shards) => {
-                let (file, row) = shards.find(document);
+            Store::Files(files) => {
+                let (file, row) = files.find(document);
                 (file.path(), row)
             }
             _ => (self.path(), document),

@@ -1,4 +1,4 @@
-//! Several files behind one handle: the same rows, passes and fits as the same counts in one file.
+//! Several files in one handle: the same rows, passes and fits as the same counts in one file.
 
 use std::path::{Path, PathBuf};
 
@@ -30,11 +30,11 @@ fn write(counts: &Counts, folder: &Path, extension: &str) -> PathBuf {
         .into_iter()
         .zip(bounds.windows(2))
     {
-        let part = counts.select(bound[0]..bound[1]).unwrap();
+        let block = counts.select(bound[0]..bound[1]).unwrap();
         let path = folder.join(format!("{name}.{extension}"));
         match extension {
-            "npz" => part.write_npz(path),
-            _ => part.write_npy(path),
+            "npz" => block.write_npz(path),
+            _ => block.write_npy(path),
         }
         .unwrap();
     }
@@ -61,41 +61,41 @@ fn pairs(folder: &Path) -> Vec<(Counts, Counts)> {
 #[test]
 fn rows_and_passes_are_those_of_one_file() {
     let folder = tempfile::tempdir().unwrap();
-    for (shards, one) in pairs(folder.path()) {
-        assert_eq!(shards.shape(), one.shape());
+    for (joined, one) in pairs(folder.path()) {
+        assert_eq!(joined.shape(), one.shape());
         assert_eq!(
-            (shards.dtype(), shards.layout()),
+            (joined.dtype(), joined.layout()),
             (one.dtype(), one.layout())
         );
-        assert!(matches!(shards.location(), Location::Files(paths) if paths.len() == 5));
+        assert!(matches!(joined.location(), Location::Files(paths) if paths.len() == 5));
         let picked = [299, 0, 121, 120, 6, 7, 0];
         let mut found = [vec![f32::NAN; 7 * TERMS], vec![f32::NAN; 7 * TERMS]];
-        shards.fill_rows(&picked, &mut found[0]).unwrap();
+        joined.fill_rows(&picked, &mut found[0]).unwrap();
         one.fill_rows(&picked, &mut found[1]).unwrap();
-        assert_eq!(found[0], found[1], "{shards}");
+        assert_eq!(found[0], found[1], "{joined}");
         assert_eq!(
-            rows(&shards.select(picked).unwrap()),
+            rows(&joined.select(picked).unwrap()),
             rows(&one.select(picked).unwrap())
         );
-        assert_eq!(shards.summary().unwrap(), one.summary().unwrap());
-        assert_eq!(rows(&shards), rows(&one));
+        assert_eq!(joined.summary().unwrap(), one.summary().unwrap());
+        assert_eq!(rows(&joined), rows(&one));
 
-        let (kept, held_out) = shards.split(0.3, 4).unwrap();
+        let (kept, held_out) = joined.split(0.3, 4).unwrap();
         let (kept_one, held_out_one) = one.split(0.3, 4).unwrap();
         assert_eq!(
             (rows(&kept), rows(&held_out)),
             (rows(&kept_one), rows(&held_out_one))
         );
         let terms = [5, 0, 30];
-        let (few, few_one) = (shards.select_terms(terms), one.select_terms(terms));
+        let (few, few_one) = (joined.select_terms(terms), one.select_terms(terms));
         assert_eq!(rows(&few.unwrap()), rows(&few_one.unwrap()));
-        let (first, second) = shards.split_tokens(2).unwrap();
+        let (first, second) = joined.split_tokens(2).unwrap();
         let (first_one, second_one) = one.split_tokens(2).unwrap();
         assert_eq!(
             (rows(&first), rows(&second)),
             (rows(&first_one), rows(&second_one))
         );
-        let drawn = [("s.npy", &shards), ("o.npy", &one)].map(|(name, counts)| {
+        let drawn = [("s.npy", &joined), ("o.npy", &one)].map(|(name, counts)| {
             rows(
                 &counts
                     .resample(50)
@@ -105,7 +105,7 @@ fn rows_and_passes_are_those_of_one_file() {
         });
         assert_eq!(drawn[0], drawn[1]);
         let again = folder.path().join("one").join("again.npz");
-        assert_eq!(rows(&shards.write_npz(again).unwrap()), rows(&one));
+        assert_eq!(rows(&joined.write_npz(again).unwrap()), rows(&one));
     }
 }
 
@@ -117,7 +117,7 @@ fn fits_are_those_of_one_file() {
         .device(Device::Cpu)
         .quiet()
         .seed(2);
-    for (shards, one) in pairs(folder.path()) {
+    for (joined, one) in pairs(folder.path()) {
         for reading in [
             Reading::Stream {
                 block: 5,
@@ -131,13 +131,13 @@ fn fits_are_those_of_one_file() {
                     None => model.batch_size(16),
                 };
                 // Opened again, so that rows are not in memory because of the fit before.
-                let Location::Files(paths) = shards.location() else {
-                    panic!("{shards}");
+                let Location::Files(paths) = joined.location() else {
+                    panic!("{joined}");
                 };
                 let fits = [Counts::open_files(paths).unwrap(), one.clone()]
                     .map(|counts| model.clone().reading(reading).fit(&counts).unwrap());
-                assert!(fits[0].l().values() == fits[1].l().values(), "{shards}");
-                assert!(fits[0].f().values() == fits[1].f().values(), "{shards}");
+                assert!(fits[0].l().values() == fits[1].l().values(), "{joined}");
+                assert!(fits[0].f().values() == fits[1].f().values(), "{joined}");
             }
         }
     }
@@ -198,7 +198,7 @@ fn files_that_do_not_fit_together_are_named() {
         (&["a.npy", "cut.npy"], ErrorKind::Format, &["cut.npy", "does not start"]),
         (&["a.npy", "missing.npy"], ErrorKind::Io, &["missing.npy"]),
         (&[], ErrorKind::Setting, &["no file of counts"]),
-        // The row is that of the file which the message names.
+        // The row is counted in the file that the message names.
         (&["wide.npy", "negative.npy"], ErrorKind::Value, &["negative.npy", "row 1, column 1"]),
     ];
     for (names, kind, fragments) in cases {

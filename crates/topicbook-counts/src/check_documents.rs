@@ -1,4 +1,4 @@
-//! Some documents of a file, compared with what is known of them.
+//! Compares a range of documents of a file with what is known of them.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use super::pass::READ_BYTES;
 use super::rows::{RowFiles, for_each_file_block};
 use super::summary::{Tally, UsedTerms, tally_rows};
 
-/// Checks these documents of the file: all values are counts, and the documents have these lengths, in
-/// tokens. Returns the sum of their digests, for [`Fingerprint`](super::Fingerprint). `progress` hears of each block.
+/// Checks these documents of the file: all values are counts, and the documents have these lengths, in tokens. Returns the
+/// sum of their digests, for [`Fingerprint`](super::Fingerprint). `progress` is called once per block.
 ///
 /// # Errors
 /// When a value is not a count, or a document has another length: the error names it.
@@ -47,7 +47,7 @@ pub fn check_documents(
             Some(at) => Err(Error::new(
                 ErrorKind::Cluster,
                 format!(
-                    "document {} has {} tokens in the file that this rank sees, and {} in that of the fit",
+                    "document {} has {} tokens in the file that this rank sees, and {} in the file of the fit",
                     count((block.first + at) as u64),
                     found[at],
                     expected[at]
