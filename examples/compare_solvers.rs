@@ -13,7 +13,7 @@ fn main() -> topicbook::Result<()> {
     println!("{counts}");
     println!("{:<56}{:>10}{:>18}", "solver", "seconds", "score (nats)");
     for (solver, epochs) in [
-        (Solver::mini_batch(), 60),
+        (Solver::default(), 60),
         (Solver::em(), 200),
         (Solver::coordinate_descent(), 200),
         (Solver::auto(), 60),

@@ -1,6 +1,6 @@
 //! Counts the words of texts: `cargo run --example count_texts -- <folder or file> <counts.npz>`
 //!
-//! Every page (`.html`) and text (`.txt`, `.md`) below the folder is a document. Writes the counts, and beside them the terms
+//! Every page (`.html`) and text (`.txt`, `.md`) below the folder is a document. Writes the counts, and next to them the terms
 //! (`counts_terms.txt`) and the documents (`counts_documents.csv`) with the folder in which each lies.
 
 use topicbook::{Result, Vectorizer};

@@ -1,7 +1,7 @@
 //! A fit to a file that is larger than the memory it may use: `cargo run --example larger_than_ram`.
 //!
-//! The sizes are small, so that the program takes seconds: 40 MB of counts in a budget of 64 MiB for the whole process.
-//! With `-- 100` there are 100 times as many documents, 4 GB of counts, in the same budget.
+//! The sizes are small, so that the program takes seconds: 40 MB of counts in a budget of 64 MiB for the whole process. With
+//! `-- 100` it has 100 times more documents, 4 GB of counts, in the same budget.
 
 use topicbook::{Budget, Synthetic, TopicModel};
 

@@ -13,7 +13,7 @@ fn main() -> topicbook::Result<()> {
         .epochs(60)
         .seed(42)
         .fit(corpus.counts())?;
-    // Topics come in no particular order: this one is that of the true topics.
+    // Topics come in no particular order: this line matches them with the true topics.
     let fit = fit.align_to(corpus.true_f())?;
 
     println!("{}", fit.top_terms(8));

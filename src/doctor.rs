@@ -63,7 +63,7 @@ pub fn doctor() -> Doctor {
     Doctor { rows, well }
 }
 
-/// Adds what CUDA finds, and a fit on each GPU beside one on the CPU; whether all that can be used work.
+/// Adds what CUDA finds, and a fit on each GPU compared with one on the CPU. Returns whether all usable GPUs work.
 #[cfg(feature = "cuda")]
 fn look_for_gpus(rows: &mut Vec<(String, String)>, loss: Option<f64>) -> bool {
     let mut well = true;
@@ -168,7 +168,7 @@ impl Doctor {
         &self.rows
     }
 
-    /// Whether the small fit works on every usable device: it ends, and its loss is that of the CPU within 0.1%. A GPU must
+    /// Whether the small fit works on every usable device: it ends, and its loss agrees with the CPU's within 0.1%. A GPU must
     /// also pass its self-check.
     ///
     /// ```

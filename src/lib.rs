@@ -73,15 +73,19 @@
 //!
 //! `notebooks/` in the repository is a course, in this order: `00_rust_in_ten_lines` (for people who know Python),
 //! `01_quick_start`, `02_real_text`, `03_larger_than_vram`, `04_streamed_from_disk`, `05_larger_than_ram`,
-//! `06_working_with_a_fit` and `07_what_each_technique_saves`. `cargo xtask lab` opens JupyterLab with a kernel in which the
+//! `06_working_with_a_fit`, `07_what_each_technique_saves`, `08_what_is_in_these_texts`, `09_what_is_in_these_cells`,
+//! `10_more_rows_than_memory` and `11_more_than_one_machine`. `cargo xtask lab` opens JupyterLab with a kernel in which the
 //! first cell answers at once; `notebooks/executed` has the notebooks as they ran.
 //!
 //! # Files
 //!
-//! What is written replaces a file of its name as a whole, or leaves it as it is: it is written beside the file, which keeps its
-//! permissions, and renamed. A symbolic link stays, and its target is replaced. A read-only file (`chmod a-w`) is refused.
-//! Charts, tables and fits can be written to a character device or a FIFO; what is read is a file. Counts are read where they lie in their file: if
-//! another program cuts or changes it meanwhile, that is an [`Error`].
+//! A file is written under a temporary name in the same folder and then renamed, so that a file of its name is replaced as a
+//! whole, with its permissions, or left as it is. A symbolic link stays, and its target is replaced. A read-only file
+//! (`chmod a-w`) is refused. Charts, tables and fits can be written to a character device or a FIFO; what is read is a file.
+//!
+//! Counts are read where they lie in their file (`mmap`). If another program cuts that file meanwhile, the system sends
+//! SIGBUS, which would end the process. So the first mapped file installs **a process-wide handler for SIGBUS**, which turns
+//! such a read into an [`Error`]; a fault outside of our mappings goes to the handler that was there before.
 //!
 //! # Platform
 //!
@@ -135,6 +139,8 @@ pub use fit::{
     Coherence, Distinctive, Evaluation, Fit, RankingEvaluation, ScoreDifference, TermScore,
     TopicCoherence, TopicName,
 };
+#[doc(hidden)]
+pub use model::example_fit;
 pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update};
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};

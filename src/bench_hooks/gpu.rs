@@ -1,4 +1,4 @@
-//! Measurements of `cargo xtask bench gpu` besides whole fits: transfers to and from a GPU, and offloading of L.
+//! Measurements of `cargo xtask bench gpu` other than whole fits: transfers to and from a GPU, and offloading of L.
 
 use std::time::Instant;
 
@@ -134,8 +134,8 @@ pub fn transfers(on: On, (rows, columns): (usize, usize), rounds: usize) -> Resu
     on!(on, B, device => timed_transfers::<B>(&device, (&host, columns), &all, rounds, |_| ()))
 }
 
-/// The same for `rows` random rows of a table of `table_rows`: an upload gathers them out of the table, and a download scatters
-/// them back on one thread, as a step does with the rows of an offloaded L.
+/// The same for `rows` random rows of a table of `table_rows`. An upload gathers them out of the table, and a download
+/// scatters them back on one thread, as a step does with the rows of an offloaded L.
 pub fn gathered(
     on: On,
     table_rows: usize,
@@ -145,7 +145,7 @@ pub fn gathered(
     let host: Vec<f32> = (0..table_rows * columns).map(|at| at as f32).collect();
     let mut random = stream(1, Purpose::BlockOrder, 0);
     let chosen = rand::seq::index::sample(&mut random, table_rows, rows).into_vec();
-    // Not zeroed pages, which the first write to each would have to allocate.
+    // Zeroed pages would be allocated by the first write to each.
     let mut back = vec![-1.0; host.len()];
     let seconds = on!(on, B, device => timed_transfers::<B>(&device, (&host, columns), &chosen, rounds, |downloaded| {
         for (&row, values) in chosen.iter().zip(downloaded.chunks_exact(columns)) {
@@ -219,7 +219,7 @@ pub fn gpu_memory_now(on: On) -> [Option<u64>; 3] {
     }
 }
 
-/// Waits until the device has finished all work queued before: downloads one number, which is queued behind it.
+/// Waits until the device has finished all work queued before: downloads one number, which is queued last.
 fn wait<B: Transfer>(device: &B::Device) -> Result<()> {
     let one = Tensor::<B, 2>::ones([1, 1], device).into_primitive();
     B::wait(B::download(one.tensor()), |_| ())

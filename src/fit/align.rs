@@ -1,4 +1,4 @@
-//! Reorders topics to match those of another F.
+//! Reorders topics to match the topics of another F.
 
 use crate::data::{Matrix, OrRef};
 use crate::error::{Error, ErrorKind, Result};

@@ -18,9 +18,7 @@ const QUANTILES: [f64; 2] = [0.025, 0.975];
 /// Mean proportions of the topics in groups of documents; [`Fit::by`] makes it. Cheap to clone.
 ///
 /// ```
-/// # use topicbook::{Synthetic, TopicModel};
-/// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-/// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+/// # let (_, fit) = topicbook::example_fit()?;
 /// let years: Vec<u32> = (0..60).map(|document| 1990 + document / 20).collect();
 /// let by_year = fit.by(&years)?;
 /// assert_eq!(by_year.labels(), ["1990", "1991", "1992"]);
@@ -33,7 +31,7 @@ pub struct ByLabel {
     /// Whether the labels are numbers, dates or months.
     ordered: bool,
     topic_names: Vec<String>,
-    /// Documents of each label, and of none.
+    /// Documents of each label, and documents without one.
     documents: Vec<usize>,
     unlabelled: usize,
     /// Labels x topics.
@@ -47,20 +45,18 @@ impl Fit {
     /// bootstrap intervals.
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table: one per
-    /// document, in the order of L's rows; or the name of a column of the documents, where the fit
-    /// [has them](Self::with_documents), or an expression of their columns. Numbers and dates are in rising order, and so are texts
-    /// that are all numbers, ISO dates (`2023-08`) or English names of months; other texts are in the order in which they first
-    /// occur. Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is the same
-    /// topic in every year.
+    /// document, in the order of L's rows. They can also be the name of a column of the documents, where the fit [has
+    /// them](Self::with_documents), or an expression of their columns. Numbers and dates are in rising order, and so are texts
+    /// that are all numbers, ISO dates (`2023-08`) or English names of months; other texts are in the order in which they
+    /// first occur. Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is
+    /// the same topic in every year.
     ///
     /// An interval goes from the 2.5% to the 97.5% quantile of the means of 1,000 resamples of the label's documents (Efron's
     /// percentile interval). It says how much the mean would vary with other documents of the kind, not how certain L is. The
     /// same labels give the same intervals on every machine. A single document has no interval: its ends are missing.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// use topicbook::Table;
     /// let documents = Table::new().with_column("book", [["Letters"; 40].as_slice(), &["Poems"; 20]].concat())?;
     /// let table = fit.by(documents.column("book")?)?.table();
@@ -147,9 +143,7 @@ impl ByLabel {
     /// The labels, in the order of the rows of [`means`](Self::means).
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let halves: Vec<&str> = (0..60).map(|document| if document < 30 { "old" } else { "new" }).collect();
     /// assert_eq!(fit.by(&halves)?.labels(), ["old", "new"]);
     /// # Ok::<(), topicbook::Error>(())
@@ -161,9 +155,7 @@ impl ByLabel {
     /// The mean proportions (labels x topics), from 0 to 1; each row sums to one.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let halves: Vec<&str> = (0..60).map(|document| if document < 30 { "old" } else { "new" }).collect();
     /// assert_eq!(fit.by(&halves)?.means().shape(), (2, 3));
     /// # Ok::<(), topicbook::Error>(())
@@ -176,9 +168,7 @@ impl ByLabel {
     /// and `upper`, the ends of the 95% interval, null where a label has one document. [`Table::pivot`] makes it wide.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let halves: Vec<&str> = (0..60).map(|document| if document < 30 { "old" } else { "new" }).collect();
     /// let table = fit.by(&halves)?.table();
     /// let (lower, mean) = (table.numbers("lower")?, table.numbers("mean")?);
@@ -230,13 +220,11 @@ impl ByLabel {
 
 #[cfg(feature = "charts")]
 impl ByLabel {
-    /// Plots the means: for labels that are numbers, dates or months, lines with their intervals as bands, one small chart per
-    /// topic; for others, also texts that are numbers, a heat map of labels and topics.
+    /// Plots the means. Labels that are numbers, dates or months give lines with their intervals as bands, one small chart per
+    /// topic. Others, also texts that are numbers, give a heat map of labels and topics.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let halves: Vec<&str> = (0..60).map(|document| if document < 30 { "old" } else { "new" }).collect();
     /// assert!(fit.by(&halves)?.plot().to_svg()?.contains("old"));
     /// # Ok::<(), topicbook::Error>(())

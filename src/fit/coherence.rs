@@ -12,23 +12,24 @@ use super::topic_coherence::{Coherence, TopicCoherence};
 const EPSILON: f64 = 1e-12;
 
 impl Fit {
-    /// The coherence of every topic: u_mass and NPMI of its `n` most probable terms, by the documents of `counts` in which they
-    /// occur together. `counts` are those of the training or others over the same terms; for a reference corpus with terms of
-    /// its own see [`coherence_in`](Self::coherence_in). Above the number of terms, `n` counts as that number; 10 is usual.
+    /// The coherence of every topic: u_mass and NPMI of its `n` most probable terms, by the documents of `counts` in which
+    /// they occur together. `counts` are the training counts or others over the same terms; for a reference corpus with its
+    /// own terms see [`coherence_in`](Self::coherence_in). `n` is capped at the number of terms; 10 is usual.
     ///
     /// With P the share of the documents that contain a term or both terms of a pair, and e = 1e-12:
     ///
-    /// - NPMI is the mean over all pairs of ln((P(a, b) + e) / (P(a) P(b))) / -ln(P(a, b) + e), from -1 (never together) over 0
-    ///   (independent) to 1 (only together). Of the two it agrees better with human judgement (Lau, Newman and Baldwin 2014).
+    /// - NPMI is the mean over all pairs of ln((P(a, b) + e) / (P(a) P(b))) / -ln(P(a, b) + e), from -1 (never together)
+    ///   through 0 (independent) to 1 (only together). Of the two it agrees better with human judgement (Lau, Newman and
+    ///   Baldwin 2014).
     /// - u_mass is the mean over all pairs, of which a is the more probable term, of ln((P(a, b) + e) / P(a)), at most 0.
     ///
-    /// For both, higher is better. The definitions are those of gensim, and the values agree with it to 1e-6, but for three
-    /// things. A pair in every document has NPMI 1 here; gensim's formula divides zero by zero. Terms that occur in no
-    /// document are left out and named; gensim counts their pairs as 0 or fails. And gensim's `c_npmi` takes P from windows of
-    /// 10 tokens, which counts do not hold: its value agrees where the window is longer than every document. tomotopy leaves
-    /// empty documents out of P and, in u_mass, adds e to the quotient, so that pairs which are never together lose less or
-    /// more; Mimno et al. (2011), who proposed u_mass, sum over pairs and add one document instead of e. c_v needs windows of
-    /// tokens and has no form for counts.
+    /// For both, higher is better. The definitions follow gensim, and the values agree with it to 1e-6, with three exceptions.
+    /// A pair in every document has NPMI 1 here; gensim's formula divides zero by zero. Terms that occur in no document are
+    /// left out and named; gensim counts their pairs as 0 or fails. And gensim's `c_npmi` takes P from windows of 10 tokens,
+    /// which counts do not hold: its value agrees where the window is longer than every document. tomotopy leaves empty
+    /// documents out of P and, in u_mass, adds e to the quotient, so that pairs which are never together lose less or more;
+    /// Mimno et al. (2011), who proposed u_mass, sum over pairs and add one document instead of e. c_v needs windows of tokens
+    /// and has no form for counts.
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
@@ -61,8 +62,8 @@ impl Fit {
         self.coherence_of(counts, n, Some)
     }
 
-    /// The [`coherence`](Self::coherence) of every topic in a reference corpus, whose columns are `terms`: its terms are matched
-    /// with those of the fit by name. Terms that the reference lacks are left out, and named in the result.
+    /// The [`coherence`](Self::coherence) of every topic in a reference corpus, whose columns are `terms`: its terms are
+    /// matched with the fit's by name. Terms that the reference lacks are left out, and named in the result.
     ///
     /// ```
     /// use topicbook::{Counts, Terms, TopicModel};
@@ -91,7 +92,7 @@ impl Fit {
         let Some(own) = &self.terms else {
             return Err(Error::new(
                 ErrorKind::Value,
-                "the fit has no term names to be matched with those of the reference",
+                "the fit has no term names to match with the names of the reference",
             )
             .fix("give the model names (TopicModel::terms), or pass counts over its terms to coherence"));
         };
@@ -101,7 +102,7 @@ impl Fit {
             return Err(Error::new(
                 ErrorKind::Value,
                 format!(
-                    "none of the fit's {} terms is among those of the reference",
+                    "none of the fit's {} terms is among the terms of the reference",
                     count(own.len() as u64)
                 ),
             )

@@ -11,11 +11,11 @@ use crate::system::memory::check_free;
 
 use super::evaluate::SEED;
 
-/// Documents from which the prior is estimated, at most.
+/// Maximum number of documents from which the prior is estimated.
 const SAMPLED: usize = 2048;
-/// Nonzero counts of these documents, at most, unless one document has more.
+/// Maximum number of nonzero counts of these documents, unless one document has more.
 const SAMPLED_NONZEROS: usize = 1 << 18;
-/// Concentrations that are tried: 2^(step / 2) for these steps.
+/// The concentrations 2^(step / 2) are tried, for these steps.
 const STEPS: std::ops::RangeInclusive<i32> = -8..=24;
 /// The smallest weight of the uniform distribution: an unseen term of 10,000 has a probability of 1e-8, and other tokens lose
 /// 0.0001 nats.
@@ -42,8 +42,8 @@ pub(super) struct Prediction<'a> {
 }
 
 impl<'a> Prediction<'a> {
-    /// Estimates prior and smoothing from the first halves of some of the documents, halved once more: those with which one
-    /// half predicts the other best.
+    /// Estimates prior and smoothing from the first halves of some of the documents, halved once more: the values with which
+    /// one half predicts the other best.
     pub(super) fn estimate(counts: &Counts, terms_first: &'a Matrix) -> Result<Self> {
         let (sample, largest) = sample(counts)?;
         let scratch = 4 * largest as u64 * terms_first.columns() as u64;
@@ -77,13 +77,13 @@ impl<'a> Prediction<'a> {
         Ok(prediction)
     }
 
-    /// The probability of a term, of which L F is `p`.
+    /// The probability of a term whose L F is `p`.
     pub(super) fn smoothed(&self, p: f64) -> f64 {
         (1.0 - self.smoothing) * p + self.smoothing / self.terms_first.rows() as f64
     }
 
-    /// Calls `of` for each document with its tokens in the first part, from which its proportions are estimated, and its
-    /// counts in the second one with their probabilities L F.
+    /// Calls `of` for each document with its tokens in the first part, from which its proportions are estimated, and with its
+    /// counts in the second part and their probabilities L F.
     pub(super) fn complete<T: Send>(
         &self,
         [observed, completed]: &[Counts; 2],
@@ -114,7 +114,7 @@ impl<'a> Prediction<'a> {
         Ok(each.collect())
     }
 
-    /// The second parts of documents with tokens in the first one.
+    /// The second parts of the documents that have tokens in the first one.
     fn predicted(&self, sample: &[Counts; 2]) -> Result<Vec<Predicted>> {
         let documents = self.complete(sample, |observed, tokens| {
             let scored = observed > 0.0;
@@ -124,7 +124,7 @@ impl<'a> Prediction<'a> {
     }
 }
 
-/// First halves of documents that lie evenly among all, halved once more, and the most nonzero counts of a first half.
+/// First halves of documents at equal distances, halved once more, and the largest number of nonzero counts of a first half.
 fn sample(counts: &Counts) -> Result<([Counts; 2], usize)> {
     let mut step = counts.documents().div_ceil(SAMPLED).max(1);
     let mut rows: Vec<(usize, Vec<u32>, Vec<f32>)> = Vec::new();
@@ -157,7 +157,7 @@ fn sample(counts: &Counts) -> Result<([Counts; 2], usize)> {
         indptr.push(indices.len() as u64);
     }
     let sample = Counts::csr(indptr.len() - 1, counts.terms(), indptr, indices, values)?;
-    // Other bits than those by which the documents were halved.
+    // Uses other random bits than the split of the documents into halves.
     let (first, second) = sample.split_tokens(SEED + 1)?;
     Ok(([first, second], largest))
 }

@@ -6,8 +6,8 @@ use crate::data::Matrix;
 
 use super::Fit;
 
-/// The documents are summed in at most so many blocks, each of at least so many documents. Both are fixed, so that results do
-/// not depend on the number of threads.
+/// The documents are summed in at most `BLOCKS` blocks of at least `SMALLEST_BLOCK` documents each. Both are fixed, so that
+/// results do not depend on the number of threads.
 const BLOCKS: usize = 16;
 const SMALLEST_BLOCK: usize = 4096;
 
@@ -19,9 +19,7 @@ impl Fit {
     /// by 0. A topic with the same proportion in every document correlates with none: 0, and 1 with itself.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let correlation = fit.topic_correlation();
     /// assert_eq!(correlation.shape(), (3, 3));
     /// assert_eq!(correlation.row(1)[1], 1.0);

@@ -19,7 +19,7 @@ impl Fit {
     /// let counts = Counts::dense(3, 3, vec![3u8, 1, 0, 0, 1, 4, 2, 2, 0])?;
     /// let documents = Documents::new(["a.txt", "b.txt", "c.txt"])?.with_labels("book", ["Letters", "Poems", "Letters"])?;
     /// let fit = TopicModel::new(2).epochs(3).quiet().fit(&counts)?.with_documents(&documents)?;
-    /// assert_eq!(fit.topic_documents(0, 3)?.column_names(), ["rank", "document", "name", "book", "proportion"]);
+    /// assert_eq!(fit.documents_of_topic(0, 3)?.column_names(), ["rank", "document", "name", "book", "proportion"]);
     /// assert_eq!(fit.by("book")?.labels(), ["Letters", "Poems"]);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -41,9 +41,8 @@ impl Fit {
     /// [given them](Self::with_documents).
     ///
     /// ```
-    /// # use topicbook::{Documents, Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # use topicbook::Documents;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.document_names().is_none());
     /// let named = fit.with_documents(Documents::numbered(60)?)?;
     /// assert_eq!(named.document_names().map(|documents| documents.len()), Some(60));
@@ -53,8 +52,8 @@ impl Fit {
         self.documents.clone()
     }
 
-    /// Returns the fit with what is known of the texts that it was fitted to: the names of the terms, the names and labels of the
-    /// documents, and the [`Vectorizer`], so that a saved fit can be asked about new texts.
+    /// Returns the fit with what is known of the texts that it was fitted to: the names of the terms, the names and labels of
+    /// the documents, and the [`Vectorizer`]. A saved fit can then be asked about new texts.
     ///
     /// ```
     /// use topicbook::{Fit, TopicModel, Vectorizer};
@@ -104,7 +103,7 @@ impl Fit {
             (Some(words), Some(terms)) => Vectorizer::with_words(words.clone(), terms),
             _ => Err(Error::new(
                 ErrorKind::Value,
-                "the fit does not know how texts become its terms",
+                "the fit has no vectorizer that counts its terms in texts",
             )
             .fix(
                 "give it the texts before it is saved: fit.with_texts(&counted)?, where `counted` is what \

@@ -7,17 +7,15 @@ use crate::data::top_n;
 use super::Fit;
 
 impl Fit {
-    /// The diversity of the topics: of the `n` most probable terms of all of them, the part that is different, from 1/k (all
-    /// topics have the same terms) to 1 (no term is in two topics). Topics that are coherent and all alike are found out by
-    /// it. From Dieng, Ruiz and Blei (2020, *Topic modeling in embedding spaces*), with n = 25 there; gensim and tomotopy have
-    /// no such measure.
+    /// The diversity of the topics: the part of their `n` most probable terms that is different, from 1/k (all topics have the
+    /// same terms) to 1 (no term is in two topics). It exposes topics that are coherent but all alike. It was proposed by
+    /// Dieng, Ruiz and Blei (2020, *Topic modeling in embedding spaces*), with n = 25; gensim and tomotopy have no such
+    /// measure.
     ///
-    /// Above the number of terms, `n` counts as that number; of no terms, the diversity is 1.
+    /// `n` is capped at the number of terms; for n = 0 the diversity is 1.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!((1.0 / 3.0..=1.0).contains(&fit.diversity(10)));
     /// assert_eq!(fit.diversity(30), 1.0 / 3.0); // of all 30 terms
     /// # Ok::<(), topicbook::Error>(())
@@ -38,16 +36,14 @@ impl Fit {
     }
 
     /// The exclusivity of each topic: the mean, over its `n` most probable terms, of the probability of a term in the topic
-    /// divided by the sum of its probabilities in all topics. From 1/k (its terms are as probable in every topic) to 1 (no
-    /// other topic has them).
+    /// divided by the sum of its probabilities in all topics. It goes from 1/k (its terms are as probable in every topic) to 1
+    /// (no other topic has them).
     ///
     /// It is the measure of MALLET's topic diagnostics. stm's `exclusivity` is another one: it sums FREX, a mean of two ranks,
-    /// so that it has no fixed range. Above the number of terms, `n` counts as that number; of no terms, every value is 1.
+    /// so that it has no fixed range. `n` is capped at the number of terms; for n = 0 every value is 1.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let exclusivity = fit.exclusivity(10);
     /// assert_eq!(exclusivity.len(), 3);
     /// assert!(exclusivity.iter().all(|value| (1.0 / 3.0 - 1e-6..=1.0).contains(value)));

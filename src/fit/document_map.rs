@@ -22,9 +22,7 @@ impl Fit {
     /// The mean of each column is 0; the first column has the larger variance, and the largest entry of each axis is positive.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.document_map().shape(), (60, 2));
     /// # Ok::<(), topicbook::Error>(())
     /// ```

@@ -13,10 +13,8 @@ impl Fit {
     /// Table of the topics of one document: `topic` and its `proportion`, from 0 to 1, the largest first.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
-    /// let table = fit.document_topics(17)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
+    /// let table = fit.topics_of_document(17)?;
     /// let topic = table.column("topic")?.u32()?.get(0).unwrap_or(0) as usize;
     /// assert_eq!(table.column("proportion")?.f32()?.get(0), Some(fit.l().row(17)[topic]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -25,21 +23,20 @@ impl Fit {
     /// # Errors
     /// When there is no such document.
     #[doc(alias = "get_document_topics")]
-    pub fn document_topics(&self, document: usize) -> Result<Table> {
+    pub fn topics_of_document(&self, document: usize) -> Result<Table> {
         self.check_document(document)?;
         Ok(largest_first(self.l.row(document), "proportion"))
     }
 
-    /// Table of the `n` documents whose topics are most like those of a document, the most similar first and the document
-    /// itself left out: `document` (a row of L) and `similarity`, from 0 (no topic in common) to 1 (the same proportions).
+    /// Table of the `n` documents whose topics are most like the topics of a document, the most similar first, without the
+    /// document itself. Its columns are `document` (a row of L) and `similarity`, from 0 (no topic in common) to 1 (the same
+    /// proportions).
     ///
     /// The similarity is one minus the Hellinger distance, √(½ Σ (√p - √q)²) over the topics, the usual distance of two
-    /// distributions: a small topic that only one of them has counts more than in the cosine.
+    /// distributions. A small topic that only one of them has counts more than in the cosine.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let table = fit.similar_documents(17, 5)?;
     /// assert_eq!((table.height(), table.width()), (5, 2));
     /// # Ok::<(), topicbook::Error>(())
@@ -64,7 +61,7 @@ impl Fit {
         let similarity: Vec<f32> = (0..self.documents())
             .into_par_iter()
             .map(|other| match other == document {
-                // Last in every order.
+                // The document itself comes last in every order.
                 true => f32::NEG_INFINITY,
                 false => (1.0 - hellinger(&roots, self.l.row(other))) as f32,
             })

@@ -1,6 +1,6 @@
 //! Eigenvectors of small symmetric matrices.
 
-/// Sweeps after which the rotations end in any case; a few hundred rows take about ten.
+/// Maximum number of sweeps of rotations; a few hundred rows take about ten.
 const MAX_SWEEPS: usize = 50;
 
 /// The eigenvalues of a symmetric `n` x `n` matrix and their eigenvectors of length one, the largest value first. The largest

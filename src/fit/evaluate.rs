@@ -29,24 +29,24 @@ pub(crate) fn result_bytes(counts: &Counts) -> u64 {
 }
 
 impl Fit {
-    /// Judges the fit on documents that it has not seen, by document completion: every document is split at random into two
-    /// halves of its tokens ([`Counts::split_tokens`](crate::Counts::split_tokens) with seed 0), its topics are estimated from
+    /// Judges the fit on documents that it has not seen, by document completion. Every document is split at random into two
+    /// halves of its tokens ([`Counts::split_tokens`](crate::Counts::split_tokens) with seed 0). Its topics are estimated from
     /// the first half with F fixed, and the second half is scored. No token is both fitted and scored, so that, unlike
     /// [`score`](Self::score), more topics are not favoured.
     ///
     /// The proportions are posterior means under a symmetric Dirichlet prior, by CVB0 (Asuncion, Welling, Smyth and Teh 2009).
-    /// Its concentration (the sum of its parameters) is that with which one half of the first halves predicts the other
-    /// best, over up to 2,048 of the documents: no scored token takes part. So the few tokens of a short document do not
-    /// decide alone, and the tokens of a long one do. F is smoothed: each probability is mixed with that of a uniform
-    /// distribution over the terms, whose weight is the most likely one for the same tokens, and at least 1e-4.
+    /// Its concentration (the sum of its parameters) is the value with which one half of the first halves predicts the other
+    /// best, over up to 2,048 documents; no scored token takes part. So the few tokens of a short document do not decide
+    /// alone, and the tokens of a long one do. F is smoothed: it is mixed with a uniform distribution over the terms, whose
+    /// weight is the most likely one for the same tokens, and at least 1e-4.
     ///
     /// Short documents tell topics apart only in large numbers. Of 300 drawn documents with four topics, 300 tokens each tell
     /// four from two (0.025 ± 0.005 nats a token), 80 do not (0.005 ± 0.015).
     ///
     /// The [`Evaluation`] holds the score in nats a token, the perplexity, the standard error over the documents, the prior,
-    /// and what was left out; its card says the formula. All fits are judged on the same halves. The halves and the result do
-    /// not depend on where the counts are. Document completion is method (b) of Wallach, Murray, Salakhutdinov and Mimno (2009,
-    /// *Evaluation methods for topic models*); that halves of Poisson counts are independent makes it fair.
+    /// and what was left out; its card shows the formula. All fits are judged on the same halves. The halves and the result do
+    /// not depend on where the counts are. Document completion is method (b) of Wallach, Murray, Salakhutdinov and Mimno
+    /// (2009, *Evaluation methods for topic models*); it is fair because halves of Poisson counts are independent.
     ///
     /// ```
     /// use topicbook::{Synthetic, TopicModel};
@@ -61,9 +61,8 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// When the counts have another number of terms, cannot be read, or hold something that is not a count or is above 2^24;
-    /// when no document has tokens in both halves; when memory is too small. The memory is checked before anything is
-    /// allocated.
+    /// When the counts have another number of terms, cannot be read, or hold something that is not a count or is above 2^24.
+    /// When no document has tokens in both halves, or memory is too small. The memory is checked before anything is allocated.
     ///
     /// # Cost
     /// Two passes over the counts: one for the prior, one for the score. O(nonzeros x k) operations per iteration, of which a
@@ -98,7 +97,7 @@ impl Fit {
             )
             .fix("pass documents with more tokens, or more documents"));
         }
-        // Of counts with another number of documents it is known without a look at them.
+        // Counts with another number of documents are not the training counts: they need not be read to see that.
         let seen = counts.documents() == self.documents() && self.is_fitted_to(counts)?;
         let sizes = (self.topics(), self.terms());
         let (concentration, smoothing) = (prediction.concentration, prediction.smoothing);

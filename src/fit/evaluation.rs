@@ -59,10 +59,10 @@ impl Scored {
 
 /// How well a fit predicts held-out documents, made by [`Fit::evaluate`](crate::Fit::evaluate).
 ///
-/// The score is the sum over the second halves of the documents of x ln p, divided by their tokens, where p is
-/// (1 - e) L F + e / terms: the probability of a term in a document whose proportions L were estimated from its first half, with
-/// a prior, and mixed with a uniform distribution of weight e ([`smoothing`](Self::smoothing)). It is in nats a token; higher is
-/// better. The perplexity is exp(-score); lower is better. Both compare fits of any kind and any number of topics on the same
+/// The score is the sum over the second halves of the documents of x ln p, divided by their tokens. Here p is (1 - e) L F + e
+/// / terms, the probability of a term in the document. Its proportions L are estimated from its first half with a prior, and e
+/// is the weight of a uniform distribution ([`smoothing`](Self::smoothing)). The score is in nats a token; higher is better.
+/// The perplexity is exp(-score); lower is better. Both compare fits of any kind and any number of topics on the same
 /// documents and terms, and say nothing across different vocabularies.
 ///
 /// A document without tokens in its first half is left out, because nothing is known of its topics; one without tokens in its
@@ -124,13 +124,11 @@ impl Evaluation {
             .collect()
     }
 
-    /// The mean log probability of a scored token, in nats. Higher is better; a model that knows nothing has -ln(terms).
+    /// The mean log probability of a scored token, in nats. Higher is better; a uniform model has -ln(terms).
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
     /// assert!(evaluation.score_per_token() > -(30f64).ln());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -142,14 +140,12 @@ impl Evaluation {
     /// The standard error of the score over documents, in nats a token: how much it would differ on other documents of the
     /// same kind. `None` with fewer than two documents.
     ///
-    /// The score is a ratio of sums over documents; its error is that of the linearised ratio (Cochran 1977, *Sampling
+    /// The score is a ratio of sums over documents; its error is computed from the linearised ratio (Cochran 1977, *Sampling
     /// techniques*, chapter 6). To compare two fits use [`difference`](Self::difference), whose error is smaller.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
     /// assert!(evaluation.standard_error().is_some_and(|error| error > 0.0 && error < 0.5));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -161,13 +157,11 @@ impl Evaluation {
     }
 
     /// The perplexity, exp(-[`score_per_token`](Self::score_per_token)): the number of terms among which a model that draws
-    /// uniformly would be as uncertain. Lower is better; a model that knows nothing has the number of terms.
+    /// uniformly would be as uncertain. Lower is better; a uniform model has the number of terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
     /// assert!(evaluation.perplexity() < 30.0);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -175,14 +169,12 @@ impl Evaluation {
         (-self.score_per_token()).exp()
     }
 
-    /// Tokens that were scored: those of the second halves.
+    /// Tokens that were scored: the tokens of the second halves.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
-    /// let all = held_out.summary()?.total();
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
+    /// let all = counts.summary()?.total();
     /// assert_eq!(evaluation.tokens() + evaluation.observed_tokens(), all);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -191,14 +183,12 @@ impl Evaluation {
         self.sum(|document| document.tokens)
     }
 
-    /// Tokens from which the topics were estimated: those of the first halves of the documents that were scored.
+    /// Tokens from which the topics were estimated: the first halves of the documents that were scored.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
-    /// assert!(evaluation.observed_tokens() > 0.4 * held_out.summary()?.total());
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
+    /// assert!(evaluation.observed_tokens() > 0.4 * counts.summary()?.total());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn observed_tokens(&self) -> f64 {
@@ -208,10 +198,8 @@ impl Evaluation {
     /// Scored tokens whose terms have an L F below 1e-10, most often because no document of the training has them. Each has the probability [`smoothing`](Self::smoothing) / terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
     /// assert_eq!(evaluation.impossible_tokens(), 0.0); // every term occurs in the training
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -223,11 +211,9 @@ impl Evaluation {
     /// Documents that were scored.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
-    /// assert_eq!(evaluation.documents(), held_out.documents());
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
+    /// assert_eq!(evaluation.documents(), counts.documents());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn documents(&self) -> usize {
@@ -280,14 +266,12 @@ impl Evaluation {
         self.rows(|document| document.observed > 0.0 && document.tokens == 0.0)
     }
 
-    /// Table with one row for each document, also of those that were left out: its row `document`, its `observed` and scored
-    /// `tokens`, and its `score_per_token` in nats; null where it was left out.
+    /// Table with one row for each document, including documents that were left out: its row `document`, its `observed` and
+    /// scored `tokens`, and its `score_per_token` in nats, null where it was left out.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
     /// let worst = evaluation.table().sort_by("score_per_token")?.head(3);
     /// assert_eq!(worst.shape(), (3, 4));
     /// # Ok::<(), topicbook::Error>(())
@@ -312,7 +296,8 @@ impl Evaluation {
         ])
     }
 
-    /// This score minus that of another fit on the same documents, document by document: positive where this one is better.
+    /// This score minus the score of another fit on the same documents, document by document: positive where this one is
+    /// better.
     ///
     /// Documents mostly differ more than fits do. The standard error of the paired difference leaves that out, and says whether
     /// one fit is better than the other on documents of this kind. It is large where one of the fits fails on some documents.
@@ -356,7 +341,7 @@ impl Evaluation {
         })
     }
 
-    /// The mean of evaluations on the same documents, document by document; `None` of none.
+    /// The mean of evaluations on the same documents, document by document; `None` without any.
     pub(crate) fn mean(evaluations: &[&Evaluation]) -> Option<Self> {
         let (first, others) = evaluations.split_first()?;
         let mut scored = first.scored.to_vec();
@@ -376,8 +361,8 @@ impl Evaluation {
         })
     }
 
-    /// The concentration of the prior of the proportions, the sum of its Dirichlet parameters: as many tokens as the prior
-    /// weighs. A few mean that documents have few topics each. 1 with one topic, where it changes nothing.
+    /// The concentration of the prior of the proportions, the sum of its Dirichlet parameters, in tokens. A small value means
+    /// that documents have few topics each. It is 1 with one topic, where it changes nothing.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -398,10 +383,8 @@ impl Evaluation {
     /// terms that no topic has.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let (train, held_out) = counts.split(0.8, 1)?;
-    /// # let evaluation = TopicModel::new(3).epochs(20).quiet().fit(&train)?.evaluate(&held_out)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let evaluation = fit.evaluate(&counts)?;
     /// assert!((1e-4..0.2).contains(&evaluation.smoothing()));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -409,7 +392,7 @@ impl Evaluation {
         self.smoothing
     }
 
-    /// The score of a model that knows nothing, which gives each term the same probability: -ln(terms), in nats a token.
+    /// The score of a uniform model, which gives each term the same probability: -ln(terms), in nats a token.
     pub(crate) fn uniform_score(&self) -> f64 {
         -(self.terms as f64).ln()
     }

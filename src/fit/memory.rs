@@ -22,9 +22,7 @@ impl Fit {
     /// memory.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.peak_memory().is_some_and(|bytes| bytes > 0));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -38,9 +36,7 @@ impl Fit {
     /// empty for a fit without a record of its memory.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.plot_memory().to_png()?.starts_with(b"\x89PNG"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -58,9 +54,7 @@ impl Fit {
     /// RAM is sampled 100 times a second at first, and less often later in long fits.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.memory().column("measured peak, MiB")?.f64()?.get(0).is_some_and(|mib| mib > 0.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -82,18 +76,19 @@ impl Fit {
     /// | `added by this phase` | the peak above the start of the phase, or of the step it belongs to; of VRAM what is in use |
     /// | an item of the plan | the same, where it is the only one that the phase adds; else empty, and `not separable` |
     ///
-    /// A rise can be less than predicted, because what Burn keeps from one step to the next is below it; the peaks of
-    /// `everything` can be compared.
+    /// A rise can be less than predicted, because memory that Burn keeps between steps is already in use when it starts. The
+    /// peaks of `everything` can be compared.
     ///
     /// Steps on tensors ([`GradientStep`](crate::GradientStep)) have two phases: gradients are computed, and tables updated. RAM is
     /// sampled every 10 ms, and both RAM and VRAM are where forward pass, backward pass and update of the first steps begin and
     /// end. The fused step has one phase: it allocates its buffers before the first batch.
     ///
     /// ```
-    /// # use topicbook::{GradientStep, Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// # use topicbook::{GradientStep, Solver, TopicModel};
+    /// # let (counts, _) = topicbook::example_fit()?;
     /// use topicbook::polars::prelude::*;
-    /// let fit = TopicModel::new(3).epochs(5).step(GradientStep::Autodiff).quiet().fit(&counts)?;
+    /// let tensors = Solver::mini_batch().step(GradientStep::Autodiff);
+    /// let fit = TopicModel::new(3).epochs(5).solver(tensors).quiet().fit(&counts)?;
     /// let added = fit.memory_by_phase().filter(col("item").eq(lit("added by this phase")))?;
     /// assert!(added.height() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -113,11 +108,9 @@ impl Fit {
     /// write is atomic.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// fit.save_memory_html("memory.html")?;
     /// assert!(std::fs::read_to_string("memory.html").unwrap().contains("<svg"));
     /// # Ok::<(), topicbook::Error>(())
@@ -148,7 +141,7 @@ impl Fit {
             "measured",
         ];
         let rows = self.phases().iter().map(line).collect();
-        let card = Card::new("Phases beside the plan").grid(&headings, rows);
+        let card = Card::new("Phases against the plan").grid(&headings, rows);
         let page = self
             .plot_memory()
             .title("Memory of a fit")

@@ -1,4 +1,4 @@
-//! The peak of each phase of a fit beside the items that its plan has there.
+//! The peak of each phase of a fit, compared with the items that its plan has there.
 
 #[cfg(feature = "polars")]
 use polars::prelude::Column;
@@ -113,11 +113,11 @@ fn of_phase(items: &[Item], log: &Log, memory: Memory, phase: Phase) -> Vec<Phas
     // A GPU that is only simulated has no memory.
     let highest = highest.max().filter(|bytes| *bytes > 0);
     let mut rows = vec![line("everything", all, highest, "peak")];
-    // Tables are allocated together with other items while a fit starts and in its first step.
+    // Tables are allocated together with other items while a fit starts, and in its first step.
     let adds = !matches!(phase, Phase::Starting | Phase::Steps);
     let rise = recorded.last().filter(|_| adds).and_then(|last| {
         let level = level_at(log, last.before, memory)?;
-        // The activations of a forward pass lie before its backward pass; before an update lies the pass over its batch.
+        // Activations are allocated in the forward pass, before the backward pass; an update follows the pass over its batch.
         let from = match phase {
             Phase::Update => last.span.from,
             _ => last.before,

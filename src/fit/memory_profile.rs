@@ -25,12 +25,12 @@ pub(crate) struct MemoryProfile {
     ram: Limit,
     /// The limit of the GPU, or of the GPU that a VRAM budget simulates.
     vram: Option<Limit>,
-    /// The peak of each phase beside the items of the plan; empty in files of earlier versions.
+    /// The peak of each phase, compared with the items of the plan; empty in files of earlier versions.
     #[serde(default)]
     phases: Vec<PhaseRow>,
 }
 
-/// Samples kept of a finished fit, as many as a chart can show.
+/// Maximum number of samples kept of a finished fit: a chart cannot show more.
 const MAX_SAMPLES: usize = 400;
 
 impl MemoryProfile {
@@ -52,7 +52,7 @@ impl MemoryProfile {
         self.log.peak.anonymous
     }
 
-    /// The peak of each phase beside the items of the plan.
+    /// The peak of each phase, compared with the items of the plan.
     #[cfg(any(feature = "polars", feature = "charts"))]
     pub(crate) fn phases(&self) -> &[PhaseRow] {
         &self.phases
@@ -147,7 +147,7 @@ impl MemoryProfile {
         }
         let end = end(&self.log);
         let mut spans = spans(&self.log);
-        // Those of a few steps at the start of a long fit would be slivers.
+        // Phases of a few steps at the start of a long fit would be slivers.
         spans.retain(|(name, from, to)| !StepPart::is_name(name) || to - from > end / 100.0);
         Chart::memory(panels, spans, end)
     }

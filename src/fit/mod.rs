@@ -80,9 +80,9 @@ use crate::vectorizer::WordSettings;
 /// |---|---|
 /// | read the factors | [`l`](Self::l), [`f`](Self::f), [`term_names`](Self::term_names) |
 /// | see the topics | [`top_terms`](Self::top_terms), [`top_documents`](Self::top_documents), [`topic_sizes`](Self::topic_sizes), [`doc_topics`](Self::doc_topics), [`plot_top_terms`](Self::plot_top_terms), [`plot_structure`](Self::plot_structure) |
-/// | look into one | [`topic_terms`](Self::topic_terms), [`topic_documents`](Self::topic_documents), [`document_topics`](Self::document_topics), [`term_topics`](Self::term_topics) |
+/// | look into one | [`terms_of_topic`](Self::terms_of_topic), [`documents_of_topic`](Self::documents_of_topic), [`topics_of_document`](Self::topics_of_document), [`topics_of_term`](Self::topics_of_term) |
 /// | show them to others | [`explore`](Self::explore) |
-/// | see what is typical of each | [`top_terms_by`](Self::top_terms_by), [`topic_terms_by`](Self::topic_terms_by), [`distinctive`](Self::distinctive) |
+/// | see what is typical of each | [`top_terms_by`](Self::top_terms_by), [`terms_of_topic_by`](Self::terms_of_topic_by), [`distinctive`](Self::distinctive) |
 /// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map), [`topic_distances`](Self::topic_distances), [`document_map`](Self::document_map), [`plot_topic_map`](Self::plot_topic_map), [`plot_topic_tree`](Self::plot_topic_tree), [`plot_document_map`](Self::plot_document_map) |
 /// | see what depends on labels | [`by`](Self::by), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
@@ -220,9 +220,7 @@ impl Fit {
     /// L (documents x topics): the proportions of the topics in each document. Rows sum to one. A handle, not a copy.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let l = fit.l();
     /// assert_eq!(l.shape(), (60, 3));
     /// assert!((l.row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
@@ -240,9 +238,7 @@ impl Fit {
     /// F (topics x terms): the probabilities of the terms in each topic. Rows sum to one. A handle, not a copy.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let f = fit.f();
     /// assert_eq!(f.shape(), (3, 30));
     /// assert!((f.row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
@@ -262,9 +258,7 @@ impl Fit {
     /// Number of documents.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.documents(), 60);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -276,9 +270,7 @@ impl Fit {
     /// Number of topics.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.topics(), 3);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -290,9 +282,7 @@ impl Fit {
     /// Number of terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.terms(), 30);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -305,9 +295,7 @@ impl Fit {
     /// [`TopicModel::from_settings`](crate::TopicModel::from_settings) makes a model of them again.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.settings().epochs, 5);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -337,9 +325,7 @@ impl Fit {
     /// proportion in each group.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let order = fit.sort_documents();
     /// let sorted = fit.l().select_rows(&order)?;
     /// let dominant = |row: &[f32]| row.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(topic, _)| topic);

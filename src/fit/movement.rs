@@ -1,4 +1,4 @@
-//! How far topics have moved from those of an earlier fit.
+//! How far topics have moved since an earlier fit.
 
 use crate::data::{Matrix, top_n};
 
@@ -6,7 +6,7 @@ use super::Fit;
 use super::align::cosine;
 use super::topic_map::jensen_shannon;
 
-/// Terms that are named as those that gained or lost most.
+/// Number of terms named as having gained or lost most.
 const TERMS: usize = 3;
 
 /// How one topic has moved.
@@ -16,7 +16,7 @@ pub(crate) struct Movement {
     pub distance: f64,
     /// The cosine of its rows of F, from 0 to 1.
     pub cosine: f64,
-    /// Its mean proportion in the documents of the earlier fit, and in those of this one.
+    /// Its mean proportion in the documents of the earlier fit, and of this one.
     pub share_before: f64,
     pub share: f64,
     /// The terms whose probabilities have risen most, and fallen most.

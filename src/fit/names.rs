@@ -26,9 +26,7 @@ const COLUMNS: [&str; 8] = [
 /// An element of what [`Fit::name_topics`] takes: a name, for one topic after the other, or a pair of a topic and its name.
 ///
 /// ```
-/// # use topicbook::{Synthetic, TopicModel};
-/// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-/// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+/// # let (_, fit) = topicbook::example_fit()?;
 /// let all = fit.name_topics(["sports", "politics", "science"])?;
 /// let one = fit.name_topics([(2, "science")])?;
 /// assert_eq!(all.topic_name(2), one.topic_name(2));
@@ -73,9 +71,7 @@ impl Fit {
     /// name removes the one that a topic had.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let named = fit.name_topics(["sports", "politics", "science"])?;
     /// assert!(named.plot_structure().to_svg()?.contains("politics"));
     /// let renamed = named.name_topics([(2, "physics")])?;
@@ -85,8 +81,8 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// When there is not one name per topic, or a pair is about a topic that there is not; when two topics would have the
-    /// same name, or one that of another column of the tables.
+    /// When there is not one name per topic, or a pair names a topic that does not exist. When two topics would have the same
+    /// name, or one the name of another column of the tables.
     #[doc(alias = "set_topic_labels")]
     #[doc(alias = "rename_topics")]
     #[doc(alias = "label_topics")]
@@ -137,9 +133,7 @@ impl Fit {
     /// The name of a topic; `topic 2` for one without a name.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.topic_name(2), "topic 2");
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -153,9 +147,7 @@ impl Fit {
     /// The names of all topics, in their order; `topic 2` for one without a name.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.topic_names(), ["topic 0", "topic 1", "topic 2"]);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -165,7 +157,7 @@ impl Fit {
             .collect()
     }
 
-    /// The fit with the names of another one's topics, and with how texts become its terms.
+    /// The fit with the topic names and the vectorizer's words of another one.
     pub(crate) fn with_names_of(mut self, other: &Fit) -> Fit {
         self.names = other.names.clone();
         self.words = other.words.clone();

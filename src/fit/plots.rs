@@ -17,9 +17,7 @@ impl Fit {
     /// Plots the loss and the log-likelihood per token against the epoch. [`Chart::losses`] compares several fits.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.plot_loss().to_png()?.starts_with(b"\x89PNG"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -33,9 +31,7 @@ impl Fit {
     /// [`topics`](Chart::topics) shows some of them and the rest in grey, [`by`](Chart::by) groups the documents by labels.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.plot_structure().title("Topics").to_svg()?.contains("Topics"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -48,9 +44,7 @@ impl Fit {
     /// [names](Self::name_topics); [`topics`](Chart::topics) shows some of them.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.plot_top_terms(8).to_png()?.starts_with(b"\x89PNG"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -65,9 +59,7 @@ impl Fit {
     /// topics in [`topic_sizes`](Self::topic_sizes).
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.name_topics([(2, "science")])?.plot_topic_map().to_svg()?.contains("science"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -86,9 +78,7 @@ impl Fit {
     /// number.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.plot_document_map().to_png()?.starts_with(b"\x89PNG"));
     /// let years: Vec<u32> = (0..60).map(|document| 1990 + document / 20).collect();
     /// assert!(fit.plot_document_map().by(&years).to_svg()?.contains("1992"));
@@ -111,9 +101,7 @@ impl Fit {
     /// [distance](Self::topic_distances) are joined, until one group is left.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.plot_topic_tree().to_svg()?.contains("Topic 2"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```

@@ -7,10 +7,10 @@ use crate::data::Table;
 use super::Fit;
 
 impl Fit {
-    /// Table with one row per pass and rank of a fit on a [`Cluster`](crate::Cluster): documents of the rank; seconds in which
-    /// it read and computed (`working`), then waited for slower ranks (`waiting`), then for the exchange of F's sums and the
-    /// new F (`exchange`); and its highest anonymous memory so far in bytes. Empty for a fit in one process, and for one that
-    /// was loaded.
+    /// Table with one row per pass and rank of a fit on a [`Cluster`](crate::Cluster). Three columns are seconds: the rank
+    /// read and computed (`working`), waited for slower ranks (`waiting`), then for the exchange of F's sums and the new F
+    /// (`exchange`). The others are its documents and its highest anonymous memory so far, in bytes. It is empty for a fit in
+    /// one process, and for a loaded one.
     ///
     /// A pass takes about the sum of the three: the ranks start it within a few milliseconds. What a faster network could save is in
     /// `exchange`, what a better balance in `waiting`. With gradient steps, where a pass has many exchanges, `exchange` includes the

@@ -12,9 +12,7 @@ impl Fit {
     /// another fit.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let reordered = fit.reorder_topics([2, 0, 1])?;
     /// assert_eq!(reordered.f().row(0), fit.f().row(2));
     /// # Ok::<(), topicbook::Error>(())
@@ -58,18 +56,16 @@ impl Fit {
         Ok(reordered)
     }
 
-    /// Returns the fit with some topics merged into one, which takes the place of the first of them in the order of the topics
-    /// and the name of the first one that is listed and has a name. The topics after it move up.
+    /// Returns the fit with some topics merged into one. It takes the place of the first of them in the order of the topics,
+    /// and the name of the first one listed that has a name. The topics after it move up.
     ///
-    /// A document has the merged topic in the sum of the proportions. Its terms have the mean of the probabilities, weighted by
-    /// the shares of the topics in [`topic_sizes`](Self::topic_sizes). The merged fit describes the counts less well than one
-    /// of as many topics that is fitted; [`score`](Self::score) says how much less. It has no history of epochs, which was that
-    /// of other topics.
+    /// A document's proportion of the merged topic is the sum of their proportions. Its terms have the mean of their
+    /// probabilities, weighted by the shares of the topics in [`topic_sizes`](Self::topic_sizes). The merged fit describes the
+    /// counts less well than a fit that was trained with its number of topics; [`score`](Self::score) says how much less. It
+    /// has no history of epochs, because they trained other topics.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let merged = fit.name_topics([(2, "science")])?.merge_topics([2, 0])?;
     /// assert_eq!(merged.topic_names(), ["science", "topic 1"]);
     /// assert_eq!(merged.l().row(7)[0], fit.l().row(7)[0] + fit.l().row(7)[2]);

@@ -15,11 +15,10 @@ impl Fit {
     /// The score of the fit on counts: the sum over all counts x of x log max(rate, 1e-10) in nats, where the rates are L F.
     /// Higher is better. It is the multinomial log-likelihood without its constant.
     ///
-    /// For the counts that it was fitted to, L is that of the fit. For other documents, such as those that were held out, L
-    /// is what [`transform`](Self::transform) computes for them, as in scikit-learn. Their proportions are then fitted to the
-    /// tokens that are scored: this measures how well the topics *can* describe new documents, and favours more topics a
-    /// little. (A fit that was saved before topicbook stored what identifies its counts takes all counts of the shape of its
-    /// own for those.)
+    /// For the counts that it was fitted to, L is the fit's L. For other documents, such as held-out ones, L is what
+    /// [`transform`](Self::transform) computes for them, as in scikit-learn. Their proportions are then fitted to the tokens
+    /// that are scored: this measures how well the topics *can* describe new documents, and favours more topics a little. (A
+    /// fit that was saved before topicbook stored what identifies its counts takes all counts of the same shape for its own.)
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -37,11 +36,10 @@ impl Fit {
     /// documents also when memory is too small for their topics.
     ///
     /// # Cost
-    /// O(nonzeros x k) operations on all cores and one pass over the counts, after the one that checks them where that
-    /// has not been done; for other documents also what [`transform`](Self::transform) takes. Counts in a file that takes
-    /// more than half of the free memory are streamed through two buffers of at most 1,024 documents; besides those it
-    /// needs F once. Where counts have few zeros, rates are computed in single precision: the score then differs by some 1e-8 of
-    /// its size.
+    /// O(nonzeros x k) operations on all cores and one pass over the counts, after the one that checks them where that has not
+    /// been done; for other documents also what [`transform`](Self::transform) takes. Counts in a file that takes more than
+    /// half of the free memory are streamed through two buffers of at most 1,024 documents; F is needed once more. Where
+    /// counts have few zeros, rates are computed in single precision: the score then differs by some 1e-8 of its size.
     #[doc(alias = "log_likelihood")]
     #[doc(alias = "held_out")]
     pub fn score(&self, counts: impl OrRef<Counts>) -> Result<f64> {
@@ -81,9 +79,9 @@ impl Fit {
         }
     }
 
-    /// The perplexity: for the counts that the model was fitted to exp(-[`score_per_token`](Self::score_per_token)), for other
-    /// documents that of [`evaluate`](Self::evaluate), of which no token is both fitted and scored. Lower is better; a model that
-    /// knows nothing has the number of terms.
+    /// The perplexity. For the counts that the model was fitted to it is exp(-[`score_per_token`](Self::score_per_token)). For
+    /// other documents it is the perplexity of [`evaluate`](Self::evaluate), where no token is both fitted and scored. Lower
+    /// is better; a uniform model has the number of terms.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

@@ -7,15 +7,12 @@ use crate::data::{Table, top_n};
 use super::Fit;
 
 impl Fit {
-    /// Table of the `n` most probable terms of every topic: one column per topic, called by its
-    /// [name](Self::topic_name), the most probable term first. Above the number of terms, `n` counts as that number.
-    /// Below a cell, more than ten topics are shown as rows. [`top_terms_by`](Self::top_terms_by) ranks the terms by lift,
-    /// FREX or relevance.
+    /// Table of the `n` most probable terms of every topic: one column per topic, called by its [name](Self::topic_name), the
+    /// most probable term first. `n` is capped at the number of terms. Below a cell, more than ten topics are shown as rows.
+    /// [`top_terms_by`](Self::top_terms_by) ranks the terms by lift, FREX or relevance.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let table = fit.top_terms(4);
     /// assert_eq!((table.height(), table.width()), (4, 4)); // rank and three topics
     /// # Ok::<(), topicbook::Error>(())
@@ -42,9 +39,7 @@ impl Fit {
     /// from 0 to 1, in columns called by their [names](Self::topic_name).
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let table = fit.doc_topics();
     /// assert_eq!(table.column("dominant").map(|column| column.len())?, 60);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -81,14 +76,11 @@ impl Fit {
         Table::from_columns(columns)
     }
 
-    /// Table with one row per epoch: loss (mean over batches of the summed loss of a batch), log-likelihood per token
-    /// in nats, learning rate of the epoch's last step, wall time in seconds, and the process's anonymous memory in
-    /// bytes.
+    /// Table with one row per epoch: loss (mean over batches of a batch's summed loss), log-likelihood per token in nats, learning
+    /// rate of the last step, wall time in seconds, and anonymous memory in bytes.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let history = fit.history();
     /// assert_eq!(history.height(), 5);
     /// assert_eq!(history.column("loss")?.f64()?.get(4), fit.loss());

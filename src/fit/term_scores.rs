@@ -11,10 +11,10 @@ use super::Fit;
 #[cfg(feature = "polars")]
 use super::topics::ranks;
 
-/// How the terms of a topic are ranked, for [`Fit::top_terms_by`] and [`Fit::topic_terms_by`].
+/// How the terms of a topic are ranked, for [`Fit::top_terms_by`] and [`Fit::terms_of_topic_by`].
 ///
-/// The most probable terms of a topic are often terms that every topic has. The other scores prefer those that the topic has and
-/// others have not. In the formulas, f is the probability of the term in the topic, and p its probability in all topics
+/// The most probable terms of a topic are often terms that every topic has. The other scores prefer terms that the topic has
+/// and others do not. In the formulas, f is the probability of the term in the topic, and p its probability in all topics
 /// together: the mean of f over the topics, weighted by their shares in [`Fit::topic_sizes`].
 ///
 /// | Score | Formula | Range | Source |
@@ -24,14 +24,12 @@ use super::topics::ranks;
 /// | `Frex` | 1 / (½ / rank of f + ½ / rank of e) | 0 to 1 | Bischof and Airoldi (2012), ICML 29 |
 /// | `Relevance(λ)` | λ ln f + (1 - λ) ln (f / p) | in nats | Sievert and Shirley (2014), LDAvis |
 ///
-/// In FREX, e is the exclusivity, f divided by the sum of the term's probabilities in all topics, and a rank is the part of
-/// the terms whose value is at most that of this one. Lift favours rare terms; relevance goes from lift (λ = 0) to
-/// probability (λ = 1), and its authors found λ = 0.6 the easiest to interpret.
+/// In FREX, e is the exclusivity: f divided by the sum of the term's probabilities in all topics. A rank is the part of the
+/// terms whose value is at most the term's own. Lift favours rare terms; relevance goes from lift (λ = 0) to probability (λ =
+/// 1), and its authors found λ = 0.6 the easiest to interpret.
 ///
 /// ```
-/// # use topicbook::{Synthetic, TopicModel};
-/// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-/// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+/// # let (_, fit) = topicbook::example_fit()?;
 /// use topicbook::TermScore;
 /// let frex = fit.top_terms_by(5, TermScore::Frex)?;
 /// assert_eq!(fit.top_terms_by(5, TermScore::Relevance(1.0))?.texts("topic 0")?, fit.top_terms(5).texts("topic 0")?);
@@ -42,7 +40,7 @@ use super::topics::ranks;
 pub enum TermScore {
     /// The probability of the term in the topic.
     Probability,
-    /// The probability in the topic divided by that in all topics together.
+    /// The probability in the topic divided by the probability in all topics together.
     Lift,
     /// The harmonic mean of the ranks by probability and by exclusivity.
     Frex,
@@ -153,12 +151,10 @@ fn ecdf(values: &[f64]) -> Vec<f64> {
 #[cfg(feature = "polars")]
 impl Fit {
     /// Table of the `n` terms of every topic with the highest [`TermScore`]: [`top_terms`](Self::top_terms) by lift, FREX or
-    /// relevance. One column per topic, the best term first. Above the number of terms, `n` counts as that number.
+    /// relevance. One column per topic, the best term first. `n` is capped at the number of terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// use topicbook::TermScore;
     /// let table = fit.top_terms_by(4, TermScore::Relevance(0.6))?;
     /// assert_eq!((table.height(), table.width()), (4, 4)); // rank and three topics
@@ -188,15 +184,12 @@ impl Fit {
     }
 
     /// Table of the `n` terms of one topic with the highest [`TermScore`]: `rank` from 1, `term`, its score in a column called
-    /// `lift`, `frex` or `relevance`, and its `probability` in the topic. Above the number of terms, `n` counts as that
-    /// number.
+    /// `lift`, `frex` or `relevance`, and its `probability` in the topic. `n` is capped at the number of terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// use topicbook::TermScore;
-    /// let table = fit.topic_terms_by(2, 5, TermScore::Lift)?;
+    /// let table = fit.terms_of_topic_by(2, 5, TermScore::Lift)?;
     /// let lift = table.numbers("lift")?;
     /// assert!(lift[0] >= lift[4] && lift[0] > 1.0);
     /// # Ok::<(), topicbook::Error>(())
@@ -207,7 +200,7 @@ impl Fit {
     ///
     /// # Cost
     /// As [`top_terms_by`](Self::top_terms_by), for one topic.
-    pub fn topic_terms_by(&self, topic: usize, n: usize, score: TermScore) -> Result<Table> {
+    pub fn terms_of_topic_by(&self, topic: usize, n: usize, score: TermScore) -> Result<Table> {
         self.check_topic(topic)?;
         let scores = TermScores::new(self, score)?.of(topic);
         let row = self.f.row(topic);

@@ -54,9 +54,8 @@ impl Coherence {
     /// The topics, in the order of the rows of F.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(200, 60, 3).avg_doc_length(60).seed(1).generate()?.counts();
-    /// # let coherence = TopicModel::new(3).epochs(20).quiet().fit(&counts)?.coherence(&counts, 10)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let coherence = fit.coherence(&counts, 10)?;
     /// assert!(coherence.topics().iter().all(|topic| topic.u_mass <= Some(0.0)));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -67,9 +66,8 @@ impl Coherence {
     /// The mean NPMI of the topics, from -1 to 1. Higher is better. `None` if no topic has two terms that occur.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(200, 60, 3).avg_doc_length(60).seed(1).generate()?.counts();
-    /// # let coherence = TopicModel::new(3).epochs(20).quiet().fit(&counts)?.coherence(&counts, 10)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let coherence = fit.coherence(&counts, 10)?;
     /// assert!(coherence.npmi().is_some_and(|npmi| (-1.0..=1.0).contains(&npmi)));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -80,9 +78,8 @@ impl Coherence {
     /// The mean u_mass of the topics, at most 0. Higher is better. `None` if no topic has two terms that occur.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(200, 60, 3).avg_doc_length(60).seed(1).generate()?.counts();
-    /// # let coherence = TopicModel::new(3).epochs(20).quiet().fit(&counts)?.coherence(&counts, 10)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let coherence = fit.coherence(&counts, 10)?;
     /// assert!(coherence.u_mass().is_some_and(|u_mass| u_mass <= 0.0));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -93,9 +90,8 @@ impl Coherence {
     /// The terms of all topics that occur in no document, each once. They were left out.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(200, 60, 3).avg_doc_length(60).seed(1).generate()?.counts();
-    /// # let coherence = TopicModel::new(3).epochs(20).quiet().fit(&counts)?.coherence(&counts, 10)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let coherence = fit.coherence(&counts, 10)?;
     /// assert!(coherence.absent().is_empty());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -109,7 +105,7 @@ impl Coherence {
         absent
     }
 
-    /// Most probable terms of each topic that were looked at, also those that occur in no document.
+    /// Most probable terms of each topic that were examined, including terms that occur in no document.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -125,23 +121,21 @@ impl Coherence {
     /// Documents of the counts, empty ones included.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(200, 60, 3).avg_doc_length(60).seed(1).generate()?.counts();
-    /// # let coherence = TopicModel::new(3).epochs(20).quiet().fit(&counts)?.coherence(&counts, 10)?;
-    /// assert_eq!(coherence.documents(), 200);
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let coherence = fit.coherence(&counts, 10)?;
+    /// assert_eq!(coherence.documents(), 60);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn documents(&self) -> usize {
         self.documents
     }
 
-    /// Table with one row for each topic: `topic`, `npmi`, `u_mass` (null if fewer than two terms occur), its `terms`, and those
-    /// that are `absent`.
+    /// Table with one row for each topic: `topic`, `npmi`, `u_mass` (null if fewer than two terms occur), its `terms`, and the
+    /// `absent` ones.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(200, 60, 3).avg_doc_length(60).seed(1).generate()?.counts();
-    /// # let coherence = TopicModel::new(3).epochs(20).quiet().fit(&counts)?.coherence(&counts, 10)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// # let coherence = fit.coherence(&counts, 10)?;
     /// let best = coherence.table().sort_by_desc("npmi")?.head(1);
     /// assert_eq!(best.shape(), (1, 5));
     /// # Ok::<(), topicbook::Error>(())

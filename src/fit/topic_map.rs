@@ -1,4 +1,4 @@
-//! A map of topics: points in a plane, whose distances approximate those of the topics' terms.
+//! A map of topics: points in a plane, whose distances approximate the distances of the topics' terms.
 
 use rayon::prelude::*;
 
@@ -26,9 +26,7 @@ impl Fit {
     /// draws it.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let map = fit.topic_map();
     /// assert_eq!(map.shape(), (3, 2));
     /// # Ok::<(), topicbook::Error>(())
@@ -92,7 +90,7 @@ pub(super) fn jensen_shannon(f: &Matrix) -> Vec<f64> {
         .map(|&(a, b)| {
             let both = f.row(a).iter().zip(f.row(b));
             let mixture = entropy(both.map(|(&p, &q)| (f64::from(p) + f64::from(q)) / 2.0));
-            // Not `max`, which would make 0 of NaN.
+            // `max` would replace NaN by 0; `clamp` keeps it.
             (mixture - (entropies[a] + entropies[b]) / 2.0).clamp(0.0, 1.0)
         })
         .collect();

@@ -19,9 +19,7 @@ impl Fit {
     /// for the same probabilities to 1 for topics without a common term.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let distances = fit.topic_distances();
     /// assert_eq!(distances.row(1)[1], 0.0);
     /// assert_eq!(distances.row(0)[2], distances.row(2)[0]);
@@ -38,13 +36,11 @@ impl Fit {
         Matrix::from_parts(k, k, squared.map(|d| d.sqrt() as f32).collect())
     }
 
-    /// An order of the topics in which similar ones are neighbours: that of the leaves of
+    /// An order of the topics in which similar ones are neighbours: the order of the leaves of
     /// [`plot_topic_tree`](Self::plot_topic_tree). [`reorder_topics`](Self::reorder_topics) puts the fit into it.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let sorted = fit.reorder_topics(fit.topic_order())?;
     /// assert_eq!(sorted.topics(), 3);
     /// # Ok::<(), topicbook::Error>(())
@@ -72,7 +68,7 @@ impl Fit {
 /// Joins the two nearest clusters until one is left (Sokal and Michener 1958, UPGMA). The distance of two clusters is the mean
 /// of the distances of their members; of equal distances the first counts.
 fn average_linkage(mut distances: Vec<f64>, k: usize) -> Vec<Join> {
-    // Row i of `distances` is that of cluster `ids[i]`; `sizes` is zero for a row whose cluster was joined to another.
+    // Row i of `distances` belongs to cluster `ids[i]`; `sizes` is zero for a row whose cluster was joined to another.
     let mut ids: Vec<usize> = (0..k).collect();
     let mut sizes = vec![1.0; k];
     (1..k)
@@ -105,7 +101,7 @@ fn average_linkage(mut distances: Vec<f64>, k: usize) -> Vec<Join> {
         .collect()
 }
 
-/// The topics from left to right: each join turns its two parts so that the topics which meet are as near as possible.
+/// The topics from left to right: each join flips its two parts so that the topics which meet are as near as possible.
 fn leaves(joins: &[Join], k: usize, distance: &dyn Fn(usize, usize) -> f32) -> Vec<usize> {
     let mut clusters: Vec<Vec<usize>> = (0..k).map(|topic| vec![topic]).collect();
     for join in joins {

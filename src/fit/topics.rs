@@ -13,12 +13,10 @@ const NAMING_TERMS: usize = 5;
 
 impl Fit {
     /// Table of the `n` documents with the largest proportion of each topic: `topic`, `rank` from 1, `document` (a row of L)
-    /// and `proportion`, from 0 to 1. Above the number of documents, `n` counts as that number.
+    /// and `proportion`, from 0 to 1. `n` is capped at the number of documents.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let table = fit.top_documents(4);
     /// assert_eq!((table.height(), table.width()), (12, 4)); // four documents of each of three topics
     /// # Ok::<(), topicbook::Error>(())
@@ -46,13 +44,11 @@ impl Fit {
     }
 
     /// Table of the `n` documents with the largest proportion of one topic: `rank` from 1, `document` (a row of L) and
-    /// `proportion`, from 0 to 1. Above the number of documents, `n` counts as that number.
+    /// `proportion`, from 0 to 1. `n` is capped at the number of documents.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
-    /// let table = fit.topic_documents(2, 5)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
+    /// let table = fit.documents_of_topic(2, 5)?;
     /// let best = table.column("document")?.u64()?.get(0).unwrap_or(0) as usize;
     /// assert!((0..60).all(|document| fit.l().row(document)[2] <= fit.l().row(best)[2]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -63,7 +59,7 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over L.
-    pub fn topic_documents(&self, topic: usize, n: usize) -> Result<Table> {
+    pub fn documents_of_topic(&self, topic: usize, n: usize) -> Result<Table> {
         self.check_topic(topic)?;
         let found = self.largest(topic, n);
         let mut columns = vec![ranks(found.len())];
@@ -71,14 +67,12 @@ impl Fit {
         Ok(Table::from_columns(columns))
     }
 
-    /// Table of the `n` most probable terms of one topic: `rank` from 1, `term` and `probability`. Above the number of terms,
-    /// `n` counts as that number. [`topic_terms_by`](Self::topic_terms_by) ranks them in other ways.
+    /// Table of the `n` most probable terms of one topic: `rank` from 1, `term` and `probability`. `n` is capped at the number
+    /// of terms. [`terms_of_topic_by`](Self::terms_of_topic_by) ranks them in other ways.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
-    /// let table = fit.topic_terms(2, 5)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
+    /// let table = fit.terms_of_topic(2, 5)?;
     /// let largest = fit.f().row(2).iter().copied().fold(0.0, f32::max);
     /// assert_eq!(table.column("probability")?.f32()?.get(0), Some(largest));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -91,7 +85,7 @@ impl Fit {
     /// One pass over a row of F.
     #[doc(alias = "show_topic")]
     #[doc(alias = "get_topic_terms")]
-    pub fn topic_terms(&self, topic: usize, n: usize) -> Result<Table> {
+    pub fn terms_of_topic(&self, topic: usize, n: usize) -> Result<Table> {
         self.check_topic(topic)?;
         let row = self.f.row(topic);
         let terms = top_n(row, n);
@@ -112,8 +106,8 @@ impl Fit {
     /// let counts = Counts::dense(2, 3, vec![3u8, 1, 0, 0, 1, 4])?;
     /// let terms = Terms::new(["apple", "pear", "plum"])?;
     /// let fit = TopicModel::new(2).terms(&terms).epochs(3).quiet().fit(&counts)?;
-    /// assert_eq!(fit.term_topics("plum")?.height(), 2);
-    /// assert!(fit.term_topics("plums").unwrap_err().to_string().contains("the nearest is `plum`"));
+    /// assert_eq!(fit.topics_of_term("plum")?.height(), 2);
+    /// assert!(fit.topics_of_term("plums").unwrap_err().to_string().contains("the nearest is `plum`"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -123,7 +117,7 @@ impl Fit {
     /// # Cost
     /// O(terms + k).
     #[doc(alias = "get_term_topics")]
-    pub fn term_topics(&self, term: &str) -> Result<Table> {
+    pub fn topics_of_term(&self, term: &str) -> Result<Table> {
         let column = self.find_term(term)?;
         let probabilities: Vec<f32> = (0..self.topics())
             .map(|topic| self.f.row(topic)[column])
@@ -131,14 +125,12 @@ impl Fit {
         Ok(largest_first(&probabilities, "probability"))
     }
 
-    /// Table with one row per topic: `share` is the mean of its proportions in all documents (the shares sum to one, and
-    /// every document counts alike, long or short), `documents` the number of those in which it is the largest, and
+    /// Table with one row per topic. `share` is the mean of its proportions in all documents (the shares sum to one, and every
+    /// document counts alike, long or short). `documents` is the number of documents in which it is the largest, and
     /// `top_terms` are its five most probable terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// use topicbook::polars::prelude::*;
     /// let table = fit.topic_sizes();
     /// assert!((table.column("share")?.f64()?.sum().unwrap_or(0.0) - 1.0).abs() < 1e-5);

@@ -173,9 +173,7 @@ impl Estimate {
             for &batch_size in &batch_sizes {
                 let mut estimate = self.clone();
                 estimate.recipe.settings.topics = topics;
-                estimate.recipe.set_mini_batch("batch_size", |parameters| {
-                    parameters.batch_size = batch_size;
-                });
+                estimate.recipe.set_batch_size(batch_size);
                 let plan = match estimate.plan() {
                     Err(error) if error.kind() != ErrorKind::Space => return Err(error),
                     plan => plan.ok(),

@@ -2,6 +2,7 @@
 
 mod attach;
 mod estimate;
+mod example;
 mod on_cluster;
 mod resume;
 mod run;
@@ -10,6 +11,7 @@ mod sweep;
 mod update;
 
 pub use estimate::Estimate;
+pub use example::example_fit;
 pub use resume::Checkpoint;
 pub use sweep::{Sweep, SweepFits, SweepPlan, SweepRun};
 pub use update::Update;

@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::batches::Reading;
-use crate::config::{
-    Budget, Cluster, Device, GradientStep, Optimizer, Precision, Solver, TableStorage,
-};
+use crate::config::{Budget, Cluster, Device, Solver};
 use crate::data::{Epoch, OrRef, Terms};
 
 use super::TopicModel;
@@ -75,20 +73,18 @@ impl TopicModel {
     /// How the model is fitted; [`Solver::mini_batch`] by default, as in tinytopics. [`Solver::auto`] reaches a better
     /// likelihood much sooner.
     ///
-    /// Parameters of a solver are set after it: [`tolerance`](Self::tolerance) for those that converge, and for gradient
-    /// steps [`batch_size`](Self::batch_size), [`base_lr`](Self::base_lr), [`max_lr`](Self::max_lr), [`t_0`](Self::t_0),
-    /// [`t_mult`](Self::t_mult), [`weight_decay`](Self::weight_decay), [`optimizer`](Self::optimizer),
-    /// [`table_storage`](Self::table_storage), [`precision`](Self::precision), [`step`](Self::step),
-    /// [`micro_batch`](Self::micro_batch) and [`clip_grad_norm`](Self::clip_grad_norm). A parameter that the solver does not have
-    /// is refused when the fit is planned.
+    /// The parameters of gradient steps are set on [`Solver::mini_batch`]; two that everybody uses have short-cuts here,
+    /// [`batch_size`](Self::batch_size) and [`tolerance`](Self::tolerance), which hold before and after `solver`.
     ///
     /// ```
     /// use topicbook::{Solver, TopicModel};
-    /// let settings = TopicModel::new(10).solver(Solver::auto()).tolerance(1e-6).settings();
-    /// assert!(matches!(settings.solver, Solver::Auto(parameters) if parameters.tolerance == 1e-6));
+    /// let model = TopicModel::new(10).batch_size(64).solver(Solver::mini_batch().max_lr(0.1));
+    /// assert!(matches!(model.settings().solver, Solver::MiniBatch(p) if p.batch_size == 64 && p.max_lr == 0.1));
+    /// let model = TopicModel::new(10).solver(Solver::auto()).tolerance(1e-6);
+    /// assert!(matches!(model.settings().solver, Solver::Auto(p) if p.tolerance == 1e-6));
     /// ```
-    pub fn solver(&self, solver: impl OrRef<Solver>) -> Self {
-        self.with(|recipe| recipe.set_solver(solver.value().clone()))
+    pub fn solver(&self, solver: impl Into<Solver>) -> Self {
+        self.with(|recipe| recipe.set_solver(solver.into()))
     }
 
     /// Gain of the log-likelihood, relative to its size, below which a solver that passes over all documents has
@@ -106,19 +102,17 @@ impl TopicModel {
     /// ```
     #[doc(alias = "tol")]
     pub fn tolerance(&self, tolerance: f64) -> Self {
-        self.with(|recipe| {
-            recipe.set_full_pass("tolerance", |parameters| parameters.tolerance = tolerance)
-        })
+        self.with(|recipe| recipe.set_tolerance(tolerance))
     }
 
     /// Documents in a minibatch of gradient steps; 16 by default, at least 1. Larger batches use a GPU better.
     ///
     /// The learning rates that go with them depend on the steps of an epoch, documents / batch size. With 64 steps or
-    /// more the default rates hold, whatever the batch. With fewer, multiply [`max_lr`](Self::max_lr) and
-    /// [`base_lr`](Self::base_lr) by √(64 / steps), at most by 8: a row of L is in one batch of an epoch, and AdamW moves
-    /// it by about the rate times √steps for that. [`Optimizer::RowwiseAdamW`] takes the same factors, and its scores are
+    /// more the default rates hold, whatever the batch. With fewer, multiply [`max_lr`](crate::MiniBatch::max_lr) and
+    /// [`base_lr`](crate::MiniBatch::base_lr) by √(64 / steps), at most by 8: a row of L is in one batch of an epoch, and AdamW moves
+    /// it by about the rate times √steps for that. [`Optimizer::RowwiseAdamW`](crate::Optimizer::RowwiseAdamW) takes the same factors, and its scores are
     /// -24,884,400 at batch 64, -24,877,800 at 256, -24,908,000 at 1,024 and -24,917,800 for all documents at once, beside those
-    /// of AdamW in this table. [`t_0`](Self::t_0) may stay. On 2,483 NIPS papers, k = 10, 200 epochs:
+    /// of AdamW in this table. [`t_0`](crate::MiniBatch::t_0) may stay. On 2,483 NIPS papers, k = 10, 200 epochs:
     ///
     /// | batch size | steps | factor | max_lr, base_lr | score | with the default rates |
     /// |---|---|---|---|---|---|
@@ -131,174 +125,15 @@ impl TopicModel {
     /// Scores ([`Fit::score`](crate::Fit::score), higher is better) are means of three seeds, which lie 7,000 to 41,000 apart. With few steps an
     /// epoch it takes more epochs to learn as much: with 600 of them, batch 1,024 reaches -24,878,700 and all documents at
     /// once -24,888,800. In drawn counts of 20,000 documents topics are further from the true ones after 40 epochs at batch
-    /// 1,024 than at 16 (0.11 and 0.06, in total variation), and as near after 120 (`cargo xtask bench batches`).
+    /// 1,024 than at 16 (0.11 and 0.06, in total variation), and as near after 120 (`benches/records/batches.md`).
     ///
     /// ```
     /// use topicbook::{Solver, TopicModel};
-    /// let settings = TopicModel::new(10).batch_size(256).max_lr(0.126).base_lr(0.025).settings();
+    /// let settings = TopicModel::new(10).batch_size(256).settings();
     /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.batch_size == 256));
     /// ```
     pub fn batch_size(&self, documents: usize) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("batch_size", |parameters| parameters.batch_size = documents)
-        })
-    }
-
-    /// The learning rate at the end of every period; 0.01 by default, positive and at most [`max_lr`](Self::max_lr).
-    /// AdamW moves a logit by about this much in a step. For large batches see [`batch_size`](Self::batch_size).
-    ///
-    /// ```
-    /// use topicbook::{Solver, TopicModel};
-    /// let settings = TopicModel::new(10).base_lr(0.005).settings();
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.base_lr == 0.005));
-    /// ```
-    pub fn base_lr(&self, rate: f64) -> Self {
-        self.with(|recipe| recipe.set_mini_batch("base_lr", |parameters| parameters.base_lr = rate))
-    }
-
-    /// The learning rate at the start of every period; 0.05 by default, positive. For large batches see
-    /// [`batch_size`](Self::batch_size).
-    ///
-    /// ```
-    /// use topicbook::{Solver, TopicModel};
-    /// let settings = TopicModel::new(10).max_lr(0.1).settings();
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.max_lr == 0.1));
-    /// ```
-    #[doc(alias = "learning_rate")]
-    pub fn max_lr(&self, rate: f64) -> Self {
-        self.with(|recipe| recipe.set_mini_batch("max_lr", |parameters| parameters.max_lr = rate))
-    }
-
-    /// Epochs in the first period of the learning rate (tinytopics' `T_0`); 20 by default, at least 1.
-    ///
-    /// ```
-    /// use topicbook::{Solver, TopicModel};
-    /// let settings = TopicModel::new(10).t_0(40).settings();
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.t_0 == 40));
-    /// ```
-    pub fn t_0(&self, epochs: usize) -> Self {
-        self.with(|recipe| recipe.set_mini_batch("t_0", |parameters| parameters.t_0 = epochs))
-    }
-
-    /// How many times longer each period of the learning rate is than the one before (tinytopics' `T_mult`); 1 by default,
-    /// at least 1.
-    ///
-    /// ```
-    /// use topicbook::{Solver, TopicModel};
-    /// let settings = TopicModel::new(10).t_0(10).t_mult(2).settings(); // restarts after 10, 30, 70 epochs
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.t_mult == 2));
-    /// ```
-    pub fn t_mult(&self, factor: usize) -> Self {
-        self.with(|recipe| recipe.set_mini_batch("t_mult", |parameters| parameters.t_mult = factor))
-    }
-
-    /// AdamW's decoupled weight decay, and the L2 penalty of the other optimizers; 1e-5 by default, 0 or more.
-    ///
-    /// ```
-    /// use topicbook::{Solver, TopicModel};
-    /// let settings = TopicModel::new(10).weight_decay(0.0).settings();
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.weight_decay == 0.0));
-    /// ```
-    pub fn weight_decay(&self, weight_decay: f64) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("weight_decay", |parameters| {
-                parameters.weight_decay = weight_decay;
-            })
-        })
-    }
-
-    /// The update rule of gradient steps; [`Optimizer::AdamW`], as in tinytopics, by default. On a GPU
-    /// [`Optimizer::RowwiseAdamW`] has L offloaded to RAM or a file; the other optimizers need [`Device::Cpu`], and are refused on a
-    /// GPU.
-    ///
-    /// ```
-    /// use topicbook::{Optimizer, Solver, TopicModel};
-    /// let settings = TopicModel::new(10).optimizer(Optimizer::RowwiseAdamW).settings();
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.optimizer == Optimizer::RowwiseAdamW));
-    /// ```
-    pub fn optimizer(&self, optimizer: Optimizer) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("optimizer", |parameters| parameters.optimizer = optimizer)
-        })
-    }
-
-    /// Where gradient steps store L's logits and their optimizer state, and where L itself is stored afterwards;
-    /// [`TableStorage::Memory`] by default.
-    ///
-    /// ```
-    /// use topicbook::{TableStorage, TopicModel};
-    /// let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// let model = TopicModel::new(3).epochs(2).quiet();
-    /// let in_file = model.clone().table_storage(TableStorage::File(std::env::temp_dir()));
-    /// assert_eq!(in_file.fit(&counts)?.l(), model.fit(&counts)?.l());
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn table_storage(&self, storage: impl OrRef<TableStorage>) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("table_storage", |parameters| {
-                parameters.table_storage = storage.value().clone()
-            })
-        })
-    }
-
-    /// The precision in which gradient steps store L's logits and their optimizer state, in RAM or in a file;
-    /// [`Precision::F32`] by default.
-    ///
-    /// [`Precision::Bf16`] halves these tables: 12 bytes become 6 for each entry of L under AdamW. A row is widened before
-    /// its update, which is computed in `f32`, and rounded afterwards at random to one of its two neighbours in `bf16`, with
-    /// the probabilities that make the mean right (stochastic rounding): with the nearest value, an update smaller than
-    /// half a unit of the last place would be lost each time. The random bits depend on the document and the step, so a seed
-    /// gives the same fit for any number of threads, and a resumed fit continues bit for bit.
-    /// On 2,483 NIPS papers (k = 10, batch 16, 200 epochs) three seeds of dense AdamW end at scores 0.3 thousand below to 0.9
-    /// thousand above those of `F32`, which lie 7 thousand apart.
-    ///
-    /// On a GPU L has to be outside of its memory ([`Optimizer::RowwiseAdamW`], [`TableStorage::File`]), where the tables are
-    /// `f32`. L and F of the fit, and checkpoints, are `f32` in any case.
-    ///
-    /// ```
-    /// use topicbook::{Precision, Synthetic, TopicModel};
-    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// let model = TopicModel::new(3).epochs(50).quiet();
-    /// let narrow = model.table_precision(Precision::Bf16).fit(&counts)?;
-    /// let (narrow, wide) = (narrow.score(&counts)?, model.fit(&counts)?.score(&counts)?);
-    /// assert!((narrow / wide - 1.0).abs() < 0.02);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "half")]
-    #[doc(alias = "bfloat16")]
-    #[doc(alias = "stochastic_rounding")]
-    pub fn table_precision(&self, precision: Precision) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("table_precision", |parameters| {
-                parameters.table_precision = precision
-            })
-        })
-    }
-
-    /// The precision in which a GPU reads the tables in gradient steps; [`Precision::F32`] by default. On the CPU
-    /// everything is `f32`.
-    ///
-    /// ```
-    /// use topicbook::{Precision, Solver, TopicModel};
-    /// let settings = TopicModel::new(10).precision(Precision::Bf16).settings();
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.precision == Precision::Bf16));
-    /// ```
-    pub fn precision(&self, precision: Precision) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("precision", |parameters| parameters.precision = precision)
-        })
-    }
-
-    /// How a gradient step computes the loss of its batch and the gradients; [`GradientStep::Fused`] by default. The others
-    /// are Burn's tensors, for lessons and comparisons: [`GradientStep`] says what each keeps in memory.
-    ///
-    /// ```
-    /// use topicbook::{GradientStep, Solver, TopicModel};
-    /// let settings = TopicModel::new(10).step(GradientStep::Checkpointing).settings();
-    /// assert!(matches!(settings.solver, Solver::MiniBatch(p) if p.step == GradientStep::Checkpointing));
-    /// ```
-    pub fn step(&self, step: GradientStep) -> Self {
-        self.with(|recipe| recipe.set_mini_batch("step", |parameters| parameters.step = step))
+        self.with(|recipe| recipe.set_batch_size(documents))
     }
 
     /// Additive (Lidstone) smoothing of the topics, in tokens; 0 by default, as in tinytopics. When the fit ends, this many
@@ -328,54 +163,6 @@ impl TopicModel {
     #[doc(alias = "pseudo_count")]
     pub fn smoothing(&self, tokens: f64) -> Self {
         self.with(|recipe| recipe.settings.smoothing = tokens)
-    }
-
-    /// Documents whose gradients are computed at once, from 1 to the [`batch_size`](Self::batch_size); by default the whole
-    /// batch, or as many as the [`budget`](Self::budget) allows. The gradients of a batch's parts are added up before the
-    /// update (gradient accumulation), so the fit is the same up to rounding, with smaller buffers. A tight budget makes
-    /// the parts smaller still.
-    ///
-    /// ```
-    /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// let model = TopicModel::new(3).batch_size(16).epochs(3).quiet();
-    /// let (whole, parts) = (model.fit(&counts)?, model.micro_batch(4).fit(&counts)?);
-    /// assert!((whole.loss().unwrap() / parts.loss().unwrap() - 1.0).abs() < 1e-5);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "gradient_accumulation")]
-    #[doc(alias = "accumulation_steps")]
-    pub fn micro_batch(&self, documents: usize) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("micro_batch", |parameters| {
-                parameters.micro_batch = Some(documents);
-            })
-        })
-    }
-
-    /// The largest norm of a step's gradient, positive; no limit by default. A longer gradient, taken with respect to all
-    /// logits of L and F together, is scaled down to it before the update, as PyTorch's `clip_grad_norm_` does.
-    /// [`Epoch::grad_norm`] has the mean norm before clipping. Gradients are in tokens: a batch of 16 documents of 1,000
-    /// tokens has norms in the hundreds. AdamW hardly needs it, as its steps do not depend on the size of gradients that
-    /// keep their size; SGD does.
-    ///
-    /// ```
-    /// use topicbook::{Synthetic, TopicModel};
-    /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// let fit = TopicModel::new(3).epochs(3).clip_grad_norm(10.0).quiet().fit(&counts)?;
-    /// assert!(fit.epochs()[0].grad_norm.is_some_and(|norm| norm > 10.0));
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    ///
-    /// # Cost
-    /// A pass over F's gradient in each step.
-    #[doc(alias = "gradient_clipping")]
-    pub fn clip_grad_norm(&self, norm: f64) -> Self {
-        self.with(|recipe| {
-            recipe.set_mini_batch("clip_grad_norm", |parameters| {
-                parameters.clip_grad_norm = norm;
-            })
-        })
     }
 
     /// How much memory the fit may use, in bytes; by default what is free, less a margin (see [`Budget`]).

@@ -108,9 +108,7 @@ impl Update {
     /// The fit to the new counts. A handle, not a copy.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.update(&counts)?.fit().topics(), 3);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -122,9 +120,7 @@ impl Update {
     /// to 1 (no term in common).
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// assert!(fit.update(&counts)?.distances().iter().all(|distance| (0.0..=1.0).contains(distance)));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -137,9 +133,7 @@ impl Update {
     /// new ones), and the three terms that `gained` and `lost` most probability.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.update(&counts)?.table().shape(), (3, 7));
     /// # Ok::<(), topicbook::Error>(())
     /// ```

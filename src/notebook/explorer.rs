@@ -27,10 +27,10 @@ impl Explorer {
     }
 }
 
-/// The page in a frame of its own: its style and script do not touch the notebook, nor those of the notebook the page. The
-/// frame has no access to the notebook; a script beside it answers its question for the theme.
+/// The page in a frame of its own: the styles and scripts of page and notebook do not affect each other. The frame has no
+/// access to the notebook; a script next to it answers its question about the theme.
 fn framed(page: &str, title: &str) -> String {
-    // In single quotes, because JSON is full of double ones.
+    // The page stands in single quotes, because JSON is full of double ones.
     let page = page.replace('&', "&amp;").replace('\'', "&#39;");
     format!(
         "<p>{}: shown in trusted notebooks only. Run the cell, or choose “Trust Notebook” in JupyterLab's commands.</p>\n\
@@ -41,8 +41,8 @@ fn framed(page: &str, title: &str) -> String {
     )
 }
 
-/// Removes the sentence above the frame, because JupyterLab runs scripts where it shows frames; and tells the frame the
-/// notebook's theme: that of JupyterLab, or of VS Code.
+/// Removes the sentence above the frame, because JupyterLab runs scripts where it shows frames. Tells the frame the theme of
+/// the notebook, in JupyterLab or in VS Code.
 const THEME: &str = include_str!("explorer_theme.js");
 
 #[cfg(test)]

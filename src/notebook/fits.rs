@@ -141,7 +141,7 @@ impl Distinctive {
             "A term is compared with the topic whose rate of it is nearest. Terms are ordered by the lower end of the 95% \
              interval of their log fold change.",
         )
-        .note(".topic_terms(3, 20)? is a table of one topic, .plot_volcano(3) its chart.");
+        .note(".terms_of_topic(3, 20)? is a table of one topic, .plot_volcano(3) its chart.");
         show_card(&card, None);
     }
 }

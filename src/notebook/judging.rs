@@ -95,7 +95,7 @@ impl ScoreDifference {
 }
 
 impl RankingEvaluation {
-    /// Shows recall and NDCG, those of the most popular terms, and what was left out, below a cell.
+    /// Shows below a cell recall and NDCG, the same for the most popular terms, and what was left out.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         show_card(&self.card(), None);

@@ -52,8 +52,7 @@ pub struct GpuNow {
     pub free: Option<u64>,
 }
 
-/// Memory in use now: of this process by kind, of its control group, what is free, and that of each GPU. Below a cell it
-/// shows itself.
+/// Memory in use now: of this process by kind, of its control group and of each GPU, and what is free. A cell shows it.
 ///
 /// ```
 /// use topicbook::memory;
@@ -81,8 +80,8 @@ pub fn memory() -> MemoryNow {
     }
 }
 
-/// Gives memory that was freed back to the system: of the heap (`malloc_trim`), and of every GPU that this process has used.
-/// Returns what that was.
+/// Gives freed memory back to the system, from the heap (`malloc_trim`) and from every GPU that this process has used. Returns
+/// how much that was.
 ///
 /// A value that a variable still holds is not freed: [`live`] lists them, and `drop(variable)` frees one.
 ///

@@ -190,7 +190,7 @@ impl MemoryScope {
         self.log().peak.anonymous
     }
 
-    /// The anonymous memory of the process now, or at the end of a finished scope, minus that at the start, in bytes.
+    /// The anonymous memory of the process now, or at the end of a finished scope, minus its value at the start, in bytes.
     ///
     /// ```
     /// let scope = topicbook::memory_scope("load");

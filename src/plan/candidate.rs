@@ -57,7 +57,7 @@ struct CheckPass {
 
 /// A way of running the fit, with everything that determines its memory use.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct PlanCandidate {
     pub(super) before: Before,
     pub(super) shape: Shape,
     /// How counts are streamed; `None` if they are read in place.
@@ -82,8 +82,8 @@ pub(super) struct Candidate {
     pub(super) resident: bool,
 }
 
-impl Candidate {
-    /// The candidate that the recipe asks for: whole batches, nothing resident, counts read in place.
+impl PlanCandidate {
+    /// The candidate that the recipe describes: whole batches, nothing resident, counts read in place.
     pub(super) fn requested(
         recipe: &Recipe,
         counts: &Counts,
@@ -118,7 +118,7 @@ impl Candidate {
                 bytes_of_count: (counts.layout() == Layout::Dense)
                     .then(|| gpu::bytes_of_count(counts)),
                 largest_page: gpu::largest_page(device),
-                precision: parameters.precision,
+                precision: parameters.gpu_precision,
                 clips: parameters.clips(),
                 step: parameters.step,
                 l_precision: parameters.table_precision,

@@ -8,15 +8,17 @@ use crate::config::{
 use crate::cost::{Consumer, Item, Memory, Phase, peak};
 use crate::counts::{Counts, READ_BYTES};
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{Shards, documents_in_block, memory, memory_around_iterations, sums_bytes};
+use crate::solvers::{
+    DocumentShards, documents_in_block, memory, memory_around_iterations, sums_bytes,
+};
 use crate::text::{Card, bytes, count};
 
 use super::Plan;
 
-/// Anonymous memory of a rank besides tables and buffers: MPI, stacks of threads, and what the heap leaves unused.
+/// Anonymous memory of a rank in addition to tables and buffers: MPI, stacks of threads, and what the heap leaves unused.
 const PROCESS: u64 = 12 << 20;
 
-/// Documents in a batch of gradient steps at least.
+/// Minimum number of documents in a batch of gradient steps.
 const LEAST_BATCH: usize = 1000;
 
 /// What a plan says of its cluster.
@@ -58,7 +60,7 @@ pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> 
     }
     if recipe.checkpoint.is_some() {
         return Err(Error::setting("TopicModel::checkpoint with a cluster").fix(
-            "leave it out: the ranks keep checkpoints of their own, and Cluster::retries goes on from them",
+            "leave it out: the ranks keep checkpoints of their own, and Cluster::retries resumes from them",
         ));
     }
     if settings.reading == Reading::InPlace {
@@ -81,7 +83,7 @@ pub(super) fn for_ranks(recipe: &Recipe, cluster: &Cluster, counts: &Counts) -> 
     Ok(recipe)
 }
 
-/// An error for gradient steps that ranks do not make, or that would exchange too much.
+/// The error for gradient steps that ranks cannot make, or that would exchange too much.
 fn check_steps(parameters: &MiniBatch, topics: usize, counts: &Counts) -> Result<()> {
     let batch = parameters.batch_size.max(1);
     if batch < LEAST_BATCH {
@@ -100,28 +102,28 @@ fn check_steps(parameters: &MiniBatch, topics: usize, counts: &Counts) -> Result
     let refused = [
         (
             parameters.table_storage != TableStorage::Memory,
-            "TopicModel::table_storage",
+            "MiniBatch::table_storage",
             "each rank holds its rows of L in memory",
         ),
         (
             parameters.table_precision != Precision::F32,
-            "TopicModel::table_precision",
+            "MiniBatch::table_precision",
             "each rank holds its rows of L in f32",
         ),
         (
             parameters.step != GradientStep::Fused,
-            "TopicModel::step",
+            "MiniBatch::step",
             "ranks compute on CPUs, without tensors",
         ),
         (
             parameters.micro_batch.is_some(),
-            "TopicModel::micro_batch",
+            "MiniBatch::micro_batch",
             "a rank reads its share of a batch in blocks of documents",
         ),
         (
             parameters.clips(),
-            "TopicModel::clip_grad_norm",
-            "no rank knows the norm of a batch's gradient before it has updated its rows of L",
+            "MiniBatch::clip_grad_norm",
+            "no rank has the norm of a batch's gradient before it has updated its rows of L",
         ),
     ];
     match refused.into_iter().find(|(is_set, ..)| *is_set) {
@@ -145,7 +147,7 @@ impl Plan {
         let nonzeros = self.counts.summary()?.nonzeros();
         let solver = &self.recipe.settings.solver;
         let batch_size = solver.as_mini_batch().map(|batches| batches.batch_size);
-        let shards = Shards::of_fit(documents, terms, nonzeros, batch_size);
+        let shards = DocumentShards::of_fit(documents, terms, nonzeros, batch_size);
         check_shards(ranks, &shards, batch_size.is_some())?;
         let exchange = shards.exchange(ranks);
         let exchanges = batch_size.map_or(1, |batch| documents.div_ceil(batch)) as u64;
@@ -171,7 +173,7 @@ impl Plan {
             files_bytes: RunFolder::bytes((documents, terms), topics as usize, state),
             files_of_ranks: files_of_ranks(&Files::of(&self.counts)?, &shards, ranks),
         };
-        // Sums, multipliers and buffers are the ranks'.
+        // Sums, multipliers and buffers belong to the ranks.
         self.items
             .retain(|item| !matches!(item.phase, Phase::Steps | Phase::Reading | Phase::Pass));
         self.items.retain(|item| item.phase != Phase::Fit);
@@ -244,8 +246,8 @@ impl OnCluster {
     }
 }
 
-/// The first and the last file that each rank opens; of many ranks, those of the first ones.
-fn files_of_ranks(files: &Files, shards: &Shards, ranks: usize) -> Option<String> {
+/// The first and the last file that each rank opens; with many ranks, only of the first ones.
+fn files_of_ranks(files: &Files, shards: &DocumentShards, ranks: usize) -> Option<String> {
     const SHOWN: usize = 8;
     if files.number() < 2 {
         return None;

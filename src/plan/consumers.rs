@@ -20,10 +20,10 @@ impl Plan {
         })
     }
 
-    /// What the memory at the planned peak is for, a row for each consumer of training (parameters, gradients, optimizer
-    /// states, activations, counts and batches) and for what is there besides: `consumer`, `ram` in bytes, its `share` of
-    /// the peak, and `bytes_per_parameter`, with k x (documents + terms) parameters. With a GPU also `vram`,
-    /// `vram_share` and `vram_bytes_per_parameter`.
+    /// What the memory at the planned peak is for. There is a row for each consumer of training (parameters, gradients,
+    /// optimizer states, activations, counts and batches) and for the rest. Its columns are `consumer`, `ram` in bytes, its
+    /// `share` of the peak, and `bytes_per_parameter`, with k x (documents + terms) parameters. With a GPU there are also
+    /// `vram`, `vram_share` and `vram_bytes_per_parameter`.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

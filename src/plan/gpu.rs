@@ -50,7 +50,7 @@ pub(super) fn after_self_check(
     }
 }
 
-/// The error for a GPU whose results are not those of the CPU.
+/// The error for a GPU whose results differ from the CPU's.
 fn failed(gpu: usize, difference: &str, file: Option<&Path>) -> Error {
     let again = match file {
         Some(file) => format!(

@@ -23,8 +23,8 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// The limit of VRAM is the budget, but at most the free VRAM; without a budget it is nine tenths of the free VRAM.
-    /// `estimate`: the machine need not be this one, and a budget of VRAM is that of its GPU.
+    /// The limit of VRAM is the budget, but at most the free VRAM; without a budget it is nine tenths of the free VRAM. With
+    /// `estimate`, the machine need not be this one, and a budget of VRAM describes its GPU.
     pub(super) fn of(budget: &Budget, device: Resolved, baseline: u64, estimate: bool) -> Self {
         let requested = budget.vram_bytes();
         let free = match estimate && requested.is_some() {

@@ -135,9 +135,9 @@ impl Plan {
 
     /// The predicted peak of VRAM, in bytes; `None` without a GPU and without a VRAM budget.
     ///
-    /// Dense counts are uploaded in 1, 2 or 4 bytes each, as many as the largest count needs. Counts that have not been checked
-    /// yet ([`Counts::summary`](crate::Counts::summary), or a fit) are planned in the bytes of their dtype, at most 4: their fit
-    /// may need less.
+    /// Dense counts are uploaded in 1, 2 or 4 bytes each, whatever the largest count needs. Counts that have not been checked
+    /// yet ([`Counts::summary`](crate::Counts::summary), or a fit) are planned in the bytes of their dtype, at most 4: their
+    /// fit may need less.
     ///
     /// ```
     /// # use topicbook::{Budget, Device, Synthetic, TopicModel};

@@ -1,4 +1,4 @@
-//! What plans know of GPUs in a build without the feature `cuda`: nothing.
+//! Stands in for the GPU part of plans in a build without the feature `cuda`, where no fit is ever given a GPU.
 
 use crate::config::{Device, Resolved, Solver};
 use crate::cost::{Item, Shape};

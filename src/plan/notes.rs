@@ -3,14 +3,14 @@
 use crate::config::Solver;
 use crate::text::{bytes, count};
 
-use super::candidate::Candidate;
+use super::candidate::PlanCandidate;
 use super::limits::Limits;
 
 /// One note for each difference between the candidate found and the requested one. `all_resident`: bytes of VRAM with
 /// all counts resident, if that is possible. `in_place_preferred`: whether the file is small enough to be read in place.
 pub(super) fn notes(
-    requested: &Candidate,
-    found: &Candidate,
+    requested: &PlanCandidate,
+    found: &PlanCandidate,
     limits: &Limits,
     (all_resident, in_place_preferred): (Option<u64>, bool),
 ) -> Vec<String> {

@@ -4,7 +4,7 @@ use crate::cost::{Item, Memory, peak};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::bytes;
 
-use super::candidate::Candidate;
+use super::candidate::PlanCandidate;
 use super::search::Search;
 
 /// Number of items that the message lists.
@@ -16,7 +16,7 @@ pub(super) const GROWTH: u64 = 1 << 17;
 
 /// The candidate that needs least of the memory that is too small.
 struct Smallest {
-    candidate: Candidate,
+    candidate: PlanCandidate,
     memory: Memory,
     /// Bytes of RAM that this candidate needs as well, where the limit of RAM is too small for it.
     ram_needed: Option<u64>,
@@ -78,11 +78,11 @@ pub(super) fn refuse(search: &Search<'_>) -> Result<Error> {
     .fix(changes.join("; or ")))
 }
 
-/// The candidate that the message is about: the one that needs the least RAM among those that fit VRAM; where there are
-/// none, the one that needs the least VRAM, if possible among those that fit RAM.
+/// The candidate that the message is about: the one that needs the least RAM among the candidates that fit VRAM. Where there
+/// are none, it is the one that needs the least VRAM, if possible among the candidates that fit RAM.
 fn smallest(search: &Search<'_>) -> Result<Option<Smallest>> {
-    let fits_vram = |candidate: &Candidate| search.fits_vram(candidate);
-    let fits_ram = |candidate: &Candidate| search.fits_ram(candidate);
+    let fits_vram = |candidate: &PlanCandidate| search.fits_vram(candidate);
+    let fits_ram = |candidate: &PlanCandidate| search.fits_ram(candidate);
     let of = |candidate, memory, ram_needed| {
         Some(Smallest {
             candidate,
@@ -91,14 +91,14 @@ fn smallest(search: &Search<'_>) -> Result<Option<Smallest>> {
         })
     };
     let in_vram = search.candidates()?.filter(fits_vram);
-    if let Some(candidate) = in_vram.min_by_key(Candidate::peak) {
+    if let Some(candidate) = in_vram.min_by_key(PlanCandidate::peak) {
         return Ok(of(candidate, Memory::Ram, None));
     }
     let in_ram = search.candidates()?.filter(fits_ram);
-    if let Some(candidate) = in_ram.min_by_key(Candidate::peak_vram) {
+    if let Some(candidate) = in_ram.min_by_key(PlanCandidate::peak_vram) {
         return Ok(of(candidate, Memory::Vram, None));
     }
-    let least = |candidate: &Candidate| (candidate.peak_vram(), candidate.peak());
+    let least = |candidate: &PlanCandidate| (candidate.peak_vram(), candidate.peak());
     let both = search.candidates()?.min_by_key(least);
     Ok(both.and_then(|candidate| {
         let ram = candidate.peak();
@@ -113,8 +113,8 @@ fn in_mib(size: u64) -> String {
 }
 
 /// Descriptions of changes, each of which is enough by itself.
-fn sufficient_changes(search: &Search<'_>, smallest: &Candidate) -> Result<Vec<String>> {
-    let fits_with = |change: &dyn Fn(&mut Candidate)| -> Result<bool> {
+fn sufficient_changes(search: &Search<'_>, smallest: &PlanCandidate) -> Result<Vec<String>> {
+    let fits_with = |change: &dyn Fn(&mut PlanCandidate)| -> Result<bool> {
         let mut changed = search.clone();
         change(&mut changed.requested);
         Ok(changed.first_that_fits()?.is_some())
@@ -125,7 +125,7 @@ fn sufficient_changes(search: &Search<'_>, smallest: &Candidate) -> Result<Vec<S
         changes.push("fit without checkpoints".into());
     }
     // Counts in a file are no longer part of the process, once nothing else holds them.
-    let in_file = |case: &mut Candidate| {
+    let in_file = |case: &mut PlanCandidate| {
         case.before.baseline -= case.before.counts.loaded.min(case.before.baseline);
         case.before.counts = Default::default();
     };
@@ -133,7 +133,7 @@ fn sufficient_changes(search: &Search<'_>, smallest: &Candidate) -> Result<Vec<S
         let how = "keep the counts in a file (write_npy, then Counts::open in a new kernel)";
         changes.push(how.into());
     }
-    let l_in_file = |case: &mut Candidate| {
+    let l_in_file = |case: &mut PlanCandidate| {
         (case.shape.l_on_host, case.shape.l_in_file) = (true, true);
     };
     if search.uses_gradient_steps()

@@ -30,8 +30,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// When the counts contain an invalid value, when memory that was free when the plan was made is no longer free,
-    /// when checkpoints cannot be written where the model says, or when the device fails.
+    /// When the counts contain an invalid value, or memory that was free when the plan was made is no longer free. When
+    /// checkpoints cannot be written where the model says, or the device fails.
     pub fn fit(&self) -> Result<Fit> {
         let prepared = self.prepare(ExistingFile::None)?;
         self.run(self.start()?, prepared, None)
@@ -48,7 +48,7 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// Those of [`fit`](Self::fit) that occur before training starts; [`Training::join`] returns the others.
+    /// The errors of [`fit`](Self::fit) that occur before training starts; [`Training::join`] returns the others.
     pub fn spawn(&self) -> Result<Training> {
         let prepared = self.prepare(ExistingFile::None)?;
         self.run_in_background(self.start()?, prepared)

@@ -14,14 +14,14 @@ use crate::error::Result;
 use crate::solvers;
 use crate::system::hold;
 
-use super::candidate::{Before, Candidate, Stream};
+use super::candidate::{Before, PlanCandidate, Stream};
 use super::limits::Limits;
 use super::notes::notes;
 use super::refusal::refuse;
 use super::{Plan, Vram};
 
-/// Micro-batches on a GPU do not become smaller than this while L can be offloaded instead: a row of L is far smaller
-/// than the counts that are uploaded with it, but a GPU is idle most of the time with few documents per micro-batch.
+/// Micro-batches on a GPU do not become smaller than this while L can be offloaded instead. A row of L is far smaller than the
+/// counts that are uploaded with it, but a GPU is idle most of the time with few documents per micro-batch.
 const MIN_GPU_DOCUMENTS: u64 = 256;
 
 /// Bytes of a read buffer with which a file is read about as fast as with larger ones.
@@ -54,7 +54,7 @@ pub(super) fn search(
             recipe,
             counts,
             limits,
-            requested: Candidate::requested(recipe, counts, on, resumed, before),
+            requested: PlanCandidate::requested(recipe, counts, on, resumed, before),
         }
     };
     let first = search();
@@ -83,19 +83,19 @@ pub(super) struct Search<'a> {
     recipe: &'a Recipe,
     counts: &'a Counts,
     pub(super) limits: Limits,
-    /// The candidate that the recipe asks for.
-    pub(super) requested: Candidate,
+    /// The candidate that the recipe describes.
+    pub(super) requested: PlanCandidate,
 }
 
 impl Search<'_> {
     /// The first candidate whose smallest peaks fit the limits.
-    pub(super) fn first_that_fits(&self) -> Result<Option<Candidate>> {
+    pub(super) fn first_that_fits(&self) -> Result<Option<PlanCandidate>> {
         let mut candidates = self.candidates()?;
         Ok(candidates.find(|candidate| self.fits_ram(candidate) && self.fits_vram(candidate)))
     }
 
     /// All candidates in order of preference, with the smallest buffers that each can have.
-    pub(super) fn candidates(&self) -> Result<impl Iterator<Item = Candidate> + use<'_>> {
+    pub(super) fn candidates(&self) -> Result<impl Iterator<Item = PlanCandidate> + use<'_>> {
         let readings = self.readings()?;
         Ok(readings.into_iter().flat_map(move |stream| {
             let mut read = self.requested.clone();
@@ -182,7 +182,7 @@ impl Search<'_> {
     }
 
     /// The least and the most bytes of a read buffer of the pass that checks the counts; `None` if it reads no file.
-    fn check_buffers(&self, candidate: &Candidate) -> Option<(u64, u64)> {
+    fn check_buffers(&self, candidate: &PlanCandidate) -> Option<(u64, u64)> {
         let unread = candidate.before.counts.to_read > 0;
         let streamed = match self.counts.layout() {
             Layout::Dense => true,
@@ -194,9 +194,9 @@ impl Search<'_> {
         })
     }
 
-    /// Bytes of a read buffer of that pass: as large as the pass can have it without taking more memory than the fit, but
-    /// large enough to be read fast, and within the limit of RAM.
-    fn check_buffer(&self, candidate: &Candidate) -> u64 {
+    /// Bytes of a read buffer of that pass. It is as large as it can be without taking more memory than the fit, but large
+    /// enough to be read fast, and within the limit of RAM.
+    fn check_buffer(&self, candidate: &PlanCandidate) -> u64 {
         let Some((least, most)) = self.check_buffers(candidate) else {
             return 0;
         };
@@ -266,11 +266,11 @@ impl Search<'_> {
         whole.into_iter().chain(micro_batches)
     }
 
-    pub(super) fn fits_ram(&self, candidate: &Candidate) -> bool {
+    pub(super) fn fits_ram(&self, candidate: &PlanCandidate) -> bool {
         candidate.peak() <= self.limits.ram
     }
 
-    pub(super) fn fits_vram(&self, candidate: &Candidate) -> bool {
+    pub(super) fn fits_vram(&self, candidate: &PlanCandidate) -> bool {
         self.limits
             .vram
             .is_none_or(|vram| candidate.peak_vram() <= vram)
@@ -279,7 +279,7 @@ impl Search<'_> {
     /// The candidate with larger buffers, as far as the limit of RAM allows. Solvers that pass over the documents have
     /// blocks of fixed size. A shuffle buffer gets the memory that the rest leaves, up to [`DEFAULT_BUFFER_BYTES`]; sizes
     /// that the settings give are kept.
-    fn with_larger_buffers(&self, mut candidate: Candidate) -> Result<Candidate> {
+    fn with_larger_buffers(&self, mut candidate: PlanCandidate) -> Result<PlanCandidate> {
         let buffer = self.check_buffer(&candidate);
         candidate.set_check_buffer(self.counts, buffer);
         let chosen = self.recipe.settings.reading == Reading::Auto && self.uses_gradient_steps();
@@ -319,7 +319,7 @@ impl Search<'_> {
 
     /// Whether all counts could be resident on a GPU. Sparse counts that are streamed from a file are never in memory
     /// as a whole, as their upload would require.
-    fn can_be_resident(&self, candidate: &Candidate) -> bool {
+    fn can_be_resident(&self, candidate: &PlanCandidate) -> bool {
         let dense = candidate.shape.bytes_of_count.is_some();
         let streams = candidate.stream.is_some();
         self.limits.vram.is_some()
@@ -330,19 +330,19 @@ impl Search<'_> {
             }
     }
 
-    /// Whether L's logits may be elsewhere than the step itself: tensors have all of L on their device, and on a GPU the norm
-    /// of a gradient is that of all of it.
+    /// Whether L's logits may be elsewhere than the step itself. Tensors have all of L on their device, and on a GPU clipping
+    /// takes the norm of the whole gradient.
     pub(super) fn can_offload(&self) -> bool {
         let parameters = self.recipe.settings.mini_batch();
         !(parameters.step.is_on_tensors() || parameters.clips() && self.limits.on_gpu)
     }
 
-    /// Whether L's logits may be put into a file that the settings do not ask for.
+    /// Whether L's logits may be put into a file although the settings name none.
     fn can_spill(&self) -> bool {
         self.uses_gradient_steps() && self.recipe.budget.spill_dir_path().is_some()
     }
 
-    fn plan(&self, found: Candidate, device: Resolved) -> Result<Plan> {
+    fn plan(&self, found: PlanCandidate, device: Resolved) -> Result<Plan> {
         let Limits { ram, vram, .. } = self.limits;
         let found = self.with_larger_buffers(found)?;
         let all_resident = self.can_be_resident(&found).then(|| {

@@ -66,8 +66,8 @@ fn case(random: &mut Random, folder: &Path) -> Case {
     recipe.settings.solver = one_of(
         random,
         &[
-            Solver::mini_batch(),
-            Solver::mini_batch(),
+            Solver::default(),
+            Solver::default(),
             Solver::em(),
             Solver::coordinate_descent(),
             Solver::auto(),
@@ -76,12 +76,12 @@ fn case(random: &mut Random, folder: &Path) -> Case {
     let batch_size = between(random, 1, 2 * documents);
     let optimizer = one_of(random, &[Optimizer::AdamW, Optimizer::RowwiseAdamW]);
     let in_file = random.uniform() < 0.2;
-    recipe.set_mini_batch("batch_size", |parameters| {
+    if let Solver::MiniBatch(parameters) = &mut recipe.settings.solver {
         (parameters.batch_size, parameters.optimizer) = (batch_size, optimizer);
         if in_file {
             parameters.table_storage = TableStorage::File(folder.into());
         }
-    });
+    }
     let stream = Reading::Stream {
         block: between(random, 1, 100),
         blocks: between(random, 1, 100),

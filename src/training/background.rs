@@ -26,8 +26,8 @@ use super::progress::{epochs_done, loss};
 /// Handle to a fit that runs on a background thread: shows its progress, stops it early, and returns its result. Made
 /// by [`TopicModel::spawn`](crate::TopicModel::spawn).
 ///
-/// It can be shown in a cell at any time. Dropping it without [`join`](Self::join) stops the fit, because its result
-/// could no longer be reached. One of [`TopicModel::attach`](crate::TopicModel::attach) is left as it is, to be found again.
+/// It can be shown in a cell at any time. Dropping it without [`join`](Self::join) stops the fit, because its result could no
+/// longer be reached. A run of [`TopicModel::attach`](crate::TopicModel::attach) is left as it is, to be found again.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -45,7 +45,7 @@ pub struct Training {
     thread: Mutex<Option<JoinHandle<Result<Fit>>>>,
     /// What the thread returned, once it has been joined.
     result: OnceLock<Result<Fit>>,
-    /// The run of a cluster that was found, and is not this handle's to end.
+    /// The run of a cluster that was found; this handle does not end it.
     run: Option<Arc<RunFolder>>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Status {
     pub(crate) done: f64,
     pub(crate) history: Vec<Epoch>,
     pub(crate) notes: Vec<String>,
-    /// The mean of each column of L when it was last asked for.
+    /// The mean of each column of L when it was last requested.
     pub(crate) shares: Vec<f64>,
     /// How the fit ended: "finished", "stopped" or "failed" with the error; `None` while it runs.
     pub(crate) outcome: Option<String>,

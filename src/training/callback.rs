@@ -1,4 +1,4 @@
-//! The observer behind [`TopicModel::on_epoch`](crate::TopicModel::on_epoch).
+//! The observer for [`TopicModel::on_epoch`](crate::TopicModel::on_epoch).
 
 use std::ops::ControlFlow;
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::system::memory::Handle;
 use crate::system::{DISK_FULL_REMEDY, print_lines, remove_stale, write_atomic_sized};
 
-use super::checkpoint_contents::{CHECKPOINT, Metadata, bytes};
+use super::checkpoint_contents::{CHECKPOINT, CheckpointMetadata, bytes};
 use super::checkpoint_files::CheckpointFiles;
 use super::init::ResumeState;
 use super::observer::{FitStart, Observer, StepContext};
@@ -24,7 +24,7 @@ use super::state::{RunningState, tables_of_logits};
 const TIME_DIVISOR: u32 = 50;
 /// Shortest time between two checkpoints, to spare the disk.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// Assumed write speed in bytes per second, that of a slow disk, until the first checkpoint has been timed.
+/// Assumed write speed in bytes per second until the first checkpoint has been timed: a slow disk's.
 const ASSUMED_WRITE_SPEED: f64 = 1e8;
 
 /// Whether the next checkpoint is due `since` after the last one (or the start), whose writing took `write_time`.
@@ -35,7 +35,7 @@ fn is_due(since: Duration, write_time: Duration) -> bool {
 /// The checkpoint files that exist when the next checkpoint is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExistingFile {
-    /// None, or those of another fit, which are replaced.
+    /// None, or the files of another fit, which are replaced.
     None,
     /// The newest checkpoint of this fit is damaged or missing: the previous one is kept.
     Previous,
@@ -98,7 +98,7 @@ impl<'a> CheckpointWriter<'a> {
         self
     }
 
-    /// Why a checkpoint could not be written, if one could not.
+    /// Why the first checkpoint that failed could not be written; `None` if all were written.
     pub(crate) fn into_failure(self) -> Option<String> {
         self.failure
     }
@@ -132,7 +132,7 @@ impl<'a> CheckpointWriter<'a> {
 
     fn describe(&self, done: f64, error: &Error) -> String {
         format!(
-            "writing a checkpoint after {done:.1} epochs failed: {}; the fit goes on{}",
+            "writing a checkpoint after {done:.1} epochs failed: {}; the fit continues{}",
             error.headline(),
             match self.newest {
                 Some(_) => " and the previous checkpoint is kept",
@@ -150,7 +150,7 @@ impl<'a> CheckpointWriter<'a> {
                 &*state.tables,
             ),
         };
-        let metadata = Metadata {
+        let metadata = CheckpointMetadata {
             version: env!("CARGO_PKG_VERSION").into(),
             settings: self.settings.clone(),
             terms: self.terms.map(|terms| terms.as_slice().to_vec()),

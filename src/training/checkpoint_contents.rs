@@ -24,7 +24,7 @@ pub(super) const CHECKPOINT: FileKind = FileKind {
 
 /// Everything in a checkpoint except the tables.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Metadata {
+pub(crate) struct CheckpointMetadata {
     pub(super) version: String,
     pub(crate) settings: Settings,
     pub(crate) terms: Option<Vec<String>>,
@@ -38,7 +38,7 @@ pub(crate) struct Metadata {
     pub(super) iterations: Option<(Numbers, Convergence)>,
 }
 
-impl Metadata {
+impl CheckpointMetadata {
     /// The names of the tables.
     fn tables(&self) -> Vec<&'static str> {
         match &self.iterations {
@@ -94,13 +94,13 @@ impl Metadata {
 /// # Errors
 /// When the file cannot be read, its tables, settings and history do not match each other, or a table holds a value that
 /// is not a finite number.
-pub(crate) fn read(path: &Path) -> Result<(Metadata, StartState)> {
-    let (metadata, [], tables) = tensor_file::read::<Metadata, 0>(
+pub(crate) fn read(path: &Path) -> Result<(CheckpointMetadata, StartState)> {
+    let (metadata, [], tables) = tensor_file::read::<CheckpointMetadata, 0>(
         path,
         &CHECKPOINT,
         [],
-        Metadata::tables,
-        Metadata::in_place,
+        CheckpointMetadata::tables,
+        CheckpointMetadata::in_place,
     )?;
     metadata.settings.check()?;
     let refuse = |what: &str| Err(invalid_file(path, &CHECKPOINT, &what));
@@ -209,7 +209,7 @@ mod tests {
             "steps": steps,
             "iterations": numbers.map(|numbers| json!([numbers, converging])),
         });
-        let metadata_now: Metadata = from_value(metadata.clone()).unwrap();
+        let metadata_now: CheckpointMetadata = from_value(metadata.clone()).unwrap();
         let full_pass = metadata_now.iterations.is_some();
         let table = |name: &'static str| {
             let topics = TOPICS + usize::from(name.starts_with("candidate"));
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn a_checkpoint_with_impossible_contents_is_refused_by_name() {
         type Make = fn() -> Parts;
-        let steps: Make = || parts(Solver::mini_batch(), None);
+        let steps: Make = || parts(Solver::default(), None);
         let em: Make = || parts(Solver::em(), Some(json!("Factors")));
         let auto: Make = || parts(Solver::auto(), Some(search()));
         for make in [steps, em, auto] {

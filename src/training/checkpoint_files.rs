@@ -20,7 +20,7 @@ const TRIAL: [u8; 4096] = [0; 4096];
 /// The checkpoint files of a fit that runs, locked against other fits. The system releases the lock when the process
 /// ends, however it ends.
 pub(crate) struct CheckpointFiles {
-    /// The newest checkpoint, behind any symbolic links: renaming it leaves a link in place.
+    /// The newest checkpoint, with symbolic links resolved: renaming it leaves a link in place.
     pub(super) newest: PathBuf,
     pub(super) previous: PathBuf,
     lock: PathBuf,

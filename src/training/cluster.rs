@@ -28,15 +28,15 @@ use super::position::Position;
 use super::state::{RunningState, StartState};
 use super::stop::StopObserver;
 
-/// How often the lines of the ranks are read, and their signs of life.
+/// How often the lines of the ranks are read, and how often their signs of life.
 const LINES: Duration = Duration::from_millis(10);
 const LIFE: Duration = Duration::from_millis(250);
-/// How often a launcher that fails before it has started a rank is started.
+/// Maximum number of starts of a launcher that fails before it has started a rank.
 const STARTS: usize = 3;
 /// How long ranks take to start, unless their job is queued.
 const QUEUED: Duration = Duration::from_secs(3);
 
-/// Ranks whose speeds are shown one by one; of more, the lowest and the highest.
+/// Up to this number of ranks, each speed is shown; of more, the lowest and the highest.
 const SPEEDS: usize = 3;
 
 /// L and F are with the ranks while the fit runs.
@@ -87,7 +87,7 @@ pub(super) struct FittedByRanks {
     pub(super) failures: Option<String>,
 }
 
-/// Fits on the cluster, whose largest rank needs so many bytes, from new logits, or follows a run.
+/// Fits on the cluster from new logits, or follows a run. The largest rank needs `rank_bytes`.
 pub(super) fn fit(
     (recipe, cluster, rank_bytes): (&Recipe, &Cluster, u64),
     counts: &Counts,
@@ -144,7 +144,7 @@ fn prepare(
 ) -> Result<RunFolder> {
     let StartState::Logits(state) = state else {
         return Err(
-            Error::setting("a fit on a cluster goes on from a checkpoint")
+            Error::setting("a fit on a cluster continues from a checkpoint")
                 .fix("resume it without a cluster"),
         );
     };
@@ -253,8 +253,8 @@ impl<'a, 'o> Run<'a, 'o> {
 }
 
 impl Run<'_, '_> {
-    /// Starts the job, unless it is `found` to be started, and again as often as the cluster says where it loses a rank; returns
-    /// why.
+    /// Starts the job, unless it is `found` running, and starts it again as often as the cluster allows when it loses a rank.
+    /// Returns why.
     fn attempts(
         &mut self,
         launcher: &Launcher,
@@ -291,8 +291,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Follows the job to its end. Where it fails, all passes that it has written are reported: the next attempt goes on behind
-    /// the last of them.
+    /// Follows the job to its end. Where it fails, all passes that it has written are reported: the next attempt continues
+    /// after the last of them.
     fn follow(&mut self, launched: Launched) -> Result<()> {
         let mut lines = Lines::new(self.folder.events());
         let ended = self.follow_lines(launched, &mut lines);
@@ -311,7 +311,7 @@ impl Run<'_, '_> {
         let began = Instant::now();
         let (mut looked, mut waits) = (began, String::new());
         loop {
-            // Before the lines are read: the last ones are written before the job ends.
+            // Checked before the lines are read, because the last lines are written before the job ends.
             let ended = launched.ended();
             for event in lines.read()? {
                 match event {
@@ -330,7 +330,7 @@ impl Run<'_, '_> {
                 if self.folder.is_left() {
                     launched.leave();
                     return Err(
-                        Error::new(ErrorKind::Cluster, "the run was left, and goes on")
+                        Error::new(ErrorKind::Cluster, "the run was left, and continues")
                             .fix("find it again: TopicModel::attach"),
                     );
                 }
@@ -348,7 +348,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Shows the last line of the launcher, unless it is known: that a job is queued, and for what.
+    /// Shows the last line of the launcher, unless it is `known`: that a job is queued, and for what.
     fn note_waiting(&mut self, known: &mut String) {
         let output = fs::read_to_string(self.folder.output()).unwrap_or_default();
         if let Some(line) = output.lines().rfind(|line| !line.is_empty())
@@ -392,7 +392,7 @@ impl Run<'_, '_> {
         self.passes.last().map_or(0, |last| last.pass)
     }
 
-    /// Tells the ranks to stop after their present pass if an observer wants it.
+    /// Tells the ranks to stop after their present pass if an observer requests it.
     fn ask_to_stop(&mut self, epoch_began: Instant) -> Result<()> {
         if self.stopping {
             return Ok(());

@@ -7,12 +7,12 @@ use crate::config::{Cluster, Settings, StateValues};
 use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::solvers::{Shards, fold_in_bytes};
+use crate::solvers::{DocumentShards, fold_in_bytes};
 use crate::system::memory::check_free;
 
 use super::cluster::{job, run_once};
 
-/// Anonymous memory of a rank besides F and its rows of L: MPI, buffers, and what the heap leaves unused.
+/// Anonymous memory of a rank in addition to F and its rows of L: MPI, buffers, and what the heap leaves unused.
 const PROCESS: u64 = 32 << 20;
 
 /// What ranks have computed for documents.
@@ -34,7 +34,7 @@ pub(crate) fn documents_by_ranks(
     let summary = counts.summary()?;
     let (documents, terms) = counts.shape();
     let topics = f.rows();
-    let shards = Shards::new(documents, terms, summary.nonzeros());
+    let shards = DocumentShards::new(documents, terms, summary.nonzeros());
     let ranks = cluster.ranks()?;
     check_shards(ranks, &shards, false)?;
     let table = 4 * (documents * topics) as u64;

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::step::divergence::diverged;
 
 /// # Errors
-/// When the loss of an epoch is infinite or NaN: L and F hold nothing that later epochs could mend.
+/// When the loss of an epoch is infinite or NaN: later epochs could not repair L and F.
 pub(super) fn check(report: &Epoch, settings: &Settings) -> Result<()> {
     if report.loss.is_finite() {
         return Ok(());
@@ -38,7 +38,7 @@ mod tests {
             duration: Duration::ZERO,
             memory_bytes: 0,
         };
-        for (solver, remedy) in [(Solver::mini_batch(), "max_lr"), (Solver::em(), "counts")] {
+        for (solver, remedy) in [(Solver::default(), "max_lr"), (Solver::em(), "counts")] {
             let mut settings = Settings::new(2);
             settings.solver = solver;
             assert!(check(&with_loss(-1e300), &settings).is_ok());

@@ -19,7 +19,7 @@ use super::observer::{FitStart, Observer, Snapshot, Stages};
 use super::position::Position;
 use super::state::{Convergence, RunningState, StartState};
 
-/// A solver between two iterations, and whether it goes on.
+/// A solver between two iterations, and whether it continues.
 struct Running {
     solver: Box<dyn Iterate>,
     convergence: Convergence,
@@ -83,11 +83,11 @@ pub(crate) fn iterate(
             solver: create(Start::Saved(state))?,
             convergence,
         },
-        StartState::Run(_) => return Err(Error::setting("a run of a cluster goes on there")),
+        StartState::Run(_) => return Err(Error::setting("a run of a cluster continues there")),
     };
     while position.epoch < settings.epochs && !running.convergence.converged {
         let iteration = running.solver.iterate(counts)?;
-        // Before observers see, and write, what was computed of a file that was cut meanwhile.
+        // Checked before observers see, and write, what was computed from a file that was cut meanwhile.
         counts.check_unchanged()?;
         let report = epoch(
             iteration.score,

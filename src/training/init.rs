@@ -14,7 +14,7 @@ use super::checkpoint::ExistingFile;
 use super::position::Position;
 use super::state::StartState;
 
-/// The state from which a run starts or resumes: that of a new fit, or one read from a checkpoint.
+/// The state from which a run starts or resumes: a new fit's, or one read from a checkpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct ResumeState {
     pub(crate) state: StartState,
@@ -23,7 +23,7 @@ pub(crate) struct ResumeState {
     pub(crate) history: Vec<Epoch>,
     /// The checkpoint files that exist under the fit's checkpoint path.
     pub(crate) existing: ExistingFile,
-    /// What the user should know before the fit goes on.
+    /// A message for the user before the fit resumes.
     pub(crate) note: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl ResumeState {
         }))
     }
 
-    /// A run of a cluster that goes on. Its passes are reported from the first one on.
+    /// A run of a cluster that continues. Its passes are reported from the first one on.
     pub(crate) fn of_run(folder: Arc<RunFolder>) -> Self {
         Self::before_the_first_epoch(StartState::Run(folder))
     }

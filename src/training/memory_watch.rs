@@ -22,11 +22,11 @@ pub(crate) struct FitMonitor {
     pub(crate) rank: u64,
 }
 
-/// Most phases that a chart shows; more epochs are grouped.
+/// Maximum number of phases in a chart; more epochs are grouped.
 const MAX_PHASES: usize = 100;
 /// Steps during which VRAM is sampled. The first step compiles kernels; later ones overlap.
 const SAMPLED_STEPS: usize = 4;
-/// Parts of steps that are recorded: those of a few steps, or of a few micro-batches.
+/// Number of parts of steps that are recorded, in a few steps or a few micro-batches.
 const RECORDED_PARTS: usize = 24;
 /// Free memory below this is short, however little the plan still needs.
 const LOW_MEMORY: u64 = 64 << 20;

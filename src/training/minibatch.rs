@@ -47,7 +47,7 @@ pub(crate) fn train(
         step.step(&batch, learning_rate)?;
         position.batches += 1;
         if position.batches == batches || step.is_flushed() {
-            // Before observers see, and write, what was computed of a file that was cut meanwhile.
+            // Checked before observers see, and write, what was computed from a file that was cut meanwhile.
             counts.check_unchanged()?;
         }
         if position.batches == batches {

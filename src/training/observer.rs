@@ -24,7 +24,7 @@ pub(crate) struct FitStart {
     pub(crate) stages: Stages,
 }
 
-/// What [`Observer::stage`] hears after each epoch.
+/// What [`Observer::stage`] is called with after each epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Stages {
     None,

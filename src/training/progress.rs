@@ -12,13 +12,13 @@ use crate::text::{bytes, count, fixed};
 use super::observer::{FitStart, Observer, Stages, StepContext};
 
 /// An observer that prints aligned lines to stdout: one for each epoch or group of epochs, and within long epochs.
-pub(crate) struct Progress {
+pub(crate) struct FitProgress {
     task: Option<Task>,
     /// The fit's memory, where a GPU is used.
     vram: Option<Handle>,
 }
 
-impl Progress {
+impl FitProgress {
     /// `memory`: the fit's memory monitor, whose VRAM an observer before this one records.
     pub(crate) fn new(memory: Handle, device: Resolved) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Task {
     }
 }
 
-impl Observer for Progress {
+impl Observer for FitProgress {
     fn started(&mut self, start: &FitStart) {
         let from = match start.done {
             0.0 => String::new(),
@@ -151,7 +151,7 @@ mod tests {
         let monitor = Monitor::start();
         monitor.handle().set_vram(1 << 20, 3 << 20);
         for (device, last) in [(Resolved::Cpu, ""), (Resolved::Cuda(0), "3 MiB")] {
-            let mut progress = Progress::new(monitor.handle(), device);
+            let mut progress = FitProgress::new(monitor.handle(), device);
             progress.started(&FitStart {
                 epochs: 2,
                 documents: 10,

@@ -17,7 +17,7 @@ use super::init::ResumeState;
 use super::memory_watch::{FitMonitor, MemoryObserver, watch_steps};
 use super::observer::Observer;
 use super::position::Position;
-use super::progress::Progress;
+use super::progress::FitProgress;
 use super::recorder::Recorder;
 use super::smoothing::smoothed;
 use super::state::StartState;
@@ -55,7 +55,7 @@ pub(crate) fn train(
     let mut recorder = Recorder {
         epochs: start.history,
     };
-    let mut progress = Progress::new(fit_monitor.monitor.handle(), device);
+    let mut progress = FitProgress::new(fit_monitor.monitor.handle(), device);
     let mut callback = recipe.on_epoch.clone().map(Callback::new);
     let mut memory = MemoryObserver::new(&fit_monitor, device);
     let mut observers: Vec<&mut dyn Observer> = vec![&mut recorder, &mut memory];
@@ -157,7 +157,7 @@ fn run_minibatches(
     monitor: &Handle,
 ) -> Result<(Matrix, Matrix)> {
     let StartState::Logits(state) = state else {
-        return Err(Error::setting("gradient steps go on from logits"));
+        return Err(Error::setting("gradient steps resume from logits"));
     };
     let mut source = step::source(settings, counts)?;
     let train = |step: &mut dyn Step| {

@@ -1,4 +1,4 @@
-//! The state of a training loop, from which it starts or goes on.
+//! The state of a training loop, from which it starts or resumes.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::step::State;
 /// What a training loop starts from.
 #[derive(Debug, Clone)]
 pub(crate) enum StartState {
-    /// Logits: those of a new fit, with any solver, or those after a gradient step.
+    /// Logits of a new fit, with any solver, or after a gradient step.
     Logits(State),
     /// A solver that passes over all documents, after an iteration.
     Iterations(SavedState, Convergence),
@@ -27,7 +27,7 @@ pub(crate) enum RunningState<'a> {
     Iterations(SolverState<'a>, Convergence),
 }
 
-/// What decides whether a solver that passes over all documents goes on.
+/// What decides whether a solver that passes over all documents continues.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Convergence {
     /// The score of the last iteration.

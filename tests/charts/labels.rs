@@ -81,7 +81,7 @@ fn a_map_of_documents_has_the_colours_of_labels() {
     for name in ["odd", "&lt;other&gt;", "no label"] {
         assert!(svg.contains(name), "{name}");
     }
-    // The colour of the first label is that of its dots, and of one square of the legend.
+    // The colour of the first label fills its dots, and one square of the legend.
     let drawn = |labels: &[Option<&str>]| {
         let chart = fit.plot_document_map().by(labels);
         let (_, _, pixels) = decode(&chart.to_png().unwrap());

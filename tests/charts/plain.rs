@@ -133,7 +133,7 @@ fn a_transparent_picture_has_the_colours_of_an_opaque_one() {
     assert_eq!(frame.color_type, png::ColorType::Rgba);
     let (pixels, _) = pixels[..frame.buffer_size()].as_chunks::<4>();
     assert_eq!(pixels[0][3], 0);
-    // On white, every pixel is that of the opaque picture, but for rounding and the opaque one's palette.
+    // On white, every pixel equals the opaque picture's, except for rounding and the opaque one's palette.
     for (&[red, green, blue, opacity], expected) in pixels.iter().zip(opaque) {
         for (channel, expected) in [red, green, blue].into_iter().zip(expected) {
             let on_white = 255.0 + (f64::from(channel) - 255.0) * f64::from(opacity) / 255.0;

@@ -23,7 +23,7 @@ fn structure_plots_of_any_size_stay_small() {
         (100_000, 25, 1.0),
         (100_000, 25, 0.05),
         (100_000, 100, 0.1),
-        // About as many documents as columns of pixels, so that no averaging smooths the picture.
+        // About one document per column of pixels, so that no averaging smooths the picture.
         (1_500, 25, 0.1),
         (1_500, 100, 1.0),
     ];
@@ -55,7 +55,7 @@ fn the_area_of_a_colour_is_the_mean_proportion_of_its_topic() {
             .enumerate()
             .map(|(topic, hex)| (rgb(hex), topic))
             .collect();
-        // Rows of pixels in the plot are mostly coloured; those of the legend are mostly white.
+        // Rows of pixels in the plot are mostly coloured; rows in the legend are mostly white.
         let mut areas = vec![0usize; topics];
         for row in pixels.chunks(width) {
             let topics: Vec<usize> = row

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 type Block = *mut c_void;
 
-// glibc's own allocator, under names that stay when those of C are replaced.
+// glibc's own allocator, under names that stay when C's names are replaced.
 unsafe extern "C" {
     fn __libc_malloc(size: usize) -> Block;
     fn __libc_calloc(number: usize, size: usize) -> Block;
@@ -19,7 +19,7 @@ unsafe extern "C" {
 static NOW: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 
-/// The most bytes that are allocated at once during a call, beyond those before it.
+/// The most bytes that are allocated at once during a call, beyond what was allocated before it.
 pub fn peak_of<T>(call: impl FnOnce() -> T) -> (usize, T) {
     let before = NOW.load(Relaxed);
     PEAK.store(before, Relaxed);
@@ -35,7 +35,7 @@ fn count(block: Block, sign: isize) -> Block {
     block
 }
 
-// SAFETY, of all: the caller of the C function keeps its contract, which is that of glibc's function.
+// SAFETY, of all: the caller keeps the contract of the C function, and glibc's function has the same contract.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn malloc(size: usize) -> Block {
     count(unsafe { __libc_malloc(size) }, 1)

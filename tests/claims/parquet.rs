@@ -21,8 +21,8 @@ fn shared(name: &str, rows: usize) -> Column {
     )
 }
 
-/// A file that is a footer: lists of structures of Thrift's compact protocol, each as a field of the file's. The first is that
-/// of the columns, field 2, after which comes the number of rows.
+/// A file that is a footer: lists of structures of Thrift's compact protocol, each as a field of the file's. The first is the
+/// list of the columns, field 2, after which comes the number of rows.
 fn footer(lists: &[(u8, usize, &[u8])]) -> Vec<u8> {
     let mut footer = vec![0x15, 2];
     let mut last = 1;

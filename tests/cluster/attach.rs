@@ -10,8 +10,8 @@ use topicbook::{Cluster, ErrorKind, Fit, Solver, TopicModel, Training};
 use super::faults::process_of;
 use super::{alone, assert_same, cluster, counts, model};
 
-/// Set in a process that starts a run: the folder of the counts, the number of passes, and how often the job may be started
-/// again, or `unnamed` for a run in the folder of temporary files, or `steps` for a run of gradient steps.
+/// Set in a process that starts a run: the folder of the counts, the number of passes, and how often the job may be restarted.
+/// The last may also be `unnamed`, for a run in the folder of temporary files, or `steps`, for gradient steps.
 const CHILD: &str = "TOPICBOOK_TEST_RUN";
 
 /// Run by the tests below in a process that they kill; does nothing otherwise.
@@ -132,7 +132,7 @@ fn a_run_that_has_ended_meanwhile_is_joined() {
     testkit::wait_for("the end", || {
         fs::read_to_string(&events).is_ok_and(|text| text.contains("Finished"))
     });
-    // By the run's own folder.
+    // Finds the run by its own folder.
     let fit = TopicModel::attach(run).unwrap().join().unwrap();
     assert_whole(&fit, folder.path(), 20);
 }
@@ -193,7 +193,7 @@ fn a_handle_that_is_dropped_leaves_the_run() {
         return;
     }
     let process = left_behind(folder.path(), 0);
-    // A cell that shows the handle and does not keep it.
+    // A cell shows the handle and does not keep it.
     println!("{}", TopicModel::attach(folder.path()).unwrap());
     let training = TopicModel::attach(folder.path()).unwrap();
     let done = training.epochs_done();
@@ -201,7 +201,7 @@ fn a_handle_that_is_dropped_leaves_the_run() {
         assert!(!training.is_finished(), "{training}");
         training.epochs_done() > done + 2
     });
-    assert!(runs(&process), "the rank goes on");
+    assert!(runs(&process), "the rank still runs");
     training.stop();
     testkit::wait_for("the end", || training.is_finished());
     // It has ended, and is not lost with its handle either.
@@ -237,7 +237,7 @@ fn a_folder_says_which_runs_it_has() {
         "{error}"
     );
     fs::remove_dir_all(folder.path().join("topicbook-run-2-0")).unwrap();
-    // It was not started whole.
+    // The run was not started whole.
     assert!(attach().contains("job.json"), "{}", attach());
     let error = TopicModel::attach(folder.path().join("none")).unwrap_err();
     assert!(error.to_string().contains("none"), "{error}");

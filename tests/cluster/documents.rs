@@ -42,7 +42,7 @@ fn ranks_transform_and_score_as_one_process_does() {
             );
         }
     }
-    // With L of the fit.
+    // The fit's own documents have its L.
     let score = fit.score(&counts).unwrap();
     let found = fit.score_on(Cluster::local(4), &counts).unwrap();
     assert_eq!(found.to_bits(), score.to_bits(), "{found}, {score}");

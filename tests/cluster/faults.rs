@@ -10,7 +10,7 @@ use topicbook::{Cluster, Error, ErrorKind, Fit, Solver, TopicModel, Training};
 
 use super::{alone, assert_same, cluster, counts, model, mpiexec, script};
 
-/// Passes of a fit that a fault meets.
+/// Passes of a fit in which a fault occurs.
 const PASSES: usize = 60;
 
 fn em() -> TopicModel {
@@ -93,7 +93,7 @@ fn gradient_steps_that_lose_a_rank_go_on_to_the_same_result() {
     assert_same(&fit, &expected, "gradient steps");
 }
 
-/// The fit of a model that goes on after its rank 1 was lost.
+/// The fit of a model that continues after its rank 1 was lost.
 fn joined_with_fault(signal: &str, model: TopicModel, folder: &Path) -> Fit {
     let (training, _) = with_fault(signal, model, folder);
     let fit = training.join().unwrap();

@@ -67,7 +67,7 @@ fn start(cluster: Cluster, folder: &Path) -> Training {
     training
 }
 
-/// Waits for so many passes of a fit.
+/// Waits until a fit has done `passes` passes.
 fn wait_for(training: &Training, passes: usize) {
     testkit::wait_for("passes", || {
         training.is_finished() || training.epochs_done() >= passes
@@ -156,7 +156,7 @@ fn a_slow_network_that_loses_frames_changes_no_bit() {
     training.stop();
     let fit = training.join().unwrap();
     assert_whole(&fit, &folder, "a slow network");
-    // Sums of 5 topics x 900 terms there, then F back: two delays of 10 ms at least.
+    // Sums of 5 topics x 900 terms go there, then F comes back: two delays of at least 10 ms.
     #[cfg(feature = "polars")]
     {
         let passes = fit.ranks().numbers("exchange").unwrap();

@@ -99,7 +99,7 @@ fn a_disk_that_fills_up_ends_the_fit_with_its_folder() {
     let model = model.cluster(Cluster::local(2).folder(disk.path()));
     let training = model.spawn(&counts).unwrap();
     testkit::wait_for("two passes", || training.epochs_done() >= 2);
-    // Until the disk is full.
+    // Fills the disk.
     let _ = fs::write(disk.path().join("other"), vec![1; 8 << 20]);
     let error = training.join().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Space);

@@ -40,7 +40,7 @@ fn model(solver: Solver) -> TopicModel {
         .quiet()
 }
 
-/// So many ranks on this machine, with a run in `folder`; `None` where there is no worker.
+/// A cluster of `ranks` ranks on this machine, with a run in `folder`; `None` where there is no worker.
 fn cluster(ranks: usize, folder: &Path) -> Option<Cluster> {
     let cluster = Cluster::local(ranks)
         .folder(folder)

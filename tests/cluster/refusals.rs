@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use topicbook::{
-    Cluster, Counts, Device, ErrorKind, Precision, Reading, Solver, TableStorage, TopicModel,
+    Cluster, Counts, Device, ErrorKind, MiniBatch, Precision, Reading, Solver, TableStorage,
+    TopicModel,
 };
 
 use super::{counts, model};
@@ -14,7 +15,12 @@ fn what_ranks_cannot_fit_is_refused_with_the_reason() {
     let counts = counts(folder.path());
     let two = Cluster::local(2);
     let em = model(Solver::em());
-    let steps = TopicModel::new(5).batch_size(2_000);
+    let steps = Solver::mini_batch().batch_size(2_000);
+    let steps = |change: fn(MiniBatch) -> MiniBatch| {
+        TopicModel::new(5)
+            .solver(change(steps.clone()))
+            .cluster(&two)
+    };
     let cases: [(TopicModel, &str, &str); 14] = [
         (
             TopicModel::new(5).cluster(&two),
@@ -22,25 +28,23 @@ fn what_ranks_cannot_fit_is_refused_with_the_reason() {
             "batch_size(1000)",
         ),
         (
-            steps.clip_grad_norm(1.0).cluster(&two),
-            "TopicModel::clip_grad_norm with a cluster",
+            steps(|steps| steps.clip_grad_norm(1.0)),
+            "MiniBatch::clip_grad_norm with a cluster",
             "leave it out",
         ),
         (
-            steps.table_precision(Precision::Bf16).cluster(&two),
-            "TopicModel::table_precision with a cluster",
+            steps(|steps| steps.table_precision(Precision::Bf16)),
+            "MiniBatch::table_precision with a cluster",
             "leave it out",
         ),
         (
-            steps
-                .table_storage(TableStorage::File("tables".into()))
-                .cluster(&two),
-            "TopicModel::table_storage with a cluster",
+            steps(|steps| steps.table_storage(TableStorage::File("tables".into()))),
+            "MiniBatch::table_storage with a cluster",
             "leave it out",
         ),
         (
-            steps.micro_batch(10).cluster(&two),
-            "TopicModel::micro_batch with a cluster",
+            steps(|steps| steps.micro_batch(10)),
+            "MiniBatch::micro_batch with a cluster",
             "leave it out",
         ),
         (
@@ -70,7 +74,9 @@ fn what_ranks_cannot_fit_is_refused_with_the_reason() {
             "at most 4",
         ),
         (
-            steps.batch_size(2_000).cluster(Cluster::local(16)),
+            TopicModel::new(5)
+                .batch_size(2_000)
+                .cluster(Cluster::local(16)),
             "cut into 4 shards",
             "or larger batches",
         ),

@@ -21,8 +21,8 @@ const STREAM: Reading = Reading::Stream {
 /// Every solver with every reading that differs.
 fn all() -> [(Solver, Reading); 7] {
     [
-        (Solver::mini_batch(), Reading::InPlace),
-        (Solver::mini_batch(), STREAM),
+        (Solver::default(), Reading::InPlace),
+        (Solver::default(), STREAM),
         (Solver::em(), Reading::InPlace),
         (Solver::em(), STREAM),
         (Solver::coordinate_descent(), Reading::InPlace),
@@ -33,7 +33,7 @@ fn all() -> [(Solver, Reading); 7] {
 
 /// A model that does not stop before its last epoch.
 fn model(k: usize, (solver, reading): (Solver, Reading)) -> TopicModel {
-    let full_pass = solver != Solver::mini_batch();
+    let full_pass = solver != Solver::default();
     let model = TopicModel::new(k)
         .solver(solver)
         .reading(reading)
@@ -192,7 +192,7 @@ fn a_checkpoint_knows_its_counts_by_their_contents() {
     }
 }
 
-/// A column of `row` whose count is not that of the last one.
+/// A column of `row` whose count differs from the last one's.
 fn different(counts: &Counts, row: usize) -> usize {
     let mut values = vec![0.0; counts.terms()];
     counts.fill_rows(&[row], &mut values).unwrap();

@@ -71,7 +71,7 @@ fn terms_are_ranked_by_scores_as_they_are_defined() {
         let table = fit.top_terms_by(9, score).unwrap();
         for topic in 0..TOPICS {
             let expected = slow_scores(&fit, topic, score);
-            let one = fit.topic_terms_by(topic, 9, score).unwrap();
+            let one = fit.terms_of_topic_by(topic, 9, score).unwrap();
             let names = one.texts("term").unwrap();
             assert_eq!(names, table.texts(format!("topic {topic}")).unwrap());
             let column = one.column_names()[2].clone();
@@ -88,7 +88,7 @@ fn terms_are_ranked_by_scores_as_they_are_defined() {
     }
     let error = fit.top_terms_by(3, TermScore::Relevance(2.0)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Setting);
-    assert!(fit.topic_terms_by(TOPICS, 3, TermScore::Lift).is_err());
+    assert!(fit.terms_of_topic_by(TOPICS, 3, TermScore::Lift).is_err());
 }
 
 /// Rates of a term by expectation-maximisation over all documents, and the covariance of their logarithms.
@@ -128,7 +128,7 @@ fn slow_regression(fit: &Fit, lengths: &[f64], counts: &[f32]) -> (Vec<f64>, Vec
     (rates, inverse(hessian))
 }
 
-/// By Gauss-Jordan elimination.
+/// The inverse, by Gauss-Jordan elimination.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let n = matrix.len();
     let mut inverse: Vec<Vec<f64>> = (0..n)
@@ -194,19 +194,19 @@ fn distinctive_terms_are_those_of_a_slow_regression_for_any_source_of_counts() {
         assert_eq!(again.log_fold_changes(), found.log_fold_changes());
         assert_eq!(again.standard_errors(), found.standard_errors());
     }
-    // Some of the documents: L is then that of `transform`.
+    // Some of the documents: `transform` then computes L.
     let some = counts.select(0..120).unwrap();
     assert_eq!(
         fit.distinctive(&some).unwrap().log_fold_changes().shape(),
         (TOPICS, TERMS)
     );
-    let table = found.topic_terms(1, 5).unwrap();
+    let table = found.terms_of_topic(1, 5).unwrap();
     assert_eq!(table.width(), 8);
     assert_eq!(
         found.top_terms(5).texts("topic 1").unwrap(),
         table.texts("term").unwrap()
     );
-    assert!(found.topic_terms(TOPICS, 5).is_err());
+    assert!(found.terms_of_topic(TOPICS, 5).is_err());
 }
 
 #[test]
@@ -351,7 +351,7 @@ fn labels_give_means_and_intervals_of_the_size_that_theory_says() {
         assert_eq!(table.column(column).unwrap().null_count(), missing);
     }
     assert!(table.numbers("lower").unwrap()[0].is_nan() && table.to_string().contains('–'));
-    // Months are in their order, not in that of the documents.
+    // Months are in their own order, not in the order of the documents.
     let months: Vec<&str> = (0..200)
         .map(|document| ["2024-11", "2023-10", "2023-08"][document % 3])
         .collect();

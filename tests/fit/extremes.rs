@@ -40,7 +40,7 @@ const NUMBERS: [f64; 12] = [
 
 fn solvers() -> [Solver; 4] {
     [
-        Solver::mini_batch(),
+        Solver::default(),
         Solver::em(),
         Solver::coordinate_descent(),
         Solver::auto(),
@@ -102,8 +102,12 @@ const SIZED: [(&str, Change); 7] = [
     ("epochs", |model, size| model.epochs(size)),
     ("seed", |model, size| model.seed(size as u64)),
     ("batch_size", |model, size| model.batch_size(size)),
-    ("t_0", |model, size| model.t_0(size)),
-    ("t_mult", |model, size| model.t_mult(size)),
+    ("t_0", |model, size| {
+        model.solver(Solver::mini_batch().t_0(size))
+    }),
+    ("t_mult", |model, size| {
+        model.solver(Solver::mini_batch().t_mult(size))
+    }),
     ("budget", |model, size| {
         model.budget(Budget::new().ram(size as u64).unwrap_or_default())
     }),
@@ -162,12 +166,18 @@ type Set = fn(&TopicModel, f64) -> TopicModel;
 fn numbers_at_the_ends_of_their_ranges() {
     let folder = tempfile::tempdir().unwrap();
     let numbers: [(&str, Set); 5] = [
-        ("max_lr", |model, number| model.max_lr(number)),
-        ("base_lr", |model, number| model.base_lr(number)),
-        ("both rates", |model, number| {
-            model.base_lr(number).max_lr(number)
+        ("max_lr", |model, number| {
+            model.solver(Solver::mini_batch().max_lr(number))
         }),
-        ("weight_decay", |model, number| model.weight_decay(number)),
+        ("base_lr", |model, number| {
+            model.solver(Solver::mini_batch().base_lr(number))
+        }),
+        ("both rates", |model, number| {
+            model.solver(Solver::mini_batch().base_lr(number).max_lr(number))
+        }),
+        ("weight_decay", |model, number| {
+            model.solver(Solver::mini_batch().weight_decay(number))
+        }),
         ("tolerance", |model, number| model.tolerance(number)),
     ];
     for counts in counts(folder.path()) {
@@ -193,12 +203,9 @@ fn a_learning_rate_that_destroys_the_tables_is_named() {
     };
     for (counts, reading) in [(&memory, Reading::InPlace), (&rows, stream)] {
         for (rate, decay) in [(1e30, 1e-5), (1e30, 0.0), (1e9, 0.0), (1e300, 1e-5)] {
-            let model = model(&Solver::mini_batch()).reading(reading);
-            let error = model
-                .max_lr(rate)
-                .weight_decay(decay)
-                .fit(counts)
-                .unwrap_err();
+            let steps = Solver::mini_batch().max_lr(rate).weight_decay(decay);
+            let model = model(&steps.into()).reading(reading);
+            let error = model.fit(counts).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Setting, "{error}");
             assert!(error.to_string().contains("has diverged"), "{error}");
             assert!(error.remedy().unwrap().contains("max_lr"), "{error}");
@@ -235,7 +242,7 @@ fn counts_beyond_single_precision_are_refused() {
     );
 }
 
-/// A checkpoint keeps settings of any size, and the fit goes on from it.
+/// A checkpoint keeps settings of any size, and the fit resumes from it.
 #[test]
 fn a_checkpoint_of_extreme_settings_goes_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,7 +254,8 @@ fn a_checkpoint_of_extreme_settings_goes_on() {
     };
     for size in [1, 1 << 62, 1 << 63, usize::MAX] {
         for reading in [Reading::InPlace, huge] {
-            let model = TopicModel::new(2).batch_size(size).t_0(size).t_mult(size);
+            let steps = Solver::mini_batch().batch_size(size).t_0(size);
+            let model = TopicModel::new(2).solver(steps.t_mult(size));
             let model = model.seed(size as u64).reading(reading).quiet();
             let whole = model.epochs(5).fit(&rows).unwrap();
             model.epochs(2).checkpoint(&path).fit(&rows).unwrap();

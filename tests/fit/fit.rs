@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use testkit::{Random, reference};
 use topicbook::{
-    Corpus, Counts, Device, ErrorKind, Fit, Matrix, Synthetic, Terms, TopicModel, bench_hooks,
+    Corpus, Counts, Device, ErrorKind, Fit, Matrix, Solver, Synthetic, Terms, TopicModel,
+    bench_hooks,
 };
 
 fn corpus() -> Corpus {
@@ -74,18 +75,17 @@ fn the_same_seed_gives_the_same_fit_bit_for_bit() {
 
 #[test]
 fn the_reported_loss_is_the_loss() {
-    // In one epoch of one batch the loss is that of the start, and the score follows from it.
+    // In one epoch of one batch the loss is the loss at the start, and the score follows from it.
     let counts = corpus().counts();
     let tokens = counts.summary().unwrap().total();
     let one = model().epochs(1).batch_size(300).fit(&counts).unwrap();
     let from_loss = (300.0 - one.loss().unwrap()) / tokens;
     assert!((from_loss - one.log_likelihood_per_token().unwrap()).abs() < 1e-9);
-    // With a tiny learning rate L and F hardly change, so the score of the result is that of the start.
+    // With a tiny learning rate L and F hardly change, so the score of the result is the score at the start.
+    let steps = Solver::mini_batch().base_lr(1e-9).max_lr(1e-9);
     let unchanged = model()
         .epochs(1)
-        .batch_size(300)
-        .base_lr(1e-9)
-        .max_lr(1e-9)
+        .solver(steps.batch_size(300))
         .fit(&counts)
         .unwrap();
     let score = unchanged.score(&counts).unwrap() / tokens;

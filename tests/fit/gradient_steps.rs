@@ -1,8 +1,8 @@
 //! The ways of computing gradients: the same fits, with parts of batches and with clipped gradients; and what is refused.
 
 use topicbook::{
-    Budget, Counts, Device, ErrorKind, Fit, GradientStep, Optimizer, Precision, Solver, Synthetic,
-    TableStorage, TopicModel,
+    Budget, Counts, Device, ErrorKind, Fit, GradientStep, MiniBatch, Optimizer, Precision, Solver,
+    Synthetic, TableStorage, TopicModel,
 };
 
 const STEPS: [GradientStep; 4] = [
@@ -11,6 +11,10 @@ const STEPS: [GradientStep; 4] = [
     GradientStep::Checkpointing,
     GradientStep::CustomBackward,
 ];
+
+fn steps() -> MiniBatch {
+    Solver::mini_batch()
+}
 
 fn model() -> TopicModel {
     TopicModel::new(4)
@@ -47,9 +51,10 @@ fn all_steps_give_the_same_fit() {
     for counts in corpora() {
         let expected = model().fit(&counts).unwrap();
         for step in STEPS {
-            let fit = model().step(step).fit(&counts).unwrap();
+            let fit = model().solver(steps().step(step)).fit(&counts).unwrap();
             assert_alike(&fit, &expected);
-            let parts = model().step(step).micro_batch(5).fit(&counts).unwrap();
+            let parts = model().solver(steps().step(step).micro_batch(5));
+            let parts = parts.fit(&counts).unwrap();
             assert_alike(&parts, &expected);
             let Solver::MiniBatch(parameters) = &parts.settings().solver else {
                 unreachable!()
@@ -63,8 +68,8 @@ fn all_steps_give_the_same_fit() {
 fn gradients_are_clipped_to_one_norm_by_every_step() {
     for counts in corpora() {
         // Row-wise SGD feels the length of a gradient, AdamW hardly does.
-        let clipped = model().clip_grad_norm(8.0);
-        let expected = clipped.fit(&counts).unwrap();
+        let clipped = steps().clip_grad_norm(8.0);
+        let expected = model().solver(&clipped).fit(&counts).unwrap();
         let norms = |fit: &Fit| -> Vec<f64> {
             fit.epochs()
                 .iter()
@@ -73,8 +78,9 @@ fn gradients_are_clipped_to_one_norm_by_every_step() {
         };
         assert!(norms(&expected)[0] > 8.0, "{:?}", norms(&expected));
         for step in STEPS {
-            for model in [clipped.step(step), clipped.step(step).micro_batch(3)] {
-                let fit = model.fit(&counts).unwrap();
+            let whole = clipped.step(step);
+            for solver in [whole.clone(), whole.micro_batch(3)] {
+                let fit = model().solver(solver).fit(&counts).unwrap();
                 assert_alike(&fit, &expected);
                 for (norm, expected) in norms(&fit).iter().zip(norms(&expected)) {
                     assert!((norm / expected - 1.0).abs() < 1e-3, "{norm} {expected}");
@@ -85,16 +91,12 @@ fn gradients_are_clipped_to_one_norm_by_every_step() {
         let free = model().fit(&counts).unwrap();
         assert!(norms(&free).is_empty() && free.history().column("grad_norm").is_err());
         // A limit that is never reached changes no bit.
-        assert_eq!(
-            model().clip_grad_norm(1e30).fit(&counts).unwrap().f(),
-            free.f()
-        );
-        let sgd = model()
-            .optimizer(Optimizer::RowwiseSgd)
-            .max_lr(0.5)
-            .base_lr(0.5);
-        let short = sgd.clip_grad_norm(0.1).fit(&counts).unwrap();
-        // Steps of at most 0.1 x 0.5 / (1 - 0.9) move no logit by more than 0.5 each: the loss is that of the start.
+        let unreached = model().solver(steps().clip_grad_norm(1e30));
+        assert_eq!(unreached.fit(&counts).unwrap().f(), free.f());
+        let sgd = steps().optimizer(Optimizer::RowwiseSgd);
+        let sgd = sgd.max_lr(0.5).base_lr(0.5).clip_grad_norm(0.1);
+        let short = model().solver(sgd).fit(&counts).unwrap();
+        // Steps of at most 0.1 x 0.5 / (1 - 0.9) move no logit by more than 0.5 each: the loss stays as at the start.
         assert!(short.loss().unwrap() > free.loss().unwrap());
     }
 }
@@ -104,7 +106,7 @@ fn a_clipped_fit_continues_with_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fit.ckpt");
     let [counts, _] = corpora();
-    let model = model().clip_grad_norm(8.0);
+    let model = model().solver(steps().clip_grad_norm(8.0));
     let whole = model.epochs(6).fit(&counts).unwrap();
     model.checkpoint(&path).fit(&counts).unwrap();
     let checkpoint = topicbook::Checkpoint::open(&path).unwrap().quiet();
@@ -117,51 +119,39 @@ fn a_clipped_fit_continues_with_the_same_bits() {
 #[test]
 fn combinations_without_sense_are_refused() {
     let [counts, _] = corpora();
-    let tensors = || model().step(GradientStep::Autodiff);
+    let tensors = steps().step(GradientStep::Autodiff);
     let file = TableStorage::File(std::env::temp_dir());
     let cases = [
-        (model().micro_batch(0), "micro_batch is 0"),
-        (model().micro_batch(17), "a batch has 16 documents"),
-        (model().clip_grad_norm(0.0), "clip_grad_norm is 0"),
-        (model().clip_grad_norm(-1.0), "clip_grad_norm is -1"),
-        (model().clip_grad_norm(f64::NAN), "clip_grad_norm is NaN"),
+        (steps().micro_batch(0), "micro_batch is 0"),
+        (steps().micro_batch(17), "a batch has 16 documents"),
+        (steps().clip_grad_norm(0.0), "clip_grad_norm is 0"),
+        (steps().clip_grad_norm(-1.0), "clip_grad_norm is -1"),
+        (steps().clip_grad_norm(f64::NAN), "clip_grad_norm is NaN"),
         (
-            TopicModel::new(4).solver(Solver::em()).clip_grad_norm(1.0),
-            "clip_grad_norm is a parameter of gradient steps",
-        ),
-        (
-            TopicModel::new(4)
-                .solver(Solver::em())
-                .step(GradientStep::Fused),
-            "step is a parameter of gradient steps",
-        ),
-        (
-            TopicModel::new(4).solver(Solver::auto()).micro_batch(4),
-            "micro_batch is a parameter of gradient steps",
-        ),
-        (
-            tensors().optimizer(Optimizer::RowwiseAdamW),
+            tensors.optimizer(Optimizer::RowwiseAdamW),
             "with GradientStep::Autodiff",
         ),
         (
-            tensors().table_storage(&file),
+            tensors.table_storage(&file),
             "L in a file with GradientStep::Autodiff",
         ),
-        (tensors().precision(Precision::Bf16), "bf16"),
+        (tensors.gpu_precision(Precision::Bf16), "bf16"),
         (
-            tensors().table_precision(Precision::Bf16),
+            tensors.table_precision(Precision::Bf16),
             "tables in bf16 with GradientStep::Autodiff",
         ),
     ];
-    for (model, expected) in cases {
-        let error = model.fit(&counts).unwrap_err();
+    for (solver, expected) in cases {
+        let error = model().solver(solver).fit(&counts).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Setting);
         assert!(error.to_string().contains(expected), "{error}");
         assert!(error.remedy().is_some());
     }
     // Steps that have a meaning are not refused.
-    let own = model().step(GradientStep::CustomBackward);
-    assert!(own.precision(Precision::Bf16).fit(&counts).is_ok());
+    let own = steps().step(GradientStep::CustomBackward);
+    let own = model().solver(own.gpu_precision(Precision::Bf16));
+    assert!(own.fit(&counts).is_ok());
     let budget = Budget::new().vram("1 GiB").unwrap();
-    assert!(tensors().budget(budget).plan(&counts).is_ok());
+    let tensors = model().solver(tensors).budget(budget);
+    assert!(tensors.plan(&counts).is_ok());
 }

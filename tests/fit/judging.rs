@@ -216,7 +216,7 @@ fn terms_that_the_training_lacks_are_counted() {
     let (_, second) = held_out.split_tokens(0).unwrap();
     let tokens = &rows(&second)[0];
     assert_eq!(evaluation.impossible_tokens(), f64::from(tokens[5]));
-    // Half of the tokens are of a term that the fit does not know, which only the uniform distribution explains.
+    // Half of the tokens are of a term that the fit does not have, which only the uniform distribution explains.
     let e = evaluation.smoothing();
     assert!(e > 0.9, "{e}");
     let known = ((1.0 - e) * 0.2 + e / 6.0).ln();
@@ -225,7 +225,7 @@ fn terms_that_the_training_lacks_are_counted() {
     assert!((evaluation.score_per_token() - expected).abs() < 1e-6);
 }
 
-/// Documents of few tokens over `terms` terms, each of one of `k` themes with as many terms of its own.
+/// Documents of few tokens over `terms` terms, each of one of `k` themes with `terms / k` terms of its own.
 fn themes(documents: usize, tokens: usize, (k, terms): (usize, usize)) -> Counts {
     let mut state = 9u64;
     let mut random = move |n: usize| {
@@ -249,7 +249,7 @@ fn themes(documents: usize, tokens: usize, (k, terms): (usize, usize)) -> Counts
 #[test]
 fn a_sweep_over_short_documents_recommends_the_true_number_of_topics() {
     // As in 3,000 reviews of 19 tokens, of six themes over 120 terms. With proportions of maximum likelihood, three topics
-    // were recommended, and twelve had a perplexity of 1,612, where a model that knows nothing has 120.
+    // were recommended, and twelve had a perplexity of 1,612, where a uniform model has 120.
     let counts = themes(1500, 19, (6, 120));
     for solver in [Solver::coordinate_descent(), Solver::auto()] {
         let sweep = TopicModel::sweep([3, 6, 9, 12]).seeds(2);

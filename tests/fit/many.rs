@@ -13,7 +13,7 @@ use super::resume::{assert_same, counts, previous, resume};
 
 fn solvers() -> [Solver; 4] {
     [
-        Solver::mini_batch(),
+        Solver::default(),
         Solver::em(),
         Solver::coordinate_descent(),
         Solver::auto(),
@@ -132,7 +132,7 @@ fn assert_in_use(error: Error, owner: &str) {
 #[test]
 fn endless_fit_of_a_child() {
     if let Some((_, folder)) = task() {
-        let endless = model(Solver::mini_batch()).epochs(1_000_000);
+        let endless = model(Solver::default()).epochs(1_000_000);
         let _ = endless
             .checkpoint(folder.join("fit.checkpoint"))
             .fit(counts());
@@ -145,11 +145,9 @@ fn two_fits_do_not_share_a_checkpoint() {
     let path = folder.path().join("fit.checkpoint");
     let counts = counts();
     let short = model(Solver::em()).checkpoint(&path);
-    let endless = model(Solver::mini_batch())
-        .epochs(1_000_000)
-        .checkpoint(&path);
+    let endless = model(Solver::default()).epochs(1_000_000).checkpoint(&path);
 
-    // In one process, under another name of the same file too.
+    // Refused in one process, under another name of the same file too.
     let training = endless.spawn(&counts).unwrap();
     wait_for("checkpoint", || path.exists());
     let link = folder.path().join("link to fit.checkpoint");
@@ -175,7 +173,7 @@ fn two_fits_do_not_share_a_checkpoint() {
     let stopped = training.join().unwrap();
     assert_eq!(resume(&path).epochs_done(), stopped.epochs().len());
 
-    // In two processes. A kill releases the lock.
+    // Refused in two processes. A kill releases the lock.
     let mut other = child("endless_fit_of_a_child", "", folder.path());
     let owner = format!("a fit of process {}", other.id());
     wait_for("lock", || {

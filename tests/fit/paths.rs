@@ -14,7 +14,7 @@ use topicbook::{Chart, Checkpoint, Counts, ErrorKind, Fit, Result, Synthetic, Ta
 
 type Write = Box<dyn Fn(&Path) -> Result<()>>;
 
-/// A method that writes a file, the ending that it asks for, and whether the library reads that file again.
+/// A method that writes a file, the extension that it requires, and whether the library reads that file again.
 struct Writer {
     name: &'static str,
     ending: &'static str,
@@ -102,7 +102,7 @@ fn writers() -> Vec<Writer> {
     ]
 }
 
-/// Without the checkpoint, which replaces checkpoints alone; where one cannot be written, the fit goes on.
+/// All writers except the checkpoint, which replaces checkpoints alone; where one cannot be written, the fit continues.
 fn file_writers() -> impl Iterator<Item = Writer> {
     writers()
         .into_iter()
@@ -128,7 +128,7 @@ fn links_stay_and_files_keep_their_permissions() {
         let link = folder.path().join(format!("links/link{ending}"));
         symlink(format!("../far{ending}"), &link).unwrap();
         symlink(format!("file{ending}"), at("far")).unwrap();
-        // A link to a file that is not there yet.
+        // The link names a file that is not there yet.
         write(&link).unwrap();
         fs::set_permissions(at("file"), Permissions::from_mode(0o600)).unwrap();
         let first = fs::read(at("file")).unwrap();
@@ -157,7 +157,7 @@ fn a_checkpoint_behind_a_link_is_resumed() {
     let resumed = resumed.fit(&counts).unwrap();
     assert!(resumed.l() == model.epochs(6).fit(&counts).unwrap().l());
     assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
-    // The checkpoint before the newest lies beside the newest.
+    // The checkpoint before the newest lies next to the newest.
     assert!(at("real.previous").exists() && !at("link.previous").exists());
     fs::write(at("real"), "damaged").unwrap();
     assert_eq!(Checkpoint::open(at("link")).unwrap().epochs_done(), 3);
@@ -214,7 +214,7 @@ fn devices_are_written_to_and_not_replaced() {
             );
         }
     }
-    // Without a link.
+    // It also works without a link.
     Chart::histogram([1.0, 2.0]).save_png("/dev/null").unwrap();
 }
 
@@ -279,7 +279,7 @@ fn odd_names_are_written_and_shown_in_one_line() {
         for stem in odd {
             let file = OsStr::from_bytes(&[stem, ending.as_bytes()].concat()).to_owned();
             write(&folder.path().join(&file)).unwrap();
-            // In a folder of that name, which is a file, or is missing.
+            // Refused in a folder of that name, which is a file, or is missing.
             let error = write(&folder.path().join(&file).join(format!("x{ending}"))).unwrap_err();
             let text = error.to_string();
             let shown = String::from_utf8_lossy(stem).replace('\n', "\\n");

@@ -45,7 +45,7 @@ fn top_documents_are_those_of_a_sorted_column() {
             .map(|&d| d as u64)
             .collect();
         assert_eq!(all[topic * 7..][..7], expected);
-        let one = fit.topic_documents(topic, 7).unwrap();
+        let one = fit.documents_of_topic(topic, 7).unwrap();
         let of_one = one.column("document").unwrap().u64().unwrap();
         assert_eq!(of_one.into_no_null_iter().collect::<Vec<_>>(), expected);
         let largest = one.column("proportion").unwrap().f32().unwrap().get(0);
@@ -57,12 +57,12 @@ fn top_documents_are_those_of_a_sorted_column() {
 #[test]
 fn topics_and_terms_are_found_from_both_sides() {
     let fit = fit(&counts());
-    let best = fit.topic_terms(2, 1).unwrap();
+    let best = fit.terms_of_topic(2, 1).unwrap();
     let term = best.column("term").unwrap().str().unwrap().get(0).unwrap();
     let probability = best.column("probability").unwrap().f32().unwrap().get(0);
     let column = terms().find(term).unwrap();
     assert_eq!(probability, Some(fit.f().row(2)[column]));
-    let topics = fit.term_topics(term).unwrap();
+    let topics = fit.topics_of_term(term).unwrap();
     let topic = topics
         .column("topic")
         .unwrap()
@@ -72,13 +72,13 @@ fn topics_and_terms_are_found_from_both_sides() {
         .unwrap();
     let largest = (0..4).map(|k| fit.f().row(k)[column]).fold(0.0, f32::max);
     assert_eq!(fit.f().row(topic as usize)[column], largest);
-    let error = fit.term_topics("wrd17").unwrap_err();
+    let error = fit.topics_of_term("wrd17").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Value);
     assert!(error.remedy().unwrap().contains("`word17`"), "{error}");
     // Without names a term is the number of its column.
     let unnamed = TopicModel::new(2).epochs(2).quiet().fit(counts()).unwrap();
-    assert_eq!(unnamed.term_topics("79").unwrap().height(), 2);
-    assert!(unnamed.term_topics("80").is_err());
+    assert_eq!(unnamed.topics_of_term("79").unwrap().height(), 2);
+    assert!(unnamed.topics_of_term("80").is_err());
 }
 
 #[test]
@@ -158,9 +158,9 @@ fn similar_documents_are_the_nearest_in_hellinger_distance() {
 fn topics_and_documents_that_do_not_exist_are_errors() {
     let fit = fit(&counts());
     for error in [
-        fit.topic_terms(4, 3).unwrap_err(),
-        fit.topic_documents(4, 3).unwrap_err(),
-        fit.document_topics(300).unwrap_err(),
+        fit.terms_of_topic(4, 3).unwrap_err(),
+        fit.documents_of_topic(4, 3).unwrap_err(),
+        fit.topics_of_document(300).unwrap_err(),
         fit.similar_documents(300, 2).unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Shape);
@@ -200,7 +200,7 @@ fn other_documents_are_scored_with_topics_of_their_own() {
     assert_eq!(fit.perplexity(&test).unwrap(), evaluation.perplexity());
     let train_score = fit.score_per_token(&train).unwrap();
     assert_eq!(fit.perplexity(&train).unwrap(), (-train_score).exp());
-    // A saved fit still knows its counts.
+    // A saved fit still recognises its counts.
     let folder = tempfile::tempdir().unwrap();
     fit.save(folder.path().join("fit")).unwrap();
     let loaded = Fit::load(folder.path().join("fit")).unwrap();

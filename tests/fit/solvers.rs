@@ -83,9 +83,32 @@ fn counts_in_a_file_give_the_fit_of_counts_in_memory() {
 }
 
 #[test]
+fn short_cuts_hold_before_and_after_the_solver_and_for_no_other_one() {
+    let counts = Counts::dense(2, 2, vec![1u8, 2, 3, 4]).unwrap();
+    let (model, steps) = (TopicModel::new(2), Solver::mini_batch().max_lr(0.1));
+    let expected = Solver::from(steps.batch_size(64));
+    for model in [
+        model.batch_size(64).solver(&steps),
+        model.solver(steps).batch_size(64),
+    ] {
+        assert_eq!(model.settings().solver, expected);
+    }
+    for (model, name) in [
+        (model.batch_size(64).solver(Solver::em()), "batch_size"),
+        (model.solver(Solver::auto()).batch_size(64), "batch_size"),
+        (model.tolerance(1e-4), "tolerance"),
+    ] {
+        let error = model.fit(&counts).unwrap_err();
+        let expected = format!("{name} is a parameter of");
+        assert!(error.to_string().contains(&expected), "{error}");
+        assert!(error.remedy().unwrap().contains(name), "{error}");
+    }
+}
+
+#[test]
 fn the_solver_is_checked_and_saved_with_the_settings() {
     let counts = Counts::dense(2, 2, vec![1u8, 2, 3, 4]).unwrap();
-    assert_eq!(TopicModel::new(2).settings().solver, Solver::mini_batch());
+    assert_eq!(TopicModel::new(2).settings().solver, Solver::default());
     let refused = TopicModel::new(1)
         .solver(Solver::coordinate_descent())
         .device(Device::Cuda(0))

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use testkit::{Random, reference};
 use topicbook::bench_hooks::{self, Path, Replayed};
-use topicbook::{Counts, Matrix, TableStorage, TopicModel};
+use topicbook::{Counts, Matrix, Solver, TableStorage, TopicModel};
 
 /// A matrix of logits, uniform in [0, 0.4).
 fn random_logits(random: &mut Random, rows: usize, columns: usize) -> Matrix {
@@ -189,11 +189,13 @@ fn every_optimizer_learns_and_gives_the_same_bits_with_l_in_a_file() {
         .unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (optimizer, learning_rate) in crate::OPTIMIZERS {
-        let model = TopicModel::new(4)
+        let steps = Solver::mini_batch()
             .optimizer(optimizer)
-            .device(topicbook::Device::Cpu)
             .max_lr(learning_rate)
-            .base_lr(learning_rate / 5.0)
+            .base_lr(learning_rate / 5.0);
+        let model = TopicModel::new(4)
+            .solver(&steps)
+            .device(topicbook::Device::Cpu)
             .epochs(25)
             .seed(2)
             .quiet();
@@ -205,7 +207,7 @@ fn every_optimizer_learns_and_gives_the_same_bits_with_l_in_a_file() {
         );
         assert!(end > start + 0.05, "{optimizer}: {start} to {end}");
         let in_file = model
-            .table_storage(TableStorage::File(folder.path().into()))
+            .solver(steps.table_storage(TableStorage::File(folder.path().into())))
             .fit(corpus.counts())
             .unwrap();
         assert_eq!(fit.l(), in_file.l());

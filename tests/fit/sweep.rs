@@ -93,7 +93,7 @@ fn the_table_has_means_over_seeds_and_the_cosine_of_paired_topics() {
             .iter()
             .all(|value| (0.0..=1.0 + 1e-9).contains(value))
     );
-    // By hand, over all pairings of four topics.
+    // Computed by hand, over all pairings of four topics.
     let (train, _) = counts().split(0.8, 3).unwrap();
     let f = [3, 4].map(|seed| {
         let mut settings = model().settings();
@@ -267,7 +267,7 @@ fn the_fits_that_are_kept_are_part_of_the_plan() {
         sweep.held_out(&held_out).plan(&train)
     };
     let peak = |seeds| plan(seeds, 64 << 30).unwrap().peak_ram();
-    // A thousand more seeds keep as many more fits of 40 topics at the end, and scores. Other tests use memory meanwhile.
+    // A thousand more seeds keep a thousand more fits of 40 topics at the end, and scores. Other tests use memory meanwhile.
     let fit_bytes = 4 * 40 * (1800 + 3000);
     let scores = 2 * 32 * held_out.documents() as u64;
     let expected = 1000 * (fit_bytes + scores);

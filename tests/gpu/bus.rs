@@ -1,5 +1,5 @@
-//! Transfers and synchronisations of a step and, on a simulated bus, the time of an epoch against that of its bytes.
-//! This shows how well transfers overlap, not the speed of any GPU.
+//! Transfers and synchronisations of a step and, on a simulated bus, the time of an epoch against the time of its bytes. This
+//! shows how well transfers overlap, not the speed of any GPU.
 
 use fake_cuda::{Report, report};
 use serde_json::{Value, json};
@@ -53,15 +53,15 @@ fn cases() -> Vec<(&'static str, Counts, TopicModel)> {
             dense(40_000, 200, |value| value),
             on_gpu(128)
                 .batch_size(BATCH)
-                .optimizer(Optimizer::RowwiseAdamW),
+                .solver(Solver::mini_batch().optimizer(Optimizer::RowwiseAdamW)),
         ),
     ]
 }
 
-/// Time of an epoch relative to that of its bytes on the bus, in the direction with more of them; and calls to the
-/// driver per step.
+/// Time of an epoch relative to the time of its bytes on the bus, in the direction with more of them; and calls to the driver
+/// per step.
 fn measure(name: &str, model: &TopicModel, counts: &Counts, epochs: usize) -> Value {
-    // The plans of all fits know the largest count.
+    // So that the plan of each fit has the largest count.
     counts.summary().unwrap();
     let plan = |epochs| model.clone().epochs(epochs).plan(counts).unwrap();
     assert_eq!(plan(1).micro_batch(), BATCH, "{name}: {}", plan(1));

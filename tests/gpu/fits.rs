@@ -123,8 +123,8 @@ fn sparse_counts_are_resident_as_stored() {
     let report = Machine::default().run("fits::sparse_counts_are_resident_as_stored", || {
         for precision in [Precision::F32, Precision::Bf16] {
             let counts = sparse(DOCUMENTS, TERMS, 100);
-            let (uploaded, _, fit) =
-                transferred(|| model().precision(precision).fit(&counts).unwrap());
+            let model = model().solver(Solver::mini_batch().gpu_precision(precision));
+            let (uploaded, _, fit) = transferred(|| model.fit(&counts).unwrap());
             assert_complete(&fit);
             let stored = (8 * DOCUMENTS * 100) as u64;
             let tables = (3 * 4 * TOPICS * (DOCUMENTS + TERMS)) as u64;
@@ -212,16 +212,12 @@ fn l_is_offloaded_by_optimizer_or_budget() {
             sparse(DOCUMENTS, TERMS, 100),
         ] {
             let small = |size| Budget::new().vram(size).unwrap();
+            let rowwise = model().solver(Solver::mini_batch().optimizer(Optimizer::RowwiseAdamW));
             let cases = [
-                (model().optimizer(Optimizer::RowwiseAdamW), false),
+                (rowwise.clone(), false),
                 (model().budget(small("1300 KiB")), false),
                 (model().budget(small("700 KiB")), true),
-                (
-                    model()
-                        .optimizer(Optimizer::RowwiseAdamW)
-                        .budget(small("700 KiB")),
-                    true,
-                ),
+                (rowwise.budget(small("700 KiB")), true),
             ];
             for (model, in_micro_batches) in cases {
                 let plan = model.plan(&counts).unwrap();
@@ -242,10 +238,8 @@ fn a_fit_resumes_from_its_checkpoint_and_runs_in_the_background() {
     let _ = Machine::default().run(test, || {
         let folder = tempfile::tempdir().unwrap();
         let counts = dense(DOCUMENTS, TERMS, |value| value);
-        let models = [
-            (model(), "on-gpu"),
-            (model().optimizer(Optimizer::RowwiseAdamW), "offloaded"),
-        ];
+        let rowwise = Solver::mini_batch().optimizer(Optimizer::RowwiseAdamW);
+        let models = [(model(), "on-gpu"), (model().solver(rowwise), "offloaded")];
         for (model, name) in models {
             let path = folder.path().join(name);
             model

@@ -1,6 +1,6 @@
 //! Compiles the kernels of fits with NVIDIA's compiler for several compute capabilities.
 
-use topicbook::{Budget, Device, Optimizer, TopicModel};
+use topicbook::{Budget, Device, Optimizer, Solver, TopicModel};
 
 use crate::fits::{dense, sparse};
 use crate::machine::{Compiler, Machine, nvidia};
@@ -26,7 +26,8 @@ fn kernels_compile_for_every_compute_capability() {
                 let model = model.device(Device::Cuda(0));
                 model.fit(&dense).unwrap();
                 // L offloaded, and batches in micro-batches.
-                let offloaded = model.optimizer(Optimizer::RowwiseAdamW);
+                let offloaded =
+                    model.solver(Solver::mini_batch().optimizer(Optimizer::RowwiseAdamW));
                 offloaded
                     .budget(Budget::new().vram("256 KiB").unwrap())
                     .fit(&sparse)

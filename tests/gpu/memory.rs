@@ -2,7 +2,7 @@
 
 use fake_cuda::report;
 use topicbook::{
-    Budget, Counts, Device, Fit, GradientStep, Optimizer, Precision, Solver, TopicModel,
+    Budget, Counts, Device, Fit, GradientStep, MiniBatch, Optimizer, Precision, Solver, TopicModel,
 };
 
 use crate::fits::{dense, model, rising, sparse};
@@ -26,12 +26,19 @@ fn cases() -> Vec<(MakeCounts, TopicModel)> {
     let sparse = |n, m, nonzeros| -> MakeCounts { Box::new(move || sparse(n, m, nonzeros)) };
     let rising = |n, m, mean| -> MakeCounts { Box::new(move || rising(n, m, mean)) };
     let adamw = |topics, batch| TopicModel::new(topics).batch_size(batch);
-    let rowwise = |topics, batch| adamw(topics, batch).optimizer(Optimizer::RowwiseAdamW);
-    let bf16 = |topics, batch| adamw(topics, batch).precision(Precision::Bf16);
+    let steps = Solver::mini_batch();
+    let with = |topics, batch, steps: &MiniBatch| adamw(topics, batch).solver(steps);
+    let rowwise_steps = steps.optimizer(Optimizer::RowwiseAdamW);
+    let rowwise = |topics, batch| with(topics, batch, &rowwise_steps);
+    let bf16_steps = steps.gpu_precision(Precision::Bf16);
+    let bf16 = |topics, batch| with(topics, batch, &bf16_steps);
     let em = |topics| TopicModel::new(topics).solver(Solver::em());
-    let kept = |topics, batch| adamw(topics, batch).step(GradientStep::Autodiff);
-    let again = |topics, batch| adamw(topics, batch).step(GradientStep::Checkpointing);
-    let own = |topics, batch| adamw(topics, batch).step(GradientStep::CustomBackward);
+    let keeping = steps.step(GradientStep::Autodiff);
+    let kept = |topics, batch| with(topics, batch, &keeping);
+    let checkpointing = steps.step(GradientStep::Checkpointing);
+    let again = |topics, batch| with(topics, batch, &checkpointing);
+    let custom = steps.step(GradientStep::CustomBackward);
+    let own = |topics, batch| with(topics, batch, &custom);
     let cases = vec![
         // Counts resident, uploaded in batches, and in micro-batches.
         (u8_counts(2_000, 10_000), adamw(20, 768), None),
@@ -68,12 +75,20 @@ fn cases() -> Vec<(MakeCounts, TopicModel)> {
         (sparse(512, 8_192, 20), kept(4, 128), Some("24 MiB")),
         (u8_counts(500, 8_192), again(4, 128), Some("44 MiB")),
         (u8_counts(500, 8_192), kept(4, 128), Some("16 MiB")),
-        (sparse(700, 8_000, 20), kept(20, 200).micro_batch(64), None),
+        (
+            sparse(700, 8_000, 20),
+            with(20, 200, &keeping.micro_batch(64)),
+            None,
+        ),
         // L and F are the largest.
         (sparse(60_000, 128, 20), kept(32, 512), None),
         (sparse(64, 65_536, 20), again(64, 16), None),
         (sparse(64, 65_536, 20), own(64, 16), None),
-        (sparse(512, 8_192, 20), own(32, 128).micro_batch(32), None),
+        (
+            sparse(512, 8_192, 20),
+            with(32, 128, &custom.micro_batch(32)),
+            None,
+        ),
     ];
     let model = |(counts, model, budget): (MakeCounts, TopicModel, Option<&str>)| {
         let budget = budget.map_or(Budget::new(), |size| Budget::new().vram(size).unwrap());
@@ -104,7 +119,7 @@ fn planned_vram_is_within_a_tenth_of_reserved_vram() {
             let driver_peak = after.memory_peak as f64;
             let settings = model.settings();
             let (optimizer, precision, batch_size, step) = match &settings.solver {
-                Solver::MiniBatch(own) => (own.optimizer, own.precision, own.batch_size, own.step),
+                Solver::MiniBatch(own) => (own.optimizer, own.gpu_precision, own.batch_size, own.step),
                 _ => Default::default(),
             };
             let line = format!(
@@ -179,7 +194,7 @@ fn memory_does_not_grow_over_epochs_and_fits() {
         let layouts = [dense(700, 500, |value| value), sparse(700, 500, 20)];
         for counts in &layouts {
             for optimizer in [Optimizer::AdamW, Optimizer::RowwiseAdamW] {
-                let model = model().optimizer(optimizer);
+                let model = model().solver(Solver::mini_batch().optimizer(optimizer));
                 let mut reports = Vec::new();
                 // The first fit compiles kernels and allocates pinned staging buffers. Each of the others has a
                 // thread of its own.

@@ -20,7 +20,7 @@ fn a_gpu_that_computes_nothing_is_not_used() {
     let machine = Machine::default().untrusted();
     let ran = machine.run_with_output(test, || {
         let counts = dense(60, 40, |value| value);
-        // By its number: an error, and nothing is printed.
+        // A GPU chosen by its number gives an error, and nothing is printed.
         let error = model().fit(&counts).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Device);
         assert!(error.to_string().starts_with(FAILS), "{error}");
@@ -28,7 +28,7 @@ fn a_gpu_that_computes_nothing_is_not_used() {
         let remedy = error.remedy().unwrap();
         assert!(remedy.contains("Device::Cpu"), "{remedy}");
         assert!(remedy.contains(".json and start a"), "{remedy}");
-        // As a choice of ours: a line in the plan, in the fit and in its progress, and a fit on the CPU.
+        // A GPU of `Device::Auto` gives a line in the plan, in the fit and in its progress, and a fit on the CPU.
         show_progress(true);
         let auto = TopicModel::new(5).epochs(2);
         let plan = auto.plan(&counts).unwrap();

@@ -64,8 +64,8 @@ fn model(k: usize) -> TopicModel {
     TopicModel::new(k).seed(1).device(Device::Cpu).quiet()
 }
 
-/// Tolerance of a small fit's prediction, in MiB; that of a larger fit is a tenth. On a busy machine, fits of 20 MiB
-/// used up to 6 MiB more than predicted in some runs, for unknown reasons.
+/// Tolerance of a small fit's prediction, in MiB; a larger fit's is a tenth. On a busy machine, fits of 20 MiB used up to 6
+/// MiB more than predicted in some runs, for unknown reasons.
 const TOLERANCE_OF_SMALL_FITS: f64 = 6.0;
 
 /// Asserts that predicted and measured memory agree, and that the cgroup was measured too.
@@ -185,10 +185,11 @@ fn table(folder: &Path) {
         vec![2.0; 3 * documents],
     )
     .unwrap();
-    let model = model(k)
+    let in_file = Solver::mini_batch()
         .batch_size(256)
         .optimizer(Optimizer::RowwiseAdamW)
         .table_storage(TableStorage::File(folder.into()));
+    let model = model(k).solver(in_file);
     let checkpoint = folder.join("fit.checkpoint");
     let fit = model
         .epochs(1)

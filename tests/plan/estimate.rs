@@ -2,7 +2,7 @@
 
 use topicbook::{Budget, Device, Dtype, ErrorKind, Layout, Plan, Solver, Synthetic, TopicModel};
 
-/// Items of a plan but those of the process and of checks, which may have been made, with their bytes.
+/// Items of a plan with their bytes, without the process and the checks, which may have been made.
 fn items(plan: &Plan) -> Vec<(String, u64)> {
     let table = plan.table();
     let (what, bytes) = (

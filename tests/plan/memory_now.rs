@@ -1,6 +1,6 @@
 //! Memory at a moment, marks in a scope, and the list of values that exist.
 
-use topicbook::{Counts, GradientStep, TopicModel, live, memory, memory_scope, release};
+use topicbook::{Counts, GradientStep, Solver, TopicModel, live, memory, memory_scope, release};
 
 #[test]
 fn memory_now_is_that_of_the_system() {
@@ -56,7 +56,8 @@ fn memory_over_time_is_a_page_of_its_own() {
     counts.summary().unwrap();
     scope.mark("<b>marked</b>");
     let model = TopicModel::new(3).epochs(3).quiet();
-    let fit = model.step(GradientStep::Autodiff).fit(&counts).unwrap();
+    let model = model.solver(Solver::mini_batch().step(GradientStep::Autodiff));
+    let fit = model.fit(&counts).unwrap();
     scope.save_html(folder.path().join("scope.html")).unwrap();
     fit.save_memory_html(folder.path().join("fit.html"))
         .unwrap();

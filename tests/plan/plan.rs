@@ -50,7 +50,7 @@ const CASES: [Case; 16] = [
     ("many documents: L in 16 bits", |_| {
         model(50)
             .batch_size(256)
-            .table_precision(Precision::Bf16)
+            .solver(Solver::mini_batch().table_precision(Precision::Bf16))
             .fit(sparse(200_000, 500, 3))
             .unwrap()
     }),

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::measured::value;
 use crate::plan::{model, sparse};
-use topicbook::{Counts, Fit, GradientStep, TopicModel};
+use topicbook::{Counts, Fit, GradientStep, MiniBatch, Solver, TopicModel};
 
 /// What the phases of a step add, in MiB: the phase, the prediction and the measurement.
 fn added(fit: &Fit) -> Vec<(String, f64, f64)> {
@@ -33,9 +33,13 @@ fn added(fit: &Fit) -> Vec<(String, f64, f64)> {
 }
 
 /// Counts, topics, batch and micro-batch, so that activations, tables or the update need most.
-fn cases() -> Vec<(Counts, TopicModel)> {
-    let batches =
-        |k: usize, batch: usize, part: usize| model(k).batch_size(batch).micro_batch(part);
+fn cases() -> Vec<(Counts, (TopicModel, MiniBatch))> {
+    let batches = |k, batch, part| {
+        (
+            model(k),
+            Solver::mini_batch().batch_size(batch).micro_batch(part),
+        )
+    };
     vec![
         (sparse(600, 20_000, 40), batches(5, 300, 300)),
         (sparse(600, 20_000, 40), batches(5, 300, 100)),
@@ -69,9 +73,9 @@ fn alone() {
         GradientStep::CustomBackward,
     ];
     let mut wrong = Vec::new();
-    for (counts, model) in cases() {
+    for (counts, (model, solver)) in cases() {
         for step in steps {
-            let fit = model.step(step).fit(&counts).unwrap();
+            let fit = model.solver(solver.step(step)).fit(&counts).unwrap();
             let memory = fit.memory();
             let predicted = value(&memory, "RAM, anonymous", "predicted peak, MiB");
             let measured = value(&memory, "RAM, anonymous", "measured peak, MiB");

@@ -2,7 +2,7 @@
 
 use crate::measured::value;
 use crate::plan::{model, sparse};
-use topicbook::{Budget, Optimizer, Synthetic, TableStorage};
+use topicbook::{Budget, Optimizer, Solver, Synthetic, TableStorage};
 
 #[test]
 fn a_vram_budget_stands_for_a_gpu_on_the_cpu() {
@@ -82,11 +82,13 @@ fn l_is_offloaded_when_the_gpu_is_too_small_for_it() {
     );
     assert!(text(&in_file).contains("memory-mapped files"), "{in_file}");
     // With these settings L is in host memory, however large the GPU is.
-    for model in [
-        model(50).table_storage(TableStorage::File(std::env::temp_dir())),
-        model(50).optimizer(Optimizer::RowwiseAdamW),
+    let steps = Solver::mini_batch();
+    for solver in [
+        steps.table_storage(TableStorage::File(std::env::temp_dir())),
+        steps.optimizer(Optimizer::RowwiseAdamW),
     ] {
-        let plan = model
+        let plan = model(50)
+            .solver(solver)
             .budget(Budget::new().vram("1 GiB").unwrap())
             .plan(&counts)
             .unwrap();

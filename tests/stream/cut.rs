@@ -1,4 +1,4 @@
-//! Files that lose their pages while they are mapped: an error with the file's name, and the process goes on.
+//! Files that lose their pages while they are mapped: an error with the file's name, and the process continues.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -46,7 +46,10 @@ fn a_file_cut_during_a_fit_in_place_is_an_error() {
     let model = model.reading(Reading::InPlace).seed(1);
     let models = [
         ("AdamW", model.clone()),
-        ("row-wise", model.optimizer(Optimizer::RowwiseAdamW)),
+        (
+            "row-wise",
+            model.solver(Solver::mini_batch().optimizer(Optimizer::RowwiseAdamW)),
+        ),
         ("EM", model.solver(Solver::em()).tolerance(0.0)),
         (
             "descent",
@@ -70,7 +73,7 @@ fn a_file_cut_during_a_fit_in_place_is_an_error() {
             cut(&path, length / 2 * halves);
             let error = training.join().unwrap_err();
             assert_names_the_file(&error);
-            // What was read of lost pages has not come into the checkpoint: it goes on as if nothing had happened.
+            // What was read of lost pages has not come into the checkpoint: it resumes as if nothing had happened.
             fs::write(&path, &whole).unwrap();
             let counts = Counts::open(&path).unwrap();
             let checkpoint = Checkpoint::open(&saved).unwrap().quiet();

@@ -1,4 +1,4 @@
-//! Counts cell by cell as those of scikit-learn's `CountVectorizer`.
+//! Counts that agree cell by cell with scikit-learn's `CountVectorizer`.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ texts += [
     'line\none\r\ntwo\ttab\u00a0nbsp\u200bzero\u00adsoft', 'the and of the running runners the', '\U0001d400\U0001d401 \U0001f600\U0001f600 \U00010400\U00010401',
 ]
 json.dump(texts, open('texts.json', 'w'))
-# Every character that this Python knows, inside a word and beside one.
+# Every character of this Python, inside a word and next to one.
 characters, block = [], []
 for code in range(0x110000):
     if unicodedata.category(chr(code)) in ('Cn', 'Cs'):
@@ -34,7 +34,7 @@ characters.append(''.join(block))
 json.dump(characters, open('characters.json', 'w'))
 "##;
 
-/// So many of the first settings are compared on all characters too.
+/// The first `ON_CHARACTERS` settings are compared on all characters too.
 const ON_CHARACTERS: usize = 4;
 
 /// Settings: in Python's words, and ours.
@@ -122,7 +122,7 @@ def golden(name, texts, **settings):
                 first_difference(found.terms().as_slice(), &terms)
             );
             assert_same(&found.counts(), &expected, settings);
-            // The same into a file, and by the vocabulary.
+            // The counts are the same in a file, and by the vocabulary.
             let path = at("out.npz");
             let written = vectorizer.out(&path).fit_transform(&texts).unwrap();
             assert_same(&written.counts(), &expected, settings);

@@ -1,4 +1,4 @@
-//! The vectorizer: counts beside scikit-learn's, malformed texts, memory, and files.
+//! The vectorizer: counts against scikit-learn's, malformed texts, memory, and files.
 
 mod golden;
 mod malformed;

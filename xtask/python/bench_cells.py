@@ -44,7 +44,7 @@ OURS = {
 }
 
 
-# The largest accepted figure, given that of the bare kernel. Figures without a goal are only printed.
+# The largest accepted figure, given the bare kernel's. Figures without a goal are only printed.
 GOALS = {
     "start to first value": lambda bare: 1.5 * bare,
     "bind a value": lambda bare: bare + 0.5,

@@ -1,4 +1,4 @@
-"""Runs our benchmark and the peers on the same work, in turns; writes benches/records/peers.json and peers.md.
+"""Runs our benchmark and the peers on the same work, in turn; writes benches/records/peers.json and peers.md.
 
 usage: bench_peers.py PEERS.PY PEERS_PYTHON NIPS.npz FOLDER [ROW ...]     in the repository's root, with Jupyter's Python
 
@@ -93,7 +93,7 @@ def synthetic(bench, n, m, k, epochs, length, must):
     runs = {"tinytopics": [], "topicbook": [], "tensor path": []}
     for _ in range(3):
         runs["tinytopics"].append(bench.peer("synthetic", n, m, k, epochs, length, "--save", path))
-        # A fit of a second or less: a neighbour of the machine can be in the way of all of it.
+        # A fit of a second or less: another user of the machine can slow down all of it.
         ours = [bench.our("synthetic", path, k, epochs, "fused") for _ in range(3)]
         runs["topicbook"].extend(ours)
         runs["tensor path"].append(bench.our("synthetic", path, k, epochs, "tensor"))
@@ -127,7 +127,7 @@ def synthetic_wide(bench):
 
 @row
 def text_wide(bench):
-    """Counts with the law of texts, of which each document has few terms."""
+    """Counts with the term frequencies of text: each document has few of the terms."""
     path = bench.scratch / "text.npz"
     bench.our("text", 19_000, 56_000, 160, path)
     theirs = [bench.peer("counts", path, 20, "tinytopics", 1)]
@@ -182,7 +182,7 @@ def nips_solver(bench):
         "work": f"NIPS, k 10, Solver::auto() until a score of {target:,}; NMF with 200 iterations, LDA with 20",
         "unit": "s",
         "times": {"scikit-learn NMF": nmf["seconds"], "scikit-learn LDA": lda["seconds"], "topicbook": time},
-        # Those of one iteration, times the iterations until the target.
+        # The work of one iteration, times the iterations until the target.
         "needed": needed(ours[0], ours[0]["iterations"] * time / ours[0]["seconds"]),
         "counts": ours[0]["counts"] + "; papers",
         "seconds_to_target": times,
@@ -293,7 +293,7 @@ def main(peers, python, nips, folder, *names):
             bench = Bench(peers, python, nips, folder, scratch)
             when = {"date": datetime.date.today().isoformat(), "load_before": os.getloadavg()[0]}
             when |= {"processor": here, "ceiling": bench.our("ceiling")}
-            # A row has figures of each kind of processor, and those of other kinds are kept.
+            # A row has figures of each kind of processor, and figures of other kinds are kept.
             row = record["rows"].setdefault(name, {})
             row[here] = when | ROWS[name](bench)
         print(json.dumps(row[here]), flush=True)
@@ -307,7 +307,7 @@ def main(peers, python, nips, folder, *names):
 
 
 def all_rows(record):
-    """The rows of the record: those of each kind of processor, one after the other."""
+    """The rows of the record, for each kind of processor, one after the other."""
     return [row for kinds in record["rows"].values() for row in kinds.values()]
 
 
@@ -349,7 +349,7 @@ def table(record):
     for row in all_rows(record):
         for name, scores in row.get("scores", {}).items():
             lines += ["", f"{label(row)}: {name} {', '.join(f'{score:,.0f}' for score in scores)}."]
-    # The chart is that of the last run.
+    # The chart shows the last run.
     grown = max(record["rows"].get("growth", {}).values(), key=lambda row: row["date"], default=None)
     if grown:
         lines += growth_lines(grown["growth"])

@@ -2,7 +2,7 @@
 
     bench_recommend.py movielens                     where the file of MovieLens 100k is
     bench_recommend.py als FOLDER N K SETTINGS       AlternatingLeastSquares with K factors, once with each of the settings
-    bench_recommend.py bpr FOLDER N K SETTINGS       the same of BayesianPersonalizedRanking
+    bench_recommend.py bpr FOLDER N K SETTINGS       the same with BayesianPersonalizedRanking
     bench_recommend.py judge FOLDER N K L F          the ranking by the rows of L times F, which are files of `f32`
 
 FOLDER holds train.npz and held_out.npz, N is the length of a ranking, and SETTINGS is a JSON list of keyword arguments. Prints one

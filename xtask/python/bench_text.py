@@ -1,5 +1,5 @@
 """scikit-learn's side of `cargo xtask bench text`: counts the terms of a file, one document per line, and compares the counts
-with those of topicbook's file cell by cell. Prints one line of JSON.
+with topicbook's file cell by cell. Prints one line of JSON.
 
     bench_text.py TEXT.txt COUNTS.npz
 """

@@ -203,7 +203,7 @@ def check_names(browser):
 
 
 def explorer_order_is_that_of_all_terms(page):
-    """The terms of the page at each position of the slider are those of a sort of all 50,000 terms."""
+    """At each position of the slider the page has the terms that a sort of all 50,000 terms puts first."""
     folder = page.notebook.parent
     f = np.fromfile(folder / "explore_f.bin", np.float32).reshape(TOPICS, TERMS).astype(np.float64)
     totals = scipy.sparse.load_npz(folder / "explore.npz").sum(axis=0).astype(np.float64)
@@ -240,7 +240,7 @@ class frame:
 
 
 def check_contrast(browser, what):
-    """Every visible text has the contrast of WCAG 2.2 with what is behind it, and the outlines of controls three to one."""
+    """Every visible text has the contrast of WCAG 2.2 with its background, and the outlines of controls three to one."""
     low = browser.ask(LOW_CONTRAST)
     assert low == [], (what, low)
 

@@ -132,7 +132,7 @@ class Page:
         self.browser.wait(f"{self.NOTEBOOK}.sessionContext.session?.kernel?.status === 'idle'")
 
     def other(self, name, cells):
-        """Writes a notebook with these cells beside the first one, and opens it."""
+        """Writes a notebook with these cells next to the first one, and opens it."""
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cell) for cell in cells],
             metadata={"kernelspec": {"name": "topicbook", "display_name": "Rust (topicbook)", "language": "rust"}},

@@ -32,7 +32,7 @@ def toml(value):
 
 
 def profile(root, names):
-    """That of the library: with another one Cargo would build shared dependencies again. What is named alone gets level 3."""
+    """The library's profile: with another one Cargo would build shared dependencies again. Only `names` get level 3."""
     dev = tomllib.loads(pathlib.Path(root, "Cargo.toml").read_text())["profile"]["dev"]
     packages = {name: level for name, level in dev["package"].items() if not name.startswith("topicbook")}
     dev["package"] = {name: {"opt-level": 3} for name in names} | packages
@@ -82,7 +82,7 @@ def artifacts(folder):
 
 
 def write_outline(package, outline):
-    """Writes the sources of all crates behind `package` as packages that depend on each other by path."""
+    """Writes the sources of all dependencies of `package` as packages that depend on each other by path."""
     command = ["cargo", "metadata", "--format-version", "1", "--offline"]
     rustc = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     host = next(line.split()[1] for line in rustc.splitlines() if line.startswith("host:"))
@@ -128,7 +128,7 @@ def main(manifest, unfinished, folder, root, *names):
     write_package(package, "topicbook-crates", "0.0.0", "2024", "lib.rs", f"[dependencies]\n{lines}\n[workspace]\n{own}")
     crates = {name: name.replace("-", "_") for name in names}
     (package / "lib.rs").write_text("".join(f"pub use {crate};\n" for crate in crates.values()))
-    # The versions of the library where they are among those that are asked for.
+    # The versions of the library, where the manifest allows them.
     shutil.copyfile(pathlib.Path(root, "Cargo.lock"), package / "Cargo.lock")
     built = artifacts(package)
     (library,) = [file for file in built.pop(("topicbook-crates", "0.0.0")) if file.endswith(".rlib")]

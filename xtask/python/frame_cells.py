@@ -2,7 +2,7 @@
 
 `CELLS` has what people type: `ours` with `Table`, or with Polars' own types through `topicbook::polars`, and `plain`, the
 same with Polars alone in a bare evcxr kernel, whose first cell is `PLAIN_DEP`. Each cell binds with a `let` without a type,
-unless Polars asks for one too, or shows a value. `files` writes the files that the first cells open.
+unless Polars needs one too, or shows a value. `files` writes the files that the first cells open.
 """
 
 import pathlib

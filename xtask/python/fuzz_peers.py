@@ -1,6 +1,6 @@
 """Reads the files that topicbook accepted in a fuzzing round with NumPy, SciPy, safetensors, Polars and Python's csv, and
-compares shape, nonzeros, total and a checksum of every count at its place:
-python fuzz_peers.py FOLDER, where FOLDER has accepted.tsv and accepted/."""
+compares shape, nonzeros, total and a checksum of every count at its place.
+Usage: python fuzz_peers.py FOLDER, where FOLDER has accepted.tsv and accepted/."""
 
 import csv
 import math

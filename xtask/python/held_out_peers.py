@@ -10,8 +10,8 @@ the proportions that the peer itself infers from the observed ones.
 held_out_peers.py FOLDER sweep SEED K=SECONDS [K=SECONDS ...]    the scores of all peers for several numbers of topics
 
 held_out_peers.py FOLDER draw DOCUMENTS TERMS K TOKENS CONCENTRATION TOPICS SEED    writes drawn.npz: documents of TOKENS tokens on
-average (Poisson) from K topics; their proportions have a symmetric Dirichlet prior of this CONCENTRATION (the sum of its
-parameters), the topics one whose parameters are each TOPICS
+average (Poisson) from K topics. The proportions have a symmetric Dirichlet prior whose parameters sum to CONCENTRATION. The prior
+of the topics is a symmetric Dirichlet distribution with the parameter TOPICS.
 
 held_out_peers.py FOLDER cut COUNTS.npz TOKENS SEED    writes drawn.npz: TOKENS tokens at random of each document
 
@@ -68,7 +68,7 @@ def tomotopy(train, observed, topics, seed, seconds):
     model.burn_in = 100
     done, began = 0, time.process_time()
     while done < LAST["tomotopy"] and time.process_time() - began < seconds:
-        # As many workers give other results: two, as our fits have threads.
+        # The results depend on the number of workers: two, the number of threads of our fits.
         model.train(10, workers=2)
         done += 10
     spent = time.process_time() - began

@@ -475,7 +475,7 @@ def killed_fit_resumes_in_a_new_kernel(_):
         first.value(setup)
         endless = f'let fit = model.epochs(1_000_000).checkpoint("{path}").fit(&counts)?;'
         first.client.execute(endless)
-        # Waits for the second checkpoint, because the fit certainly went on after the first.
+        # Waits for the second checkpoint, because the fit certainly continued after the first.
         previous = path.with_name(f"{path.name}.previous")
         deadline = time.monotonic() + SECONDS
         while not previous.exists():
@@ -501,7 +501,7 @@ def killed_fit_resumes_in_a_new_kernel(_):
 
 
 def a_new_kernel_finds_a_run_of_ranks(_):
-    """The ranks go on while there is no kernel, and the fit has the bits of one process."""
+    """The ranks continue while there is no kernel, and the fit has the bits of one process."""
     worker = KERNELS.parent / "bin" / "topicbook-worker"
     if not worker.exists():
         print("SKIPPED: topicbook-worker is not built (`cargo xtask worker` builds it)")

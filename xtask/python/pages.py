@@ -1,4 +1,4 @@
-"""An executed notebook as pages: HTML for a browser, and Markdown for a forge, with the pictures in files beside it.
+"""An executed notebook as pages: HTML for a browser, and Markdown for a forge, with the pictures in files next to it.
 
 A Markdown cell may fold Rust code between `<details>` and `</details>`: the answer to an exercise, or a table that is long.
 `with_folded_code` gives each such piece a code cell of its own below, so that it runs with the notebook; both pages show its
@@ -90,7 +90,7 @@ class Markdown:
         self.text = "\n\n".join(parts) + "\n"
 
     def outputs(self, cell):
-        """What stands below a code cell, between two comments by which `cargo xtask test` knows it."""
+        """The output below a code cell, between two comments that mark it for `cargo xtask test`."""
         # Lines that were printed one after the other are one text.
         together = itertools.groupby(cell.outputs, lambda output: output.get("name") or id(output))
         shown = "\n\n".join(self.output(list(outputs), cell.id) for _, outputs in together)

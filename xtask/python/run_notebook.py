@@ -66,7 +66,7 @@ def main(source, folder, cells):
     pages.with_folded_code(notebook)
     client = Runner(
         notebook,
-        # Whatever kernel its metadata name: a notebook from another machine may know ours as evcxr's.
+        # Whatever kernel its metadata name: a notebook from another machine may name evcxr's.
         kernel_name="topicbook",
         timeout=CELL_SECONDS,
         startup_timeout=START_SECONDS,

@@ -1,6 +1,6 @@
 """What an analyst wants from a fit, each as the line that they would type.
 
-The tasks are those of a study of notebook users, which found that a third of them took one line. `BEFORE` has the cells that
+The tasks come from a study of notebook users, which found that a third of them took one line. `BEFORE` has the cells that
 come first. Not here, because there is nothing to type yet: raw text (tokens and their counts), coherence, names of documents,
 and zoom with the mouse.
 """
@@ -45,9 +45,9 @@ TASKS = [
     Task("topics of new documents", "let new = fit.transform(&test)?;", ""),
     Task("match the topics of two fits", "let matched = other.align_to(&fit.f())?;", ""),
     # Questions to a fit.
-    Task("documents of a topic", "fit.topic_documents(2, 5)?", HTML),
-    Task("topics of a document", "fit.document_topics(17)?", HTML),
-    Task("topics of a term", 'fit.term_topics("term 7")?', HTML),
+    Task("documents of a topic", "fit.documents_of_topic(2, 5)?", HTML),
+    Task("topics of a document", "fit.topics_of_document(17)?", HTML),
+    Task("topics of a term", 'fit.topics_of_term("term 7")?', HTML),
     Task("sizes of the topics", "fit.topic_sizes()", HTML),
     Task("correlation of the topics", "fit.topic_correlation()", HTML),
     Task("documents like this one", "fit.similar_documents(17, 5)?", HTML),

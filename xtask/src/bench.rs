@@ -149,8 +149,8 @@ fn record(places: &Places, name: &str) -> Result<()> {
     run_and_remove(&mut bench, &folder)
 }
 
-/// Compares the vectorizer with scikit-learn's, on texts of so many megabytes made from Rust's documentation, in a folder of
-/// the cache that is removed afterwards.
+/// Compares the vectorizer with scikit-learn's, on texts of these sizes in megabytes made from Rust's documentation, in
+/// a folder of the cache that is removed afterwards.
 pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
     setup::python(places)?;
     let documentation = rust_docs(places)?;
@@ -164,7 +164,7 @@ pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
     run_and_remove(&mut bench, &folder)
 }
 
-/// Reads files that are larger than the memory allowed beside h5py and Polars: all rows, or those named. Needs 20 GB of disk.
+/// Reads files larger than the memory allowed, compared with h5py and Polars: all rows, or those named. Needs 20 GB of disk.
 pub fn files(places: &Places, parts: &[&str]) -> Result<()> {
     let peers = places.cache.join("files-peers");
     setup::environment(
@@ -192,7 +192,7 @@ fn rust_docs(places: &Places) -> Result<PathBuf> {
     })
 }
 
-/// Times passes by ranks on this machine beside those of one process.
+/// Times passes by ranks on this machine, compared with passes of one process.
 pub fn cluster(places: &Places) -> Result<()> {
     worker::build(places)?;
     let folder = places.cache.join("bench-cluster");
@@ -213,8 +213,8 @@ pub fn search(places: &Places, seconds: &str, seeds: &str) -> Result<()> {
     run(&mut bench)
 }
 
-/// Compares with the peers how well topics predict held-out documents, on the corpora of text that exist, for a number of
-/// seeds, or the numbers of topics that are recommended, for a number of drawn corpora and seconds.
+/// Compares with the peers how well topics predict held-out documents, for a number of seeds on the corpora of text
+/// that exist. Or compares the recommended numbers of topics, for a number of drawn corpora and seconds.
 pub fn held_out(places: &Places, part: &str, sizes: &[&str]) -> Result<()> {
     let peers = places.cache.join("held-out-peers");
     setup::environment(
@@ -235,8 +235,8 @@ pub fn held_out(places: &Places, part: &str, sizes: &[&str]) -> Result<()> {
     run_and_remove(&mut bench, &folder)
 }
 
-/// Compares recommendations with those of the Python package implicit, in a folder of the cache that is removed afterwards:
-/// all corpora, or `quick`, one of them without a record.
+/// Compares recommendations with the Python package implicit, in a folder of the cache that is removed afterwards: all
+/// corpora, or `quick`, one of them without a record.
 pub fn recommend(places: &Places, quick: &[&str]) -> Result<()> {
     let peers = places.cache.join("recommend-peers");
     setup::environment(
@@ -286,7 +286,7 @@ pub fn precision(places: &Places) -> Result<()> {
     measuring_test(places, &test, "TOPICBOOK_PRECISION", "precision.json")
 }
 
-/// Compares the time of an epoch with that of its transfers, on the simulated bus of the driver without a GPU.
+/// Compares the time of an epoch with the time of its transfers, on the simulated bus of the driver without a GPU.
 pub fn bus(places: &Places) -> Result<()> {
     let test = ["--test", "gpu", "an_epoch_takes_as_long_as_its_transfers"];
     measuring_test(places, &test, "TOPICBOOK_BUS", "bus.json")
@@ -304,27 +304,7 @@ fn measuring_test(places: &Places, test: &[&str], variable: &str, record: &str) 
         .env(variable, places.root.join("benches/records").join(record)))
 }
 
-/// Finds the learning rates for each batch size, on synthetic counts and, if they exist, the NIPS papers.
-pub fn batches(places: &Places) -> Result<()> {
-    // One fit per thread is faster than one fit with all threads.
-    run(with_nips(places, "batches").env("RAYON_NUM_THREADS", "1"))
-}
-
-/// Measures what the tables of L lose in `bf16`.
-pub fn narrow_tables(places: &Places) -> Result<()> {
-    run(&mut with_nips(places, "narrow_tables"))
-}
-
-/// A benchmark that takes the folder of the records and, if they exist next to the repository, the counts of the NIPS
-/// papers.
-fn with_nips(places: &Places, name: &str) -> Command {
-    let mut bench = ours(places, name);
-    bench.arg(places.root.join("benches/records"));
-    bench.args(nips(places));
-    bench
-}
-
-/// The counts of the NIPS papers, if they are beside the repository.
+/// The counts of the NIPS papers, if they are next to the repository.
 fn nips(places: &Places) -> Option<PathBuf> {
     let path = places.root.join("../shared/data/nips.npz");
     path.is_file().then_some(path)

@@ -1,4 +1,4 @@
-//! What a build has made, from Cargo's messages. `warm.rs` reads them too: the launcher has no parser of JSON.
+//! What a build has made, from Cargo's messages. `warm.rs` reads them too: the launcher has no JSON parser.
 
 use std::collections::HashMap;
 

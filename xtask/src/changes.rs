@@ -35,7 +35,7 @@ fn crate_of(file: &str) -> Option<&str> {
     }
 }
 
-/// Fails on commits whose subject is too long, has no scope, or is no command.
+/// Fails on commits whose subject is too long, has no scope, or is not in the imperative.
 pub fn check_subjects(places: &Places) -> Result<()> {
     // Where no branch is followed, the last commit.
     let since = followed(places)?.unwrap_or_else(|| "HEAD~1".into());

@@ -85,7 +85,7 @@ pub fn round(places: &Places, mutants: &str, seed: &str) -> Result<()> {
             .env("TOPICBOOK_FUZZ_SEED", seed)
             .env("TOPICBOOK_FUZZ_FOLDER", &folder))
     })?;
-    step("comparing values with those of the peers", || {
+    step("comparing values with the peers", || {
         run(command(peers.join("bin").join("python"))
             .arg(places.root.join("xtask/python/fuzz_peers.py"))
             .arg(&folder))

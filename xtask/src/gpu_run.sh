@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures topicbook on this machine's GPU within eight minutes, beside tinytopics and PyTorch if Python has PyTorch.
+# Measures topicbook on this machine's GPU within eight minutes, and tinytopics and PyTorch too if Python has PyTorch.
 #
 #   ./run.sh [--small] [PART ...]     all rows, or those with a PART in their name
 #
@@ -9,7 +9,7 @@ out=$(realpath -m "${OUT:-$(dirname "$0")}")
 cd "$(dirname "$0")" || exit 1
 python=${PYTHON:-python3}
 
-# NVIDIA's run-time compiler and the headers of CUDA: those of a toolkit, or of the Python packages that PyTorch installs.
+# NVIDIA's run-time compiler and the headers of CUDA, from a toolkit or from the Python packages that PyTorch installs.
 if [ -z "${CUDA_PATH:-}" ]; then
     nvcc=$(command -v nvcc) && CUDA_PATH=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
 fi
@@ -29,7 +29,7 @@ for folder in "${CUDA_PATH:-}/lib64" "${CUDA_PATH:-}/lib" "$packages"/cu[0-9]*/l
     done
 done
 
-# Python imports a wheel where it lies.
+# Python imports a wheel without installing it.
 for wheel in tinytopics-*.whl; do
     export PYTHONPATH="$PWD/$wheel${PYTHONPATH:+:$PYTHONPATH}"
 done

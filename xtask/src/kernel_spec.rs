@@ -1,5 +1,5 @@
-//! The kernel spec: the file from which Jupyter and VS Code learn the name of the kernel, its logo and how it starts. Beside
-//! it stands a small extension of JupyterLab, which gives charts their descriptions.
+//! The kernel spec: the file from which Jupyter and VS Code learn the name of the kernel, its logo and how it starts.
+//! Next to it is a small extension of JupyterLab, which gives charts their descriptions.
 //!
 //! Set-up writes one into the cache, where only `cargo xtask lab` and `run` look. `cargo xtask kernel install` writes the
 //! same one where the person's own Jupyter looks.
@@ -131,7 +131,7 @@ fn extension_folder(data: &Path) -> PathBuf {
     data.join("labextensions").join(NAME)
 }
 
-/// What `cargo xtask kernel install` is asked for.
+/// The options of `cargo xtask kernel install`.
 #[derive(Debug, PartialEq)]
 struct Options {
     /// The data folder of Jupyter that gets or loses the kernel.
@@ -150,13 +150,13 @@ impl Options {
                 "--remove" => remove = true,
                 "--prefix" => {
                     let folder = words.next().ok_or_else(|| {
-                        Fail::new("--prefix needs a folder, such as that of a virtual environment")
+                        Fail::new("--prefix needs a folder, such as a virtual environment")
                     })?;
                     prefix = Some(std::path::absolute(folder)?);
                 }
                 other => {
                     return Err(Fail::new(format!(
-                        "`kernel install` does not know {other}; it knows --user (the default), --prefix FOLDER and --remove"
+                        "`kernel install` has no option {other}; it has --user (the default), --prefix FOLDER and --remove"
                     )));
                 }
             }
@@ -171,7 +171,7 @@ impl Options {
 
 /// The folder in which the person's own Jupyter looks for kernels, found as Jupyter finds it.
 fn user_data(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
-    // Jupyter, too, takes an empty variable as one that is not set.
+    // Jupyter, too, treats an empty variable as unset.
     let folder = |name: &str| {
         variable(name)
             .filter(|value| !value.is_empty())

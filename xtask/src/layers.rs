@@ -7,7 +7,7 @@ use crate::places::Places;
 use crate::task::{At, Fail, Result};
 
 /// The folders (and single files) of `src`, from top to bottom: each may import those after it. ARCHITECTURE.md shows
-/// the same order, and that of the crates below, which Cargo keeps.
+/// the same order, and the order of the crates below, which Cargo enforces.
 const ORDER: [&str; 9] = [
     "lib",
     "notebook",

@@ -34,7 +34,7 @@ fn leads_somewhere(file: &Path, link: &str) -> Result<bool> {
     Ok(target.is_file() && headings(&text(&target)?).any(|anchor| anchor == heading))
 }
 
-/// The pages and notebooks below a folder, without those of other programs.
+/// The pages and notebooks below a folder, without files of other programs.
 fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).at(folder)? {
@@ -52,7 +52,7 @@ fn texts(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The text of a page, or that of the Markdown cells of a notebook.
+/// The text of a page, or of the Markdown cells of a notebook.
 fn text(file: &Path) -> Result<String> {
     let text = fs::read_to_string(file).at(file)?;
     if file.extension().is_none_or(|kind| kind != "ipynb") {

@@ -1,6 +1,6 @@
 //! Clippy and the documentation, with warnings as errors.
 //!
-//! Both want the metadata of all dependencies; `.cargo/rustc-wrapper` gives them that of the ordinary build.
+//! Both need the metadata of all dependencies; `.cargo/rustc-wrapper` takes it from the ordinary build.
 
 use crate::places::Places;
 use crate::setup;

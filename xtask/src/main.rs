@@ -39,15 +39,15 @@ use task::{Result, command, run};
 const HELP: &str = "\
 cargo xtask <command>
 
-  run <notebook>   runs a notebook; the executed .ipynb, an .html and an .md go to build/, here or beside a notebook of
-                   your own
+  run <notebook>   runs a notebook; the executed .ipynb, an .html and an .md go to build/, here or next to a notebook
+                   of your own
   notebooks [notebook ...]
                    runs the notebooks of the repository, or some of them, and writes their pages in notebooks/executed
   lab [path] [options]
                    opens JupyterLab with the kernel \"Rust (topicbook)\" on notebooks/, or on a folder or notebook of your
                    own; the options are JupyterLab's
   kernel install [--user | --prefix <folder>] [--remove]
-                   makes the kernel known to every Jupyter and VS Code of yours, or to those of an environment
+                   makes the kernel known to every Jupyter and VS Code of yours, or of an environment
   check            checks format, layers, links and lints, and runs the unit tests of the library: run it after every
                    change
   test             runs everything: format, layers, links, lints, documentation, tests, the library without its default
@@ -55,7 +55,7 @@ cargo xtask <command>
   setup            installs what the other commands need: Python environment, evcxr, library, kernel
   worker           builds the program of the ranks of a fit on a cluster, with the site's MPI (MPICC, or mpicc in the PATH), or
                    with Open MPI from Python packages
-  bench cells      compares the times of cells with those of a bare evcxr; writes benches/records/cells.json
+  bench cells      compares the times of cells with a bare evcxr; writes benches/records/cells.json
   bench starts     starts 1,000 kernels on a busy machine; writes benches/records/starts.json
   bench plain      times a plain evcxr that builds topicbook itself (half an hour); writes benches/records/plain.json
   bench memory     fits counts that are larger than the memory limit; writes benches/records/memory.json and .md
@@ -63,7 +63,7 @@ cargo xtask <command>
                    fits 10 and 50 GB of counts at the density of tinytopics' article in 1 GiB of memory (half an hour, 60 GB
                    of disk); writes benches/records/article.json and .md
   bench kernels [record | part]
-                   times passes of every solver over small counts within a minute, beside a record: all rows, or those
+                   times passes of every solver over small counts within a minute, against a record: all rows, or those
                    with this part in their name; record writes it
   bench plans      compares predicted with measured memory on 220 random fits; writes benches/records/plans.json and .md
   bench techniques measures what each memory technique of training saves and costs (ten minutes); writes
@@ -71,10 +71,7 @@ cargo xtask <command>
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
   bench optimizers [speed|quality] measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
-  bench narrow_tables
-                   compares fits with L's tables in bf16 and f32 on the CPU, five seeds (a quarter of an hour); writes
-                   benches/records/narrow_tables.json and .md
-  bench cluster    times passes by one to four ranks on this machine beside one process (half an hour, 9 GB of disk); writes
+  bench cluster    times passes by one to four ranks and by one process on this machine (half an hour, 9 GB of disk); writes
                    benches/records/cluster.json and .md
   bench search [seconds seeds]
                    compares the automatic solver with many random starts on six corpora (60 s, 5 seeds: three hours);
@@ -86,25 +83,24 @@ cargo xtask <command>
                    compares the numbers of topics that are recommended, for 100 drawn corpora and short pieces of papers, until
                    the seconds have passed (two hours); writes the same record
   bench recommend [quick]
-                   compares recommendations with those of implicit, for up to a million documents; writes
+                   compares recommendations with implicit, for up to a million documents; writes
                    benches/records/recommend.json and .md; quick fits the smallest corpus and prints the page
   bench tables [documents topics ...]
                    fits L of up to 22 GB in 2 GiB of memory (40 minutes, 45 GB of disk); writes benches/records/tables.json
                    and .md
   bench files [part ...]
-                   reads files larger than the memory allowed beside h5py and Polars; writes benches/records/files.json and files.md
+                   reads files larger than the memory allowed, as h5py and Polars do; writes benches/records/files.json and files.md
   bench text [megabytes ...]
                    compares the vectorizer with scikit-learn's; writes benches/records/text.json and text.md
   bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
   bench bus        measures epochs on a simulated bus (0.1 GB/s each way; kernels take no time); writes benches/records/bus.json
-  bench batches    finds learning rates for batch sizes (a quarter of an hour); writes benches/records/batches.json, .md
-  bench gpu        packs a program that measures fits on a GPU beside tinytopics and PyTorch within eight minutes, for machines
+  bench gpu        packs a program that measures fits on a GPU, tinytopics and PyTorch within eight minutes, for machines
                    without Rust: build/topicbook-gpu.tar.xz
   fuzz <target> [seconds]
                    mutates files of crates/fuzz/corpus/<target> for ten minutes, or for that many seconds
   fuzz round [mutants] [seed]
                    gives 100,000 mutants to all targets, in processes limited to 2 GiB, and compares the values of accepted
-                   counts with those of NumPy, SciPy, safetensors and Polars; the report goes to build/fuzz
+                   counts with NumPy, SciPy, safetensors and Polars; the report goes to build/fuzz
   doctor           reports processor, memory, driver and GPUs, and fits a small model on each device
   corpus           writes the counts of notebooks 02 and 06 into build/
 
@@ -159,7 +155,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
         ["bench", "techniques"] => bench::techniques(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
-        ["bench", "narrow_tables"] => bench::narrow_tables(&Places::of_xtask()?)?,
         ["bench", "tables", sizes @ ..] => bench::tables(&Places::of_xtask()?, sizes)?,
         ["bench", "held_out", "texts"] => bench::held_out(&Places::of_xtask()?, "texts", &["5"])?,
         ["bench", "held_out", "numbers"] => {
@@ -185,7 +180,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "text", megabytes @ ..] => bench::text(&Places::of_xtask()?, megabytes)?,
         ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,
         ["bench", "bus"] => bench::bus(&Places::of_xtask()?)?,
-        ["bench", "batches"] => bench::batches(&Places::of_xtask()?)?,
         ["bench", "gpu"] => gpu::pack(&Places::of_xtask()?)?,
         ["fuzz", "round"] => fuzz::round(&Places::of_xtask()?, "100000", "1")?,
         ["fuzz", "round", mutants] => fuzz::round(&Places::of_xtask()?, mutants, "1")?,

@@ -55,7 +55,7 @@ impl Places {
         })
     }
 
-    /// The names of the crates below the one that cells import, which are those of their folders in `crates`.
+    /// The names of the crates below the one that cells import, which are also the names of their folders in `crates`.
     pub fn crates_below(&self) -> Result<Vec<String>> {
         let crates = self.root.join("crates");
         let mut names = Vec::new();

@@ -73,8 +73,8 @@ pub fn reap(folder: &Path) -> Result<()> {
 }
 
 /// The value of `LD_LIBRARY_PATH` for the process that runs the cells: the folders of the library and of Rust's own
-/// libraries, because rustc writes a path into a cell that is relative to the folder in which it compiles the cell, and
-/// evcxr moves the cell elsewhere. After them the user's folders, which may contain CUDA's compiler.
+/// libraries. rustc writes a path into a cell that is relative to the folder in which it compiles the cell, and evcxr
+/// moves the cell elsewhere. The user's folders, which may contain CUDA's compiler, come after them.
 fn libraries(build: &Build, toolchain: &Toolchain) -> Result<std::ffi::OsString> {
     let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let ours = [build.folder(), toolchain.libraries.as_path()];
@@ -164,7 +164,7 @@ impl Folder {
         self.path.join("std")
     }
 
-    /// Starts the process that builds the library, in a process group of its own, so that it goes on if the kernel
+    /// Starts the process that builds the library, in a process group of its own, so that it continues if the kernel
     /// ends: the next kernel needs the build as well. Its output goes to a file that it keeps locked until it ends.
     fn build_meanwhile(&self, places: &Places, build: &Build, notebooks: &Path) -> Result<()> {
         // The dynamic linker ignores a folder that does not exist at its first look-up.
@@ -210,8 +210,8 @@ const STD: [&str; 4] = ["core", "alloc", "std", "proc_macro"];
 const CARGO: &str = "[profile.dev.package.\"*\"]\nopt-level = 2\n";
 
 /// A cell that the kernel runs before the user's first cell, because rust-analyzer is slow only in its first analysis.
-/// It leaves no variable behind. Its first line holds for all later cells: a `Result` that is neither bound nor followed
-/// by `?` is an error, because the failure of `fit.save("...");` would go unnoticed.
+/// It leaves no variable. Its first line holds for all later cells: a `Result` that is neither bound nor followed by
+/// `?` is an error, because the failure of `fit.save("...");` would go unnoticed.
 const WARM_UP: &str = "#![deny(unused_must_use)]
 let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;
 drop(topicbook_ready);

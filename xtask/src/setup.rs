@@ -16,7 +16,7 @@ pub fn all(places: &Places) -> Result<()> {
     fs::create_dir_all(&places.cache).at(&places.cache)?;
     python(places)?;
     std_sources(places)?;
-    // Side by side: each build ends with large crates that leave cores idle.
+    // The builds run at the same time: each ends with large crates that leave cores idle.
     std::thread::scope(|scope| {
         let kernel = scope.spawn(|| kernel(places));
         library(places)?;
@@ -116,7 +116,7 @@ fn std_sources(places: &Places) -> Result<()> {
     )
 }
 
-/// Builds the kernel, whose crates are not those of the library. Cargo finds out what has changed.
+/// Builds the kernel, which has other crates than the library. Cargo finds out what has changed.
 fn kernel(places: &Places) -> Result<()> {
     let folder = places.root.join("crates").join("kernel");
     let mut files = rust_files(&folder.join("src"))?;
@@ -153,7 +153,7 @@ pub fn evcxr_jupyter(places: &Places) -> Result<PathBuf> {
             || {
                 run(command("cargo")
                     .args(["install", "evcxr_jupyter", "--version", "0.22.0"])
-                    // It does not compile with newer versions of its dependencies than those of its lock file.
+                    // It does not compile with newer versions of its dependencies than its lock file names.
                     .args(["--locked", "--force", "--root"])
                     .arg(&folder)
                     .env("CARGO_TARGET_DIR", places.kernel_target())
@@ -189,7 +189,7 @@ fn launcher(places: &Places) -> Result<()> {
     })
 }
 
-/// Compiles the program that writes outlines, and copies the standard library beside it that it was linked to: the
+/// Compiles the program that writes outlines, and copies the standard library that it was linked to next to it: the
 /// launcher starts it even after the toolchain has changed.
 fn outliner(places: &Places) -> Result<()> {
     let mut files = rust_files(&places.root.join("xtask/src/outline"))?;

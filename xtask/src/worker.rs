@@ -12,7 +12,7 @@ use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, command, output, run, step};
 
-/// Builds the program, and writes the path of its MPI's `mpiexec` beside it. Cargo finds out what has changed.
+/// Builds the program, and writes the path of its MPI's `mpiexec` next to it. Cargo finds out what has changed.
 pub fn build(places: &Places) -> Result<()> {
     setup::environment(
         "installing libclang, and Open MPI, into the cache (a minute)",
@@ -85,7 +85,7 @@ fn library_path(mpicc: &Path) -> Option<String> {
     found.then(|| format!("-Clink-arg=-Wl,-rpath,{}", folder.display()))
 }
 
-/// The compiler wrapper: that of `MPICC`, else `mpicc` in the `PATH`, else that of the Python package.
+/// The compiler wrapper: `MPICC`, else `mpicc` in the `PATH`, else the Python package's.
 fn mpicc(places: &Places) -> PathBuf {
     let named = env::var_os("MPICC").map(PathBuf::from);
     let paths = env::var_os("PATH").unwrap_or_default();

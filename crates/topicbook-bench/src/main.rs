@@ -8,14 +8,12 @@ mod machine;
 mod measured;
 mod support;
 
-mod batches;
 mod cluster;
 mod files;
 mod gpu;
 mod held_out;
 mod kernels;
 mod memory;
-mod narrow_tables;
 mod optimizers;
 mod peers;
 mod plans;
@@ -29,14 +27,12 @@ use topicbook::{Error, Result};
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
-        Some("batches") => batches::main(),
         Some("cluster") => cluster::main(),
         Some("files") => files::main(),
         Some("gpu") => gpu::main(),
         Some("held_out") => held_out::main(),
         Some("kernels") => kernels::main(),
         Some("memory") => memory::main(),
-        Some("narrow_tables") => narrow_tables::main(),
         Some("optimizers") => optimizers::main(),
         Some("peers") => peers::main(),
         Some("plans") => plans::main(),

@@ -1,4 +1,4 @@
-//! What the ranks are to do.
+//! The job of the ranks.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -37,7 +37,7 @@ impl Task {
         }
     }
 
-    /// Tables that the optimizer keeps besides those of L and F.
+    /// Tables of optimizer state, in addition to the tables of L and F.
     pub fn state_values(&self) -> StateValues {
         match self {
             Self::Steps { parameters, .. } => parameters.optimizer.state_values(),
@@ -49,7 +49,7 @@ impl Task {
 /// Files of counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Files {
-    /// Absolute.
+    /// Absolute paths.
     paths: Vec<PathBuf>,
     /// The number of documents of each.
     documents: Vec<usize>,
@@ -69,7 +69,7 @@ impl Files {
         self.paths.len()
     }
 
-    /// The files that have some of these documents, of which there is at least one.
+    /// The files that have some of these documents; there must be at least one document.
     pub fn with(&self, documents: &Range<usize>) -> Range<usize> {
         let mut end = 0;
         let ends = self.documents.iter().map(|documents| {
@@ -95,7 +95,7 @@ impl Files {
         }
     }
 
-    /// The error for files with other counts than the notebook has seen.
+    /// The error for files whose counts differ from what the notebook has seen.
     fn have(&self, found: impl Display) -> Error {
         let paths: Vec<_> = self.paths.iter().map(|path| shown_path(path)).collect();
         let have = if paths.len() == 1 { "has" } else { "have" };
@@ -107,7 +107,7 @@ impl Files {
     }
 }
 
-/// A fit, or what is computed with one, as each rank reads it.
+/// A fit, or a computation with one, as each rank reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The version of this crate, which the worker's must equal.
@@ -121,12 +121,12 @@ pub struct Job {
     /// The files of the counts, in the order of their documents.
     pub files: Files,
     pub fingerprint: Fingerprint,
-    /// The sum of n log n over the documents' lengths n, which the score is less.
+    /// The sum of n log n over the documents' lengths n, which is subtracted from the score.
     #[serde(with = "crate::system::serde_f64")]
     pub entropy: f64,
     pub task: Task,
     pub topics: usize,
-    /// Passes at most.
+    /// Maximum number of passes.
     pub passes: usize,
     #[serde(with = "crate::system::serde_f64")]
     pub tolerance: f64,
@@ -136,7 +136,7 @@ impl Job {
     /// Opens all files of the counts. None of them are read.
     ///
     /// # Errors
-    /// When a file has gone, or the counts have another shape than those of the fit.
+    /// When a file is missing, or the shape of the counts differs from the fit's.
     pub fn open_counts(&self) -> Result<Counts> {
         self.open(&self.files)
     }
@@ -173,7 +173,7 @@ impl Job {
         }
     }
 
-    /// The error for counts that differ from those that the notebook has seen.
+    /// The error for counts that differ from what the notebook has seen.
     pub(super) fn other_counts(&self, found: impl Display) -> Error {
         self.files.have(found)
     }

@@ -28,7 +28,7 @@ const VARIABLES: [&str; 10] = [
     "SLURM_CONF",
     "LD_LIBRARY_PATH",
 ];
-/// With these Open MPI starts for root, who is the user in most containers.
+/// With these variables Open MPI runs as root, the user in most containers.
 const AS_ROOT: [&str; 4] = [
     "OMPI_ALLOW_RUN_AS_ROOT",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
@@ -37,7 +37,7 @@ const AS_ROOT: [&str; 4] = [
 ];
 /// How long a launcher may take to end its ranks before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often a launcher is asked whether it has ended.
+/// Interval at which the state of a launcher is checked.
 const POLL: Duration = Duration::from_millis(10);
 
 /// The program of the ranks, and the `mpiexec` that belongs to its MPI.
@@ -48,7 +48,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// The program that `TOPICBOOK_WORKER` names, else that of the cache folder.
+    /// The program that `TOPICBOOK_WORKER` names, else the program in the cache folder.
     pub fn find() -> Result<Self> {
         let named = env::var_os("TOPICBOOK_WORKER").map(PathBuf::from);
         let cached = || cache_folder().map(|cache| cache.join("bin").join("topicbook-worker"));
@@ -80,7 +80,7 @@ impl Launcher {
         }
     }
 
-    /// A command that has the variables of a launcher, and reads nothing.
+    /// A command with the variables of a launcher and an empty standard input.
     pub(super) fn command(program: &str) -> Command {
         let mut command = Command::new(program);
         let variables = VARIABLES.into_iter();
@@ -88,7 +88,7 @@ impl Launcher {
             .env_clear()
             .envs(variables.filter_map(|name| Some((name, env::var_os(name)?))))
             .stdin(Stdio::null())
-            // A Ctrl-C in a terminal is for the notebook, which ends the ranks itself.
+            // A Ctrl-C in a terminal goes only to the notebook, which ends the ranks itself.
             .process_group(0);
         // SAFETY: geteuid has no preconditions.
         if unsafe { libc::geteuid() } == 0 {
@@ -121,7 +121,7 @@ impl Launcher {
                     .map_err(|e| Error::io("write", folder.path(), e))?,
             )
             .stderr(output);
-        // Only a fit can be found again.
+        // Another process can only find the run of a fit.
         if !(cluster.outlives_the_notebook() && folder.started().is_file()) {
             end_with_parent(&mut command, libc::SIGTERM);
         }
@@ -143,7 +143,7 @@ impl Launcher {
     }
 }
 
-/// Has the system send a signal to the process when the thread that starts it ends.
+/// Makes the system send a signal to the process when the thread that starts it ends (`PR_SET_PDEATHSIG`).
 pub(super) fn end_with_parent(command: &mut Command, signal: libc::c_int) {
     // SAFETY: prctl with these arguments is safe to call between fork and exec, and allocates nothing.
     unsafe {
@@ -160,7 +160,7 @@ pub(super) fn end_with_parent(command: &mut Command, signal: libc::c_int) {
 #[derive(Debug)]
 pub enum Launched {
     Child(Child),
-    /// Started by a process that has died; `None` if that did not come so far.
+    /// Started by a process that has died; `None` if that process had not yet written it down.
     Found(Option<Process>),
 }
 
@@ -189,8 +189,8 @@ impl Launched {
         }
     }
 
-    /// Ends the ranks: asks the launcher to (`SIGTERM`), and kills it where it takes longer than 5 seconds. The ranks of a launcher
-    /// on another machine end when they miss the folder of their run.
+    /// Ends the ranks: sends `SIGTERM` to the launcher, and kills it if it takes longer than 5 seconds. The ranks of a
+    /// launcher on another machine end when the folder of their run is missing.
     pub fn end(&mut self) {
         if self.ended().is_some() {
             return;
@@ -198,7 +198,7 @@ impl Launched {
         self.signal(libc::SIGTERM);
         self.wait();
         if self.ended().is_none() {
-            // The supervisors of the ranks on this machine end with it. What is left is beyond this process.
+            // The supervisors of the ranks on this machine end with it. This process cannot reach the others.
             self.signal(libc::SIGKILL);
             if let Self::Child(child) = self {
                 let _ = child.wait();
@@ -208,7 +208,7 @@ impl Launched {
 
     /// Leaves the ranks as they are.
     pub fn leave(&mut self) {
-        // Dropped, it would end them.
+        // Dropping it would end them.
         std::mem::forget(std::mem::replace(self, Self::Found(None)));
     }
 

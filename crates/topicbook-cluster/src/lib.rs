@@ -1,8 +1,8 @@
-//! The job of a fit on a cluster: what the notebook's process and the ranks tell each other, by files in a folder.
+//! The job of a fit on a cluster. The notebook's process and the ranks communicate by files in a folder.
 //!
-//! The notebook's process writes the job, the documents' lengths, and L and F of the start; it starts the ranks by a launcher, and
-//! reads a line a pass, signs of life, and the final L and F. Another process may follow the run after that one has died. The ranks
-//! (`worker/`) are processes of `topicbook-worker`.
+//! The notebook's process writes the job, the documents' lengths, and the initial L and F, and starts the ranks by a launcher.
+//! It then reads a line per pass, signs of life, and the final L and F. If it dies, another process may follow the run. The
+//! ranks (`worker/`) are processes of `topicbook-worker`.
 //!
 //! For the crates of this repository alone.
 

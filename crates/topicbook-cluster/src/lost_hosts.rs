@@ -1,4 +1,4 @@
-//! Finds the hosts on which no program starts any more.
+//! Finds the hosts on which programs can no longer be started.
 
 use std::process::Stdio;
 use std::thread;
@@ -14,15 +14,14 @@ use super::started::Started;
 
 /// How long a host may take to run a program that does nothing.
 const ANSWER: Duration = Duration::from_secs(20);
-/// How often a host is asked that does not answer: the launcher fails or hangs where a network interface comes or goes while it
-/// starts, as one does when a host is lost.
+/// Attempts per host: the launcher fails or hangs if a network interface comes or goes meanwhile, as when a host is lost.
 const ASKED: usize = 2;
-/// How long after it failed to answer.
+/// Pause after a failed attempt.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often it is looked for the answers.
+/// Interval at which the answers are polled.
 const POLL: Duration = Duration::from_millis(20);
 
-/// What is left of a cluster.
+/// The rest of a cluster.
 pub struct Left {
     pub cluster: Cluster,
     /// Which hosts do not answer, and how many ranks are left.
@@ -30,8 +29,8 @@ pub struct Left {
 }
 
 impl Launcher {
-    /// The cluster without the hosts that do not answer, for which the job is written anew. `None` where all answer or none
-    /// does, and for launchers that choose the hosts themselves.
+    /// The cluster without the hosts that do not answer; the job is rewritten for it. `None` if all hosts answer or none does,
+    /// and for launchers that choose the hosts themselves.
     pub fn without_lost_hosts(
         &self,
         cluster: &Cluster,
@@ -95,7 +94,7 @@ impl Launcher {
                 Ok(Some(status)) => return status.success(),
                 Ok(None) if asked.elapsed() < ANSWER => thread::sleep(POLL),
                 _ => {
-                    // Nothing is lost if it goes on: it does nothing.
+                    // It is harmless if the program continues to run: `true` does nothing.
                     let _ = child.kill();
                     let _ = child.wait();
                     return false;
@@ -117,13 +116,13 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let [script, mpiexec, asked] =
                 ["script", "mpiexec", "asked"].map(|name| folder.path().join(name));
-            // It fails the first time.
+            // The script fails the first time.
             let lines = format!(
                 "#!/bin/sh\necho \"$2\" >> {0}\n[ \"$2\" = \"{runs_on}\" ] && [ $(wc -l < {0}) = 2 ]\n",
                 asked.display()
             );
             fs::write(&script, lines).unwrap();
-            // A file that this process writes may be open in a process that another thread starts, and does not start then.
+            // Written by `install`: a child of another thread could inherit an open file, which then cannot run (`ETXTBSY`).
             let mut install = Command::new("install");
             install.args(["-m", "700"]).args([&script, &mpiexec]);
             assert!(install.status().unwrap().success());

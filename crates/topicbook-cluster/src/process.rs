@@ -4,12 +4,12 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// A process, which another one may look for after the one that started it has died.
+/// A process that another process may look for after its parent has died.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Process {
     pub host: String,
     pub number: u32,
-    /// Clock ticks from the start of its machine to its own. Numbers are used again, and this tells the processes apart.
+    /// Clock ticks from the boot of its machine to its start. Process numbers are reused, and this tells the processes apart.
     started: u64,
 }
 
@@ -23,7 +23,7 @@ impl Process {
         })
     }
 
-    /// Whether it runs; `None` if it is one of another machine.
+    /// Whether it runs; `None` if it is on another machine.
     pub(super) fn runs(&self) -> Option<bool> {
         (self.host == host()).then(|| started(self.number) == Some(self.started))
     }
@@ -37,10 +37,10 @@ impl Process {
     }
 }
 
-/// When a process of this machine has started; `None` if it has ended, though nobody may have waited for it yet.
+/// The start time of a process of this machine; `None` if it has ended, even if its parent has not waited for it yet.
 fn started(number: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The name of the program is in parentheses, and may have any characters.
+    // The name of the program is in parentheses, and may contain any characters.
     let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_whitespace().collect();
     match fields.first()? {
         &"Z" | &"X" => None,

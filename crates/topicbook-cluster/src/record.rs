@@ -1,4 +1,4 @@
-//! What the ranks report: a line a pass, and how they ended.
+//! What the ranks report: a line per pass, and how they ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub enum Event {
 /// A pass, as all ranks have seen it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassLine {
-    /// Passes done, with this one.
+    /// Passes done, including this one.
     pub pass: usize,
     #[serde(with = "crate::system::serde_f64")]
     pub score: f64,
@@ -29,7 +29,7 @@ impl PassLine {
         working.fold(0.0, f64::max)
     }
 
-    /// Seconds after that: the sums come to the first rank, which updates F, and F goes back to all.
+    /// Seconds after that: the first rank receives the sums and updates F, and all ranks receive F.
     pub fn exchange(&self) -> f64 {
         (self.seconds - self.working()).max(0.0)
     }

@@ -3,7 +3,7 @@
 use crate::counts::Counts;
 use crate::counts::formats::is_table;
 use crate::error::{Error, Result};
-use crate::solvers::Shards;
+use crate::solvers::DocumentShards;
 
 /// An error unless the ranks can stream these counts.
 pub fn check_file(counts: &Counts) -> Result<()> {
@@ -18,8 +18,8 @@ pub fn check_file(counts: &Counts) -> Result<()> {
     Ok(())
 }
 
-/// An error unless each rank has a shard. `by_batches`: they are those of a batch.
-pub fn check_shards(ranks: usize, shards: &Shards, by_batches: bool) -> Result<()> {
+/// An error unless each rank has a shard. `by_batches`: the shards belong to a batch.
+pub fn check_shards(ranks: usize, shards: &DocumentShards, by_batches: bool) -> Result<()> {
     if ranks > shards.number() {
         return Err(Error::setting(format!(
             "{ranks} ranks for counts that are cut into {}: each rank sums whole shards",

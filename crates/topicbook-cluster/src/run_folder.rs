@@ -17,10 +17,10 @@ use crate::text::shown_path;
 
 use super::process::host;
 
-/// What the name of a run's folder begins with.
+/// Prefix of the name of a run's folder.
 const PREFIX: &str = "topicbook-run-";
 
-/// What to do where a run's disk is full.
+/// The remedy for a full disk of a run.
 pub(super) const FULL_REMEDY: &str =
     "free some space, or name a folder on another disk that all ranks see: Cluster::folder";
 /// How long a thread of this process may take to leave a run.
@@ -28,26 +28,26 @@ const LEAVING: Duration = Duration::from_secs(2);
 /// The file that a folder has when its run was started.
 const STARTED: &str = "started.json";
 
-/// Runs of this process, which number their folders.
+/// Number of runs that this process has created, which numbers their folders.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
-/// The folder of a run, which is the user's alone.
+/// The folder of a run, which only the user can access.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// Locked as long as this process follows the run.
+    /// A file that is locked while this process follows the run.
     _lock: Option<File>,
-    /// Whether the folder is removed with this value.
+    /// Whether dropping this value removes the folder.
     removed: bool,
-    /// Whether this process is to follow the run no more, which goes on.
+    /// Whether this process has to stop following the run, which continues.
     left: AtomicBool,
 }
 
 impl RunFolder {
-    /// Makes a folder in `parent`, of a run that this process follows.
+    /// Creates a folder in `parent` for a run that this process follows.
     ///
     /// # Errors
-    /// When the disk has too little space for the files of a run with so many documents and terms.
+    /// When the disk has too little space for the files of a run with `shape` documents and terms.
     pub fn create(
         parent: &Path,
         shape: (usize, usize),
@@ -66,14 +66,14 @@ impl RunFolder {
                     folder.removed = true;
                     return Ok(folder);
                 }
-                // Left by a process that had the same number.
+                // The folder was left by a process that had the same number.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(Error::io("create", &path, error)),
             }
         }
     }
 
-    /// Bytes of the files of a run at most: L and F with the optimizer's state, twice, and the documents' lengths.
+    /// Upper bound of the bytes of a run's files: L and F with the optimizer's state, twice, and the documents' lengths.
     pub fn bytes((documents, terms): (usize, usize), topics: usize, state: StateValues) -> u64 {
         let (documents, terms, topics) = (documents as u64, terms as u64, topics as u64);
         let values = (1 + state.l as u64) * documents + (1 + state.f as u64) * terms;
@@ -90,7 +90,7 @@ impl RunFolder {
         }
     }
 
-    /// The folder of a run that a process has left: `folder` itself, or the one in it that no process follows.
+    /// The folder of a run that a process has left: `folder` itself, or the one folder in it that no process follows.
     pub fn find(folder: &Path) -> Result<Self> {
         let named = shown_path(folder);
         let folder = std::path::absolute(folder).map_err(|e| Error::io("find", folder, e))?;
@@ -132,7 +132,7 @@ impl RunFolder {
         }
     }
 
-    /// The folder of a run that no other process follows, and that this one follows from now on.
+    /// The folder of a run that no other process follows; this process follows it from now on.
     fn follow(path: PathBuf) -> Result<Self> {
         let file = path.join("followed");
         let failed = |error| Error::io("lock", &file, error);
@@ -154,7 +154,7 @@ impl RunFolder {
             )
             .fix("join the fit there, or end that process"));
         }
-        // Some shared file systems have no locks. There, nothing hinders two processes from following a run.
+        // Some shared file systems have no locks. There, nothing prevents two processes from following a run.
         lock.set_len(0).map_err(failed)?;
         lock.write_all(by.as_bytes()).map_err(failed)?;
         Ok(Self {
@@ -165,7 +165,7 @@ impl RunFolder {
         })
     }
 
-    /// Has this process follow the run no more, which goes on.
+    /// Makes this process stop following the run, which continues.
     pub fn leave(&self) {
         self.left.store(true, Ordering::Relaxed);
     }
@@ -203,8 +203,8 @@ impl RunFolder {
         self.path.join("lengths.f64")
     }
 
-    /// L in tokens (documents x topics) and F in probabilities (terms x topics) after so many passes: f32. With gradient steps
-    /// the logits of both, each followed by the tables of the optimizer's state.
+    /// L in tokens (documents x topics) and F in probabilities (terms x topics) after `passes` passes: f32. With gradient
+    /// steps the logits of both, each followed by the tables of the optimizer's state.
     pub fn tables(&self, passes: usize) -> [PathBuf; 2] {
         ["l", "f"].map(|table| self.path.join(format!("{table}-{passes}.f32")))
     }
@@ -224,7 +224,7 @@ impl RunFolder {
         self.path.join("output.txt")
     }
 
-    /// It exists when the ranks are to stop after the present pass.
+    /// It exists when the ranks have to stop after the current pass.
     pub fn stop(&self) -> PathBuf {
         self.path.join("stop")
     }
@@ -239,8 +239,8 @@ impl RunFolder {
         self.path.join(format!("ended-{rank}.json"))
     }
 
-    /// Removes what an attempt has left that the next one does not go on from: what its ranks have told of their lives, and an
-    /// event that is not complete.
+    /// Removes the files of an attempt that the next one does not resume from: signs of life, ends of ranks, and an incomplete
+    /// event.
     pub fn clear_attempt(&self, ranks: usize) -> Result<()> {
         let events = self.events();
         if let Ok(bytes) = fs::read(&events) {
@@ -266,7 +266,7 @@ impl RunFolder {
 impl RunFolder {
     /// Removes the folder with everything in it.
     pub fn remove(&self) {
-        // What cannot be removed is the user's to remove; the fit's result is in memory.
+        // The user can remove what is left; the fit's result is in memory.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -279,7 +279,7 @@ impl Drop for RunFolder {
     }
 }
 
-/// Writes a value as JSON; readers see the whole of it or nothing.
+/// Writes a value as JSON, atomically for readers.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     write_atomic(path, |out| {
         serde_json::to_writer(out, value).map_err(|error| Error::io("write", path, error.into()))

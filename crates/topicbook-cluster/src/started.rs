@@ -11,7 +11,7 @@ use super::job::Job;
 use super::run_folder::{RunFolder, read_json, write_json};
 use super::state::read_at;
 
-/// A run that was started: its model and cluster, and what was known of its counts.
+/// A run that was started: its model and cluster, and the totals of its counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Started {
     pub settings: Settings,
@@ -39,14 +39,14 @@ impl Started {
         write_json(&folder.started(), self)
     }
 
-    /// Notes that the ranks are started on another cluster from now on.
+    /// Records that the ranks are started on another cluster from now on.
     pub fn move_to(cluster: &Cluster, folder: &RunFolder) -> Result<()> {
         let mut started: Self = read_json(&folder.started())?;
         started.cluster = cluster.clone();
         started.write(folder)
     }
 
-    /// Reads what was started, and opens its counts. They are not read: the ranks have checked them.
+    /// Reads what was started, and opens its counts. The counts are not read, because the ranks have checked them.
     pub fn read(folder: &RunFolder) -> Result<(Self, Counts)> {
         let job: Job = read_json(&folder.job())?;
         let version = env!("CARGO_PKG_VERSION");

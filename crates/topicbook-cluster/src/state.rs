@@ -1,4 +1,4 @@
-//! L and F between passes, in files: what ranks start from, and what a fit returns.
+//! Files of L and F between passes: ranks start from them, and a fit returns them.
 
 use std::borrow::Borrow;
 use std::fs::{File, OpenOptions};
@@ -15,10 +15,10 @@ use crate::step::State as StepState;
 
 use super::run_folder::{RunFolder, read_json, write_json};
 
-/// Values that are converted to bytes at once.
+/// Number of values that are converted to bytes at once.
 const CHUNK: usize = 1 << 14;
 
-/// The tables that are complete, and what decides whether the fit goes on.
+/// The tables that are complete, and whether the fit continues.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Passes done.
@@ -35,14 +35,14 @@ impl State {
         read_json(&folder.state())
     }
 
-    /// Makes these tables those that a fit goes on from.
+    /// Makes these the tables from which a fit resumes.
     pub fn commit(&self, folder: &RunFolder) -> Result<()> {
         write_json(&folder.state(), self)
     }
 }
 
 impl RunFolder {
-    /// Writes L and F of the start.
+    /// Writes the initial L and F.
     pub fn write_start(&self, l: &[f32], f: &[f32], lengths: &[f64]) -> Result<()> {
         let [l_file, f_file] = self.tables(0);
         write_at(&l_file, 0, l, f32::to_le_bytes)?;
@@ -50,7 +50,7 @@ impl RunFolder {
         self.start(lengths)
     }
 
-    /// Writes the documents' lengths, and that no pass is done.
+    /// Writes the documents' lengths, and the state before the first pass.
     fn start(&self, lengths: &[f64]) -> Result<()> {
         write_at(&self.lengths(), 0, lengths, f64::to_le_bytes)?;
         let state = State {
@@ -61,7 +61,7 @@ impl RunFolder {
         state.commit(self)
     }
 
-    /// Writes the logits of the start, each table followed by the optimizer's state.
+    /// Writes the initial logits, each table followed by the optimizer's state.
     pub fn write_logits(&self, state: &StepState, lengths: &[f64]) -> Result<()> {
         let [l_file, f_file] = self.tables(0);
         write_tables(&l_file, std::iter::once(&state.l).chain(&state.l_state))?;
@@ -94,7 +94,7 @@ impl RunFolder {
     }
 }
 
-/// Writes tables into a file, one behind the other.
+/// Writes tables into a file, one after the other.
 fn write_tables<T: Borrow<Matrix>>(path: &Path, tables: impl Iterator<Item = T>) -> Result<()> {
     let mut first = 0;
     for table in tables {
@@ -105,7 +105,7 @@ fn write_tables<T: Borrow<Matrix>>(path: &Path, tables: impl Iterator<Item = T>)
     Ok(())
 }
 
-/// Writes values into a file, from its value `first` on, and waits until they are on the disk. Others may write other parts.
+/// Writes values into a file, from its value `first` on, and waits for the disk. Ranks may write different parts.
 pub fn write_at<T: Copy, const N: usize>(
     path: &Path,
     first: usize,

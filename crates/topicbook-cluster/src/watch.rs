@@ -1,4 +1,4 @@
-//! Finds out that a rank has ended or hangs, and says which.
+//! Detects that a rank has ended or hangs, and says which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ use super::run_folder::{FULL_REMEDY, RunFolder, read_json};
 const FULL: u64 = 64 << 10;
 /// Lines of the output that an error repeats.
 const LINES: usize = 6;
-/// What a rank that waits for others writes into its sign of life, in the place of its phase.
+/// The phase in the sign of life of a rank that waits for others.
 pub(super) const WAITING: &str = "waiting";
 
 /// The signs of life of the ranks: `host process tick phase blocks`.
@@ -23,11 +23,11 @@ pub struct Watchdog {
     patience: Duration,
     ranks: BTreeMap<usize, Seen>,
     ranks_planned: usize,
-    /// When a rank has last made progress.
+    /// The last time at which a rank made progress.
     moved: Instant,
 }
 
-/// A rank's last signs, and when each of them was new.
+/// A rank's last signs, and when each of them changed.
 struct Seen {
     host: String,
     tick: (String, Instant),
@@ -49,8 +49,8 @@ impl Watchdog {
         !self.ranks.is_empty()
     }
 
-    /// Reads the signs of life. An error names a rank that has shown none, or no progress, for too long, or says that all ranks
-    /// wait for each other. A rank that has not started is waited for: jobs queue.
+    /// Reads the signs of life. An error names a rank that has shown no sign or no progress for too long, or says that all
+    /// ranks wait for each other. Ranks that have not started are no error, because jobs queue.
     pub fn look(&mut self, folder: &RunFolder) -> Result<(), Error> {
         let now = Instant::now();
         for rank in 0..self.ranks_planned {
@@ -59,7 +59,7 @@ impl Watchdog {
             };
             let words: Vec<&str> = text.split_whitespace().collect();
             let [host, process, tick, phase, blocks] = words[..] else {
-                // It is being written.
+                // The file is being written.
                 continue;
             };
             let progress = format!("{phase} {blocks}");
@@ -113,7 +113,7 @@ impl Watchdog {
     }
 }
 
-/// Why a job has ended before its fit: the rank, its host and signal and its last lines, where they are known.
+/// Why a job ended before its fit: the rank, its host, signal and last lines, if they are known.
 pub fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
     let ended = (0..ranks).filter_map(|rank| read_json::<Ended>(&folder.ended(rank)).ok());
     // The launcher ends the other ranks by SIGTERM, and those that fail in an exchange with the lost one fail later.
@@ -121,7 +121,7 @@ pub fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
         .filter(|ended| ended.signal != Some(libc::SIGTERM) && ended.code != Some(0))
         .min_by_key(|ended| (ended.since_start_ms, ended.rank));
     let output = fs::read_to_string(folder.output()).unwrap_or_default();
-    // Then most files that would say how ranks have ended could not be written.
+    // On a full disk, most files that would say how ranks have ended could not be written.
     let free = free_space(&folder.output());
     if let Some(free) = free.filter(|free| *free < FULL) {
         return Error::new(
@@ -171,8 +171,8 @@ pub fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
     error.fix("Cluster::retries starts the job again from its last checkpoint")
 }
 
-/// Whether the launcher of Open MPI could not listen, as happens where a network interface comes or goes while it starts: it has
-/// started no rank.
+/// Whether the launcher of Open MPI could not listen and has started no rank. This happens if a network interface comes or
+/// goes while it starts.
 pub fn never_began(folder: &RunFolder) -> bool {
     let output = fs::read_to_string(folder.output()).unwrap_or_default();
     output.contains("listener thread failed to start")
@@ -222,7 +222,7 @@ mod tests {
             silent.contains("all 2 ranks (on node0, node1) have waited"),
             "{silent}"
         );
-        // Sums that come and go are progress.
+        // Sums that are sent or received are progress.
         let exchange = [
             [(WAITING, 3), (WAITING, 3)],
             [(WAITING, 4), (WAITING, 4)],

@@ -1,6 +1,6 @@
-//! Expectation-maximisation on a GPU: the pass of [`StreamingEm`](topicbook_solvers::solvers::StreamingEm), computed by kernels. Counts and
-//! L are resident on the GPU if the plan says that they fit. Otherwise each block of documents is uploaded with its
-//! rows of L, whose download overlaps with the next block.
+//! Expectation-maximisation on a GPU: the pass of [`StreamingEm`](topicbook_solvers::solvers::StreamingEm), computed by
+//! kernels. Counts and L are resident on the GPU if the plan says that they fit. Otherwise each block of documents is
+//! uploaded with its rows of L, whose download overlaps with the next block.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -87,7 +87,7 @@ impl<B: Transfer + Sums> GpuEm<B> {
     }
 
     /// Uploads every document with its row of L, and runs the pass over them.
-    fn upload_pass(&mut self, counts: &Counts, pass: &mut Pass<B>) -> Result<()> {
+    fn upload_pass(&mut self, counts: &Counts, pass: &mut EmPass<B>) -> Result<()> {
         let (terms, topics) = (counts.terms(), self.l.topics);
         let largest = match self.streamed {
             true => None,
@@ -147,15 +147,15 @@ impl<B: Transfer + Sums> GpuEm<B> {
     }
 }
 
-/// The sums of an iteration.
-struct Pass<B: Transfer> {
+/// F, and the sums of a pass over all documents.
+struct EmPass<B: Transfer> {
     f: Tensor<B, 2>,
     statistics: Option<Tensor<B, 2>>,
     likelihoods: Losses<B>,
     residuals: Losses<B>,
 }
 
-impl<B: Transfer + Sums> Pass<B> {
+impl<B: Transfer + Sums> EmPass<B> {
     /// Updates the rows of L of a block of documents and adds the block's contribution to the statistics of F.
     fn improve(&mut self, counts: &B::Uploaded, l: Tensor<B, 2>) -> Tensor<B, 2> {
         let multipliers = B::by_documents(counts, l.clone(), self.f.clone(), RATE_FLOOR);
@@ -174,7 +174,7 @@ impl<B: Transfer + Sums> Pass<B> {
 
 impl<B: Transfer + Sums> Iterate for GpuEm<B> {
     fn iterate(&mut self, counts: &Counts) -> Result<Iteration> {
-        let mut pass = Pass {
+        let mut pass = EmPass {
             f: self.f.clone(),
             statistics: None,
             likelihoods: Losses::new(),

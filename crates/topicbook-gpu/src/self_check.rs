@@ -51,7 +51,7 @@ pub fn self_check(gpu: usize) -> Result<SelfCheck> {
     let result = match kept {
         Some(kept) => kept,
         None => {
-            // Without a lock, so that two first fits at the same time both check the GPU. A lock could never be released: a
+            // No lock is held, so that two first fits at the same time both check the GPU. A lock could never be released: a
             // thread of a rayon pool that waits inside its check may take up another fit, which would wait for the lock.
             let difference = difference(|case| case.run_on(Resolved::Cuda(gpu)))?;
             let file = place.and_then(|(subject, cache)| {

@@ -1,4 +1,4 @@
-//! The solvers of full passes: those of the CPU, and expectation-maximisation on a GPU.
+//! The solvers of full passes: all of them on the CPU, and expectation-maximisation on a GPU.
 
 use burn_cuda::{Cuda, CudaDevice};
 

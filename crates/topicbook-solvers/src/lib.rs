@@ -1,7 +1,7 @@
 //! The solvers of topicbook on the CPU, their settings and the memory that they need; tables of rows.
 //!
-//! Users import `topicbook`, which shows the items at the root of this crate. The modules are for the crates of this
-//! repository alone. The feature `cuda` looks for a GPU; what runs there is in `topicbook-gpu`.
+//! Users import `topicbook`, which re-exports the items at the root of this crate. The modules are for the crates of this
+//! repository alone. The feature `cuda` looks for a GPU; the code that runs there is in `topicbook-gpu`.
 
 #[doc(hidden)]
 pub mod config;

@@ -159,9 +159,9 @@ fn with_mini_batch(card: Card, parameters: &MiniBatch) -> Card {
             format!("{}, rounded stochastically", parameters.table_precision),
         ),
         (
-            parameters.precision != Precision::F32,
+            parameters.gpu_precision != Precision::F32,
             "tables on the GPU",
-            format!("{}, sums in f32", parameters.precision),
+            format!("{}, sums in f32", parameters.gpu_precision),
         ),
         (
             parameters.step != GradientStep::Fused,

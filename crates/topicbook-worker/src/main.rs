@@ -1,5 +1,5 @@
-//! A rank of a fit on a cluster: gives the passes of topicbook the messages of MPI. `topicbook-worker <folder of the run>` is
-//! started by a launcher such as `mpiexec`; see `Cluster` in the library.
+//! A rank of a fit on a cluster: runs the passes of topicbook with messages by MPI. A launcher such as `mpiexec` starts
+//! `topicbook-worker <folder of the run>`; see `Cluster` in the library.
 
 use std::path::Path;
 use std::process::exit;
@@ -10,7 +10,7 @@ use mpi::traits::{Communicator, Destination, Root, Source};
 use rayon::ThreadPoolBuilder;
 use topicbook_cluster::worker::{Ranks, is_supervised, run, supervise};
 
-/// Values of a message at most: MPI counts them in 32 bits.
+/// Maximum number of values of a message: MPI counts them in 32 bits.
 const MESSAGE: usize = 1 << 27;
 
 /// All ranks of the job.
@@ -63,8 +63,7 @@ fn main() {
         eprintln!("MPI cannot be initialised in this process");
         exit(1);
     };
-    // This thread is one of the pool's: where it waited outside for each piece of work, a pass had five times as many context
-    // switches.
+    // This thread belongs to the pool: if it waits outside for each piece of work, a pass has five times the context switches.
     let pool = ThreadPoolBuilder::new().use_current_thread();
     if let Err(error) = pool.build_global() {
         eprintln!("the threads of this rank cannot be started: {error}");
@@ -72,7 +71,7 @@ fn main() {
     }
     if let Err(error) = run(folder, &World(universe.world())) {
         eprintln!("{error}");
-        // The launcher ends the other ranks, which wait for this one.
+        // On this exit the launcher ends the other ranks, which wait for this one.
         exit(1);
     }
 }

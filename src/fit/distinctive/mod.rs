@@ -21,24 +21,22 @@ use crate::system::memory::{check_free, free_memory};
 use super::topics::ranks;
 use super::{Fit, check_topic, term_name};
 
-/// Counts of a term in each topic that are added to those of the documents. fastTopics adds 0.01 and draws from the posterior
-/// distribution; in the normal approximation of the logarithm, a topic without the term would have a standard error of
-/// 1 / √0.01 = 10, and the terms that only one topic has would be the least certain ones (Hauck and Donner 1977). With one
-/// count it is 1.
+/// Pseudo-count of a term in each topic, added to the counts of the documents. fastTopics adds 0.01 and draws from the
+/// posterior distribution. In the normal approximation of the logarithm, 0.01 would give a topic without the term a standard
+/// error of 1 / √0.01 = 10. The terms that only one topic has would be the least certain ones (Hauck and Donner 1977). With
+/// one count the standard error is 1.
 const PSEUDOCOUNT: f64 = 1.0;
 /// Half of the width of a 95% interval in standard errors.
 const NORMAL_95: f64 = 1.959964;
-/// Parts of the free memory that the counts of the terms may take at once: one of so many.
+/// The counts of a block of terms may use 1 / `PARTS_OF_MEMORY` of the free memory.
 const PARTS_OF_MEMORY: u64 = 4;
 
 /// What distinguishes the topics of a fit, term by term; [`Fit::distinctive`] makes it. Cheap to clone.
 ///
 /// ```
-/// # use topicbook::{Synthetic, TopicModel};
-/// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-/// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+/// # let (counts, fit) = topicbook::example_fit()?;
 /// let distinctive = fit.distinctive(&counts)?;
-/// println!("{}", distinctive.topic_terms(2, 10)?);
+/// println!("{}", distinctive.terms_of_topic(2, 10)?);
 /// assert!(distinctive.plot_volcano(2).to_png()?.starts_with(b"\x89PNG"));
 /// # Ok::<(), topicbook::Error>(())
 /// ```
@@ -59,24 +57,21 @@ impl Fit {
     /// Compares the topics term by term: how many times as probable a term is in a topic as in the topic that comes next, and
     /// how certain that is.
     ///
-    /// For each term, the rates f of its occurrences per token of each topic are fitted again, with L as it is, to the Poisson
-    /// model: a document of s tokens has the term s (l · f) times on average. The log fold change of topic a is log₂ (f_a /
+    /// For each term, its rates f per token of each topic are fitted again, with L as it is, to the Poisson model. In this
+    /// model, a document of s tokens has the term s (l · f) times on average. The log fold change of topic a is log₂ (f_a /
     /// f_b), where b is the other topic whose rate is nearest (the "least extreme" change). Far above 0, the topic has more of
-    /// the term than the next one below it, and no topic has about as much. The standard error is that of Laplace's
-    /// approximation, from the curvature of the likelihood in log f. One count of the term is added to a token of each topic,
-    /// so that topics without it have finite changes.
+    /// the term than the next one below it, and no topic has about as much. The standard error comes from Laplace's
+    /// approximation: the curvature of the likelihood in log f. One count of the term is added to a token of each topic, so
+    /// that topics without it have finite changes.
     ///
     /// This is the grade-of-membership differential expression of Carbonetto et al. (2023), Genome Biology 24:236,
     /// `de_analysis` of fastTopics, with these differences: the normal approximation replaces Monte Carlo draws, one
     /// pseudo-count replaces 0.01, and the estimates are not shrunk any further.
     ///
-    /// The counts are those of the fit; for other documents over the same terms, L is what [`transform`](Self::transform)
-    /// gives.
+    /// Pass the counts of the fit; for other documents over the same terms, L is what [`transform`](Self::transform) gives.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// let changes = fit.distinctive(&counts)?.log_fold_changes();
     /// assert_eq!(changes.shape(), (3, 30));
     /// # Ok::<(), topicbook::Error>(())
@@ -87,9 +82,9 @@ impl Fit {
     /// count, or memory is too small.
     ///
     /// # Cost
-    /// O(nonzeros x k²) operations for each of about six steps of Newton's method, on all cores; 24 bytes x k x terms of memory,
-    /// and 8 bytes for each nonzero count, or a quarter of the free memory where that is less: then the counts are passed over
-    /// more than once.
+    /// O(nonzeros x k²) operations for each of about six steps of Newton's method, on all cores. It takes 24 bytes x k x terms
+    /// of memory, and 8 bytes for each nonzero count, or a quarter of the free memory where that is less. The counts are then
+    /// passed over more than once.
     #[doc(alias = "de_analysis")]
     #[doc(alias = "differential_expression")]
     #[doc(alias = "keyness")]
@@ -150,7 +145,7 @@ impl Fit {
     }
 }
 
-/// The tokens of each topic in all documents, with one of the pseudo-document.
+/// The tokens of each topic in all documents, plus one of the pseudo-document.
 fn topic_tokens(l: &Matrix, lengths: &[f64]) -> Vec<f64> {
     let mut tokens = vec![1.0; l.columns()];
     for (document, length) in lengths.iter().enumerate() {
@@ -168,7 +163,8 @@ struct Comparison {
     standard_error: f32,
 }
 
-/// Compares each topic with the one whose rate is nearest, of several the first. `covariance`: of the logarithms of the rates.
+/// Compares each topic with the one whose rate is nearest, the first of equals. `covariance` is of the logarithms of the
+/// rates.
 fn compare(rates: &[f64], covariance: &[f64]) -> Vec<Comparison> {
     let k = rates.len();
     let logs: Vec<f64> = rates.iter().map(|rate| rate.log2()).collect();
@@ -193,13 +189,11 @@ fn compare(rates: &[f64], covariance: &[f64]) -> Vec<Comparison> {
 }
 
 impl Distinctive {
-    /// The log fold changes, to base 2, of each topic and term (topics x terms): 1 where the term is twice as probable in the
-    /// topic as in the next one, below 0 where the nearest topic has more of it.
+    /// The log fold changes, to base 2, of each topic and term (topics x terms). A value is 1 where the term is twice as
+    /// probable in the topic as in the next one, and below 0 where the nearest topic has more of it.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// let changes = fit.distinctive(&counts)?.log_fold_changes();
     /// // At most one topic has more of a term than every other.
     /// assert!((0..30).all(|term| (0..3).filter(|&topic| changes.row(topic)[term] > 0.0).count() >= 1));
@@ -213,9 +207,7 @@ impl Distinctive {
     /// The standard errors of the log fold changes, to base 2 (topics x terms), above 0.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// let errors = fit.distinctive(&counts)?.standard_errors();
     /// assert!(errors.values().iter().all(|&error| error > 0.0));
     /// # Ok::<(), topicbook::Error>(())
@@ -260,12 +252,10 @@ impl Distinctive {
 #[cfg(feature = "polars")]
 impl Distinctive {
     /// Table of the `n` most distinctive terms of every topic: one column per topic, the most distinctive term first, in the
-    /// order of [`topic_terms`](Self::topic_terms). Above the number of terms, `n` counts as that number.
+    /// order of [`terms_of_topic`](Self::terms_of_topic). `n` is capped at the number of terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// assert_eq!(fit.distinctive(&counts)?.top_terms(5).shape(), (5, 4)); // rank and three topics
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -277,18 +267,16 @@ impl Distinctive {
         Table::from_columns(std::iter::once(ranks(n)).chain(topics).collect())
     }
 
-    /// Table of the `n` most distinctive terms of a topic: `rank` from 1, `term`, `log_fold_change` to base 2, `lower` and
-    /// `upper` (the ends of its 95% interval), `standard_error`, `z` (change / standard error) and `next_topic`, with which
-    /// the topic is compared. Above the number of terms, `n` counts as that number.
+    /// Table of the `n` most distinctive terms of a topic. Its columns are `rank` from 1, `term`, `log_fold_change` to base 2,
+    /// `lower` and `upper` (the ends of its 95% interval), `standard_error`, `z` (change / standard error) and `next_topic`,
+    /// the topic of comparison. `n` is capped at the number of terms.
     ///
-    /// The order is that of `lower`: a term comes first if its change is surely large. By the change alone rare terms would
-    /// come first, by z frequent ones.
+    /// The terms are sorted by `lower`: a term comes first if its change is surely large. Sorted by the change alone, rare
+    /// terms would come first; sorted by z, frequent ones.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
-    /// let table = fit.distinctive(&counts)?.topic_terms(2, 10)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
+    /// let table = fit.distinctive(&counts)?.terms_of_topic(2, 10)?;
     /// let lower = table.numbers("lower")?;
     /// assert!(lower[0] >= lower[9]);
     /// # Ok::<(), topicbook::Error>(())
@@ -296,7 +284,7 @@ impl Distinctive {
     ///
     /// # Errors
     /// When there is no such topic.
-    pub fn topic_terms(&self, topic: usize, n: usize) -> Result<Table> {
+    pub fn terms_of_topic(&self, topic: usize, n: usize) -> Result<Table> {
         check_topic(topic, self.topics())?;
         let terms = self.best(topic, n);
         let (changes, errors) = (
@@ -332,24 +320,22 @@ impl Distinctive {
 
 #[cfg(feature = "charts")]
 impl Distinctive {
-    /// Plots the terms of a topic: the log fold change from left to right, and how many standard errors it is away from zero
-    /// upwards. Terms whose 95% interval is above zero have the colour of the topic, and the 15 most distinctive ones have their
+    /// Plots the terms of a topic: the log fold change on the x axis, and its distance from zero in standard errors on the y
+    /// axis. Terms whose 95% interval is above zero have the colour of the topic, and the 15 most distinctive ones have their
     /// names.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// let chart = fit.distinctive(&counts)?.plot_volcano(2);
     /// assert!(chart.to_svg()?.contains("topic 2"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
-    /// A topic that there is not is reported when the chart is drawn.
+    /// A topic that does not exist is reported when the chart is drawn.
     #[doc(alias = "volcano_plot")]
     pub fn plot_volcano(&self, topic: usize) -> Chart {
-        /// Terms that have their names.
+        /// Maximum number of terms whose names are drawn.
         const NAMED: usize = 15;
         if topic >= self.topics() {
             return Chart::no_such_topic(topic, self.topics());

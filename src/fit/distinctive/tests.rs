@@ -120,7 +120,7 @@ fn rates_in_the_nips_papers_are_those_that_fasttopics_published() {
     for_each_term_block(&counts, 1 << 30, &mut |block| {
         let mut found = TermFit::default();
         for term in 0..block.len() {
-            // From the same rate in each topic, so that F is found and not given.
+            // Starts from the same rate in each topic, so that F is found and not given.
             let start = (0..fit.topics()).map(|_| 1e-4);
             rates.fit(block.term(term), start, &mut found);
             for (topic, rate) in found.rates.iter().enumerate() {

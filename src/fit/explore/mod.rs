@@ -34,10 +34,10 @@ const TERMS_SHOWN: usize = 30;
 /// | terms | the most relevant terms of the chosen topic, with a slider for lambda; a term that is clicked shows its topics on the map |
 /// | documents | the documents with the largest proportions of the topic, with labels and texts where they were given |
 ///
-/// The relevance of a term in a topic is log(p) - (1 - lambda) log(q), where p is its probability in the topic and q that in all
-/// documents (Sievert and Shirley 2014). At 1 the most probable terms come first, at 0 those with the largest lift p / q; the
-/// page starts at 0.6, which helped people most in their study. The page holds every term that is among the first at
-/// some position of the slider, so that its order is that of all terms.
+/// The relevance of a term in a topic is log(p) - (1 - lambda) log(q), where p is its probability in the topic and q its
+/// probability in all documents (Sievert and Shirley 2014). At 1 the most probable terms come first, at 0 those with the
+/// largest lift p / q; the page starts at 0.6, which helped people most in their study. The page holds every term that is
+/// among the first at some position of the slider, so the order is the same as with all terms.
 ///
 /// Topics keep their numbers, from 0, and their colours. The page can be used with a keyboard and with a screen reader, and it
 /// follows the light or dark theme of JupyterLab or of the browser. HTML in terms, names, labels and texts is shown as text.
@@ -61,7 +61,7 @@ pub struct Explorer {
     fit: Fit,
     title: Option<String>,
     terms_shown: usize,
-    /// The documents with the largest proportions of each topic, and these.
+    /// The documents with the largest proportions of each topic, and these proportions.
     top_documents: Arc<[Vec<(usize, f32)>]>,
     /// Labels and texts of those documents.
     labels: Arc<BTreeMap<usize, String>>,
@@ -92,9 +92,7 @@ impl Fit {
     /// ([`Explorer::documents`]) to read them, and labels ([`Explorer::labels`]) to recognise documents.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// let texts: Vec<String> = (0..60).map(|document| format!("The text of document {document}.")).collect();
     /// let page = fit.explore().counts(&counts)?.documents(&texts)?.to_html()?;
     /// assert!(page.starts_with("<!DOCTYPE html>"));
@@ -128,16 +126,14 @@ impl Fit {
 }
 
 impl Explorer {
-    /// Weighs topics and terms by the counts that the model was fitted to: a topic's share is that of the tokens, and the page
-    /// shows how often a term occurs.
+    /// Weighs topics and terms by the counts that the model was fitted to: a topic's share is its share of the tokens, and the
+    /// page shows how often a term occurs.
     ///
-    /// Without counts every document weighs alike: a topic's share is the mean of its proportions, the probability of a term
-    /// in all documents is the mean of that in the topics by their shares, and the page shows frequencies per 1,000 tokens.
+    /// Without counts every document weighs alike. A topic's share is the mean of its proportions, and a term's probability in
+    /// all documents is the mean over the topics, weighted by their shares. The page shows frequencies per 1,000 tokens.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// let explorer = fit.explore().counts(&counts)?;
     /// assert!(fit.explore().counts(counts.select([0, 1])?).is_err()); // not what was fitted
     /// # Ok::<(), topicbook::Error>(())
@@ -181,9 +177,7 @@ impl Explorer {
     /// of those that it shows, ten of each topic.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let texts: Vec<String> = (0..60).map(|document| format!("The text of document {document}.")).collect();
     /// assert!(fit.explore().documents(&texts)?.to_html()?.contains("The text of document"));
     /// assert!(fit.explore().documents(["one text"]).is_err());
@@ -206,13 +200,11 @@ impl Explorer {
         Ok(explorer)
     }
 
-    /// Shows a label beside the number of each document: a title, an author, a year. One per document, in the order of the rows of
-    /// L; texts, numbers, or whatever has a text. The page has the first 120 characters.
+    /// Shows a label next to the number of each document: a title, an author, a year. There is one label per document, in the
+    /// order of the rows of L: a text, a number, or anything with `to_string`. The page has the first 120 characters.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let years: Vec<u32> = (0..60).map(|document| 1960 + document).collect();
     /// let explorer = fit.explore().labels(&years)?;
     /// # Ok::<(), topicbook::Error>(())
@@ -235,9 +227,7 @@ impl Explorer {
     /// Sets the title of the page; `3 topics of 60 documents` by default.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// assert!(fit.explore().title("Letters of 1848").to_html()?.contains("Letters of 1848"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -247,13 +237,10 @@ impl Explorer {
         explorer
     }
 
-    /// Sets how many terms of a topic the page shows, from 1; 30 by default. Above the number of terms, `n` counts as that
-    /// number.
+    /// Sets how many terms of a topic the page shows, from 1; 30 by default. `n` is capped at the number of terms.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let explorer = fit.explore().terms_shown(10)?; // larger bars, for a lecture
     /// assert!(fit.explore().terms_shown(0).is_err());
     /// # Ok::<(), topicbook::Error>(())
@@ -274,9 +261,7 @@ impl Explorer {
     /// The page as HTML. Its style, script and data are in it, and it loads nothing.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// let page = fit.explore().to_html()?;
     /// assert!(!page.contains("https://"));
     /// # Ok::<(), topicbook::Error>(())
@@ -298,9 +283,7 @@ impl Explorer {
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
     /// # std::env::set_current_dir(&folder).unwrap();
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (_, fit) = topicbook::example_fit()?;
     /// fit.explore().save_html("topics.html")?;
     /// assert_eq!(std::fs::read_to_string("topics.html").unwrap(), fit.explore().to_html()?);
     /// # Ok::<(), topicbook::Error>(())

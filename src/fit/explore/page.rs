@@ -37,7 +37,7 @@ struct Data<'a> {
     terms: Vec<String>,
     /// How often each of them occurs, in the same order.
     frequencies: Vec<f64>,
-    /// For each of them, topics and their shares of it in thousandths, in turns.
+    /// For each of them, topics that alternate with their shares of it in thousandths.
     term_topics: Vec<Vec<u64>>,
     /// The documents that the page shows, by their number.
     documents: BTreeMap<usize, Document<'a>>,
@@ -191,7 +191,7 @@ fn data(explorer: &Explorer) -> Data<'_> {
     }
 }
 
-/// The topics of a term and their shares of its tokens in thousandths, in turns, the largest first.
+/// The topics of a term, the largest first, each followed by its share of the term's tokens in thousandths.
 fn topics_of_term(explorer: &Explorer, weights: &Weights, term: usize) -> Vec<u64> {
     let fit = &explorer.fit;
     let from: Vec<f64> = (0..fit.topics())

@@ -39,17 +39,15 @@ impl Explorer {
     /// ```
     /// # let folder = tempfile::tempdir().unwrap();
     /// # std::env::set_current_dir(&folder).unwrap();
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// # let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
+    /// # let (counts, fit) = topicbook::example_fit()?;
     /// fit.explore().counts(&counts)?.write_pyldavis_json("pyldavis.json")?;
     /// assert!(std::fs::read_to_string("pyldavis.json").unwrap().starts_with("{\"topic_term_dists\":[["));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Without [`counts`](Self::counts), which know the lengths of documents and the frequencies of terms; when L or F contains
-    /// NaN or infinite values; when the file cannot be written.
+    /// Without [`counts`](Self::counts), which have the lengths of documents and the frequencies of terms; when L or F
+    /// contains NaN or infinite values; when the file cannot be written.
     ///
     /// # Cost
     /// About 14 bytes in the file for each value of L and F, written as they are converted.

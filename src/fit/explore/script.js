@@ -17,7 +17,7 @@ function svg(name, properties = {}) {
   return made;
 }
 
-// A text of the corpus, whose direction of writing does not affect what stands beside it.
+// A text of the corpus, whose direction of writing does not affect what stands next to it.
 const text = (content) => element("bdi", {}, content);
 const shortened = (content, longest) => (content.length > longest ? `${content.slice(0, longest - 1)}…` : content);
 const counted = (number, noun) => `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;

@@ -15,30 +15,31 @@ use super::reading;
 
 impl Fit {
     /// Judges how well the fit ranks the terms that documents have next, as recommenders are judged. `counts` and `held_out`
-    /// have the same documents, in the same order, and the terms of the fit. For each document the terms that `counts` has not
-    /// are ranked by their rates L F, and the first `n` compared with the terms that `held_out` has:
+    /// have the same documents, in the same order, and the terms of the fit. For each document, the terms without a count in
+    /// `counts` are ranked by their rates L F, and the first `n` are compared with the terms that `held_out` has:
     ///
     /// - recall@n is the number of held-out terms among the first n, divided by n or by their number, whichever is smaller.
     /// - NDCG@n is the sum of 1 / log₂(rank + 1) over the held-out terms among the first n, divided by what it would be with all
     ///   of them at the top. A good rank counts more.
     ///
-    /// Both are from 0 to 1, are means over documents, and are defined as in Liang, Krishnan, Hoffman and Jebara (2018,
-    /// *Variational autoencoders for collaborative filtering*, WWW). The same two of the most popular terms (those that most
-    /// documents of `counts` have, ties by column) say what the fit adds to a list that is the same for everyone.
+    /// Both are from 0 to 1, are means over documents, and are defined as in Liang, Krishnan, Hoffman and Jebara
+    /// (2018, *Variational autoencoders for collaborative filtering*, WWW). The same two measures of the most popular terms
+    /// (the terms in most documents of `counts`, ties by column) say what the fit adds to a list that is the same for
+    /// everyone.
     ///
-    /// For the counts that the model was fitted to, L is that of the fit; for others, such as those of users whom it has not
-    /// seen, it is what [`transform`](Self::transform) computes of `counts`. Held-out counts of terms that `counts` has too are
-    /// left out, and so are documents for which nothing remains; the [`RankingEvaluation`] numbers both.
+    /// For the counts that the model was fitted to, L is the fit's L. For others, such as the counts of new users, L is what
+    /// [`transform`](Self::transform) computes of `counts`. Held-out counts of terms that `counts` has too are left out, and
+    /// so are documents for which nothing remains; the [`RankingEvaluation`] counts both.
     ///
-    /// Few topics rank better where documents are short: their proportions are those of maximum likelihood, and some tens of tokens
-    /// determine many of them badly. Of 400 drawn documents with five topics, 150 terms and 20 observed tokens each, five topics
-    /// have a recall@20 of 0.22, the most popular terms 0.25; with three topics, 1,000 terms and 150 observed tokens it is 0.37
-    /// against 0.31.
+    /// Few topics rank better where documents are short: their proportions are maximum-likelihood estimates, which a few tens
+    /// of tokens determine badly. Of 400 drawn documents with five topics, 150 terms and 20 observed tokens each, five topics
+    /// have a recall@20 of 0.22, the most popular terms 0.25. With three topics, 1,000 terms and 150 observed tokens it is
+    /// 0.37 against 0.31.
     ///
-    /// Few epochs rank better for the same reason: of 20,000 drawn documents of 50 to 100 tokens, expectation-maximisation with
-    /// 50 topics has an NDCG@20 of 0.249 after 20 epochs, and of 0.232 after its last one. The alternating least squares of the Python
-    /// package implicit have 0.233 there at the best of their settings; on the ratings of MovieLens 100k they are ahead, and ours
-    /// is 0.79 to 0.91 of theirs (`cargo xtask bench recommend`).
+    /// Few epochs rank better for the same reason. Of 20,000 drawn documents of 50 to 100 tokens, expectation-maximisation
+    /// with 50 topics has an NDCG@20 of 0.249 after 20 epochs, and of 0.232 after its last one. The alternating least squares
+    /// of the Python package implicit have 0.233 there at their best settings. On the ratings of MovieLens 100k they are
+    /// ahead: our value is 0.79 to 0.91 of theirs (`cargo xtask bench recommend`).
     ///
     /// ```
     /// use topicbook::{Solver, Synthetic, TopicModel};
@@ -53,13 +54,13 @@ impl Fit {
     ///
     /// # Errors
     /// When either has another number of terms than the fit, or another number of documents than the other, cannot be read or
-    /// holds something that is not a count; when `n` is 0; when no document has a held-out term that is not among its counts;
-    /// when memory is too small. The memory is checked before anything is allocated.
+    /// holds something that is not a count. When `n` is 0, no document has a held-out term that is not among its counts, or
+    /// memory is too small. The memory is checked before anything is allocated.
     ///
     /// # Cost
-    /// As [`recommend_all`](Self::recommend_all), with two passes over the counts and one over those that are held out, after
-    /// those that check them. Files that are larger than half of the free memory are streamed. Memory for F twice, 48 bytes a
-    /// document, the counts of a thousand documents, and for counts that the fit does not know L.
+    /// As [`recommend_all`](Self::recommend_all), with two passes over the counts and one over the held-out counts, after the
+    /// passes that check them. Files that are larger than half of the free memory are streamed. It takes memory for F twice,
+    /// 48 bytes a document, the counts of a thousand documents, and L of new documents.
     #[doc(alias = "recall_at_k")]
     #[doc(alias = "ndcg")]
     #[doc(alias = "ndcg_at_k")]
@@ -103,7 +104,7 @@ impl Fit {
                 ErrorKind::Value,
                 "nothing to evaluate: no document has a held-out term that it has no count of already",
             )
-            .fix("hold out other counts of the same documents: those of some of their terms, or the second part of Counts::split_tokens"));
+            .fix("hold out other counts of the same documents: the counts of some of their terms, or the second part of Counts::split_tokens"));
         }
         Ok(RankingEvaluation::new(judged, n, self.topics()))
     }
@@ -138,10 +139,10 @@ fn check_same_documents(counts: &Counts, held_out: &Counts) -> Result<()> {
             count(documents as u64)
         ),
     )
-    .fix("pass two parts of the counts of the same documents, in the same order, such as those of Counts::split_tokens"))
+    .fix("pass two parts of the counts of the same documents, in the same order, for example from Counts::split_tokens"))
 }
 
-/// The terms, those that most documents have first; ties by column.
+/// The terms, sorted by the number of documents that have them, the largest first; ties by column.
 fn popular_first(counts: &Counts) -> Result<Vec<u32>> {
     let documents = counts.document_frequencies()?;
     let mut order: Vec<u32> = (0..documents.len() as u32).collect();

@@ -12,7 +12,7 @@ use crate::data::Table;
 /// A document of the evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ranked {
-    /// Held-out terms that the document has no count of: those that are to be found.
+    /// Held-out terms that the document has no count of: the terms to be found.
     pub(super) relevant: u32,
     /// Held-out terms that it has a count of.
     pub(super) known: u32,
@@ -45,8 +45,8 @@ impl Ranked {
 /// [`Fit::evaluate_ranking`](crate::Fit::evaluate_ranking), which has the definitions.
 ///
 /// Recall and NDCG are means over documents, from 0 to 1; higher is better. They compare fits of any kind and any number of
-/// topics on the same counts, and say little across different sets of documents or terms, or different n. The same two of the
-/// most popular terms are the baseline. Cheap to clone.
+/// topics on the same counts, and say little across different sets of documents or terms, or different n. The same two
+/// measures of the most popular terms are the baseline. Cheap to clone.
 ///
 /// ```
 /// use topicbook::{Synthetic, TopicModel};
@@ -128,7 +128,7 @@ impl RankingEvaluation {
     }
 
     /// NDCG@n, the normalised discounted cumulative gain: the mean over documents of the sum of 1 / log₂(rank + 1) over the
-    /// held-out terms among the first n, divided by the largest value that it can have. From 0 to 1; higher is better.
+    /// held-out terms among the first n, divided by its largest possible value. It goes from 0 to 1; higher is better.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -158,7 +158,7 @@ impl RankingEvaluation {
         self.error(|document| document.ndcg)
     }
 
-    /// Recall@n of the baseline: for each document the terms that most documents have, without those that it has a count of.
+    /// Recall@n of the baseline: for each document the terms that most documents have, except terms that it has a count of.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -175,7 +175,7 @@ impl RankingEvaluation {
         self.mean(|document| document.popularity_recall)
     }
 
-    /// NDCG@n of the baseline: for each document the terms that most documents have, without those that it has a count of.
+    /// NDCG@n of the baseline: for each document the terms that most documents have, except terms that it has a count of.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -190,7 +190,7 @@ impl RankingEvaluation {
         self.mean(|document| document.popularity_ndcg)
     }
 
-    /// The number of terms of each ranking that was judged, as it was asked for.
+    /// The number of terms of each ranking that was judged, as requested.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -204,7 +204,7 @@ impl RankingEvaluation {
         self.n
     }
 
-    /// Documents that were judged: those with a held-out term that they have no count of.
+    /// Documents that were judged: they have a held-out term that they have no count of.
     ///
     /// ```
     /// # use topicbook::{Counts, Synthetic, TopicModel};
@@ -220,8 +220,8 @@ impl RankingEvaluation {
         self.counting().count()
     }
 
-    /// Rows of the documents that were left out, in increasing order: those without a held-out term that they have no count
-    /// of. There is nothing to find for them.
+    /// Rows of the documents that were left out, in increasing order. They have counts of all of their held-out terms, so
+    /// there is nothing to find for them.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
@@ -240,7 +240,7 @@ impl RankingEvaluation {
             .collect()
     }
 
-    /// Held-out counts that were left out, in all documents: those of terms that the document has a count of.
+    /// Held-out counts that were left out, in all documents: the document has a count of the term.
     ///
     /// ```
     /// # use topicbook::{Counts, Synthetic, TopicModel};
@@ -256,9 +256,9 @@ impl RankingEvaluation {
         known.sum()
     }
 
-    /// Table with one row for each document, also of those that were left out: its row `document`, the number of held-out terms
-    /// that it has no count of (`relevant`), and its `recall`, `ndcg`, `popularity_recall` and `popularity_ndcg`; null where it
-    /// was left out.
+    /// Table with one row for each document, including documents that were left out. Its columns are the row `document`, the
+    /// number of held-out terms that it has no count of (`relevant`), and its `recall`, `ndcg`, `popularity_recall` and
+    /// `popularity_ndcg`, null where it was left out.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};

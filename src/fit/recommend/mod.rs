@@ -19,7 +19,7 @@ use crate::solvers::{documents_in_block, fold_in_bytes};
 use super::Fit;
 
 impl Fit {
-    /// Fails if the counts have other terms than the fit, or no terms are asked for.
+    /// Fails if the counts have other terms than the fit, or no terms are requested.
     fn check_ranking(&self, counts: &Counts, n: usize) -> Result<()> {
         if counts.terms() != self.terms() {
             return Err(self.shape_error(counts, "rank terms by"));
@@ -31,8 +31,8 @@ impl Fit {
         }
     }
 
-    /// L of the counts, and whether the model was fitted to them: L of the fit then, and otherwise that of
-    /// [`transform`](Self::transform).
+    /// L of the counts, and whether the model was fitted to them. L is then the fit's, and otherwise what
+    /// [`transform`](Self::transform) computes.
     fn topics_of(&self, counts: &Counts) -> Result<(Matrix, bool)> {
         Ok(match self.is_fitted_to(counts)? {
             true => (self.l.clone(), true),
@@ -40,7 +40,7 @@ impl Fit {
         })
     }
 
-    /// Bytes that [`topics_of`](Self::topics_of) takes at most, with those of counts that are read into memory.
+    /// Bytes that [`topics_of`](Self::topics_of) takes at most, including counts that are read into memory.
     fn topics_bytes(&self, counts: &Counts) -> u64 {
         fold_in_bytes(counts.shape(), self.topics()).saturating_add(counts.in_memory().to_read)
     }

@@ -12,9 +12,9 @@ use crate::system::{Aligned, aligned_zeros};
 
 /// Ranks terms: F, cut into tiles.
 ///
-/// The rates of [`DOCUMENTS`] documents are computed tile by tile, and of each document only the candidates for its n terms
-/// stay. A rate is a sum over the topics in their order, each product fused with its addition, so that it depends neither on
-/// the other documents nor on the number of threads.
+/// The rates of [`DOCUMENTS`] documents are computed tile by tile, and only the candidates for the n terms of each document
+/// are kept. A rate is a sum over the topics in their order, each product fused with its addition, so that it depends neither
+/// on the other documents nor on the number of threads.
 pub(super) struct Ranker {
     f: Aligned<f32>,
     terms: usize,
@@ -101,7 +101,7 @@ impl Ranker {
         judged.flatten_iter().collect()
     }
 
-    /// The candidates of up to [`DOCUMENTS`] documents, whose terms `scratch` knows.
+    /// The candidates of up to [`DOCUMENTS`] documents, whose terms are in `scratch`.
     fn best_of_group(&self, scratch: &mut Scratch, l: &[f32]) -> Vec<TopN> {
         let documents = l.len() / self.topics;
         scratch.weights[..l.len()].copy_from_slice(l);
@@ -154,7 +154,7 @@ pub(super) fn terms_of_row<'a>(
         .map(|(column, _)| *column)
 }
 
-/// Adds the rates of a range of terms, but for those of the terms `seen`.
+/// Adds the rates of a range of terms, except the terms `seen`.
 fn add_unseen(list: &mut TopN, terms: &Range<usize>, rates: &[f32], seen: &[u32]) {
     let mut next = terms.start;
     for end in seen.iter().map(|&term| term as usize).chain([terms.end]) {

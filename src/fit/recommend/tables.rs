@@ -35,11 +35,11 @@ impl Fit {
     /// to be of the term, from 0 to 1. There are fewer than `n` rows where the document has counts of almost all terms.
     ///
     /// In a recommender, documents are users, terms are items, and a count says how often a user bought, played or opened an
-    /// item. `counts` are those that the model was fitted to, and L is that of the fit; or those of new users over the same
-    /// items, whose topics are then what [`transform`](Self::transform) computes of this one row. To a document without any
-    /// counts the terms are recommended that are probable over all topics alike. Poisson factorisation as a recommender is
-    /// described in Gopalan, Hofman and Blei (2015, *Scalable recommendation with hierarchical Poisson factorization*, UAI); how
-    /// good it is says [`evaluate_ranking`](Self::evaluate_ranking).
+    /// item. `counts` are the counts that the model was fitted to, with the fit's L. They can also be counts of new users over
+    /// the same items, whose topics [`transform`](Self::transform) then computes from this one row. A document without any
+    /// counts gets the terms that are probable over all topics alike. Poisson factorisation as a recommender is described in
+    /// Gopalan, Hofman and Blei (2015, *Scalable recommendation with hierarchical Poisson factorization*, UAI);
+    /// [`evaluate_ranking`](Self::evaluate_ranking) says how good it is.
     ///
     /// ```
     /// use topicbook::{Counts, Terms, TopicModel};
@@ -56,12 +56,12 @@ impl Fit {
     ///
     /// # Errors
     /// When there is no such document in `counts`, they have another number of terms, cannot be read or hold something that is
-    /// not a count; when `n` is 0; when memory is too small. The memory is checked before anything is allocated.
+    /// not a count. When `n` is 0, or memory is too small. The memory is checked before anything is allocated.
     ///
     /// # Cost
-    /// O(terms x k) operations, and memory for F twice. A pass over the counts comes first if there are as many documents as
-    /// the fit has and the counts have not been checked yet; of a file that is larger than half of the free memory only the one
-    /// row is read otherwise.
+    /// O(terms x k) operations, and memory for F twice. A pass over the counts comes first if they have the fit's number of
+    /// documents and have not been checked yet. Otherwise only the one row is read of a file that is larger than half of the
+    /// free memory.
     #[doc(alias = "predict")]
     #[doc(alias = "top_n")]
     #[doc(alias = "recommend_items")]
@@ -104,7 +104,7 @@ impl Fit {
     }
 
     /// Recommends terms to all documents: one table with what [`recommend`](Self::recommend) has for each. Its columns are
-    /// `document` (a row of `counts`), with names and labels if the fit [knows them](Self::with_documents) and was fitted to
+    /// `document` (a row of `counts`), with names and labels if the fit [has them](Self::with_documents) and was fitted to
     /// these counts, `rank` from 1, `term`, and `rate`, from 0 to 1. A document that has counts of all terms has no row.
     ///
     /// ```

@@ -182,7 +182,7 @@ fn rankings_are_judged_as_by_plain_loops() {
         let all = dense(documents, terms, 5);
         let (counts, _) = all.split_tokens(1).unwrap();
         let fit = fit_of(&counts, k);
-        // New documents have other counts than those of the fit.
+        // New documents: their counts are not the fit's.
         let other = dense(documents, terms, 9);
         let cases = [
             (counts.clone(), all.clone(), fit.l.clone()),
@@ -366,7 +366,7 @@ mod tables {
     #[test]
     fn new_documents_have_the_topics_of_transform() {
         let fit = fit_of(&dense(25, 70, 4), 3);
-        // Of the same shape, and of another one.
+        // The new documents have the same shape first, and then another one.
         for documents in [25, 31] {
             let new = dense(documents, 70, 5);
             let rows = rows_of(&new);
@@ -439,7 +439,7 @@ mod tables {
             all.texts("term").unwrap()[0],
             first.texts("term").unwrap()[0]
         );
-        // The names are those of other documents.
+        // The names belong to other documents.
         let new = fit.recommend_all(dense(2, 4, 2), 2).unwrap();
         assert_eq!(new.column_names(), ["document", "rank", "term", "rate"]);
         let label = Documents::numbered(3)

@@ -26,7 +26,7 @@ pub fn file(file: &Path, cfg: &Cfg) -> Result<Vec<Item>, String> {
     Ok(parsed(&text, file, &place, cfg, &mut Vec::new()))
 }
 
-/// The items of a file. A file that does not parse has none: its error is shown by the build, which meets it too.
+/// The items of a file. A file that does not parse has none: the build reports the error.
 fn parsed(
     text: &str,
     path: &Path,
@@ -168,7 +168,7 @@ fn fields(fields: &mut Fields, cfg: &Cfg) {
     }
 }
 
-/// The attributes of an item; none for tokens that syn does not know.
+/// The attributes of an item; none for tokens that syn does not parse.
 pub fn attributes(item: &mut Item) -> Option<&mut Vec<Attribute>> {
     Some(match item {
         Item::Const(item) => &mut item.attrs,

@@ -1,8 +1,8 @@
 //! Writes what rust-analyzer reads in place of the library and of Polars: their public items without bodies.
 //!
 //! rust-analyzer infers the types of a notebook's variables. It would take half a minute to read the 300 crates of the
-//! library, so it gets an outline of the crates that a notebook names: same modules, same paths, same signatures and
-//! documentation; no bodies, no private fields or methods, no dependency that a signature does not need.
+//! library, so it gets an outline of the crates that a notebook names. It has the same modules, paths, signatures and
+//! documentation. It has no bodies, no private fields or methods, and no dependency that a signature does not need.
 //!
 //! A program of its own, because the launcher publishes builds too and has only the standard library.
 

@@ -47,8 +47,8 @@ impl Kept {
     }
 }
 
-/// The packages of an outline: the library with the crates below it (`topicbook-*`), Polars' front, the values in its signatures, and what stands behind them.
-/// `num-traits` bounds the operators of Polars: with an unknown bound every type would fit.
+/// The packages of an outline: the library with the crates below it (`topicbook-*`), Polars' front, the values in its
+/// signatures, and what these need. `num-traits` bounds the operators of Polars: with an unknown bound every type would fit.
 const PACKAGES: [(&str, Kept); 15] = [
     ("topicbook", Kept::Ours),
     ("polars", Kept::All),
@@ -70,7 +70,7 @@ const PACKAGES: [(&str, Kept); 15] = [
 /// The library and the packages of Polars that its build links.
 pub fn find(root: &Path) -> Result<Vec<Package>, String> {
     let built = built(root)?;
-    // Without the platform, Cargo asks for packages of platforms whose packages nobody has downloaded.
+    // Without the platform, Cargo needs packages of other platforms, which nobody has downloaded.
     let mut host = Command::new("rustc");
     let host = output(host.args(["--print", "host-tuple"]).current_dir(root))?;
     let metadata = cargo(
@@ -160,7 +160,7 @@ fn built(root: &Path) -> Result<HashMap<(String, String), Vec<String>>, String> 
             .unwrap_or_default()
             .trim_start_matches('v')
             .to_owned();
-        // A package that was listed before has ` (*)` behind its features.
+        // A package that was listed before has ` (*)` after its features.
         let features = features.trim_end_matches(" (*)").split(',');
         let features = features
             .filter(|feature| !matches!(*feature, "" | "default"))

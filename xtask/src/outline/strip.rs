@@ -12,7 +12,7 @@ use super::load::{attributes, impl_attributes, trait_attributes};
 use super::macros;
 use super::packages::Kept;
 
-/// Traits whose implementations no cell asks for.
+/// Traits whose implementations no cell needs.
 const UNSEEN: [&str; 12] = [
     "Deserialize",
     "Serialize",
@@ -164,7 +164,7 @@ fn fields(item: &mut ItemStruct, kept: Kept) {
 }
 
 fn of_trait(item: &mut ItemTrait, kept: Kept) {
-    // What a trait says of itself, rust-analyzer follows in a circle.
+    // rust-analyzer follows bounds of a trait on `Self` in a circle.
     if let Some(clause) = &mut item.generics.where_clause {
         let predicates = std::mem::take(&mut clause.predicates);
         clause.predicates = predicates
@@ -193,7 +193,7 @@ fn of_trait(item: &mut ItemTrait, kept: Kept) {
     }
 }
 
-/// Whether Polars means a function for itself.
+/// Whether a function is for Polars' own use.
 fn is_internal(signature: &Signature) -> bool {
     let name = signature.ident.to_string();
     signature.unsafety.is_some()
@@ -212,7 +212,7 @@ fn of_self(predicate: &WherePredicate) -> bool {
     }
 }
 
-/// An `impl` of a type keeps its public functions, an `impl` of a trait its types; false if nothing is left to know.
+/// An `impl` of a type keeps its public functions, an `impl` of a trait its types; false if nothing is left.
 fn of_impl(item: &mut ItemImpl, kept: Kept) -> bool {
     if kept == Kept::Types && item.trait_.is_none() {
         return false;

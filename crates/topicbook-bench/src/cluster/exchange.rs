@@ -11,7 +11,7 @@ use topicbook::{Cluster, Counts, Device, Result, Solver, Synthetic, TopicModel};
 
 use crate::support::record;
 
-/// As many values as 100,000 terms and k = 20 have, but enough shards for 8 ranks of smaller counts.
+/// The same number of values as 100,000 terms and k = 20, but enough shards for 8 ranks of smaller counts.
 const TERMS: usize = 20_000;
 const TOPICS: usize = 100;
 const DOCUMENTS: usize = 140_000;

@@ -1,11 +1,11 @@
-//! `cargo xtask bench cluster`: passes of fits by ranks on this machine, beside the same fit in one process. Writes
-//! `cluster.json`, `cluster.md` and `cluster.svg` into a folder after every row.
+//! `cargo xtask bench cluster`: passes of fits by ranks on this machine, compared with the same fit in one process.
+//! Writes `cluster.json`, `cluster.md` and `cluster.svg` into a folder after every row.
 //!
 //! ```text
 //! cluster record RECORDS FOLDER                       all rows; FOLDER holds the counts, 9 GB
 //! cluster page RECORDS                                the page and the picture, again, from `cluster.json`
 //! cluster draw FOLDER                                 the counts alone, for fits by hand
-//! cluster fit PATH SOLVER PASSES RANKS BLOCK FOLDER   one fit, by so many ranks or, with 0, in one process that streams blocks
+//! cluster fit PATH SOLVER PASSES RANKS BLOCK FOLDER   one fit, by RANKS ranks or, with 0, in one process that streams blocks
 //! cluster exchange PATH FOLDER OPTIONS                seconds of the exchange in each pass, of ranks that `mpiexec` starts so
 //! ```
 //! The last two print one JSON line.
@@ -27,7 +27,7 @@ use drawing::draw;
 use page::markdown;
 
 const TOPICS: usize = 20;
-/// How often each fit is measured; the ways take turns, so that a slow minute of the machine meets all of them.
+/// How often each fit is measured. The fits alternate, so that a slow minute of the machine affects all of them.
 const ROUNDS: usize = 3;
 /// Gradient steps; the documents of a batch follow.
 const STEPS: &str = "AdamW, batch ";

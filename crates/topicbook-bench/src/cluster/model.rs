@@ -13,7 +13,7 @@ const TERMS: f64 = 100_000.0;
 const TOPICS: f64 = 20.0;
 /// Bytes of a count in the article's files.
 const WIDTH: f64 = 4.0;
-/// The slowest of many machines takes so much longer than their mean.
+/// How much longer the slowest of many machines takes than their mean.
 const STRAGGLER: f64 = 1.1;
 /// Corpora of the article's kind: name, bytes.
 const CORPORA: [(&str, f64); 2] = [
@@ -23,25 +23,25 @@ const CORPORA: [(&str, f64); 2] = [
 /// Networks: delay in s, rate in bit/s.
 const NETWORKS: [(f64, f64); 2] = [(1e-4, 1e9), (1e-4, 1e10)];
 
-/// What an exchange takes beside the wire: seconds for each value of a table of sums, as two ranks take over shared memory.
+/// What an exchange takes besides the wire: seconds for each value of a table of sums, as two ranks take over shared memory.
 #[derive(Clone, Copy)]
 struct Costs {
     per_value: f64,
-    /// Delays of the network until a message has arrived, besides its bytes: there and back before they come, and until TCP sends as
-    /// many at once as the network holds.
+    /// Delays of the network until a message has arrived, besides its bytes: a round trip before they come, and TCP's
+    /// slow start.
     delays: f64,
 }
 
-/// Tables of sums that reach the first rank one after the other: it receives one in a round where neighbours can be added, and
-/// two in the next, because four neighbours are added from left to right.
+/// Tables of sums that reach the first rank one after the other. It receives one in a round where neighbours can be
+/// added, and two in the next, because four neighbours are added from left to right.
 fn tables(machines: f64) -> f64 {
     let rounds = machines.log2() as usize;
     (0..rounds).map(|round| 1.0 + (round % 2) as f64).sum()
 }
 
 impl Costs {
-    /// Seconds of an exchange: tables of 8 bytes a value, then F of 4 bytes a value, which goes on from machine to machine while it
-    /// arrives.
+    /// Seconds of an exchange: tables of 8 bytes a value, then F of 4 bytes a value, which each machine passes on while
+    /// it arrives.
     fn exchange(self, machines: f64, (delay, rate): (f64, f64), values: f64) -> f64 {
         let tables = tables(machines);
         let wire = (tables * 8.0 + 4.0) * values * 8.0 / rate;
@@ -49,7 +49,7 @@ impl Costs {
     }
 }
 
-/// What the model says of a number of machines.
+/// What the model predicts for a number of machines.
 struct Prediction {
     machines: f64,
     /// Seconds of a pass until the slowest machine has its sums.
@@ -58,7 +58,7 @@ struct Prediction {
     exchange: [f64; 2],
 }
 
-/// 1 to 256 machines over a corpus of so many counts.
+/// Predictions for 1 to 256 machines and a corpus of `counts` counts.
 fn predictions(costs: Costs, counts: f64) -> Vec<Prediction> {
     let of = |power: u32| {
         let machines = f64::from(1u32 << power);
@@ -106,7 +106,7 @@ fn values(exchange: &Value) -> f64 {
 }
 
 impl Costs {
-    /// Fitted to the exchange of two ranks over shared memory, and to those of two hosts without a delay and with 10 ms.
+    /// Fitted to the exchanges of two ranks over shared memory, and of two hosts without a delay and with 10 ms.
     fn fitted(exchange: &Value) -> Self {
         let rows = measured(exchange);
         let seconds = |is: &dyn Fn(&&Measured) -> bool| {

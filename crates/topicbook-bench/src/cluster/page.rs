@@ -6,7 +6,6 @@ use super::{RANKS, STEPS};
 use crate::cluster::model;
 use crate::support::numbers::{median, numbers};
 
-/// The page.
 pub fn markdown(record: &Value) -> String {
     let machine = &record["machine"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -54,7 +53,7 @@ pub fn markdown(record: &Value) -> String {
                     continue;
                 }
                 let own = passes(&results);
-                // Those of a round ran one after the other.
+                // Fits of a round ran one after the other.
                 let ratios = own.iter().zip(&alone).map(|(own, alone)| own / alone);
                 let ratio = median(&ratios.collect::<Vec<f64>>());
                 let whole: Vec<f64> = results

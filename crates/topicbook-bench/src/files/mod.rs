@@ -1,5 +1,5 @@
-//! `cargo xtask bench files`: people's own files that are larger than the memory they may take, each beside the library that
-//! people read it with. Writes `files.json` and `files.md` into a folder after every row.
+//! `cargo xtask bench files`: people's own files that are larger than the memory limit, each compared with the library
+//! that people read it with. Writes `files.json` and `files.md` into a folder after every row.
 //!
 //! ```text
 //! files record RECORDS FOLDER PYTHON SCRIPT DOCUMENTATION [PART ...]   all rows, or those with a part in their name
@@ -198,7 +198,7 @@ fn previous(records: &Path) -> Value {
     rows.filter(Value::is_object).unwrap_or_else(|| json!({}))
 }
 
-/// Runs this program in a process of its own, in a control group of so many bytes.
+/// Runs this program in a process of its own, in a control group of `limit` bytes if there is a limit.
 fn ours(limit: Option<u64>, arguments: &[&str]) -> Value {
     let mut program = record::this_program(arguments);
     let Some(limit) = limit else {
@@ -218,7 +218,7 @@ fn bytes(path: &str) -> u64 {
 
 fn remove(paths: &[&str]) {
     for path in paths {
-        // What was not written is not there.
+        // A file that was not written does not exist.
         let _ = fs::remove_file(path);
     }
 }

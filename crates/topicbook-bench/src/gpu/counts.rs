@@ -1,4 +1,4 @@
-//! The counts of the rows: drawn into a file, converted, and loaded in the form that a row asks for.
+//! The counts of the rows: drawn into a file, converted, and loaded in the form that a row names.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use topicbook::{CountValue, Counts, Dtype, Result, Synthetic};
 pub enum Form {
     /// `f32` in memory.
     F32,
-    /// In the narrowest dtype, in memory: bytes, as a rule.
+    /// In the narrowest dtype, in memory: usually bytes.
     Narrow,
     /// CSR in memory.
     Csr,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use topicbook::bench_hooks::On;
-use topicbook::{Result, TopicModel};
+use topicbook::{Result, Solver, TopicModel};
 
 use crate::gpu::counts::Form;
 use crate::gpu::fit::device;
@@ -30,10 +30,12 @@ pub fn equal(on: On, folder: &Path, [topics, batch]: [usize; 2], target: &Target
     let counts = Form::F32.counts(folder, target.documents)?;
     let density = counts.summary()?.density();
     let factor = rule(target.documents.div_ceil(batch));
-    let model = TopicModel::new(topics)
-        .batch_size(batch)
+    let steps = Solver::mini_batch()
         .max_lr(0.05 * factor)
-        .base_lr(0.01 * factor)
+        .base_lr(0.01 * factor);
+    let model = TopicModel::new(topics)
+        .solver(steps)
+        .batch_size(batch)
         .seed(1)
         .device(device(on))
         .quiet();

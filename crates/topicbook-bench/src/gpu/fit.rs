@@ -1,4 +1,4 @@
-//! One fit: seconds of its epochs beside those of its transfers, predicted VRAM beside measured.
+//! One fit: seconds of its epochs and of its transfers, predicted and measured VRAM.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -33,7 +33,11 @@ impl Method {
     fn model(self, topics: usize, batch: usize) -> TopicModel {
         let model = TopicModel::new(topics);
         match self {
-            Self::AdamW(precision) => model.precision(precision).batch_size(batch),
+            Self::AdamW(precision) => model.solver(
+                Solver::mini_batch()
+                    .batch_size(batch)
+                    .gpu_precision(precision),
+            ),
             Self::Em => model.solver(Solver::em()),
         }
     }

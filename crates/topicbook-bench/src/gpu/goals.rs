@@ -1,19 +1,19 @@
-//! What the rows show beside what is asked for.
+//! What the rows show, compared with the goals.
 
 use serde_json::Value;
 
 use crate::gpu::page::{show, text};
 use crate::gpu::sizes::DENSITIES;
 
-/// Goals: seconds of an epoch of 100,000 documents at most.
+/// Goals: the longest epoch of 100,000 documents, in seconds.
 const EPOCH_SECONDS: f64 = 1.5;
-/// An epoch's time at most, relative to that of its bytes on the bus.
+/// The longest epoch, relative to the time of its bytes on the bus.
 const OVER_BUS: f64 = 1.3;
-/// Speed relative to tinytopics at least.
+/// The least speed relative to tinytopics.
 const TIMES_FASTER: f64 = 15.0;
-/// Speed relative to tinytopics at least, until both score as high as tinytopics does after its epochs.
+/// The least speed relative to tinytopics, until both score as high as tinytopics does after its epochs.
 const TIMES_FASTER_TO_SCORE: f64 = 10.0;
-/// Relative error of a VRAM prediction at most.
+/// The largest relative error of a VRAM prediction.
 const VRAM_ERROR: f64 = 0.1;
 /// Bytes by which the memory of the pool may change from fit to fit.
 const POOL_GROWTH: f64 = 1048576.0;

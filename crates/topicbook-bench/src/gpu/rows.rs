@@ -105,7 +105,7 @@ impl Rows<'_> {
         ]
     }
 
-    /// Transfers of whole tables and of gathered rows, and steps with L beside the GPU.
+    /// Transfers of whole tables and of gathered rows, and steps with L offloaded.
     fn transfers(&self) -> Vec<Row> {
         let [rows, columns, table_rows] = self.sizes.table;
         let [documents, topics, batch, steps] = self.sizes.offload;
@@ -177,7 +177,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The same of a part of the documents, within a budget that does not hold their counts.
+    /// The same for a part of the documents, within a budget that does not hold their counts.
     fn of_part(&self, name: &str, form: &'static str) -> Case {
         Case {
             documents: self.sizes.shape[0].div_ceil(self.sizes.part),

@@ -15,7 +15,7 @@ use crate::gpu::schedule::Schedule;
 use crate::gpu::sizes::{FULL, SMALL, Sizes};
 use crate::support::record;
 
-/// Time of the whole run, of which eight minutes keep some seconds for the last row's end and the removal of the counts.
+/// Time of the whole run: the rest of eight minutes is for the last row's end and the removal of the counts.
 const WITHIN: Duration = Duration::from_secs(465);
 
 /// What is run, and where.

@@ -85,7 +85,7 @@ fn rows_end_within_the_time_of_the_run() {
 fn the_record_is_written_after_each_row() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // Stands in for every row: prints how many rows the record has, and fails where gathered rows are asked for.
+    // Stands in for every row: prints how many rows the record has, and fails for gathered rows.
     let program = folder.join("row");
     let script = "#!/bin/sh\n\
         case $* in *gathered*) exit 1 ;; esac\n\

@@ -13,7 +13,7 @@ pub struct Sizes {
     /// The other batch sizes.
     pub batches: [usize; 3],
     pub epochs: usize,
-    /// One in so many documents is in the rows that compare batch sizes and methods, come from the disk, or go to tinytopics.
+    /// One in `part` documents is in the rows that compare batch sizes and methods, come from the disk, or go to tinytopics.
     pub part: usize,
     /// VRAM budgets of counts that would fit on the GPU otherwise: of all documents, of a part in `f32`, of `u8`, and of CSR.
     pub vram: &'static str,

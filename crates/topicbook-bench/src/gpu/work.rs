@@ -26,7 +26,7 @@ pub fn bus(on: On, bytes: usize, (rows, columns): (usize, usize)) -> Result<Valu
     }))
 }
 
-/// As many random rows of a table of `table_rows`, gathered to the GPU and scattered back.
+/// `rows` random rows of a table of `table_rows`, gathered to the GPU and scattered back.
 pub fn gathered(on: On, table_rows: usize, (rows, columns): (usize, usize)) -> Result<Value> {
     let [uploads, downloads] = bench_hooks::gathered(on, table_rows, (rows, columns), ROUNDS)?;
     Ok(json!({

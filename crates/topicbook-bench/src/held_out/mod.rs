@@ -1,5 +1,6 @@
-//! `cargo xtask bench held_out`: how well topics predict held-out documents, beside tomotopy, gensim and scikit-learn. Writes
-//! `held_out.json` and `held_out.md` into a folder after every cell. What the record has of the other part stays in it, and of the numbers of topics, what it has of other corpora.
+//! `cargo xtask bench held_out`: how well topics predict held-out documents, compared with tomotopy, gensim and
+//! scikit-learn. Writes `held_out.json` and `held_out.md` into a folder after every cell. Results of the other part
+//! stay in the record, and so do results of `numbers` for other corpora.
 //!
 //! ```text
 //! held_out RECORDS FOLDER PYTHON SCRIPT texts SEEDS [name=COUNTS.npz ...]
@@ -8,7 +9,7 @@
 //!
 //! A fifth of the documents is held out, and halved by tokens. All methods are fitted to the same rest, and infer the topics of
 //! the held-out documents from the same halves. Terms without a training document are left out. `numbers` chooses the number of
-//! topics of corpora that are drawn, until so many are done or the seconds have passed, and of short pieces of real texts.
+//! topics of corpora that are drawn, until CORPORA are done or SECONDS have passed, and of short pieces of real texts.
 
 mod numbers;
 mod page;

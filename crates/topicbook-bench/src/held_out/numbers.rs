@@ -12,15 +12,15 @@ const LENGTHS: [usize; 10] = [8, 10, 15, 20, 30, 60, 120, 400, 1000, 5000];
 const TOPICS: [usize; 8] = [2, 3, 5, 8, 10, 15, 20, 40];
 /// The numbers that are tried, in thirds of the true one.
 const TRIED: [usize; 5] = [1, 2, 3, 4, 6];
-/// Tokens of a corpus, at most: the peers' time.
+/// Maximum tokens of a corpus, which limit the peers' time.
 const TOKENS: usize = 400_000;
 const SEEDS: usize = 2;
 /// Numbers of topics that are tried on real texts, and their lengths.
 const TRIED_ON_TEXTS: [usize; 4] = [5, 10, 20, 40];
 const LENGTHS_OF_TEXTS: [usize; 3] = [8, 20, 60];
-/// CPU seconds that a peer has for a fit, at least.
+/// Minimum CPU seconds that a peer has for a fit.
 const LEAST_SECONDS: f64 = 0.5;
-/// And at most, with which a hundred corpora take two hours.
+/// The maximum, with which a hundred corpora take two hours.
 const MOST_SECONDS: f64 = 4.0;
 const OURS: &str = "coordinate descent";
 

@@ -30,7 +30,6 @@ fn text(value: Option<(f64, f64)>, digits: usize) -> String {
     value.map_or("-".into(), |(median, _)| format!("{median:.digits$}"))
 }
 
-/// The page.
 pub fn markdown(record: &Value) -> String {
     let machine = |part: &str| {
         record[part]["machine"]["processor"]

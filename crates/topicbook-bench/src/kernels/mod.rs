@@ -1,5 +1,5 @@
-//! `cargo xtask bench kernels`: passes of every solver over small counts, within a minute, beside the times of a record, which
-//! are those of a machine with the same vector instructions.
+//! `cargo xtask bench kernels`: passes of every solver over small counts, within a minute, compared with the times of a
+//! record from a machine with the same vector instructions.
 //!
 //! ```text
 //! kernels compare RECORD [PART]   prints the times and their ratios to the record, of the rows whose name has PART in it

@@ -200,12 +200,14 @@ fn mapped_l(documents: usize, k: usize, folder: &Path, reading: Reading) -> Resu
     if reading != Reading::InPlace {
         counts = counts.write_npz(folder.join("X_table.npz"))?;
     }
-    let model = TopicModel::new(k)
-        .epochs(1)
+    let in_file = Solver::mini_batch()
         .batch_size(BATCH_SIZE)
-        .reading(reading)
         .optimizer(Optimizer::RowwiseAdamW)
         .table_storage(TableStorage::File(folder.into()));
+    let model = TopicModel::new(k)
+        .epochs(1)
+        .solver(in_file)
+        .reading(reading);
     let mut record = fit(&model, &counts)?;
     let steps = documents.div_ceil(BATCH_SIZE) as f64;
     let seconds = record["epoch_seconds"][0].as_f64().unwrap_or(f64::NAN);

@@ -58,7 +58,7 @@ fn fits(rows: &[Value]) -> String {
             .filter_map(|row| row["result"]["seconds"].as_f64());
         median(seconds.collect())
     };
-    // Only fits know it.
+    // Only the results of fits have it.
     let nonzero_share = |file: &Value| {
         let fits = rows.iter().filter(|row| row["file"] == *file);
         fits.filter_map(|row| row["result"]["nonzero_share"].as_f64())

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use topicbook::bench_hooks::{self, Path as StepPath};
-use topicbook::{Optimizer, Result, TopicModel};
+use topicbook::{Optimizer, Result, Solver, TopicModel};
 
 use crate::support::{arguments, ceiling, disk, few_terms, record};
 
@@ -97,7 +97,8 @@ fn speed() -> Result<Vec<Value>> {
                     StepPath::Fused => 4000,
                     _ => (20_000_000 / (documents * topics)).clamp(3, 300),
                 };
-                let settings = TopicModel::new(topics).optimizer(optimizer).settings();
+                let solver = Solver::mini_batch().optimizer(optimizer);
+                let settings = TopicModel::new(topics).solver(solver).settings();
                 row[name] = json!(bench_hooks::iterations(path, &settings, &counts, steps)?);
             }
             println!("{row}");

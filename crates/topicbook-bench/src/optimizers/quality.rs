@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use topicbook::{Device, Optimizer, Result, TopicModel};
+use topicbook::{Device, Optimizer, Result, Solver, TopicModel};
 
 use crate::support::described::described;
 use crate::support::fitted_corpora::{FittedCorpus, TOPICS, fitted_corpora};
@@ -38,11 +38,13 @@ fn search(corpus: &FittedCorpus) -> Result<Value> {
         epochs,
     } = corpus;
     let fits = |optimizer: Optimizer, factor: f64, epochs: usize| -> Result<Value> {
-        let model = TopicModel::new(TOPICS)
-            .device(Device::Cpu)
+        let steps = Solver::mini_batch()
             .optimizer(optimizer)
             .max_lr(0.05 * factor)
-            .base_lr(0.01 * factor)
+            .base_lr(0.01 * factor);
+        let model = TopicModel::new(TOPICS)
+            .device(Device::Cpu)
+            .solver(steps)
             .epochs(epochs);
         let outcome = fit_all_seeds(&model, counts, true_f.as_ref(), &SEEDS)?;
         let row = json!({
@@ -66,7 +68,7 @@ fn search(corpus: &FittedCorpus) -> Result<Value> {
         if optimizer == Optimizer::AdamW {
             continue;
         }
-        // As many epochs as take the seconds of dense AdamW, in whole periods of the learning rate.
+        // The number of epochs that takes the seconds of dense AdamW, in whole periods of the learning rate.
         let (Some(dense), Some(best)) = (best(&rows, Optimizer::AdamW), best(&rows, optimizer))
         else {
             continue;

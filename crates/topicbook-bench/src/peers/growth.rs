@@ -32,7 +32,7 @@ struct CostModel {
 const COST_MODELS: [CostModel; 3] = [
     CostModel {
         name: "AdamW, an epoch",
-        solver: Solver::mini_batch(),
+        solver: Solver::MiniBatch(Solver::mini_batch()),
         need: Need::of_adamw,
         rest: Size::f_updates,
         rest_name: "batches x terms x k",

@@ -6,7 +6,7 @@
 //! peers synthetic X.npy K EPOCHS PATH     a fit to counts that a peer generated
 //! peers counts FILE.npz K EPOCHS SEED PATH
 //! peers solver FILE.npz K SEED SOLVER SECONDS TARGET   the time to a score, and the best score within a time
-//! peers text N M LENGTH FILE.npz          counts like those of texts, into a file
+//! peers text N M LENGTH FILE.npz          text-like counts, into a file
 //! peers growth FOLDER                     time of an iteration by n, m, k and density; growth.svg goes into FOLDER
 //! peers ceiling                           peaks of the machine
 //! ```
@@ -103,7 +103,7 @@ fn fit(counts: &Counts, topics: usize, epochs: usize, seed: u64, step_path: &str
         "last_loss": last_loss,
         "score": score(counts, &l, &f)?,
     });
-    // The work of one epoch; `epochs` gives that of the whole fit.
+    // The work of one epoch; times `epochs`, it is the work of the whole fit.
     Need::of_adamw(&Size::of(counts, topics)?).add_to(&mut line);
     line["epochs"] = json!(epochs);
     line["counts"] = described(counts)?.into();

@@ -134,7 +134,8 @@ impl Row {
                     "AdamW" => Optimizer::AdamW,
                     _ => Optimizer::RowwiseAdamW,
                 };
-                model.batch_size(self.batch).optimizer(optimizer).epochs(2)
+                let steps = Solver::mini_batch().batch_size(self.batch);
+                model.solver(steps.optimizer(optimizer)).epochs(2)
             }
         };
         match self.checkpoint {
@@ -143,8 +144,8 @@ impl Row {
         }
     }
 
-    /// Writes the counts and returns the budget: a multiple of the least one, which a refusal names. Called in a process
-    /// of its own, whose memory before the fit is that of the process that fits.
+    /// Writes the counts and returns the budget: a multiple of the least one, which a refusal names. Called in a
+    /// process of its own, which has the same memory before the fit as the process that fits.
     pub fn prepare(&self, folder: &Path) -> Result<u64> {
         self.write(folder)?;
         let _other_values = other_values();
@@ -155,7 +156,7 @@ impl Row {
     /// Plans and fits within a budget; the record of the row.
     ///
     /// The process holds [`OTHER_VALUES`] bytes besides: a notebook's kernel has more, and a control group counts a few MB of
-    /// the system's own (page tables, stacks) that no plan knows of.
+    /// the system's own (page tables, stacks) that no plan includes.
     pub fn fit(&self, folder: &Path, budget: u64) -> Result<Value> {
         let _other_values = other_values();
         let counts = Counts::open(self.path(folder))?;

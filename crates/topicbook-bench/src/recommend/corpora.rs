@@ -8,7 +8,7 @@ use topicbook::{Counts, Result};
 
 use crate::support::draw::Draw;
 
-/// One of so many nonzero counts is held out.
+/// One in this many nonzero counts is held out.
 const HELD_OUT: u64 = 5;
 
 /// Nonzero counts by document, in the arrays of `Counts::csr`.
@@ -118,7 +118,7 @@ fn hash(key: u64) -> u64 {
 /// The ratings of MovieLens 100k, 1 to 5, as counts: users x films, both numbered from 1 in the file.
 ///
 /// # Panics
-/// When the file is not that of recbole.
+/// When the file is not the one that recbole provides.
 pub fn movielens(path: &str) -> Result<Corpus> {
     let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let mut ratings: Vec<(usize, u32, f32)> = text
@@ -162,7 +162,7 @@ pub struct Recipe {
     pub length: (usize, usize),
 }
 
-/// Topics have one of so many terms in common.
+/// One in this many terms is common to all topics.
 const SHARED: usize = 4_000;
 /// The shares of a document's own topics.
 const SHARES: [f64; 3] = [0.6, 0.3, 0.1];

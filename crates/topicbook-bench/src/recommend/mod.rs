@@ -1,5 +1,5 @@
-//! `cargo xtask bench recommend`: recommendations beside those of the Python package implicit, on the same split of the same
-//! counts. Writes `recommend.json` and `recommend.md` into a folder after every number of topics.
+//! `cargo xtask bench recommend`: recommendations compared with the Python package implicit, on the same split of the
+//! same counts. Writes `recommend.json` and `recommend.md` into a folder after every number of topics.
 //!
 //! ```text
 //! recommend RECORDS FOLDER PYTHON SCRIPT [quick]
@@ -205,7 +205,7 @@ impl Bench<'_> {
         let model = model.solver(match solver {
             EM => Solver::em(),
             DESCENT => Solver::coordinate_descent(),
-            _ => Solver::mini_batch(),
+            _ => Solver::default(),
         });
         let model = epochs.map_or(model.clone(), |epochs| model.epochs(epochs));
         let begun = Instant::now();

@@ -72,7 +72,7 @@ fn best<'a>(rows: &'a [Value], side: &str, topics: &Value) -> Option<&'a Value> 
         .max_by(|one, other| number(&one["ndcg"]).total_cmp(&number(&other["ndcg"])))
 }
 
-/// How far our measures are from those of the script for the same L and F.
+/// How far our measures are from the script's for the same L and F.
 fn difference(record: &Value) -> Option<f64> {
     let rows = list(&record["corpora"])
         .iter()

@@ -1,7 +1,7 @@
-//! `cargo xtask bench search`: what `Solver::auto` reaches in a time, beside coordinate descent from one random start after
-//! the other. Writes `search.json` and `search.md` into a folder after every fit and at the end, and measures only what is not
-//! there from an earlier run with the same limits: all of it takes six hours of CPU time. After a change of the search, take
-//! `auto` out of the record's scores.
+//! `cargo xtask bench search`: what `Solver::auto` reaches in a time, compared with coordinate descent from one random
+//! start after the other. Writes `search.json` and `search.md` into a folder after every fit and at the end. It
+//! measures only what is not there from an earlier run with the same limits: all of it takes six hours of CPU time.
+//! After a change of the search, take `auto` out of the record's scores.
 //!
 //! ```text
 //! search FOLDER SECONDS SEEDS [name=COUNTS.npz ...]
@@ -129,7 +129,7 @@ impl Watch {
         }
     }
 
-    /// Notes a log-likelihood per token of now; the time is over behind the last limit.
+    /// Records the current log-likelihood per token. Breaks after the last limit.
     fn note(&mut self, score: f64) -> ControlFlow<()> {
         let now = seconds() - self.start;
         let passed = self.limits.iter().filter(|limit| now > **limit).count();

@@ -18,7 +18,7 @@ fn median(cell: &Value, side: &str, limit: usize) -> f64 {
     }
 }
 
-/// Whether both sides have been measured with so many seeds.
+/// Whether both sides have been measured with `seeds` seeds.
 fn is_complete(cell: &Value, seeds: usize) -> bool {
     let both = |scores: &Value| scores["auto"].is_array() && scores["starts"].is_array();
     (cell["scores"].as_array())
@@ -43,7 +43,6 @@ pub fn line(cell: &Value, limits: &[f64]) -> String {
     )
 }
 
-/// The page.
 pub fn markdown(record: &Value) -> String {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let (mut cells, limits) = (list(&record["cells"]), list(&record["limits"]));

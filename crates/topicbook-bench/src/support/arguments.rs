@@ -7,7 +7,7 @@ pub fn arguments() -> Vec<String> {
     std::env::args().skip(2).collect()
 }
 
-/// The error of a benchmark that does not know its arguments.
+/// The error of a benchmark with unknown arguments.
 pub fn unknown() -> Error {
     Error::setting("the benchmark does not know these arguments")
         .fix("call it by cargo xtask bench")

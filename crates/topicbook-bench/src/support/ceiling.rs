@@ -62,7 +62,7 @@ const LANES: usize = 16;
 
 /// Multiply-adds with the processor's widest vector registers. Returns the number of operations.
 fn multiply_adds() -> f64 {
-    /// So many independent chains: more multiply-adds than the processor can have in flight, in no more registers than it has.
+    /// `CHAINS` independent chains: more multiply-adds than the processor can have in flight, in no more registers than it has.
     #[inline(always)]
     fn chains<const CHAINS: usize>() -> f64 {
         const ROUNDS: usize = 20_000_000;

@@ -1,4 +1,4 @@
-//! What a record says of counts.
+//! The description of counts in a record.
 
 use topicbook::{Counts, Result};
 

@@ -68,6 +68,6 @@ fn measure(path: &Path) -> Result<Value> {
 }
 
 fn advise(file: &File, advice: i32) {
-    // SAFETY: the descriptor is that of an open file; the call changes no memory.
+    // SAFETY: the descriptor belongs to an open file; the call changes no memory.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
 }

@@ -46,7 +46,7 @@ pub fn instructions() -> &'static str {
 /// This benchmark with other arguments, in a process of its own.
 ///
 /// # Panics
-/// When the system does not know its path.
+/// When the system cannot tell its path.
 pub fn this_program(arguments: &[&str]) -> Command {
     let program = std::env::current_exe().unwrap_or_else(|error| panic!("this program: {error}"));
     let mut program = Command::new(program);

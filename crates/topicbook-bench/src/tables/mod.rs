@@ -31,7 +31,7 @@ use monitor::Monitor;
 
 /// Bytes of each cgroup.
 pub const LIMIT: u64 = 2 << 30;
-/// As many as topics, at least.
+/// At least the number of topics.
 const TERMS: usize = 500;
 const SEED: u64 = 1;
 /// A prime number.
@@ -64,12 +64,13 @@ pub fn main() -> Result<()> {
                 "bf16" => Precision::Bf16,
                 _ => Precision::F32,
             };
-            let model = TopicModel::new(number(topics))
-                .solver(Solver::mini_batch())
+            let in_file = Solver::mini_batch()
                 .batch_size(counts.documents().div_ceil(number(steps)))
                 .optimizer(Optimizer::RowwiseAdamW)
                 .table_precision(precision)
-                .table_storage(TableStorage::File((*folder).into()))
+                .table_storage(TableStorage::File((*folder).into()));
+            let model = TopicModel::new(number(topics))
+                .solver(in_file)
                 .epochs(number(epochs))
                 .seed(SEED)
                 .quiet();
@@ -149,7 +150,7 @@ fn row_table(path: &str, [rows, width, steps]: [usize; 3]) -> Result<Value> {
     let batch = rows.div_ceil(steps);
     let started = Instant::now();
     for step in 0..steps {
-        // The stride has no factor in common with the rows: all rows are met before one comes again.
+        // The stride has no factor in common with the rows: all rows are visited before one is visited again.
         let some: Vec<usize> = (step * batch..(step + 1) * batch)
             .map(|at| at % rows * STRIDE % rows)
             .collect();

@@ -58,7 +58,7 @@ impl Rows<'_> {
         format!("{}/{name}", self.folder)
     }
 
-    /// The file of counts of so many documents, which is not in the page cache.
+    /// The file of counts of `documents` documents, which is not in the page cache.
     fn counts(&self, documents: &str) -> String {
         let path = self.path(&format!("{documents}.npz"));
         if !Path::new(&path).is_file() {
@@ -115,8 +115,8 @@ impl Rows<'_> {
         let _ = fs::remove_file(path);
     }
 
-    /// A fit of two epochs without an interruption; and one that ends after the first epoch, goes on, is killed in its second,
-    /// and goes on again.
+    /// A fit of two epochs without an interruption; and one that ends after the first epoch, resumes, is killed in its
+    /// second, and resumes again.
     fn killed(&mut self, [documents, topics]: [&str; 2]) -> Option<()> {
         let (path, checkpoint) = (self.counts(documents), self.path("fit.checkpoint"));
         let fit = |epochs, checkpoint| {

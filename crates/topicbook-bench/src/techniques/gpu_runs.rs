@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use topicbook::{
-    Budget, Counts, Device, GradientStep, Optimizer, Precision, Result, Synthetic, TopicModel,
+    Budget, Counts, Device, GradientStep, Precision, Result, Solver, Synthetic, TopicModel,
 };
 
 /// Sizes of counts and of the model that is fitted to them.
@@ -16,7 +16,7 @@ pub struct Sizes {
     pub batch: usize,
 }
 
-/// A batch's table of rates, 49 MiB, is what there is most of.
+/// The largest table is a batch's rates, 49 MiB.
 pub const MAIN: Sizes = Sizes {
     documents: 2_000,
     terms: 50_000,
@@ -25,7 +25,7 @@ pub const MAIN: Sizes = Sizes {
     batch: 256,
 };
 
-/// L is what there is most of: 38 MiB, and as much again for each number of optimizer state.
+/// The largest table is L: 38 MiB, and the same again for each number of optimizer state.
 pub const MANY: Sizes = Sizes {
     documents: 100_000,
     terms: 500,
@@ -83,17 +83,20 @@ pub fn on_gpu(device: Device, &[main, many]: &[Sizes; 2]) -> Vec<Run> {
     use GradientStep::{Autodiff, Checkpointing, Fused};
     let run = |name, sizes: Sizes, model| Run::new(name, move |_| sizes.generate(), model);
     let gpu = main.model(device);
-    let gpu_many = many.model(device).optimizer(Optimizer::AdamW);
+    let gpu_many = many.model(device);
+    let steps = Solver::mini_batch();
     // Holds L alone, but not with its optimizer states and a batch's counts.
     let bytes = (many.documents * many.topics * 4) as u64 * 21 / 20;
     let small = Budget::new().vram(bytes).unwrap_or_default();
-    let part = gpu.step(Autodiff).micro_batch(main.batch / 4);
+    let step = |step| gpu.solver(steps.step(step));
+    let part = gpu.solver(steps.step(Autodiff).micro_batch(main.batch / 4));
+    let narrow = gpu.solver(steps.gpu_precision(Precision::Bf16));
     vec![
-        run("GPU: kept", main, gpu.step(Autodiff)),
-        run("GPU: checkpointing", main, gpu.step(Checkpointing)),
+        run("GPU: kept", main, step(Autodiff)),
+        run("GPU: checkpointing", main, step(Checkpointing)),
         run("GPU: 4 parts", main, part),
-        run("GPU: fused", main, gpu.step(Fused)),
-        run("GPU: bf16", main, gpu.precision(Precision::Bf16)),
+        run("GPU: fused", main, step(Fused)),
+        run("GPU: bf16", main, narrow),
         run("GPU: L there", many, gpu_many.clone()),
         run("GPU: L offloaded", many, gpu_many.budget(small)),
     ]

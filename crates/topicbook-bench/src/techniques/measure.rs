@@ -14,7 +14,7 @@ use crate::techniques::gpu_runs::Run;
 pub fn measure(Run { counts, model, .. }: &Run, folder: &Path) -> Result<Value> {
     let before = memory().anonymous;
     let counts = counts(folder)?;
-    // What drawing the counts has freed is no part of the fit.
+    // Memory that drawing the counts has freed is no part of the fit.
     release();
     let sampler = Sampler::start();
     let plan = model(folder).plan(&counts)?;

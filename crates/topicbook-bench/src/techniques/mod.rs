@@ -1,5 +1,5 @@
-//! `cargo xtask bench techniques`: what each memory technique of training saves and costs, beside what its plan predicts and
-//! what a table of such techniques claims for neural networks.
+//! `cargo xtask bench techniques`: what each memory technique of training saves and costs, compared with what its plan
+//! predicts and what a table of such techniques claims for neural networks.
 //!
 //! ```text
 //! techniques record RECORDS FOLDER   all runs, into techniques.json and techniques.md in RECORDS; counts in FOLDER
@@ -27,7 +27,7 @@ use measure::measure;
 use record::result_of;
 use runs::{describe, on_cpu, prepare};
 
-/// Times that each run is repeated: one of each, then the next of each, so that a slow minute does not fall on one of them.
+/// How often each run is repeated. All runs are done once, then all again, so that a slow minute does not affect one alone.
 const ROUNDS: usize = 3;
 
 pub fn main() -> Result<()> {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use topicbook::{
-    Counts, Device, Dtype, GradientStep, Optimizer, Precision, Reading, Result, TableStorage,
-    TopicModel,
+    Counts, Device, Dtype, GradientStep, Optimizer, Precision, Reading, Result, Solver,
+    TableStorage, TopicModel,
 };
 
 use crate::techniques::gpu_runs::{MAIN, MANY, Run, Sizes};
@@ -64,35 +64,38 @@ pub fn on_cpu() -> Vec<Run> {
         Run::new(name, counts, model)
     };
     let cpu = MAIN.model(Device::Cpu);
-    let part = |documents: usize| cpu.step(Autodiff).micro_batch(documents);
+    let steps = Solver::mini_batch();
+    let step = |step| cpu.solver(steps.step(step));
+    let part = |documents| cpu.solver(steps.step(Autodiff).micro_batch(documents));
     let many = MANY.model(Device::Cpu);
-    let rowwise = many.optimizer(Optimizer::RowwiseAdam);
+    let rowwise = steps.optimizer(Optimizer::RowwiseAdam);
     // Rates of the optimizer's record (`bench optimizers`).
-    let sgd = many.optimizer(Optimizer::RowwiseSgd);
+    let sgd = steps.optimizer(Optimizer::RowwiseSgd);
     let sgd = sgd.max_lr(0.002).base_lr(0.0005);
     let stream = Reading::Stream {
         block: 16,
         blocks: 16,
     };
-    let spilled = rowwise.clone();
+    let (spilled, in_file_of) = (rowwise.clone(), many.clone());
     let narrow = rowwise.table_precision(Precision::Bf16);
     vec![
-        run("kept", main_csr, cpu.step(Autodiff)),
-        run("checkpointing", main_csr, cpu.step(Checkpointing)),
+        run("kept", main_csr, step(Autodiff)),
+        run("checkpointing", main_csr, step(Checkpointing)),
         run("4 parts", main_csr, part(MAIN.batch / 4)),
         run("16 parts", main_csr, part(MAIN.batch / 16)),
-        run("own backward", main_csr, cpu.step(CustomBackward)),
-        run("fused", main_csr, cpu.step(Fused)),
+        run("own backward", main_csr, step(CustomBackward)),
+        run("fused", main_csr, step(Fused)),
         run("counts in f32", |_| dense(|count| count), cpu.clone()),
         run("counts in u8", |_| dense(|count| count as u8), cpu.clone()),
         run("counts in place", in_file, cpu.reading(Reading::InPlace)),
         run("counts streamed", in_file, cpu.reading(stream)),
-        run("two states", many_csr, rowwise),
-        run("two states in bf16", many_csr, narrow),
-        run("one state", many_csr, sgd),
+        run("two states", many_csr, many.solver(rowwise)),
+        run("two states in bf16", many_csr, many.solver(narrow)),
+        run("one state", many_csr, many.solver(sgd)),
         Run {
             model: Box::new(move |folder| {
-                spilled.table_storage(TableStorage::File(folder.to_path_buf()))
+                let file = TableStorage::File(folder.to_path_buf());
+                in_file_of.solver(spilled.table_storage(file))
             }),
             ..run("L in a file", many_csr, many)
         },

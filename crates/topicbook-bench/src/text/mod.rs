@@ -1,12 +1,12 @@
-//! `cargo xtask bench text`: the `Vectorizer` beside scikit-learn's `CountVectorizer`, on the same file and with the same
-//! settings. Writes `text.json` and `text.md` into a folder after every size.
+//! `cargo xtask bench text`: the `Vectorizer` compared with scikit-learn's `CountVectorizer`, on the same file and with
+//! the same settings. Writes `text.json` and `text.md` into a folder after every size.
 //!
 //! ```text
 //! text RECORDS WORK PYTHON SCRIPT DOCUMENTATION [MEGABYTES ...]
 //! ```
 //!
-//! The text repeats the pages of Rust's documentation, one per line, and changes a tenth of the words in each repetition, so
-//! that the vocabulary grows as that of real text does. The script of the peer compares the counts cell by cell.
+//! The text repeats the pages of Rust's documentation, one per line, and changes a tenth of the words in each
+//! repetition, so that the vocabulary grows as in real text. The script of the peer compares the counts cell by cell.
 
 mod page;
 

@@ -24,7 +24,6 @@ fn fastest(row: &Value, what: &str) -> f64 {
     runs.filter_map(Value::as_f64).fold(f64::INFINITY, f64::min)
 }
 
-/// The page.
 pub fn markdown(record: &Value) -> String {
     let machine = &record["machine"];
     let mut page = format!(

@@ -14,7 +14,7 @@ use crate::watch::WAITING;
 
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a rank does.
+/// What a rank is doing.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Phase {
     Starting,
@@ -69,7 +69,7 @@ impl Alive {
                 let phase = seen.phase.load(Ordering::Relaxed);
                 let phase = Phase::ALL[usize::from(phase)];
                 let blocks = seen.blocks.load(Ordering::Relaxed);
-                // A sign that cannot be written is one that is missing.
+                // A sign that cannot be written is missing, which the notebook notices.
                 let _ = fs::write(&path, format!("{host} {process} {tick} {phase} {blocks}\n"));
                 if seen.ended.load(Ordering::Relaxed) {
                     return;
@@ -95,7 +95,7 @@ impl Alive {
         self.shared.phase.store(phase as u8, Ordering::Relaxed);
     }
 
-    /// A block of documents was read, or a message has come or gone.
+    /// Called when a block of documents was read, or a message was sent or received.
     pub(super) fn block(&self) {
         self.shared.blocks.fetch_add(1, Ordering::Relaxed);
     }

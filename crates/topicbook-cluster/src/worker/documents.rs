@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::job::{Job, Task};
 use crate::record::Event;
 use crate::run_folder::RunFolder;
-use crate::solvers::{FoldIn, Shards, documents_in_block};
+use crate::solvers::{DocumentShards, FoldIn, documents_in_block};
 use crate::state::{State, read_at, write_at};
 
 use super::alive::{Alive, Phase};
@@ -19,7 +19,7 @@ pub(super) fn compute(
     alive: &Alive,
 ) -> Result<()> {
     let (documents, terms, topics) = (job.fingerprint.documents, job.fingerprint.terms, job.topics);
-    let shards = Shards::new(documents, terms, job.fingerprint.nonzeros());
+    let shards = DocumentShards::new(documents, terms, job.fingerprint.nonzeros());
     let of_rank = |rank| shards.documents(shards.of_rank(rank, ranks.size()));
     let own = of_rank(ranks.rank());
     let (counts, _) = checked_counts(folder, job, own.clone(), (ranks, alive))?;

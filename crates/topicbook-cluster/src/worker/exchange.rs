@@ -4,7 +4,7 @@ use crate::solvers::Tree;
 
 use super::Ranks;
 
-/// Pieces of a message at most: each has a shard at least.
+/// Maximum number of pieces of a message; each has at least one shard.
 const PIECES: usize = 256;
 
 /// Brings the sums of all shards into the tree of rank 0. In each round the ranks that are left send to a neighbour, so that

@@ -1,4 +1,4 @@
-//! What a rank runs: `topicbook-worker` gives it the messages of MPI, and tests those of threads.
+//! What a rank runs. `topicbook-worker` provides messages by MPI, and tests provide messages by threads.
 
 mod alive;
 mod documents;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::counts::rows::{RowFiles, for_each_file_block};
 use crate::counts::{Counts, Fingerprint, Layout, check_documents};
 use crate::error::{Error, ErrorKind, Result};
-use crate::solvers::{Forms, Shards, Tree, documents_in_block};
+use crate::solvers::{DocumentShards, TermLayouts, Tree, documents_in_block};
 use crate::system::memory::{check_free, process_memory};
 
 use super::job::{Job, Task};
@@ -33,10 +33,10 @@ use passes::Passes;
 use steps::Steps;
 pub use supervise::{is_supervised, supervise};
 
-/// Writing L and F takes at most one part in so many of a fit's time, and comes once a second at most.
+/// Writing L and F takes at most 1/`TIME_DIVISOR` of a fit's time, and happens at most once a second.
 const TIME_DIVISOR: u32 = 50;
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// How often a rank asks the system for its memory, at most: that takes as long as a few documents.
+/// Least time between two readings of the process's memory, each of which takes as long as a few documents.
 const MEMORY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The messages between the ranks. Each of them calls the same functions in the same order.
@@ -45,7 +45,7 @@ pub trait Ranks {
     fn rank(&self) -> usize;
     /// The number of ranks.
     fn size(&self) -> usize;
-    /// Sends values to another rank, which receives as many.
+    /// Sends values to another rank, which receives the same number.
     fn send(&self, values: &[f64], to: usize);
     /// Receives the values that another rank sends.
     fn receive(&self, values: &mut [f64], from: usize);
@@ -60,17 +60,17 @@ struct Rank<'a> {
     ranks: &'a dyn Ranks,
     counts: OwnCounts,
     /// The rank's shards, and its documents.
-    shards: Shards,
+    shards: DocumentShards,
     own_shards: Range<usize>,
     own: Range<usize>,
     alive: Alive,
     memory: Peak,
 }
 
-/// The files that have documents of the rank.
+/// The files that contain documents of the rank.
 struct OwnCounts {
     counts: Counts,
-    /// Documents of other files before them.
+    /// Number of documents of other files before them.
     before: usize,
 }
 
@@ -83,14 +83,14 @@ struct Peak {
 
 /// What a rank computes in each pass over its documents.
 trait Work {
-    /// Passes over the documents, exchanges sums, and leaves the new F with every rank.
+    /// Passes over the documents and exchanges sums; then every rank has the new F.
     fn pass(&mut self, rank: &Rank<'_>, before: State) -> Result<Pass>;
 
-    /// Writes the rank's rows of L's tables to one file; rank 0 writes those of F to the other.
+    /// Writes the rank's rows of L's tables to one file; rank 0 writes the tables of F to the other.
     fn write(&self, rank: &Rank<'_>, files: &[PathBuf; 2]) -> Result<()>;
 }
 
-/// A pass, as a rank has seen it. Rank 0 alone knows its score, and whether the fit has converged.
+/// A pass, as a rank has seen it. Only on rank 0, the score and `converged` are meaningful.
 struct Pass {
     /// Time until the sums of its documents were complete.
     working: Duration,
@@ -101,7 +101,7 @@ struct Pass {
 /// Runs this rank's part of the job in `folder`, to its end.
 ///
 /// # Errors
-/// When a file of the job or of the counts cannot be read or written, or the counts are not those of the job.
+/// When a file of the job or of the counts cannot be read or written, or the counts do not match the job.
 pub fn run(folder: &Path, ranks: &dyn Ranks) -> Result<()> {
     let folder = RunFolder::open(folder);
     let alive = Alive::start(&folder, ranks.rank())?;
@@ -149,7 +149,7 @@ impl Rank<'_> {
     ) -> Result<()> {
         let (documents, terms) = (job.fingerprint.documents, job.fingerprint.terms);
         let nonzeros = job.fingerprint.nonzeros();
-        let shards = Shards::of_fit(documents, terms, nonzeros, job.task.batch_size());
+        let shards = DocumentShards::of_fit(documents, terms, nonzeros, job.task.batch_size());
         let own_shards = shards.of_rank(ranks.rank(), ranks.size());
         let own = shards.documents(own_shards.clone());
         let (counts, lengths) = checked_counts(&folder, &job, own.clone(), (ranks, &alive))?;
@@ -206,7 +206,7 @@ impl Rank<'_> {
         }
     }
 
-    /// Called for each block of documents that was read: a sign of progress, and of the memory in use.
+    /// Called for each block of documents that was read. Records progress, and the memory in use.
     fn block(&self) {
         self.alive.block();
         let looked = self.memory.looked.get();
@@ -217,7 +217,7 @@ impl Rank<'_> {
         }
     }
 
-    fn forms(&self) -> Result<Forms> {
+    fn forms(&self) -> Result<TermLayouts> {
         forms(&self.counts, &self.job, self.ranks)
     }
 
@@ -227,7 +227,7 @@ impl Rank<'_> {
         exchange::to_first(self.ranks, tree, &|| self.alive.block());
     }
 
-    /// Tells the notebook of a pass.
+    /// Reports a pass to the notebook.
     fn report(&self, state: State, began: Instant, working: Duration) -> Result<()> {
         let (whole, working) = (began.elapsed().as_secs_f64(), working.as_secs_f64());
         let memory = self.memory.bytes.get() as f64;
@@ -249,7 +249,7 @@ impl Rank<'_> {
         tell(&self.folder, &event)
     }
 
-    /// Writes the rank's rows of L, and rank 0 writes F. When all have, these are the tables that a fit goes on from.
+    /// Writes the rank's rows of L, and rank 0 writes F. When all have written, a fit resumes from these tables.
     fn write(&self, work: &impl Work, state: State) -> Result<()> {
         self.alive.phase(Phase::Writing);
         work.write(self, &self.folder.tables(state.passes))?;
@@ -258,7 +258,7 @@ impl Rank<'_> {
             let previous = State::read(&self.folder)?;
             state.commit(&self.folder)?;
             for table in self.folder.tables(previous.passes) {
-                // A file that is left costs space alone.
+                // A file that is left only costs space.
                 let _ = fs::remove_file(table);
             }
         }
@@ -280,7 +280,7 @@ fn tell(folder: &RunFolder, event: &Event) -> Result<()> {
     file.write_all(line.as_bytes()).map_err(failed)
 }
 
-/// Opens the counts, and checks the rank's documents, whose lengths it returns, too.
+/// Opens the counts and checks the rank's documents. Also returns the lengths of the documents.
 fn checked_counts(
     folder: &RunFolder,
     job: &Job,
@@ -302,8 +302,8 @@ fn checked_counts(
     Ok((counts, lengths))
 }
 
-/// An error if this rank's machine or control group has less free memory than the largest rank needs. The notebook, which has made
-/// the plan, sees only its own machine.
+/// An error if this rank's machine or control group has less free memory than the largest rank needs. The notebook has made
+/// the plan, but sees only its own machine.
 fn check_memory(job: &Job, rank: usize) -> Result<()> {
     let used = process_memory().anonymous;
     check_free(job.memory.saturating_sub(used), &format!("rank {rank}")).map_err(|error| {
@@ -314,8 +314,8 @@ fn check_memory(job: &Job, rank: usize) -> Result<()> {
 }
 
 impl OwnCounts {
-    /// Opens the files, whose documents are numbered as those of all files. `as_stored`: rows of dense counts are not converted. The
-    /// ranks compare digests of all documents once, and no rank reads a whole file, whose checksum it could verify.
+    /// Opens the files; documents are numbered over all files. `as_stored`: rows of dense counts are not converted. Checksums
+    /// are not verified, because no rank reads a whole file; the ranks compare digests instead.
     fn rows(&self, job: &Job, as_stored: bool) -> Result<RowFiles> {
         let Fingerprint { documents, .. } = job.fingerprint;
         let nonzeros = job.fingerprint.nonzeros();
@@ -326,25 +326,25 @@ impl OwnCounts {
     }
 }
 
-/// The forms of the parts of F, which rank 0 chooses: it has the first block of all documents.
-fn forms(counts: &OwnCounts, job: &Job, ranks: &dyn Ranks) -> Result<Forms> {
+/// The forms of the parts of F. Rank 0 chooses them, because it has the first block of all documents.
+fn forms(counts: &OwnCounts, job: &Job, ranks: &dyn Ranks) -> Result<TermLayouts> {
     let Fingerprint {
         documents, terms, ..
     } = job.fingerprint;
-    let mut numbers = vec![0.0; Forms::number(terms)];
+    let mut numbers = vec![0.0; TermLayouts::number(terms)];
     if ranks.rank() == 0 {
         let in_block = documents_in_block(terms);
         let (rows, first) = (counts.rows(job, false)?, 0..in_block.min(documents));
         for_each_file_block(rows, first, in_block, &mut |block| {
-            numbers = Forms::of(&block, terms).numbers();
+            numbers = TermLayouts::of(&block, terms).numbers();
             Ok(())
         })?;
     }
     ranks.broadcast(&mut numbers);
-    Ok(Forms::from_numbers(&numbers))
+    Ok(TermLayouts::from_numbers(&numbers))
 }
 
-/// Compares the sum of the ranks' digests with that of the job's counts.
+/// Compares the sum of the ranks' digests with the digest of the job's counts.
 fn check_digests(digest: u64, ranks: &dyn Ranks, job: &Job) -> Result<()> {
     // Halves of 32 bits are exact in f64.
     let halves = [(digest >> 32) as f64, (digest & u64::from(u32::MAX)) as f64];

@@ -13,7 +13,7 @@ use super::{Pass, Phase, Rank, Work};
 pub(super) struct Passes(StreamingEm);
 
 impl Passes {
-    /// `lengths`: those of the rank's documents, in tokens.
+    /// `lengths`: the lengths of the rank's documents, in tokens.
     pub(super) fn new(rank: &Rank<'_>, lengths: Vec<f64>, state: State) -> Result<Self> {
         let job = &rank.job;
         let (terms, topics, own) = (job.fingerprint.terms, job.topics, &rank.own);

@@ -1,4 +1,4 @@
-//! Gradient steps: the sums of all shards are exchanged at each of them.
+//! Gradient steps: the sums of all shards are exchanged at each step.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::{Pass, Phase, Rank, Work};
 pub(super) struct Steps {
     solver: ShardedSteps,
     schedule: WarmRestarts,
-    /// Batches of an epoch.
+    /// Number of batches of an epoch.
     batches: usize,
     seed: u64,
 }

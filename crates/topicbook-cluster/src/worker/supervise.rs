@@ -1,5 +1,5 @@
-//! The process that a launcher starts: it runs the rank in a child, and writes down how that ended. So it is known which rank
-//! was killed, by which signal, with every launcher.
+//! The process that a launcher starts: it runs the rank in a child process, and records how the child ended. So any launcher's
+//! fit can report which rank was killed, and by which signal.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -18,14 +18,14 @@ use crate::system::memory::OutOfMemory;
 
 /// Set in the child.
 const SUPERVISED: &str = "TOPICBOOK_SUPERVISED";
-/// Where launchers say which rank a process is: Open MPI and PMIx, MPICH, Slurm.
+/// Variables in which launchers pass the rank of a process: Open MPI and PMIx, MPICH, Slurm.
 const RANK: [&str; 4] = [
     "OMPI_COMM_WORLD_RANK",
     "PMIX_RANK",
     "PMI_RANK",
     "SLURM_PROCID",
 ];
-/// Lines that are kept of what a rank prints.
+/// Number of last lines of a rank's output that are kept.
 const LINES: usize = 4;
 
 /// Whether this process is the child, which runs the rank.

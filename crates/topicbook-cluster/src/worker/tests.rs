@@ -1,4 +1,4 @@
-//! Ranks as threads, with channels in the place of MPI.
+//! Ranks as threads, with channels instead of MPI.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::config::{MiniBatch, Optimizer, Solver};
 use crate::counts::{Counts, Fingerprint};
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::solvers::{Iterate, Shards, Start, StreamingEm, entropy, start_factors};
+use crate::solvers::{DocumentShards, Iterate, Start, StreamingEm, entropy, start_factors};
 use crate::state::State;
 use crate::step::State as StepState;
 use crate::{Event, Files, Job, PassLine, RunFolder, Task};
@@ -184,7 +184,7 @@ fn passes(folder: &RunFolder) -> Vec<PassLine> {
     assert_eq!(events.pop(), Some(Event::Finished));
     let passes = events.into_iter().map(|event| match event {
         Event::Pass(line) => line,
-        Event::Finished => panic!("an event behind the last"),
+        Event::Finished => panic!("an event after the last"),
     });
     passes.collect()
 }
@@ -196,7 +196,7 @@ fn ranks_give_the_bits_of_one_process() -> Result<()> {
         let counts = counts(parent.path(), dense);
         let (documents, terms) = counts.shape();
         let nonzeros = counts.summary()?.nonzeros();
-        let shards = Shards::new(documents, terms, nonzeros).number();
+        let shards = DocumentShards::new(documents, terms, nonzeros).number();
         assert!(shards >= 4, "{shards} shards");
         let (l, f) = start(&counts);
         let start = Start::New(&l, &f);
@@ -330,7 +330,7 @@ fn other_counts_than_those_of_the_fit_are_refused() -> Result<()> {
 
 #[test]
 fn a_plan_knows_what_is_exchanged() {
-    let shards = Shards::new(1_000_000, 1_000, u64::MAX);
+    let shards = DocumentShards::new(1_000_000, 1_000, u64::MAX);
     assert_eq!(shards.number(), 256);
     assert_eq!(shards.exchange(1).pieces, 0);
     assert_eq!(shards.exchange(4).pieces, 4);

@@ -1,5 +1,5 @@
-//! Loss and gradients of a batch as one operation: CubeCL kernels compute them on a GPU; `step/cpu/flex.rs` computes them on
-//! the CPU.
+//! Loss and gradients of a batch as one operation: CubeCL kernels compute them on a GPU; `step/flex.rs` computes them
+//! on the CPU.
 
 pub mod cube;
 pub mod errors;

@@ -36,8 +36,8 @@ fn client(gpu: usize) -> ComputeClient<CudaRuntime> {
 ///
 /// # Errors
 ///
-/// Those of `work`. If the GPU ran out of memory or was lost, which CubeCL reports by panics on its own thread, a
-/// `Device` error with the first of their messages.
+/// The errors of `work`. If the GPU ran out of memory or was lost, which CubeCL reports by panics on its own thread, it
+/// is a `Device` error with the first of their messages.
 pub fn with_gpu<T>(gpu: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let work = || {
         install_panic_hook();
@@ -122,8 +122,8 @@ pub fn device_errors(gpu: usize) -> usize {
     registry().get(&gpu).map_or(0, |errors| errors.count)
 }
 
-/// Installs a panic hook that records the panics of CubeCL's device threads in the registry instead of printing them:
-/// after one failed call all later ones panic too, and would fill the output of a cell.
+/// Installs a panic hook that records the panics of CubeCL's device threads in the registry instead of printing them.
+/// After one failed call all later ones panic too, and would fill the output of a cell.
 fn install_panic_hook() {
     /// Prefix of the name of CubeCL's thread for a device; the kind of device and the GPU's number follow.
     const THREAD: &str = "DSD-";
@@ -150,8 +150,8 @@ pub fn allocator_usage(gpu: usize) -> Option<(u64, u64)> {
     Some((usage.bytes_in_use, usage.bytes_reserved))
 }
 
-/// For every GPU: bytes that CubeCL's allocator has in use and has reserved, and those that NVML says are free. A GPU that this
-/// process has not used is left alone: a context would take its memory.
+/// For every GPU: bytes that CubeCL's allocator has in use and has reserved, and what NVML reports as free. A GPU that
+/// this process has not used is left alone: a context would take its memory.
 pub fn gpus_now() -> Vec<(u64, u64, Option<u64>)> {
     let visible = cuda_driver::find().map_or(0, |cuda| cuda.gpus.len());
     (0..visible)

@@ -38,8 +38,8 @@ pub trait FusedLoss: AutodiffBackend<InnerBackend = Self::Inner> {
     ) -> Result<FloatTensor<Self>>;
 }
 
-/// A backward whose gradients are computed in the forward: it multiplies them by the gradient of the loss and scatters
-/// those of the batch's rows into a table of L's shape.
+/// A backward whose gradients are computed in the forward: it multiplies them by the gradient of the loss, and scatters
+/// the gradients of the batch's rows into a table of L's shape.
 #[derive(Debug)]
 struct PrecomputedBackward;
 

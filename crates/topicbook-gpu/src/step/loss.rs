@@ -40,7 +40,7 @@ impl<B: FusedLoss> Loss<B> for Fused<B> {
     fn new(settings: &Settings) -> Self {
         Self {
             resident: None,
-            precision: settings.mini_batch().precision,
+            precision: settings.mini_batch().gpu_precision,
         }
     }
 

@@ -44,7 +44,7 @@ fn score(counts: &Counts, settings: &Settings) -> f64 {
 fn scores(counts: &Counts, settings: &Settings) -> [f64; 2] {
     [Precision::F32, Precision::Bf16].map(|precision| {
         let settings = settings.clone();
-        let settings = settings.with_mini_batch(|parameters| parameters.precision = precision);
+        let settings = settings.with_mini_batch(|parameters| parameters.gpu_precision = precision);
         score(counts, &settings)
     })
 }

@@ -79,7 +79,7 @@ impl<B: Transfer> OffloadedStep<B> {
             f_optimizer: adamw(settings).build(),
             f_state,
             resident: None,
-            precision: settings.mini_batch().precision,
+            precision: settings.mini_batch().gpu_precision,
             in_flight: None,
             losses: Losses::new(),
             device,
@@ -266,7 +266,7 @@ mod tests {
                 (0..rows * columns).map(|at| 0.1 * ((at * at + 3 * at) % 101) as f32 / 101.0);
             Matrix::from_parts(rows, columns, values.collect())
         };
-        let solver = Solver::mini_batch();
+        let solver = Solver::default();
         State::new(table(DOCUMENTS, TOPICS), table(TOPICS, TERMS), &solver).unwrap()
     }
 
@@ -294,7 +294,7 @@ mod tests {
         losses
     }
 
-    /// Compares losses, L and F with those of the fused step.
+    /// Compares losses, L and F with the results of the fused step.
     fn matches_the_fused_step<B: Transfer>(device: &B::Device) {
         for (sparse, optimizer, micro_batch, resident) in [
             (false, Optimizer::AdamW, 16, false),

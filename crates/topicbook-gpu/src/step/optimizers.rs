@@ -83,8 +83,8 @@ fn compare<O: SimpleOptimizer<Flex>>(optimizer: Optimizer, burn: O) {
     assert_close(optimizer, &rows_after_steps(optimizer, 0.05), &theirs);
 }
 
-/// Burn does not have these. The expected values are those of PyTorch 2.15.0 in double precision
-/// (torch.optim.Adamax, and torch.optim.Adadelta at 100 times the learning rate), with the same gradients.
+/// Burn does not have these. The expected values come from PyTorch 2.15.0 in double precision (torch.optim.Adamax, and
+/// torch.optim.Adadelta at 100 times the learning rate), with the same gradients.
 #[test]
 fn row_wise_adamax_and_adadelta_are_pytorchs_on_the_rows_of_the_batch() {
     let adamax = [
@@ -125,7 +125,7 @@ fn row_wise_optimizers_are_burns_dense_ones_on_the_rows_of_the_batch() {
     );
 }
 
-/// Row-wise AdamW takes at once what Burn's AdamW makes of a gradient in the steps without one that follow it.
+/// Row-wise AdamW does at once what Burn's AdamW does after a gradient, in the following steps without one.
 #[test]
 fn row_wise_adamw_is_burns_dense_one_when_the_next_gradient_comes() {
     const INTERVAL: u64 = 250;

@@ -200,7 +200,7 @@ impl<B: AutodiffBackend, L: Loss<B>> Step for TensorStep<B, L> {
         let record = self.optimizer.to_record();
         let (Some(l_record), Some(f_record)) = (record.get(&model.l.id), record.get(&model.f.id))
         else {
-            return State::new(l, f, &Solver::mini_batch());
+            return State::new(l, f, &Solver::default());
         };
         let l_moments = l_record.clone().into_state();
         Ok(State {

@@ -23,11 +23,11 @@ use serde::{Deserialize, Serialize};
 /// there and `Checkpointing` 5, each with a mask of a byte for each rate.
 ///
 /// ```
-/// use topicbook::{GradientStep, Synthetic, TopicModel};
-/// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+/// use topicbook::{GradientStep, Solver, TopicModel};
+/// # let (counts, _) = topicbook::example_fit()?;
 /// let model = TopicModel::new(3).epochs(3).quiet();
 /// let fused = model.fit(&counts)?;
-/// let kept = model.step(GradientStep::Autodiff).fit(&counts)?;
+/// let kept = model.solver(Solver::mini_batch().step(GradientStep::Autodiff)).fit(&counts)?;
 /// for (fused, kept) in fused.epochs().iter().zip(kept.epochs()) {
 ///     assert!((fused.loss / kept.loss - 1.0).abs() < 1e-4);
 /// }

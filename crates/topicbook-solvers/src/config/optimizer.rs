@@ -54,9 +54,10 @@ use serde::{Deserialize, Serialize};
 /// seconds with all of them.
 ///
 /// ```
-/// use topicbook::{Optimizer, Synthetic, TopicModel};
-/// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-/// let fit = TopicModel::new(3).optimizer(Optimizer::RowwiseAdamW).epochs(5).quiet().fit(&counts)?;
+/// use topicbook::{Optimizer, Solver, TopicModel};
+/// # let (counts, _) = topicbook::example_fit()?;
+/// let rowwise = Solver::mini_batch().optimizer(Optimizer::RowwiseAdamW);
+/// let fit = TopicModel::new(3).solver(rowwise).epochs(5).quiet().fit(&counts)?;
 /// let epochs = fit.epochs();
 /// assert!(epochs[4].loss < epochs[0].loss);
 /// # Ok::<(), topicbook::Error>(())

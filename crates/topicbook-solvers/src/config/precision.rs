@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 /// The precision of tables in gradient steps, for two settings that are independent of each other.
 ///
-/// - `TopicModel::table_precision`: how L's logits and their optimizer state are stored,
+/// - [`MiniBatch::table_precision`](crate::config::MiniBatch::table_precision): how L's logits and their optimizer state are stored,
 ///   in RAM or in a file. It saves memory: `Bf16` halves these tables.
-/// - `TopicModel::precision`: how GPU kernels read weights and topics for a batch's loss and
+/// - [`MiniBatch::gpu_precision`](crate::config::MiniBatch::gpu_precision): how GPU kernels read weights and topics for a batch's loss and
 ///   gradients. It saves time, not memory: sums, gradients, optimizer state and the tables themselves are `f32` in
 ///   either case. With dense counts `Bf16` keeps packed copies of L's rows and of F besides. On the CPU it changes nothing.
 ///
 /// ```
-/// use topicbook::{Device, Precision, Synthetic, TopicModel};
-/// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+/// use topicbook::{Device, Precision, Solver, TopicModel};
+/// # let (counts, _) = topicbook::example_fit()?;
 /// let model = TopicModel::new(3).epochs(2).device(Device::Cpu).quiet();
-/// let bf16 = model.clone().precision(Precision::Bf16).fit(&counts)?;
+/// let bf16 = model.solver(Solver::mini_batch().gpu_precision(Precision::Bf16)).fit(&counts)?;
 /// assert_eq!(bf16.l(), model.fit(&counts)?.l()); // on the CPU everything is f32
 /// # Ok::<(), topicbook::Error>(())
 /// ```

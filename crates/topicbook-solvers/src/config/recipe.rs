@@ -13,7 +13,7 @@ use super::cluster::Cluster;
 use super::device::Resolved;
 use super::precision::Precision;
 use super::settings::Settings;
-use super::solver::{FullPass, MiniBatch, Solver};
+use super::solver::Solver;
 use super::storage::TableStorage;
 use crate::data::Budget;
 
@@ -31,8 +31,9 @@ pub struct Recipe {
     pub budget: Budget,
     pub on_epoch: Option<OnEpoch>,
     pub cluster: Option<Cluster>,
-    /// Setters of the solver's parameters that were called: which, and for which kind of solver.
-    parameters: Vec<(&'static str, Kind)>,
+    /// Short-cuts to a parameter of the solver, which hold for whichever solver is set before or after them.
+    batch_size: Option<usize>,
+    tolerance: Option<f64>,
 }
 
 /// A user's function that is called after every epoch.
@@ -53,15 +54,6 @@ impl fmt::Debug for OnEpoch {
     }
 }
 
-/// The two kinds of solvers, which have different parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    MiniBatch,
-    FullPass,
-    /// Set before `solver`, which replaced it.
-    Replaced,
-}
-
 impl Recipe {
     /// The defaults for `k` topics.
     pub fn new(k: usize) -> Self {
@@ -78,7 +70,8 @@ impl Recipe {
             budget: Budget::new(),
             on_epoch: None,
             cluster: None,
-            parameters: Vec::new(),
+            batch_size: None,
+            tolerance: None,
         }
     }
 
@@ -90,28 +83,34 @@ impl Recipe {
         self.on_epoch = Some(OnEpoch(Arc::new(observe)));
     }
 
-    /// Sets the solver with all of its parameters.
+    /// Sets the solver; the short-cuts hold for it, too.
     pub fn set_solver(&mut self, solver: Solver) {
-        for (_, kind) in &mut self.parameters {
-            *kind = Kind::Replaced;
-        }
         self.settings.solver = solver;
+        self.apply_short_cuts();
     }
 
-    /// Sets a parameter of gradient steps. With another solver the call is remembered, and refused by
-    /// [`check`](Self::check).
-    pub fn set_mini_batch(&mut self, name: &'static str, set: impl FnOnce(&mut MiniBatch)) {
-        self.parameters.push((name, Kind::MiniBatch));
-        if let Some(parameters) = self.settings.solver.as_mini_batch_mut() {
-            set(parameters);
-        }
+    /// Sets the documents of a minibatch. With another solver than gradient steps, [`check`](Self::check) refuses it.
+    pub fn set_batch_size(&mut self, documents: usize) {
+        self.batch_size = Some(documents);
+        self.apply_short_cuts();
     }
 
-    /// Sets a parameter of the solvers that pass over all documents, in the same way.
-    pub fn set_full_pass(&mut self, name: &'static str, set: impl FnOnce(&mut FullPass)) {
-        self.parameters.push((name, Kind::FullPass));
-        if let Some(parameters) = self.settings.solver.as_full_pass_mut() {
-            set(parameters);
+    /// Sets when a solver has converged. With gradient steps, which do not, [`check`](Self::check) refuses it.
+    pub fn set_tolerance(&mut self, tolerance: f64) {
+        self.tolerance = Some(tolerance);
+        self.apply_short_cuts();
+    }
+
+    fn apply_short_cuts(&mut self) {
+        match &mut self.settings.solver {
+            Solver::MiniBatch(parameters) => {
+                parameters.batch_size = self.batch_size.unwrap_or(parameters.batch_size);
+            }
+            Solver::Em(parameters)
+            | Solver::CoordinateDescent(parameters)
+            | Solver::Auto(parameters) => {
+                parameters.tolerance = self.tolerance.unwrap_or(parameters.tolerance);
+            }
         }
     }
 
@@ -125,7 +124,7 @@ impl Recipe {
 
     /// What can be refused on every device.
     pub fn check_settings(&self, counts: &Counts) -> Result<()> {
-        self.check_parameters()?;
+        self.check_short_cuts()?;
         self.settings.check()?;
         #[cfg(not(feature = "cuda"))]
         if self.budget.vram_bytes().is_some() {
@@ -195,35 +194,23 @@ impl Recipe {
     }
 
     /// Refuses parameters that the solver does not have, instead of ignoring them.
-    fn check_parameters(&self) -> Result<()> {
+    fn check_short_cuts(&self) -> Result<()> {
         let solver = &self.settings.solver;
-        let own = match solver.is_full_pass() {
-            true => Kind::FullPass,
-            false => Kind::MiniBatch,
+        let (name, whose, solvers) = match solver.is_full_pass() {
+            true if self.batch_size.is_some() => {
+                ("batch_size", "gradient steps", "Solver::mini_batch()")
+            }
+            false if self.tolerance.is_some() => (
+                "tolerance",
+                "solvers that converge",
+                "Solver::auto(), Solver::coordinate_descent() or Solver::em()",
+            ),
+            _ => return Ok(()),
         };
-        for (name, kind) in &self.parameters {
-            let (what, remedy) = match kind {
-                kind if *kind == own => continue,
-                Kind::Replaced => (
-                    format!("{name} was set, and then replaced by solver"),
-                    format!("call {name} after solver"),
-                ),
-                Kind::MiniBatch => (
-                    format!("{name} is a parameter of gradient steps, and the solver is {solver}"),
-                    format!("leave {name} out, or use Solver::mini_batch()"),
-                ),
-                Kind::FullPass => (
-                    format!(
-                        "{name} is a parameter of solvers that converge, and the solver is {solver}"
-                    ),
-                    format!(
-                        "leave {name} out, or use Solver::auto(), Solver::coordinate_descent() or Solver::em()"
-                    ),
-                ),
-            };
-            return Err(Error::setting(what).fix(remedy));
-        }
-        Ok(())
+        Err(Error::setting(format!(
+            "{name} is a parameter of {whose}, and the solver is {solver}"
+        ))
+        .fix(format!("leave {name} out, or use {solvers}")))
     }
 
     /// Reads and checks all counts, unless that has been done, in buffers of about `read_bytes`.

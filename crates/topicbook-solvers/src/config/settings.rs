@@ -7,7 +7,8 @@ use crate::data::or_ref;
 use crate::error::{Error, Result};
 
 use super::device::{Device, Resolved};
-use super::solver::{MiniBatch, Solver};
+use super::mini_batch::MiniBatch;
+use super::solver::Solver;
 
 /// The settings of a fit; part of every saved model. The defaults are tinytopics'.
 ///

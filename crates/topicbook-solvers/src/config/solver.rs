@@ -5,12 +5,10 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::or_ref;
 use crate::error::{Error, Result};
 
-use super::gradient_step::GradientStep;
-use super::optimizer::{Optimizer, StateValues};
-use super::precision::Precision;
+use super::mini_batch::MiniBatch;
+use super::optimizer::StateValues;
 use super::storage::TableStorage;
 
 /// How a model is fitted, with the parameters that belong to it.
@@ -27,15 +25,16 @@ use super::storage::TableStorage;
 /// the largest number of passes. On a CUDA GPU `mini_batch` runs there and `em` has its sums computed there; the others
 /// run on the CPU.
 ///
-/// A setting that the solver does not have is refused when the fit is planned: coordinate descent has no learning rate.
+/// Only gradient steps have a `batch_size`, and only the others a `tolerance`: setting the wrong one is refused when the fit is
+/// planned.
 ///
 /// ```
-/// use topicbook::{Solver, Synthetic, TopicModel};
-/// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+/// use topicbook::{Solver, TopicModel};
+/// # let (counts, _) = topicbook::example_fit()?;
 /// let model = TopicModel::new(3).solver(Solver::auto()).tolerance(1e-6).quiet();
 /// let fit = model.fit(&counts)?;
 /// assert_eq!(fit.settings().solver.to_string(), "automatic (coordinate descent with splits and merges)");
-/// assert!(model.max_lr(0.1).fit(&counts).is_err());
+/// assert!(model.batch_size(64).fit(&counts).is_err());
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 ///
@@ -60,58 +59,6 @@ pub enum Solver {
     Auto(FullPass),
 }
 
-/// The parameters of [`Solver::MiniBatch`]. The defaults are tinytopics'; the setters of the same names on
-/// `TopicModel` say more about each.
-///
-/// ```
-/// use topicbook::{Solver, TopicModel};
-/// let settings = TopicModel::new(10).batch_size(64).settings();
-/// let Solver::MiniBatch(parameters) = settings.solver else { unreachable!() };
-/// assert_eq!((parameters.batch_size, parameters.max_lr), (64, 0.05));
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MiniBatch {
-    /// Documents in a minibatch; 16, at least 1.
-    pub batch_size: usize,
-    /// The learning rate at the end of a period; 0.01, positive and at most `max_lr`.
-    #[serde(with = "crate::system::serde_f64")]
-    pub base_lr: f64,
-    /// The learning rate at the start of a period; 0.05, positive.
-    #[doc(alias = "learning_rate")]
-    #[serde(with = "crate::system::serde_f64")]
-    pub max_lr: f64,
-    /// Epochs in the first period of the learning rate; 20, at least 1.
-    pub t_0: usize,
-    /// How many times longer each period is than the one before; 1, at least 1.
-    pub t_mult: usize,
-    /// AdamW's decoupled weight decay, and the L2 penalty of the other optimizers; 1e-5, 0 or more.
-    #[serde(with = "crate::system::serde_f64")]
-    pub weight_decay: f64,
-    /// The update rule; `Optimizer::AdamW`.
-    pub optimizer: Optimizer,
-    /// Where L's logits and their optimizer state are stored; `TableStorage::Memory`.
-    pub table_storage: TableStorage,
-    /// The precision in which L's logits and their optimizer state are stored; `Precision::F32`.
-    #[serde(default)]
-    pub table_precision: Precision,
-    /// The precision in which GPU kernels read the tables; `Precision::F32`.
-    pub precision: Precision,
-    /// How a step computes the loss of a batch and its gradients; `GradientStep::Fused`.
-    #[serde(default)]
-    pub step: GradientStep,
-    /// Documents whose gradients are computed at once; `None` for as many as the budget allows, else from 1 to `batch_size`.
-    #[serde(default)]
-    pub micro_batch: Option<usize>,
-    /// The largest norm of a step's gradient, to which longer ones are scaled; infinite for none, otherwise positive.
-    #[serde(with = "crate::system::serde_f64", default = "unlimited")]
-    pub clip_grad_norm: f64,
-}
-
-/// No limit of the gradient's norm.
-fn unlimited() -> f64 {
-    f64::INFINITY
-}
-
 /// The parameters of the solvers that pass over all documents in each iteration.
 ///
 /// ```
@@ -128,32 +75,8 @@ pub struct FullPass {
     pub tolerance: f64,
 }
 
-impl MiniBatch {
-    const DEFAULT: Self = Self {
-        batch_size: 16,
-        base_lr: 0.01,
-        max_lr: 0.05,
-        t_0: 20,
-        t_mult: 1,
-        weight_decay: 1e-5,
-        optimizer: Optimizer::AdamW,
-        table_storage: TableStorage::Memory,
-        table_precision: Precision::F32,
-        precision: Precision::F32,
-        step: GradientStep::Fused,
-        micro_batch: None,
-        clip_grad_norm: f64::INFINITY,
-    };
-}
-
 impl FullPass {
     const DEFAULT: Self = Self { tolerance: 1e-8 };
-}
-
-impl Default for MiniBatch {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
 }
 
 impl Default for FullPass {
@@ -164,24 +87,40 @@ impl Default for FullPass {
 
 impl Default for Solver {
     fn default() -> Self {
-        Self::mini_batch()
+        Self::MiniBatch(MiniBatch::DEFAULT)
     }
 }
 
-or_ref!(Solver);
+impl From<MiniBatch> for Solver {
+    fn from(parameters: MiniBatch) -> Self {
+        Self::MiniBatch(parameters)
+    }
+}
+
+impl From<&MiniBatch> for Solver {
+    fn from(parameters: &MiniBatch) -> Self {
+        Self::MiniBatch(parameters.clone())
+    }
+}
+
+impl From<&Solver> for Solver {
+    fn from(solver: &Solver) -> Self {
+        solver.clone()
+    }
+}
 
 impl Solver {
-    /// Gradient steps over minibatches, with the defaults of [`MiniBatch`].
+    /// Gradient steps over minibatches, with tinytopics' defaults. The setters of [`MiniBatch`] change them.
     ///
     /// ```
-    /// use topicbook::{MiniBatch, Solver, TopicModel};
-    /// assert_eq!(Solver::mini_batch(), Solver::MiniBatch(MiniBatch::default()));
-    /// assert_eq!(TopicModel::new(10).settings().solver, Solver::mini_batch());
+    /// use topicbook::{Solver, TopicModel};
+    /// let model = TopicModel::new(10).solver(Solver::mini_batch().max_lr(0.1));
+    /// assert!(matches!(model.settings().solver, Solver::MiniBatch(parameters) if parameters.max_lr == 0.1));
     /// ```
     #[doc(alias = "MiniBatchNMF")]
     #[doc(alias = "sgd")]
-    pub const fn mini_batch() -> Self {
-        Self::MiniBatch(MiniBatch::DEFAULT)
+    pub const fn mini_batch() -> MiniBatch {
+        MiniBatch::DEFAULT
     }
 
     /// Expectation-maximisation, with the defaults of [`FullPass`].
@@ -258,15 +197,6 @@ impl Solver {
         }
     }
 
-    pub(super) fn as_full_pass_mut(&mut self) -> Option<&mut FullPass> {
-        match self {
-            Self::MiniBatch(_) => None,
-            Self::Em(parameters) | Self::CoordinateDescent(parameters) | Self::Auto(parameters) => {
-                Some(parameters)
-            }
-        }
-    }
-
     /// Whether each iteration passes over all documents, instead of minibatches of them.
     #[doc(hidden)]
     pub fn is_full_pass(&self) -> bool {
@@ -314,111 +244,6 @@ impl Solver {
                 parameters.check()
             }
         }
-    }
-}
-
-impl MiniBatch {
-    fn check(&self) -> Result<()> {
-        for (name, value) in [
-            ("batch_size", self.batch_size),
-            ("t_0", self.t_0),
-            ("t_mult", self.t_mult),
-        ] {
-            if value == 0 {
-                return Err(Error::setting(format!("{name} is 0")).fix("it must be at least 1"));
-            }
-        }
-        for (name, value) in [("base_lr", self.base_lr), ("max_lr", self.max_lr)] {
-            // Written so that NaN is refused as well.
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::setting(format!("{name} is {value}"))
-                    .fix("learning rates are positive numbers, 0.01 to 0.05 by default"));
-            }
-        }
-        if self.base_lr > self.max_lr {
-            return Err(Error::setting(format!(
-                "base_lr ({}) is above max_lr ({})",
-                self.base_lr, self.max_lr
-            ))
-            .fix("the learning rate falls from max_lr to base_lr: exchange them"));
-        }
-        self.check_gradients()?;
-        if !(self.weight_decay >= 0.0 && self.weight_decay.is_finite()) {
-            return Err(
-                Error::setting(format!("weight_decay is {}", self.weight_decay))
-                    .fix("it is zero or a small positive number, 1e-5 by default"),
-            );
-        }
-        Ok(())
-    }
-}
-
-impl MiniBatch {
-    /// Whether gradients are scaled down to a norm.
-    #[doc(hidden)]
-    pub fn clips(&self) -> bool {
-        self.clip_grad_norm.is_finite()
-    }
-
-    /// Checks what concerns the computation of gradients.
-    fn check_gradients(&self) -> Result<()> {
-        if let Some(documents) = self.micro_batch
-            && !(1..=self.batch_size).contains(&documents)
-        {
-            return Err(Error::setting(format!(
-                "micro_batch is {documents}, and a batch has {} documents",
-                self.batch_size
-            ))
-            .fix("a micro-batch is a part of a batch: from 1 document to batch_size"));
-        }
-        if self.clip_grad_norm.is_nan() || self.clip_grad_norm <= 0.0 {
-            return Err(
-                Error::setting(format!("clip_grad_norm is {}", self.clip_grad_norm)).fix(
-                    "it is the largest norm of a step's gradient, a positive number; leave it out for no limit",
-                ),
-            );
-        }
-        if !self.step.is_on_tensors() {
-            return Ok(());
-        }
-        let refused = |what: String, fix: &str| {
-            let what = format!("{what} with GradientStep::{:?}", self.step);
-            Err(Error::setting(what).fix(format!("{fix}, or use GradientStep::Fused")))
-        };
-        if cfg!(not(feature = "cuda")) {
-            return refused(
-                "a build without the feature cuda".into(),
-                "build topicbook with its default features, which bring Burn's tensors",
-            );
-        }
-        if self.optimizer != Optimizer::AdamW {
-            return refused(
-                format!(
-                    "{}, which updates the rows of its batch only,",
-                    self.optimizer
-                ),
-                "Burn's tensors are updated as a whole: use Optimizer::AdamW",
-            );
-        }
-        if self.table_storage != TableStorage::Memory {
-            return refused(
-                "L in a file".into(),
-                "Burn's tensors are in memory: use TableStorage::Memory",
-            );
-        }
-        if self.table_precision != Precision::F32 {
-            return refused(
-                format!("tables in {}", self.table_precision),
-                "Burn's tensors are f32: use table_precision(Precision::F32)",
-            );
-        }
-        if self.step.has_rates() && self.precision != Precision::F32 {
-            return refused(
-                format!("{}", self.precision),
-                "only the fused kernels read narrower tables: use Precision::F32",
-            );
-        }
-        Ok(())
     }
 }
 

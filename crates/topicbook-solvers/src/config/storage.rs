@@ -16,7 +16,7 @@ use crate::text::shown_path;
 /// document of its batch, and the system keeps in memory what fits. Row-wise optimizers ([`Optimizer`](crate::Optimizer))
 /// suit this; dense AdamW passes over the whole file eight times an epoch. The files need 8 + b (1 + s) bytes x k x documents
 /// during a fit, where s is the optimizer's state values of an entry and b is 4, or 2 with
-/// `TopicModel::table_precision`: 20 bytes for AdamW, or 14. They are unlinked when they
+/// `MiniBatch::table_precision`: 20 bytes for AdamW, or 14. They are unlinked when they
 /// are created, so that they vanish with the process, also when it crashes.
 ///
 /// With row-wise AdamW and 2 GiB of memory, L of 2,829,853 x 400 in `f32` (9.1 GB with its state) takes 75 steps of 283
@@ -24,14 +24,12 @@ use crate::text::shown_path;
 /// 0.37 GB/s). A checkpoint of such a fit is not read into memory either.
 ///
 /// ```
-/// use topicbook::{Optimizer, Synthetic, TableStorage, TopicModel};
-/// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-/// let fit = TopicModel::new(3)
+/// use topicbook::{Optimizer, Solver, TableStorage, TopicModel};
+/// # let (counts, _) = topicbook::example_fit()?;
+/// let in_file = Solver::mini_batch()
 ///     .optimizer(Optimizer::RowwiseAdamW)
-///     .table_storage(TableStorage::File(std::env::temp_dir()))
-///     .epochs(2)
-///     .quiet()
-///     .fit(&counts)?;
+///     .table_storage(TableStorage::File(std::env::temp_dir()));
+/// let fit = TopicModel::new(3).solver(in_file).epochs(2).quiet().fit(&counts)?;
 /// assert_eq!(fit.l().shape(), (60, 3));
 /// # Ok::<(), topicbook::Error>(())
 /// ```

@@ -5,7 +5,7 @@ use std::fmt;
 /// An allocation, or a group of them, in one kind of memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// What the memory is for.
+    /// The purpose of the memory.
     pub consumer: Consumer,
     /// The description that a plan shows.
     pub what: String,
@@ -14,18 +14,18 @@ pub struct Item {
     pub bytes: u64,
 }
 
-/// What memory is for: the five consumers of training, and what is there besides.
+/// What memory is for: the five consumers of training, the process before the fit, and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consumer {
     /// L and F, or their logits.
     Parameters,
     /// Gradients, and the sums of solvers that have none.
     Gradients,
-    /// AdamW's moments and their like.
+    /// The optimizer's state, such as AdamW's moments.
     OptimizerStates,
-    /// What the forward pass keeps for the backward pass.
+    /// Values that the forward pass keeps for the backward pass.
     Activations,
-    /// The counts, and the batches that are made of them.
+    /// The counts, and the batches that are made from them.
     Counts,
     /// The process before the fit.
     Process,
@@ -124,8 +124,8 @@ impl Item {
     }
 }
 
-/// The parts of a fit, one after the other: the phases whose items are allocated at the same time, and the name of the
-/// part. The first one lasts longest.
+/// The parts of a fit, one after the other: the phases whose items are allocated at the same time, and the name of the part.
+/// The first part lasts longest.
 const PARTS: [(&[Phase], Phase); 7] = {
     use self::Phase::*;
     [
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(peak(&tensors, Memory::Ram), (14, Phase::Update));
         assert_eq!(in_part(&tensors, Memory::Ram, Phase::Gradients), Some(12));
         assert_eq!(in_part(&tensors, Memory::Ram, Phase::Fit), None);
-        // What the buffers of batches leave: a checkpoint comes on top of them, the start does not.
+        // The room that the buffers of batches leave: a checkpoint is allocated while they are, the start is not.
         assert_eq!(room(&items, Memory::Ram, Phase::Reading, 200), 65);
         assert_eq!(room(&items, Memory::Ram, Phase::Checking, 200), 75);
         assert_eq!(room(&items, Memory::Ram, Phase::Reading, 100), 0);

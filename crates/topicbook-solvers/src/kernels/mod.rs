@@ -1,14 +1,14 @@
-//! Products of L and F: of tiles, which are the counts of a few documents and terms as a dense matrix, and of nonzero counts.
+//! Products of L and F: for tiles, which are the counts of a few documents and terms as a dense matrix, and for nonzero counts.
 
-mod form;
 mod nonzeros;
 mod products;
+mod term_layout;
 #[cfg(test)]
 mod tests;
 mod tile;
 
-pub use form::{Form, is_dense};
 pub(crate) use nonzeros::with_registers;
 pub use nonzeros::{WIDEST, add_rows, divide, rates, registers};
 pub use products::{BLOCK, BLOCK_TERMS, Floor, TERMS, add_to_f, add_to_l, quotients, tile_rates};
+pub use term_layout::{TermLayout, is_dense};
 pub use tile::{DOCUMENTS, Tile, prefetch, prefetch_next, tiled_terms, tiles, to_tiles, unpack};

@@ -1,5 +1,5 @@
-//! Sums over a few nonzero counts, whose rows in a table may be anywhere: the vector lanes are topics. Of a document, the rows
-//! are those of F; of a term, those of L.
+//! Sums over a few nonzero counts, whose rows in a table may be anywhere: the vector lanes are topics. For a document, these are
+//! rows of F; for a term, rows of L.
 
 use crate::system::{LANES, Vector, ln, max_of_numbers, per_lane, sum};
 
@@ -33,9 +33,9 @@ macro_rules! with_registers {
 }
 pub(crate) use with_registers;
 
-/// Writes the products of `weights` with the `length` rows of a table whose i-th begins at `start(i)`. Rows are read in whole
-/// registers, past their end into the next row: there the weights, which are padded to whole registers, are zero. Behind the
-/// last product, the register that has it is filled with zeros.
+/// Writes the products of `weights` with `length` rows of a table; row i begins at `start(i)`. Rows are read in whole
+/// registers, past their end into the next row: there the weights, which are padded to whole registers, are zero. The register
+/// of the last product is filled up with zeros.
 #[inline(always)]
 pub fn rates<V: Vector>(
     weights: &[f32],
@@ -75,8 +75,8 @@ fn dot<V: Vector, const R: usize>(weights: &[V; R], row: &[f32]) -> V {
     products
 }
 
-/// Replaces rates by count / rate, and returns the sum of count times log rate if it `wants` it. The rates are in whole
-/// registers; behind the last count any number will do.
+/// Replaces rates by count / rate. Returns the sum of count times log rate, or 0 without `wants`. The rates are in whole
+/// registers; their values past the last count do not matter.
 #[inline(always)]
 pub fn divide(counts: &[f32], rates: &mut [f32], floor: Floor, wants: bool) -> f64 {
     let mut total = 0.0;
@@ -118,7 +118,7 @@ fn divide_register(
     total
 }
 
-/// Adds each ratio times its row, which begins at `start(i)`, to `sums`.
+/// Adds each ratio times its row to `sums`; row i begins at `start(i)`.
 #[inline(always)]
 pub fn add_rows<V: Vector>(
     ratios: &[f32],

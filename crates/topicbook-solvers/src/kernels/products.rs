@@ -1,7 +1,7 @@
 //! The matrix products of a tile. The vector lanes are terms, which are contiguous in dense counts and in F.
 //!
 //! Each product keeps a block of sums in registers. A processor with 32 registers of sixteen lanes keeps 4 x 4 of them: eight
-//! loads for sixteen multiply-adds. One with fewer or narrower registers keeps a quarter of them, because it would write more
+//! loads for sixteen multiply-adds. One with fewer or narrower registers keeps a quarter of them: it would spill more sums
 //! to memory and read them again at each multiply-add. A multiply-add is fused by name and each sum has a fixed order, so
 //! every machine gives the same bits. Tables should be aligned to registers: a load across two cache lines takes twice as
 //! long.
@@ -12,11 +12,11 @@ use crate::system::{LANES, Vector, ln, max_of_numbers, per_lane, simd_dispatch, 
 pub const BLOCK: usize = 4;
 /// Terms in a block of registers.
 pub const BLOCK_TERMS: usize = BLOCK * LANES;
-/// Terms in a tile, at most: with twenty topics, counts and F of a tile fit in the fastest cache.
+/// Maximum number of terms in a tile: with twenty topics, counts and F of a tile fit in the L1 cache.
 pub const TERMS: usize = 4 * BLOCK_TERMS;
 
 /// A block of sums: rows of registers.
-type Sums<const ROWS: usize, const REGISTERS: usize> = [[[f32; LANES]; REGISTERS]; ROWS];
+type BlockSums<const ROWS: usize, const REGISTERS: usize> = [[[f32; LANES]; REGISTERS]; ROWS];
 
 /// The smallest rate that a count is divided by.
 #[derive(Clone, Copy)]
@@ -27,8 +27,8 @@ pub struct Floor {
 }
 
 simd_dispatch! {
-    /// Replaces counts (documents x terms) by count / rate, with the rates weights (documents x topics) x F (topics x terms),
-    /// at least `floor`. With `likelihoods`, adds each document's sum of x log rate to them. The numbers of documents and terms
+    /// Replaces counts (documents x terms) by count / rate. The rates are weights (documents x topics) x F (topics x terms), at
+    /// least `floor`. With `likelihoods`, adds each document's sum of x log rate to them. The numbers of documents and terms
     /// are multiples of [`BLOCK`] and [`BLOCK_TERMS`], and there are at most [`TERMS`] terms.
     pub fn quotients<V: Vector>(
         weights: &[f32],
@@ -113,7 +113,7 @@ fn block_of_rates<const REGISTERS: usize>(
     f: &[f32],
     topics: usize,
     first: usize,
-) -> Sums<BLOCK, REGISTERS> {
+) -> BlockSums<BLOCK, REGISTERS> {
     let terms = f.len() / topics;
     let [a, b, c, d]: [&[f32]; BLOCK] =
         std::array::from_fn(|document| &weights[document * topics..][..topics]);
@@ -163,8 +163,8 @@ fn write_rates<const REGISTERS: usize>(
 }
 
 simd_dispatch! {
-    /// Adds quotients (documents x terms) x F transposed (terms x topics) to `sums`: for each document and topic a register,
-    /// whose lanes are still to be added up.
+    /// Adds quotients (documents x terms) x F transposed (terms x topics) to `sums`: one register for each document and topic,
+    /// whose lanes the caller adds up.
     pub fn add_to_l<V: Vector>(quotients: &[f32], f: &[f32], topics: usize, sums: &mut [[f32; LANES]]) {
         match V::IS_WIDE {
             true => dot_all::<BLOCK>(quotients, f, topics, sums),
@@ -173,7 +173,7 @@ simd_dispatch! {
     }
 }
 
-/// Blocks of `ROWS` documents and as many topics.
+/// Blocks of `ROWS` documents and `ROWS` topics.
 #[inline(always)]
 fn dot_all<const ROWS: usize>(
     quotients: &[f32],
@@ -213,7 +213,7 @@ fn dot<const ROWS: usize, const TOPICS: usize>(
     });
     let f: [_; TOPICS] =
         std::array::from_fn(|topic| f[topic * terms..][..terms].as_chunks::<LANES>().0);
-    let mut totals: Sums<ROWS, TOPICS> = [[[0.0; LANES]; TOPICS]; ROWS];
+    let mut totals: BlockSums<ROWS, TOPICS> = [[[0.0; LANES]; TOPICS]; ROWS];
     for (document, totals) in totals.iter_mut().enumerate() {
         totals.copy_from_slice(&sums[document * topics + first..][..TOPICS]);
     }
@@ -276,7 +276,7 @@ fn outer<const REGISTERS: usize, const TOPICS: usize>(
     sums: &mut [f32],
 ) {
     for first in (0..terms).step_by(REGISTERS * LANES) {
-        let mut totals: Sums<TOPICS, REGISTERS> = [[[0.0; LANES]; REGISTERS]; TOPICS];
+        let mut totals: BlockSums<TOPICS, REGISTERS> = [[[0.0; LANES]; REGISTERS]; TOPICS];
         for (topic, totals) in totals.iter_mut().enumerate() {
             *totals = *registers(&sums[topic * terms + first..]);
         }

@@ -145,7 +145,7 @@ fn quotients_of_rates_below_the_floor_are_zero_on_request() {
 #[test]
 fn every_value_has_a_place_of_its_own() {
     for (terms, topics) in [(1, 1), (63, 3), (256, 2), (300, 5), (700, 1)] {
-        for form in [Form::Rows, Form::Tiles] {
+        for form in [TermLayout::Rows, TermLayout::Tiles] {
             let mut taken = vec![false; tiled_terms(terms) * topics];
             for (term, topic) in (0..terms).flat_map(|term| (0..topics).map(move |k| (term, k))) {
                 let at = form.at(terms, topics, term, topic);
@@ -156,7 +156,7 @@ fn every_value_has_a_place_of_its_own() {
         let mut tiled = vec![9.0; tiled_terms(terms) * topics];
         to_tiles(&rows, topics, &mut tiled);
         for (at, value) in rows.iter().enumerate() {
-            let at = Form::Tiles.at(terms, topics, at / topics, at % topics);
+            let at = TermLayout::Tiles.at(terms, topics, at / topics, at % topics);
             assert_eq!(tiled[at], *value);
         }
     }

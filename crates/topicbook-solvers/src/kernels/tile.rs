@@ -31,12 +31,12 @@ fn tile(first: usize, end: usize) -> Tile {
     Tile { terms, width }
 }
 
-/// The tile of one of so many terms.
+/// The tile that contains `term`, of `terms` terms.
 pub(super) fn tile_of(terms: usize, term: usize) -> Tile {
     tile(term / TERMS * TERMS, terms)
 }
 
-/// Values of each topic in the tiles of so many terms.
+/// The number of values of a topic in the tiles of `terms` terms.
 pub fn tiled_terms(terms: usize) -> usize {
     terms.next_multiple_of(BLOCK_TERMS)
 }
@@ -55,7 +55,7 @@ pub fn to_tiles(rows: &[f32], topics: usize, tiled: &mut [f32]) {
     }
 }
 
-/// Asks the processor for the dense counts of some rows and terms, which are far apart: who reads them next would wait for each.
+/// Prefetches the dense counts of some rows and terms. Rows are far apart, so a reader would wait for each of them.
 pub fn prefetch(view: &View<'_>, all_terms: usize, rows: &[usize], terms: &Range<usize>) {
     if let View::Dense(values) = view {
         with_values!(DenseRows, values, values => {
@@ -67,7 +67,7 @@ pub fn prefetch(view: &View<'_>, all_terms: usize, rows: &[usize], terms: &Range
     }
 }
 
-/// [`prefetch`], of as many terms behind these: a thread takes one range of terms after the other.
+/// [`prefetch`] for the range of the same length that follows, because a thread takes one range of terms after the other.
 pub fn prefetch_next(view: &View<'_>, all_terms: usize, rows: &[usize], terms: &Range<usize>) {
     let next = terms.end..all_terms.min(terms.end + terms.len());
     prefetch(view, all_terms, rows, &next);
@@ -106,7 +106,7 @@ pub fn unpack(
 }
 
 simd_dispatch! {
-    /// Writes the counts of a range of values, and zeros behind them.
+    /// Writes the counts of a range of values, and zeros after them.
     fn convert(rows: &DenseRows<'_>, range: Range<usize>, counts: &mut [f32]) {
         let (used, rest) = counts.split_at_mut(range.len());
         with_values!(DenseRows, rows, values => {

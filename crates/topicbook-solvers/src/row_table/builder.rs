@@ -149,9 +149,8 @@ impl RowTableBuilder {
     /// ```
     ///
     /// # Errors
-    /// If rows or width are 0, the optimizer is the dense AdamW, or the range of the first values is not one of finite numbers; if
-    /// memory or disk space is short; if the file exists (open it with [`RowTable::open`]) or cannot be created. Then no file
-    /// is left.
+    /// If rows or width are 0, the optimizer is the dense AdamW, or the range of the first values is not one of finite numbers. If
+    /// memory or disk space is short, the file exists (open it with [`RowTable::open`]) or cannot be created. Then no file is left.
     ///
     /// # Cost
     /// Zeros in memory cost nothing before they are used; space in a file is reserved (`fallocate`). Values that are drawn are written

@@ -33,7 +33,7 @@ const WRITING: &str = "writing";
 
 const REMEDY: &str = "give the path of a file that RowTable wrote, complete and unchanged; for rows from elsewhere create a table and scatter them";
 
-/// What the header of a file says.
+/// The contents of a file's header.
 pub(super) struct Header {
     pub(super) layout: Layout,
     pub(super) optimizer: Optimizer,

@@ -66,15 +66,15 @@ use rows::{Layout, SharedRows};
 /// # In a file
 ///
 /// [`RowTableBuilder::file`] keeps values and state in a file that is mapped to read and write (`mmap`): the system keeps in
-/// memory what is used often, and writes changed pages out where memory is short. [`flush`](Self::flush) writes all of them,
-/// [`open`](Self::open) goes on with them in another process. The file is in the safetensors format, with the tensors `values`,
+/// memory what is used often, and writes changed pages out when memory is short. [`flush`](Self::flush) writes all of them, and
+/// [`open`](Self::open) continues with them in another process. The file is in the safetensors format, with the tensors `values`,
 /// `state_0` and so on (rows x width each), so that Python reads it: `safetensors.torch.load_file(path)["values"]`.
 ///
 /// # Threads
 ///
 /// Every method takes `&self`, and clones may be used by several threads. A row is read and changed as a whole, under one of 256
-/// locks, so that threads with different rows go on side by side and updates of the same row happen one after the other. A
-/// gather beside an update of the same rows may find some rows before and some after it.
+/// locks, so that threads with different rows run in parallel and updates of the same row happen one after the other. A
+/// gather during an update of the same rows may find some rows before and some after it.
 #[derive(Clone)]
 #[doc(alias = "embedding")]
 #[doc(alias = "memmap")]
@@ -148,8 +148,8 @@ impl RowTable {
     ///
     /// # Errors
     /// If the file cannot be opened to read and write, is open as a table already, is not of a row table, or is not as long as its
-    /// header says; if it was not flushed, because the process that wrote it was killed: its rows may be from different steps,
-    /// and [`open_unflushed`](Self::open_unflushed) opens it nevertheless.
+    /// header says. If it was not flushed, because the process that wrote it was killed: its rows may be from different steps.
+    /// [`open_unflushed`](Self::open_unflushed) opens it nevertheless.
     ///
     /// # Cost
     /// Reads the header, 4 KiB; rows are read when they are used.
@@ -158,8 +158,8 @@ impl RowTable {
     }
 
     /// Opens a table as [`open`](Self::open) does, also if it was not flushed. Rows that changed since the last flush may be from
-    /// any later step, and a row's values from another step than its state, if the machine stopped; [`steps`](Self::steps) goes
-    /// on from that flush.
+    /// any later step. If the machine stopped, a row's values may be from another step than its state. [`steps`](Self::steps)
+    /// continues from that flush.
     ///
     /// ```
     /// use topicbook::{Matrix, RowTable};
@@ -178,7 +178,7 @@ impl RowTable {
     /// ```
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), without the last one.
+    /// The errors of [`open`](Self::open), except the last one.
     pub fn open_unflushed(path: impl AsRef<Path>) -> Result<Self> {
         Self::open_file(path.as_ref(), true)
     }
@@ -222,16 +222,16 @@ impl RowTable {
     ///
     /// # Cost
     /// Copies the rows, on all cores where there are many; a row that is not in memory is read from the disk, a page of 4 KiB at
-    /// least. Of a file larger than half of the free memory 64 rows are asked for at once (`MADV_WILLNEED`), so that the disk
-    /// serves them side by side.
+    /// least. If the file is larger than half of the free memory, 64 rows are prefetched at once (`MADV_WILLNEED`), so that the
+    /// disk serves them in parallel.
     #[doc(alias = "index_select")]
     #[doc(alias = "lookup")]
     pub fn gather(&self, rows: impl Indices) -> Result<Matrix> {
         update::gather(&self.0, &rows.to_indices())
     }
 
-    /// Replaces the values of these rows with those of a matrix (rows x width); the optimizer's state stays. Where a row comes
-    /// twice, its last values count. In `bf16` values are rounded to the nearest ones.
+    /// Replaces the values of these rows with a matrix (rows x width); the optimizer's state stays. Where a row comes twice, its
+    /// last values count. In `bf16` values are rounded to the nearest ones.
     ///
     /// ```
     /// use topicbook::{Matrix, RowTable};
@@ -271,7 +271,7 @@ impl RowTable {
     ///
     /// # Errors
     /// If there is no such row, the gradients have another shape, a gradient or a sum of gradients is NaN or infinite, or the
-    /// learning rate is out of its range, before anything is written; if rows in a file were lost, or the file cannot be written.
+    /// learning rate is out of its range, before anything is written. If rows in a file were lost, or the file cannot be written.
     ///
     /// # Cost
     /// O(rows x width), for any number of rows of the table, on all cores where there are many; the first update after a flush

@@ -20,7 +20,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Bytes of one table; `None` where that is more than memory can be addressed by.
+    /// Bytes of one table; `None` if they cannot be addressed.
     pub(super) fn bytes_of_table(&self) -> Option<usize> {
         let bytes = self.precision.bytes() as usize;
         let table = self.rows.checked_mul(self.width)?.checked_mul(bytes)?;
@@ -43,13 +43,13 @@ pub(super) struct SharedRows {
     /// The byte of the map where the first table starts.
     start: usize,
     stripes: Vec<RwLock<()>>,
-    /// Whether the rows are in a file that memory does not hold: asking for rows that are in memory takes longer than to copy
-    /// them.
+    /// Whether the rows are in a file that does not fit into memory: prefetching rows that are in memory takes longer than
+    /// copying them.
     prefetches: bool,
 }
 
 /// Buffers of a thread for one row.
-pub(super) struct Scratch {
+pub(super) struct RowBuffers {
     /// The row's values and their state, in `f32`.
     wide: Vec<f32>,
     /// The same in `bf16`; empty for tables in `f32`.
@@ -76,9 +76,9 @@ impl SharedRows {
         &self.map
     }
 
-    pub(super) fn scratch(&self) -> Scratch {
+    pub(super) fn scratch(&self) -> RowBuffers {
         let values = self.layout.width * self.layout.tables;
-        Scratch {
+        RowBuffers {
             wide: vec![0.0; values],
             narrow: match self.layout.precision {
                 Precision::F32 => Vec::new(),
@@ -87,8 +87,8 @@ impl SharedRows {
         }
     }
 
-    /// Asks the system to read these rows of the first `tables` tables now, if they are in a file that memory does not hold: a disk
-    /// serves many requests in the time of a few.
+    /// Prefetches these rows of the first `tables` tables (`MADV_WILLNEED`), if they are in a file that does not fit into memory: a
+    /// disk serves many requests in the time of a few.
     pub(super) fn prefetch(&self, rows: impl Iterator<Item = usize>, tables: usize) {
         if !self.prefetches {
             return;
@@ -102,14 +102,14 @@ impl SharedRows {
     }
 
     /// Copies the values of a row, without their state. The row has to exist, here and below.
-    pub(super) fn copy(&self, row: usize, out: &mut [f32], scratch: &mut Scratch) {
+    pub(super) fn copy(&self, row: usize, out: &mut [f32], scratch: &mut RowBuffers) {
         let stripe = self.stripes[row % STRIPES].read();
         let _locked = stripe.unwrap_or_else(PoisonError::into_inner);
         self.load(row, 1, out, &mut scratch.narrow);
     }
 
     /// Replaces the values of a row, rounded to the nearest value of the dtype; their state stays.
-    pub(super) fn replace(&self, row: usize, values: &[f32], scratch: &mut Scratch) {
+    pub(super) fn replace(&self, row: usize, values: &[f32], scratch: &mut RowBuffers) {
         let stripe = self.stripes[row % STRIPES].write();
         let _locked = stripe.unwrap_or_else(PoisonError::into_inner);
         self.store(row, 1, values, None, &mut scratch.narrow);
@@ -121,11 +121,11 @@ impl SharedRows {
         &self,
         row: usize,
         key: u64,
-        scratch: &mut Scratch,
+        scratch: &mut RowBuffers,
         change: impl FnOnce(&mut [f32]),
     ) {
         let tables = self.layout.tables;
-        let Scratch { wide, narrow } = scratch;
+        let RowBuffers { wide, narrow } = scratch;
         let stripe = self.stripes[row % STRIPES].write();
         let _locked = stripe.unwrap_or_else(PoisonError::into_inner);
         self.load(row, tables, wide, narrow);

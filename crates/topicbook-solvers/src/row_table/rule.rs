@@ -1,4 +1,4 @@
-//! What a table takes from the optimizers of gradient steps: the rule of a step, and the state that a value needs.
+//! A table's use of the optimizers of gradient steps: the rule of a step, and the state that a value needs.
 
 use crate::config::Optimizer;
 use crate::error::{Error, Result};

@@ -17,7 +17,7 @@ use super::rule::update_rule;
 /// Rows that a thread takes at once. A flush waits for them.
 pub(super) const ROWS_AT_ONCE: usize = 64;
 
-/// Bytes that are allocated without a look at what is free: reading that takes a tenth of a millisecond.
+/// Bytes that are allocated without a check of the free memory, which takes a tenth of a millisecond.
 const SMALL: u64 = 16 << 20;
 
 /// The values of rows.
@@ -95,7 +95,7 @@ pub(super) fn update(
             table.rows.prefetch(rows, table.rows.layout().tables);
             for group in groups_of_rows {
                 let gradient = sum_gradients(groups.positions(group), gradients, sum);
-                // A row changes once a step: the numbers of the keys are those that L's rows use for updates.
+                // A row changes once per step. The keys have the same numbers as for updates of L's rows.
                 let key = rounding_key(2 * group.row as u64, step);
                 table
                     .rows
@@ -118,7 +118,7 @@ fn begin_write(table: &Inner) -> Result<Option<RwLockReadGuard<'_, bool>>> {
 /// The distinct rows of a list, in ascending order, with their positions in the list.
 struct Groups {
     rows: Vec<Group>,
-    /// The positions of the first row, then those of the second, and so on, each in ascending order.
+    /// The positions of the first row, then of the second, and so on, each in ascending order.
     positions: Vec<usize>,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cost::{Consumer, Item, Phase, Shape};
 
-/// Memory of a fit besides the counts.
+/// Memory of a fit without the counts.
 pub fn memory(shape: &Shape) -> Vec<Item> {
     let mut items = data_memory(shape, shape.topics);
     items.extend(ascent_memory(shape, shape.topics));
@@ -37,8 +37,8 @@ pub fn data_memory(shape: &Shape, topics: u64) -> Vec<Item> {
     ]
 }
 
-/// Memory of one [`Ascent`](super::coordinate_descent::Ascent): three copies of both factors (best, previous, extrapolated), and a fourth during an
-/// iteration.
+/// Memory of one [`Ascent`](super::coordinate_descent::Ascent): three copies of both factors (best, previous, extrapolated), and
+/// a fourth during an iteration.
 pub fn ascent_memory(shape: &Shape, topics: u64) -> Vec<Item> {
     use Consumer::Parameters;
     let factors = 4 * topics * (shape.documents + shape.terms);

@@ -11,17 +11,17 @@ use crate::data::{Matrix, NamedTable};
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor, reciprocals};
-use super::row_update::{Outcome, RowProblem, Rows, Scratch, improve};
+use super::row_update::{DescentScratch, FactorRows, Outcome, RowProblem, improve};
 use super::state::{ASCENT, SavedTables, other_solver};
-use super::transpose::ByTerm;
+use super::transpose::TransposedCounts;
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
 /// Sweeps over the coordinates of a row. Gathering a row's counts and computing its rates costs as much as one sweep.
 pub const SWEEPS: usize = 4;
 /// Tokens of a row, for each topic, below which it is short.
 const SHORT_ROW: f64 = 10.0;
-/// Floor of a topic's share of a document's tokens. Coordinates at exactly zero would grow again only slowly, and the
-/// floor keeps rates positive.
+/// Floor of a topic's share of a document's tokens. Coordinates at exactly zero would grow again only slowly. The floor
+/// also keeps rates positive.
 const SMALLEST_SHARE: f32 = 1e-9;
 /// Floor of a term's probability in a topic.
 const SMALLEST_PROBABILITY: f32 = 1e-12;
@@ -30,7 +30,7 @@ const SMALLEST_PROBABILITY: f32 = 1e-12;
 const ROUNDING: f64 = 1e-8;
 
 thread_local! {
-    static SCRATCH: RefCell<(Scratch, NonzeroBuffer)> = RefCell::default();
+    static SCRATCH: RefCell<(DescentScratch, NonzeroBuffer)> = RefCell::default();
 }
 
 /// Columns of all tables that an [`Ascent`] stores, for documents and for terms.
@@ -57,7 +57,7 @@ impl Factors {
         self.f.values.copy_from_slice(&other.f.values);
     }
 
-    /// Divides the columns of F by their sums and multiplies those of L, which leaves all rates unchanged.
+    /// Divides the columns of F by `sums` and multiplies the columns of L by them, which leaves all rates unchanged.
     fn normalise(&mut self, sums: &[f64]) {
         self.l.scale_columns(sums);
         self.f.scale_columns(&reciprocals(sums));
@@ -68,8 +68,8 @@ impl Factors {
 #[derive(Clone, Copy)]
 pub enum Sweeps {
     Each(usize),
-    /// Once where the document or term has few tokens for each topic, and [`SWEEPS`] times elsewhere: a row of few tokens can
-    /// be fitted closely to any topics, so that it would hold to those of a start.
+    /// Once where the document or term has few tokens for each topic, and [`SWEEPS`] times elsewhere. A row of few tokens can
+    /// be fitted closely to any topics, and would keep the topics of the start.
     FewWhereShort,
 }
 
@@ -85,7 +85,7 @@ impl Sweeps {
 
 /// Data derived from the counts once per fit.
 pub struct Data {
-    by_term: ByTerm,
+    by_term: TransposedCounts,
     pub lengths: Vec<f64>,
     pub tokens: f64,
 }
@@ -97,9 +97,9 @@ pub struct Data {
 pub struct Ascent {
     /// The factors of the highest score: L with and F without extrapolation.
     pub best: Factors,
-    /// The previous iterate, without extrapolation. Its F equals that of `best`.
+    /// The previous iterate, without extrapolation. Its F equals the F of `best`.
     previous: Factors,
-    /// The extrapolated iterate, from which the next iteration starts. Its L equals that of `best`.
+    /// The extrapolated iterate, from which the next iteration starts. Its L equals the L of `best`.
     extrapolated: Factors,
     extrapolation: Extrapolation,
     pub score: f64,
@@ -120,7 +120,7 @@ pub struct AscentNumbers {
 }
 
 impl AscentNumbers {
-    /// Whether an ascent reaches these numbers.
+    /// Whether an ascent can reach these numbers.
     pub fn are_in_range(&self) -> bool {
         let Extrapolation {
             step,
@@ -191,7 +191,7 @@ impl Data {
         let (documents, terms) = counts.shape();
         let summary = counts.summary()?;
         Ok(Self {
-            by_term: ByTerm::new(&counts.view()?, documents, terms),
+            by_term: TransposedCounts::new(&counts.view()?, documents, terms),
             lengths: summary.document_lengths().to_vec(),
             tokens: summary.total(),
         })
@@ -219,7 +219,7 @@ impl Data {
             let (columns, counts) = nonzeros_of_row(view, terms, document, buffer);
             let tokens = self.lengths[document];
             let problem = RowProblem {
-                factor: Rows::Table(&f.values),
+                factor: FactorRows::Table(&f.values),
                 column_sums: &column_sums,
                 sweeps: sweeps.of_row(f.topics, || tokens),
             };
@@ -236,7 +236,7 @@ impl Data {
             let (documents, counts) = self.by_term.term(term);
             let tokens = || counts.iter().map(|count| f64::from(*count)).sum();
             let problem = RowProblem {
-                factor: Rows::Table(&l.values),
+                factor: FactorRows::Table(&l.values),
                 column_sums: &column_sums,
                 sweeps: sweeps.of_row(l.topics, tokens),
             };
@@ -277,7 +277,7 @@ impl Data {
 /// threads.
 fn for_each_row(
     factor: &mut Factor,
-    update: impl Fn(usize, &mut [f32], &mut (Scratch, NonzeroBuffer)) -> Outcome + Sync,
+    update: impl Fn(usize, &mut [f32], &mut (DescentScratch, NonzeroBuffer)) -> Outcome + Sync,
 ) -> Outcome {
     let topics = factor.topics;
     let parts: Vec<Outcome> = factor
@@ -348,7 +348,7 @@ impl Ascent {
         }
     }
 
-    /// What a checkpoint stores, under these names: the tables that differ from each other.
+    /// The state that a checkpoint stores: the tables that differ from each other, under these names.
     pub fn state(
         &self,
         [best_l, best_f, previous_l, extrapolated_f]: [&'static str; 4],

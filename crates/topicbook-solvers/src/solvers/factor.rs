@@ -98,7 +98,7 @@ impl Factor {
         });
     }
 
-    /// Scales each row to the sum in `totals`. A row of zeros stays zero.
+    /// Scales each row so that it sums to its value in `totals`. A row of zeros stays zero.
     pub fn scale_rows(&mut self, totals: &[f64]) {
         let topics = self.topics;
         for (row, total) in self.values.chunks_mut(topics).zip(totals) {
@@ -148,8 +148,8 @@ impl Factor {
     }
 }
 
-/// Writes the exponentials of logits into a factor, of which the largest of each topic is 1. `rows`: a row of `width` values for
-/// each of the factor's rows, which begins with its logits.
+/// Writes the exponentials of logits into a factor, scaled so that the largest of each topic is 1. `rows` has `width` values for
+/// each row of the factor, beginning with its logits.
 pub fn exponentials_of(rows: &[f32], width: usize, factor: &mut Factor) {
     let topics = factor.topics;
     let mut largest = vec![f32::MIN; topics];

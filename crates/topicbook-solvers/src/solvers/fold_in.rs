@@ -12,9 +12,9 @@ use crate::data::Matrix;
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor};
-use super::parts::Forms;
+use super::parts::TermLayouts;
 use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts};
-use super::row_update::{RowProblem, Rows, Scratch, improve};
+use super::row_update::{DescentScratch, FactorRows, RowProblem, improve};
 use super::streaming_em::documents_in_block;
 
 /// Sweeps over a document's coordinates in a round, that is, between two convergence checks.
@@ -27,10 +27,10 @@ const TOLERANCE: f64 = 1e-6;
 const SMALLEST_SHARE: f32 = 1e-10;
 
 thread_local! {
-    static SCRATCH: RefCell<(Scratch, NonzeroBuffer)> = RefCell::default();
+    static SCRATCH: RefCell<(DescentScratch, NonzeroBuffer)> = RefCell::default();
 }
 
-/// Bytes that [`fold_in`] allocates besides the counts of this shape: L in tokens and in proportions, and F transposed.
+/// Bytes that [`fold_in`] allocates for counts of this shape, without the counts: L in tokens and in proportions, and F transposed.
 pub fn fold_in_bytes((documents, terms): (usize, usize), topics: usize) -> u64 {
     let (terms, topics) = (terms as u64, topics as u64);
     let rows = 2 * documents as u64 + terms;
@@ -82,8 +82,8 @@ impl FoldIn {
         }
     }
 
-    /// For F in probabilities (terms x topics), whose parts have these forms.
-    pub fn for_documents(f: Vec<f32>, topics: usize, forms: Forms) -> Self {
+    /// For F in probabilities (terms x topics), whose term shards have these layouts.
+    pub fn for_documents(f: Vec<f32>, topics: usize, forms: TermLayouts) -> Self {
         let mut fold_in = Self::new(Factor { topics, values: f });
         fold_in.parts.set_forms(forms);
         fold_in.parts.copy(&fold_in.f.values);
@@ -101,7 +101,7 @@ impl FoldIn {
         }
         let (terms, topics) = (self.parts.terms(), self.f.topics);
         let problem = RowProblem {
-            factor: Rows::Table(&self.f.values),
+            factor: FactorRows::Table(&self.f.values),
             column_sums: &self.column_sums,
             sweeps: SWEEPS,
         };

@@ -67,7 +67,7 @@ mod tests {
             for count in [1, 7, 8, 9, 16, 30, 48] {
                 let indices = Vec::from_iter((0..count).map(|at| at * 2 + at % 2));
                 let stride = indices.len().next_multiple_of(LANES);
-                // What was there before.
+                // Values that the gather has to overwrite.
                 let mut gathered = vec![-1.0; stride * topics];
                 gather(&indices, &factor, stride, &mut gathered);
                 for (topic, column) in gathered.chunks(stride).enumerate() {

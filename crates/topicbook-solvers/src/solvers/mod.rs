@@ -1,9 +1,9 @@
 //! Solvers other than gradient steps in one process: expectation-maximisation, coordinate descent, and the steps of a cluster.
 //!
 //! The rates of a document sum to one, so minimising the Poisson loss means maximising the sum of x log (L F), and only
-//! nonzero counts matter. During the iterations both factors are those of a Poisson factorisation, L in tokens and F in
-//! probabilities: its optimal L and F are those of the multinomial model up to the scale of the rows (Carbonetto et al.
-//! 2021, arXiv 2105.13440), and no constraint couples the topics of a row.
+//! nonzero counts matter. During the iterations L and F are the factors of a Poisson factorisation, L in tokens and F in
+//! probabilities. Up to the scale of the rows, its optimum is the multinomial model's (Carbonetto et al. 2021, arXiv
+//! 2105.13440), and no constraint couples the topics of a row.
 
 mod ascent_memory;
 mod coordinate_descent;
@@ -27,11 +27,11 @@ mod transpose;
 pub use factor::{Factor, reciprocals};
 pub use fold_in::FoldIn;
 pub use fold_in::{fold_in, fold_in_bytes};
-pub use parts::Forms;
 pub use parts::Parts;
+pub use parts::TermLayouts;
 pub use posterior::{Posterior, PosteriorScratch};
 pub use sharded_steps::{ShardedSteps, StepsStart};
-pub use shards::Shards;
+pub use shards::DocumentShards;
 pub use shards::Tree;
 pub use state::{Numbers, SavedState, SolverState, Start};
 pub use streaming_em::{RankStart, StreamingEm};
@@ -60,13 +60,13 @@ pub struct Iteration {
     /// The sum of x log rate at a point that the iteration passed through.
     pub score: f64,
     /// The residual of the KKT conditions: the fraction of all tokens that a step of expectation-maximisation would
-    /// assign to another topic.
+    /// move to another topic.
     pub residual: f64,
 }
 
 impl Iteration {
-    /// What an iteration gains, from its gain and that of the iteration before. An iteration that rejects an
-    /// extrapolation gains nothing and the next one little, after which the gains are as before: the estimate therefore
+    /// An estimate of an iteration's gain, from this gain and the previous one. An iteration that rejects an
+    /// extrapolation gains nothing and the next one little, after which the gains are as before. The estimate therefore
     /// falls by half at most.
     fn gain(&self, previous_score: f64, previous_gain: f64) -> f64 {
         let gain = self.score - previous_score;
@@ -104,8 +104,8 @@ pub fn topics_of(l: Matrix, f: Matrix) -> (Matrix, Matrix) {
     (l.proportions(), f.probabilities())
 }
 
-/// The sum of n log n over the documents' lengths n. The sum of x log rate is larger by this amount with rates that sum
-/// to the length of their document than with rates that sum to one.
+/// The sum of n log n over the documents' lengths n. The sum of x log rate is larger by this amount if the rates of a
+/// document sum to its length than if they sum to one.
 pub fn entropy(lengths: &[f64]) -> f64 {
     let lengths = lengths.iter().filter(|length| **length > 0.0);
     lengths.map(|length| length * length.ln()).sum()
@@ -119,12 +119,12 @@ pub trait Iterate: Send {
     /// The best L (documents x topics) and F (topics x terms) so far, with rows that sum to one.
     fn topics(&self) -> Result<(Matrix, Matrix)>;
 
-    /// What the next iteration tries, for a solver that tries several things.
+    /// What the next iteration works on, for a solver with several stages.
     fn stage(&self) -> Option<String> {
         None
     }
 
-    /// Everything that later iterations depend on, besides the counts: a solver created from it goes on with the same
+    /// Everything that later iterations depend on, except the counts: a solver created from it continues with the same
     /// bits. On the CPU no table is copied.
     fn state(&self) -> Result<SolverState<'_>>;
 }
@@ -152,9 +152,9 @@ pub fn has_stages(settings: &Settings) -> bool {
     matches!(settings.solver, Solver::Auto(_)) && settings.reading.shuffle().is_none()
 }
 
-/// Memory of a solver on the CPU besides the counts; of gradient steps, those of a rank.
+/// Memory of a solver on the CPU without the counts; for gradient steps, the memory of a rank.
 pub fn memory(solver: &Solver, shape: &Shape, streams: bool) -> Vec<Item> {
-    let shards = Shards::of_fit(
+    let shards = DocumentShards::of_fit(
         shape.documents as usize,
         shape.terms as usize,
         shape.documents * shape.nonzeros,

@@ -1,5 +1,5 @@
-//! Posterior means of a document's proportions, with F fixed: a prior in the place of maximum likelihood, which takes the
-//! topics of ten tokens for all topics that the document has.
+//! Posterior means of a document's proportions, with F fixed. They have a prior, where maximum likelihood would take the topics of
+//! ten tokens for all topics that the document has.
 //!
 //! The proportions have a symmetric Dirichlet prior whose parameters sum to the concentration A, so each is a = A / k. CVB0
 //! (Asuncion, Welling, Smyth and Teh 2009, *On smoothing and inference for topic models*) finds the expected tokens n of the
@@ -12,7 +12,7 @@
 //!         n = sum over all w of x * g[w]
 //! ```
 //!
-//! The proportions are (a + n) / (A + tokens). Here n changes with each term, and is summed anew after each sweep, so that
+//! The proportions are (a + n) / (A + tokens). Here n changes with each term, and is recomputed after each sweep, so that
 //! rounding errors do not add up. Against Gibbs sampling with the same prior, scores of drawn short documents differ by 0.002
 //! nats a token (variational Bayes: by 0.02).
 
@@ -99,7 +99,7 @@ impl PosteriorScratch {
         }
     }
 
-    /// Computes the probabilities of the topics of a term anew, and changes the expected tokens accordingly.
+    /// Recomputes the probabilities of the topics of a term, and changes the expected tokens accordingly.
     fn improve(&mut self, at: usize, f: &[f32], count: f32, prior: f32) {
         let own = &mut self.topics_of_terms[at * f.len()..][..f.len()];
         self.weights.clear();
@@ -132,7 +132,7 @@ mod tests {
             for (token, &term) in terms.iter().enumerate() {
                 let topic = rest % k;
                 rest /= k;
-                // Pólya's urn: the probability of the topic given those of the tokens before.
+                // Pólya's urn: the probability of the topic given the topics of the previous tokens.
                 weight *= f64::from(f.row(term)[topic]) * (prior + n[topic])
                     / (concentration + token as f64);
                 n[topic] += 1.0;

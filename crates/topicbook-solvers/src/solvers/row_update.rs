@@ -2,10 +2,10 @@
 //!
 //! With x the row's nonzero counts, f their rows of the other factor and p the column sums of the other factor, the row
 //! w maximises `sum over j of x_j log(w . f_j) - w . p`. Along one coordinate the derivative is `G(w) - p` with
-//! `G = sum x_j f_j / rate_j`, a sum of terms a / (b + w), and 1 / G is concave: Newton's step on `1 / G = 1 / p`,
-//! which is Newton's step on `G = p` times G / p, lands left of the maximum, and from the left it never overshoots.
-//! (Newton's own step, that of Lin and Boutros 2018, only doubles a coordinate that starts near zero.) From the right
-//! it can overshoot, so a row whose objective has fallen is restored and updated by one step of
+//! `G = sum x_j f_j / rate_j`, a sum of terms a / (b + w), so 1 / G is concave. Newton's step on `1 / G = 1 / p`, which is
+//! Newton's step on `G = p` times G / p, lands left of the maximum, and from the left it never overshoots.
+//! (Newton's step on `G = p`, as in Lin and Boutros 2018, only doubles a coordinate that starts near zero.) From the right
+//! it can overshoot. So a row whose objective has fallen is restored and updated by one step of
 //! expectation-maximisation, which never lowers the objective.
 
 use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch, sum};
@@ -14,10 +14,10 @@ use super::RATE_FLOOR;
 use super::gather::gather;
 use super::parts::Parts;
 
-/// The part of the problem that all rows of a factor share.
+/// The inputs that all rows of a factor share.
 pub struct RowProblem<'a> {
     /// The other factor.
-    pub factor: Rows<'a>,
+    pub factor: FactorRows<'a>,
     /// Column sums of the other factor, one per topic.
     pub column_sums: &'a [f32],
     /// Sweeps over the coordinates.
@@ -26,16 +26,16 @@ pub struct RowProblem<'a> {
 
 /// The rows of a factor.
 #[derive(Clone, Copy)]
-pub enum Rows<'a> {
+pub enum FactorRows<'a> {
     /// Rows x topics, row-major.
     Table(&'a [f32]),
-    /// F cut into parts: for documents with counts in most terms, whose rows of F are faster to gather from tiles.
+    /// F cut into term shards: for documents with counts in most terms, whose rows of F are faster to gather from tiles.
     Parts(&'a Parts),
 }
 
-/// Scratch buffers of one thread; they grow to 4 bytes x (topics + 2) x the largest number of nonzero counts in a row.
+/// Scratch buffers of one thread. They grow to 4 bytes x (topics + 2) x the largest number of nonzero counts in a row.
 #[derive(Default)]
-pub struct Scratch {
+pub struct DescentScratch {
     /// The rows of the other factor at the nonzero counts, transposed: topics x padded nonzeros.
     gathered: Vec<f32>,
     rates: Vec<f32>,
@@ -48,8 +48,8 @@ pub struct Scratch {
 pub struct Outcome {
     /// The sum of x log rate after the update.
     pub likelihood: f64,
-    /// The L1 residual of the KKT conditions, the sum over topics of w |G - p|, as the first sweep evaluates it: the
-    /// number of tokens that a step of expectation-maximisation would have moved.
+    /// The L1 residual of the KKT conditions, the sum over topics of w |G - p|, as the first sweep evaluates it. This is
+    /// the number of tokens that a step of expectation-maximisation would have moved.
     pub kkt_residual: f64,
 }
 
@@ -61,7 +61,7 @@ pub fn improve(
     problem: &RowProblem<'_>,
     floor: f32,
     weights: &mut [f32],
-    scratch: &mut Scratch,
+    scratch: &mut DescentScratch,
 ) -> Outcome {
     let mut outcome = Outcome::default();
     if counts.iter().all(|count| *count == 0.0) {
@@ -74,8 +74,8 @@ pub fn improve(
         }
         let gathered = &mut scratch.gathered[..gathered];
         match problem.factor {
-            Rows::Table(factor) => gather(indices, factor, stride, gathered),
-            Rows::Parts(parts) => parts.gather(indices, stride, gathered),
+            FactorRows::Table(factor) => gather(indices, factor, stride, gathered),
+            FactorRows::Parts(parts) => parts.gather(indices, stride, gathered),
         }
         improve_row(counts, problem, floor, weights, scratch, &mut outcome);
     }
@@ -89,7 +89,7 @@ simd_dispatch! {
         problem: &RowProblem<'_>,
         floor: f32,
         weights: &mut [f32],
-        scratch: &mut Scratch,
+        scratch: &mut DescentScratch,
         outcome: &mut Outcome,
     ) {
         let topics = weights.len();
@@ -187,7 +187,7 @@ fn objective(
     total - rate_sum(weights, column_sums)
 }
 
-/// The sum of all rates of the row, w . p, those of zero counts included.
+/// The sum of all rates of the row, w . p, including the rates of zero counts.
 #[inline(always)]
 fn rate_sum(weights: &[f32], column_sums: &[f32]) -> f64 {
     let products = weights.iter().zip(column_sums);

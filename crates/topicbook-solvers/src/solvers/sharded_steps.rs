@@ -1,10 +1,10 @@
-//! Gradient steps that several processes make together, each for the documents of its shards.
+//! Gradient steps that several processes make together, each for the documents of its document shards.
 //!
-//! The gradients of a batch come from the sums of expectation-maximisation: with W the documents' rows of L and x / rate the
-//! counts over their rates, F's statistics are the sums of W x / rate over the documents, and the multipliers of a row of L those
-//! of F x / rate over the terms. A logit's gradient is the difference between a share of the tokens and the tokens that the model
-//! expects of the topic. So the sums of shards, and the tree in which they are added, are those of a pass of
-//! [`StreamingEm`](super::streaming_em::StreamingEm), and results do not depend on the number of processes.
+//! The gradients of a batch come from the sums of expectation-maximisation. W are the documents' rows of L, and x / rate the
+//! counts over their rates. F's statistics sum W x / rate over the documents, and the multipliers of a row of L sum F x / rate
+//! over the terms. A logit's gradient is a share of the tokens minus the tokens that the model expects from the topic. So shards,
+//! sums and tree are the same as in a pass of [`StreamingEm`](super::streaming_em::StreamingEm), and results do not depend on the
+//! number of processes.
 
 mod rank;
 mod term_rows;
@@ -14,13 +14,13 @@ mod tests;
 use crate::config::MiniBatch;
 use crate::cost::{Consumer, Item, Phase, Shape};
 
-use super::shards::Shards;
+use super::shards::DocumentShards;
 use super::streaming_em;
 
 pub use rank::{ShardedSteps, StepsStart};
 
-/// Memory of a process besides its counts: that of a pass of expectation-maximisation, and the optimizer's state.
-pub fn memory(shape: &Shape, shards: &Shards, parameters: &MiniBatch) -> Vec<Item> {
+/// Memory of a process without its counts: for a pass of expectation-maximisation, and for the optimizer's state.
+pub fn memory(shape: &Shape, shards: &DocumentShards, parameters: &MiniBatch) -> Vec<Item> {
     let state = parameters.optimizer.state_values();
     let (of_l, of_f) = (shape.topics * shape.documents, shape.topics * shape.terms);
     let mut items = streaming_em::memory(shape, shards, false);

@@ -1,9 +1,9 @@
-//! The documents of a pass, cut into shards, and the tree in which the sums of shards are added.
+//! The documents of a pass, cut into document shards, and the tree in which the sums of shards are added.
 //!
 //! Floating-point sums depend on the order of their terms. Shards and tree depend on the counts alone, so that a fit gives
-//! the same bits on one process and on many: each process sums some consecutive shards, and what cannot be joined yet is
-//! joined where its neighbours are. In the tree, [`WAY`] neighbours are added from left to right, then [`WAY`] of their
-//! sums, and so on; so one process holds one table of sums for each level, and one for the present shard.
+//! the same bits on one process and on many. Each process sums consecutive shards; a sum that cannot be joined yet is
+//! joined on the process that has its neighbours. In the tree, [`WAY`] neighbours are added from left to right, then
+//! [`WAY`] of their sums, and so on. So one process holds one table of sums for each level, and one for the current shard.
 
 use std::ops::Range;
 
@@ -11,27 +11,27 @@ use rayon::prelude::*;
 
 use super::streaming_em::documents_in_block;
 
-/// Shards at most.
+/// Maximum number of shards.
 const MOST: u64 = 256;
 /// Neighbours that are added from left to right.
 const WAY: usize = 4;
-/// Nonzero counts that are enough for a shard: those that are added to the statistics at once.
+/// Nonzero counts that are enough for a shard: the number that is added to the statistics at once.
 const NONZEROS: u64 = 1 << 18;
-/// Nonzero counts that are enough for a shard, for each term: to clear and to add a table of sums takes about a fiftieth of the
-/// time in which these are counted.
+/// Nonzero counts for each term that are enough for a shard: clearing and adding its table of sums takes about a fiftieth of the
+/// time that these counts take.
 const NONZEROS_PER_TERM: u64 = 160;
 /// Values that a task adds.
 const CHUNK: usize = 1 << 14;
 
 /// Documents cut into shards: ranges of whole blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shards {
+pub struct DocumentShards {
     documents: usize,
     in_block: usize,
     number: usize,
 }
 
-impl Shards {
+impl DocumentShards {
     pub fn new(documents: usize, terms: usize, nonzeros: u64) -> Self {
         let in_block = documents_in_block(terms);
         let blocks = documents.div_ceil(in_block) as u64;
@@ -43,9 +43,9 @@ impl Shards {
         }
     }
 
-    /// Those of a fit: of its passes or, with a batch size, of its gradient steps, whose sums are added after each batch. Steps
-    /// have so many that to clear and to add a table takes about a sixth of the time in which the counts of a batch are counted.
-    /// Fewer would occupy fewer ranks.
+    /// The shards of a fit: of its passes or, with a batch size, of its gradient steps, whose sums are added after each batch. In
+    /// steps, clearing and adding the tables takes about a sixth of the time that the counts of a batch take. Fewer shards would
+    /// occupy fewer ranks.
     pub fn of_fit(
         documents: usize,
         terms: usize,
@@ -69,7 +69,7 @@ impl Shards {
         self.number
     }
 
-    /// The documents of some consecutive shards.
+    /// The documents of consecutive shards.
     pub fn documents(&self, shards: Range<usize>) -> Range<usize> {
         let blocks = self.documents.div_ceil(self.in_block);
         let start = |shard: usize| {
@@ -79,18 +79,19 @@ impl Shards {
         start(shards.start)..start(shards.end)
     }
 
-    /// The shards of a process, of so many.
+    /// The shards of rank `rank` of `ranks` ranks.
     pub fn of_rank(&self, rank: usize, ranks: usize) -> Range<usize> {
         rank * self.number / ranks..(rank + 1) * self.number / ranks
     }
 
-    /// Documents of the process that has most, of so many.
+    /// The largest number of documents that any of `ranks` ranks holds.
     pub fn most_documents(&self, ranks: usize) -> usize {
         let documents = (0..ranks).map(|rank| self.documents(self.of_rank(rank, ranks)).len());
         documents.max().unwrap_or_default()
     }
 
-    /// What so many ranks exchange in a pass: in rounds, each sends all that it has to the neighbour at half the distance.
+    /// The transfers of `ranks` ranks in a pass. At distances 1, 2, 4, ..., every second remaining rank sends all its tables to the
+    /// one before it.
     pub fn exchange(&self, ranks: usize) -> Exchange {
         let mut exchange = Exchange::default();
         let mut held: Vec<Vec<(usize, usize)>> = vec![Vec::new(); ranks];
@@ -123,7 +124,7 @@ impl Shards {
         exchange
     }
 
-    /// Tables of sums that one process holds at once.
+    /// Tables of sums that one process holds at the same time.
     pub fn tables(&self) -> u64 {
         let mut tables = 1;
         let mut joined = 1;
@@ -135,7 +136,7 @@ impl Shards {
     }
 }
 
-/// The power of two that is nearest to a number, at least 1 and at most `most`: two, four or eight processes then have as many
+/// The power of two that is nearest to a number, from 1 to `most`. Two, four or eight processes then have the same number of
 /// shards each.
 fn power_of_two(number: u64, most: u64) -> u64 {
     let number = number.clamp(1, most.max(1));
@@ -146,7 +147,7 @@ fn power_of_two(number: u64, most: u64) -> u64 {
     }
 }
 
-/// What ranks exchange in a pass.
+/// The transfers of a pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Exchange {
     /// Tables of sums that are sent.
@@ -155,7 +156,7 @@ pub struct Exchange {
     pub most_tables: u64,
 }
 
-/// The sums of some consecutive shards.
+/// The sums of consecutive shards.
 #[derive(Debug, Clone)]
 pub struct Piece {
     pub first: usize,
@@ -163,8 +164,8 @@ pub struct Piece {
     pub sums: Vec<f64>,
 }
 
-/// The sums of the shards of a pass, joined as far as they can be. It keeps its tables between passes, because the page faults
-/// of new ones cost as much as a pass over a few documents.
+/// The sums of the shards of a pass, joined as far as possible. It keeps its tables between passes, because the page faults of new
+/// ones cost as much as a pass over a few documents.
 pub struct Tree {
     /// Sums in a table.
     values: usize,
@@ -201,7 +202,7 @@ impl Tree {
         }
     }
 
-    /// Appends the sums of the shards behind the last, with any values.
+    /// Appends a table for the shards that follow the last, with unspecified values.
     pub fn push(&mut self, first: usize, shards: usize) -> &mut [f64] {
         let table = self.free.pop();
         self.pieces.push(Piece {
@@ -254,7 +255,7 @@ impl Tree {
 
 /// Whether two neighbours, each given by its first shard and its number of shards, are added to each other by the tree.
 fn are_joined((first, shards): (usize, usize), (_, next): (usize, usize)) -> bool {
-    // The left one has one to three whole units, of which the right one is the next.
+    // The left one has one to three whole units, and the right one is the next unit.
     let unit = WAY.pow(shards.ilog(WAY));
     next == unit && first.is_multiple_of(WAY * unit)
 }
@@ -271,7 +272,7 @@ mod tests {
             (100_000, 100_000, 80_000_000),
             (1_000_000, 20_000, 10_000_000_000),
         ] {
-            let shards = Shards::new(documents, terms, nonzeros);
+            let shards = DocumentShards::new(documents, terms, nonzeros);
             let all = 0..shards.number();
             assert_eq!(shards.documents(all.clone()), 0..documents);
             for shard in all {
@@ -288,7 +289,8 @@ mod tests {
 
     #[test]
     fn few_counts_are_one_shard_and_many_are_no_more_than_256() {
-        let number = |documents, terms, nonzeros| Shards::new(documents, terms, nonzeros).number();
+        let number =
+            |documents, terms, nonzeros| DocumentShards::new(documents, terms, nonzeros).number();
         assert_eq!(number(1_500, 12_419, 746_316), 1);
         assert_eq!(number(100_000, 100_000, 80_000_000), 4);
         assert_eq!(number(100_000, 8_000, 19_700_000), 16);
@@ -299,8 +301,9 @@ mod tests {
 
     #[test]
     fn batches_are_cut_into_fewer_shards_than_a_pass() {
-        let number =
-            |batch_size| Shards::of_fit(100_000, 8_000, 19_700_000, Some(batch_size)).number();
+        let number = |batch_size| {
+            DocumentShards::of_fit(100_000, 8_000, 19_700_000, Some(batch_size)).number()
+        };
         assert_eq!([1_000, 4_000, 20_000, 100_000].map(number), [1, 4, 16, 16]);
     }
 
@@ -343,7 +346,7 @@ mod tests {
     #[test]
     fn one_process_holds_as_many_tables_as_stated() {
         for documents in (1_000..270_000).step_by(1_000) {
-            let shards = Shards::new(documents, 1, u64::MAX);
+            let shards = DocumentShards::new(documents, 1, u64::MAX);
             let tree = sums(0..shards.number(), &[1.0; 256]);
             let held = (tree.pieces.len() + tree.free.len()) as u64;
             assert!(

@@ -1,4 +1,4 @@
-//! What a solver's later iterations depend on besides the counts, as checkpoints store it: tables, and numbers.
+//! The state that a solver's later iterations depend on, as checkpoints store it: tables and numbers, without the counts.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::coordinate_descent::AscentNumbers;
 use super::factor::Factor;
 use super::search::{MEMBERS, SearchNumbers};
 
-/// The numbers of a solver's state, which say which tables belong to it.
+/// The numbers of a solver's state. They determine which tables belong to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Numbers {
     /// Expectation-maximisation, and coordinate descent over a stream: L and F are the state.
@@ -24,7 +24,7 @@ pub enum Numbers {
 const FACTORS: [&str; 2] = ["l", "f"];
 /// The tables of an [`Ascent`](super::coordinate_descent::Ascent); its other tables equal these.
 pub(super) const ASCENT: [&str; 4] = ["best_l", "best_f", "previous_l", "extrapolated_f"];
-/// The tables of a candidate of the search, with up to 3 topics more.
+/// The tables of a candidate of the search, with up to 3 additional topics.
 pub(super) const CANDIDATE: [&str; 4] = [
     "candidate_best_l",
     "candidate_best_f",
@@ -55,7 +55,7 @@ impl Numbers {
         }
     }
 
-    /// Whether the numbers are among those that a solver reaches.
+    /// Whether a solver can reach these numbers.
     fn are_in_range(&self) -> bool {
         match self {
             Self::Factors => true,
@@ -65,7 +65,7 @@ impl Numbers {
     }
 }
 
-/// The state of a solver that runs.
+/// The state of a running solver.
 pub struct SolverState<'a> {
     pub numbers: Numbers,
     pub tables: Vec<NamedTable<'a>>,
@@ -138,16 +138,16 @@ impl SavedTables {
     }
 }
 
-/// The error for the state of a solver that these settings do not lead to.
+/// The error for the state of a solver that is not the one of the settings.
 pub(super) fn other_solver() -> Error {
     Error::new(
         ErrorKind::Setting,
-        "the checkpoint's tables are those of another solver or reading than its settings",
+        "the checkpoint's tables belong to another solver or reading than its settings",
     )
     .fix("give the checkpoint as the fit wrote it")
 }
 
-/// What a solver starts from.
+/// The start of a solver.
 pub enum Start<'a> {
     /// Positive L (documents x topics) and F (topics x terms), whose rows need not sum to one.
     New(&'a Matrix, &'a Matrix),

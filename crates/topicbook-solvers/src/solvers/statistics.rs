@@ -1,25 +1,25 @@
-//! The sums of expectation-maximisation over nonzero counts: of a document the multipliers of its row of L, of a term its row
+//! The sums of expectation-maximisation over nonzero counts: for a document the multipliers of its row of L, for a term its row
 //! of F's statistics.
 
 use crate::kernels::{Floor, add_rows, divide, rates};
 use crate::system::{LANES, simd_dispatch};
 
 use super::RATE_FLOOR;
-use super::parts::ByTerm;
+use super::parts::PendingByTerm;
 
-/// No rate is below it.
+/// Rates are raised to it.
 pub(super) const FLOOR: Floor = Floor {
     rate: RATE_FLOOR,
     zero_below: false,
 };
 
-/// Documents whose contributions to a term's statistics are added in single precision.
+/// Documents whose contributions to a term's statistics are summed in single precision.
 const IN_F32: usize = 256;
 
 simd_dispatch! {
-    /// Adds x / rate times the term's row of `f` to `multipliers`. The first row of `f` is that of term `first`; `weights` and
-    /// the rows are padded with zeros to `multipliers.len()`, a multiple of `LANES`. Leaves each x / rate in `ratios`, and adds
-    /// x log rate to `likelihood` where it is wanted.
+    /// Adds x / rate times the term's row of `f` to `multipliers`. The first row of `f` belongs to term `first`. `weights` and the
+    /// rows are padded with zeros to `multipliers.len()`, a multiple of `LANES`. Leaves each x / rate in `ratios`, and adds
+    /// x log rate to `likelihood` if it is given.
     pub fn accumulate_multipliers<V: Vector>(
         nonzeros: (&[u32], &[f32]),
         f: &[f32],
@@ -46,7 +46,7 @@ simd_dispatch! {
     /// rows are padded with zeros to `sums.len()`, a multiple of `LANES`. `sums` and `ratios` are scratch. With `f` of `None`
     /// the counts are x / rate already, and nothing is added to `likelihood`.
     pub fn accumulate_statistics<V: Vector>(
-        counts: &ByTerm<'_>,
+        counts: &PendingByTerm<'_>,
         l: &[f32],
         f: Option<&[f32]>,
         statistics: &mut [f64],

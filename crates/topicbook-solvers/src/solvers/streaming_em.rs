@@ -1,4 +1,4 @@
-//! Expectation-maximisation with one pass over the documents per iteration, in their order: each block's rows of L are
+//! Expectation-maximisation with one pass over the documents per iteration, in their order. Each block's rows of L are
 //! updated given F, then its contribution is added to F's sufficient statistics (terms x topics). Counts are read once
 //! per iteration and may be in a file, because the statistics of blocks add up.
 
@@ -18,8 +18,8 @@ use crate::kernels::DOCUMENTS;
 
 use super::factor::{CHUNK, Factor, reciprocals};
 use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts, Pending};
-use super::row_update::{RowProblem, Rows, Scratch, improve};
-use super::shards::{Shards, Tree};
+use super::row_update::{DescentScratch, FactorRows, RowProblem, improve};
+use super::shards::{DocumentShards, Tree};
 use super::{Iterate, Iteration, SolverState, Start, entropy};
 
 pub use rank::RankStart;
@@ -27,7 +27,7 @@ pub use rank::RankStart;
 /// Cells (documents x terms) and documents of a block: enough work for all threads, but little memory.
 const CELLS_PER_BLOCK: usize = 1 << 23;
 const DOCUMENTS_PER_BLOCK: std::ops::RangeInclusive<usize> = 16..=1024;
-/// Documents in a task of coordinate descent: few, because a block of dense documents has not many.
+/// Documents in a task of coordinate descent: few, because a block of dense counts has few documents.
 const DOCUMENTS_AT_ONCE: usize = 4;
 /// Sweeps over the coordinates of a row of L.
 const SWEEPS: usize = 2;
@@ -35,17 +35,17 @@ const SWEEPS: usize = 2;
 const SMALLEST_SHARE: f32 = 1e-9;
 
 thread_local! {
-    static SCRATCH: RefCell<(NonzeroBuffer, Scratch)> = RefCell::default();
+    static SCRATCH: RefCell<(NonzeroBuffer, DescentScratch)> = RefCell::default();
 }
 
-/// Memory of a fit besides the counts. `descent`: rows of L are updated by coordinate descent, which gathers the rows of F
+/// Memory of a fit without the counts. `descent`: rows of L are updated by coordinate descent, which gathers the rows of F
 /// at the nonzero counts of a document.
-pub fn memory(shape: &Shape, shards: &Shards, descent: bool) -> Vec<Item> {
+pub fn memory(shape: &Shape, shards: &DocumentShards, descent: bool) -> Vec<Item> {
     let (documents, terms, topics) = (shape.documents, shape.terms, shape.topics);
     let padded = Parts::values(terms, topics);
     let in_block = documents.min(documents_in_block(terms as usize) as u64);
-    // Each thread copies the nonzero counts of a dense row and their columns. The mean number is used; the longest row
-    // may have as many as there are terms.
+    // Each thread copies the nonzero counts of a dense row and their columns. The formula uses their mean number; the longest
+    // row may have one per term.
     let per_nonzero = if descent { 8 + 4 * (topics + 2) } else { 8 };
     let scratch = per_nonzero * shape.nonzeros * rayon::current_num_threads() as u64;
     let newton = match descent {
@@ -102,9 +102,9 @@ pub fn memory(shape: &Shape, shards: &Shards, descent: bool) -> Vec<Item> {
     ]
 }
 
-/// Bytes of the sums of a pass, of one shard or of all.
+/// Bytes of a table of sums, for one shard or for a whole pass.
 pub fn sums_bytes(terms: u64, topics: u64) -> u64 {
-    8 * (Parts::values(terms, topics) + Sums::OTHERS as u64)
+    8 * (Parts::values(terms, topics) + PassSums::OTHERS as u64)
 }
 
 /// Documents per block. It depends on the number of terms alone, so that the same counts give the same fit in memory
@@ -114,7 +114,7 @@ pub fn documents_in_block(terms: usize) -> usize {
     whole_tiles.clamp(*DOCUMENTS_PER_BLOCK.start(), *DOCUMENTS_PER_BLOCK.end())
 }
 
-/// L in tokens and F in probabilities (terms x topics) before the first pass. `lengths`: those of the documents, in tokens.
+/// L in tokens and F in probabilities (terms x topics) before the first pass. `lengths`: tokens of each document.
 pub fn start_factors(start: Start<'_>, lengths: &[f64]) -> Result<[Factor; 2]> {
     match start {
         Start::New(l, f) => {
@@ -144,12 +144,11 @@ pub struct StreamingEm {
     l: Factor,
     /// F in probabilities (terms x topics).
     f: Factor,
-    shards: Shards,
-    /// The first shard, and the first document; not 0 on a rank of a cluster, whose L has only its own documents.
+    shards: DocumentShards,
+    /// The first shard and the first document: not 0 on a rank of a cluster, whose L has only its own documents.
     first_shard: usize,
     first_document: usize,
-    /// A copy of F. It is kept between passes, because the page faults of a new allocation cost as much as a pass over a few
-    /// documents.
+    /// A copy of F, kept between passes: the page faults of a new allocation cost as much as a pass over a few documents.
     parts: Parts,
     /// F's statistics, then the likelihood and the KKT residual.
     tree: Tree,
@@ -174,9 +173,9 @@ impl StreamingEm {
         Ok(Self {
             first_shard: 0,
             first_document: 0,
-            shards: Shards::new(counts.documents(), counts.terms(), summary.nonzeros()),
+            shards: DocumentShards::new(counts.documents(), counts.terms(), summary.nonzeros()),
             parts: Parts::new(counts.terms(), f.topics),
-            tree: Tree::new(padded as usize + Sums::OTHERS),
+            tree: Tree::new(padded as usize + PassSums::OTHERS),
             pending: Pending::default(),
             l_update,
             streamed,
@@ -238,8 +237,8 @@ impl StreamingEm {
         }
         let problem = RowProblem {
             factor: match self.parts.has_tiles() {
-                true => Rows::Parts(&self.parts),
-                false => Rows::Table(&self.f.values),
+                true => FactorRows::Parts(&self.parts),
+                false => FactorRows::Table(&self.f.values),
             },
             column_sums: &column_sums,
             sweeps: SWEEPS,
@@ -267,7 +266,7 @@ impl StreamingEm {
 }
 
 impl StreamingEm {
-    /// Passes over the documents, which `read` reads in blocks: updates their rows of L, and sums the statistics of F.
+    /// Passes over the documents, which `read` reads in blocks. Updates their rows of L, and sums the statistics of F.
     fn pass(&mut self, read: impl FnOnce(Visit<'_>) -> Result<()>) -> Result<()> {
         let (shards, first) = (self.shards, self.first_document);
         let (mut shard, mut end) = (self.first_shard, first);
@@ -297,21 +296,21 @@ impl StreamingEm {
     /// Adds a block to the sums of its shard.
     fn add(&mut self, block: &Block<'_>) {
         let residual = self.update_l(block);
-        let mut sums = Sums::of(self.tree.current());
+        let mut sums = PassSums::of(self.tree.current());
         *sums.kkt_residual += residual;
         sums.add(&self.parts, block, &self.l.values, &mut self.pending);
     }
 
-    /// Adds what is pending to the sums of the shard that ends here.
+    /// Adds the pending counts to the sums of the shard that ends here.
     fn end_shard(&mut self) {
-        let mut sums = Sums::of(self.tree.current());
+        let mut sums = PassSums::of(self.tree.current());
         sums.add_pending(&self.parts, &self.l.values, &mut self.pending);
         self.tree.join();
     }
 
     /// Updates F by the sums of all shards.
     fn update_f(&mut self) -> Iteration {
-        let sums = Sums::of(self.tree.total());
+        let sums = PassSums::of(self.tree.total());
         self.parts.multiply(&mut self.f.values, sums.statistics);
         self.f.scale_columns(&reciprocals(&self.f.column_sums()));
         Iteration {
@@ -321,16 +320,16 @@ impl StreamingEm {
     }
 }
 
-/// The sums of a pass over some documents, which lie one after the other in a table.
-pub(super) struct Sums<'a> {
-    /// Of F, in the order of [`Parts`].
+/// The sums of a pass over some documents, one after the other in a table.
+pub(super) struct PassSums<'a> {
+    /// The statistics of F, in the order of [`Parts`].
     pub(super) statistics: &'a mut [f64],
     pub(super) likelihood: &'a mut f64,
     kkt_residual: &'a mut f64,
 }
 
-impl<'a> Sums<'a> {
-    /// Sums besides the statistics.
+impl<'a> PassSums<'a> {
+    /// Number of sums in addition to the statistics.
     pub(super) const OTHERS: usize = 2;
 
     pub(super) fn of(table: &'a mut [f64]) -> Self {
@@ -343,7 +342,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Adds a block of documents, some of them only to those that are pending. `l` has the rows of all documents.
+    /// Adds a block of documents: term shards in tiles to the sums, others to the pending counts. `l` has all rows of L.
     fn add(&mut self, parts: &Parts, block: &Block<'_>, l: &[f32], pending: &mut Pending) {
         *self.likelihood += parts.add_tiles(block, l, self.statistics);
         if parts.collect(block, pending) {
@@ -351,8 +350,8 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Adds a block of documents whose rows of L remain the same until the next addition of what is pending, and returns the
-    /// multipliers of these rows.
+    /// Adds a block of documents whose rows of L do not change until the pending counts are added, and returns the multipliers
+    /// of these rows.
     pub(super) fn add_with_multipliers(
         &mut self,
         parts: &Parts,
@@ -369,7 +368,7 @@ impl<'a> Sums<'a> {
         multipliers
     }
 
-    /// Adds what is pending.
+    /// Adds the pending counts.
     pub(super) fn add_pending(&mut self, parts: &Parts, l: &[f32], pending: &mut Pending) {
         *self.likelihood += parts.add_pending(pending, l, self.statistics);
     }

@@ -1,28 +1,28 @@
 //! The rates of one term in the topics, given L: a Poisson regression, and the curvature of its likelihood.
 //!
-//! The counts x of a term in the documents are Poisson with means `s_i l_i . f`: s is the length of a document, l its row of L,
-//! and f the term's rate in each topic, in occurrences per token. With p the sums of `s_i l_i`, the likelihood is
-//! `sum of x_i log(l_i . f) - p . f`, because lengths in the logarithm are constants. To it come k pseudo-documents of one
-//! token, one of each topic, with a small count of the term (Carbonetto et al. 2023, Genome Biology 24:236; `de_analysis` of
-//! fastTopics): no rate is zero, and the maximum is unique.
+//! The counts x of a term in the documents are Poisson with means `s_i l_i . f`. Here s is the length of a document, l its row of
+//! L, and f the term's rate in each topic, in occurrences per token. With p the sums of `s_i l_i`, the likelihood is
+//! `sum of x_i log(l_i . f) - p . f`, because lengths in the logarithm are constants. For each topic, a pseudo-document of one
+//! token with a small count of the term is added (Carbonetto et al. 2023, Genome Biology 24:236; `de_analysis` of fastTopics).
+//! So no rate is zero, and the maximum is unique.
 //!
-//! With z_ik = l_ik f_k / (l_i . f), the derivatives with respect to log f are `A - f p` with `A = sum of x_i z_i`, and the
-//! curvature at the maximum is `H = sum of x_i z_i z_i'` with the pseudo-count added on the diagonal: the observed information.
+//! With z_ik = l_ik f_k / (l_i . f), the derivatives with respect to log f are `A - f p` with `A = sum of x_i z_i`. The curvature
+//! at the maximum is `H = sum of x_i z_i z_i'` with the pseudo-count added on the diagonal: the observed information.
 //! Newton's step on f, divided by f, solves a system with the same matrix. Its inverse is the covariance of log f in Laplace's
 //! approximation.
 
 use crate::system::simd_dispatch;
 
-/// Newton's steps after which the search ends in any case; from the rates of a fit it takes about six.
+/// Maximum number of Newton steps; from the rates of a fit it takes about six.
 const MAX_STEPS: usize = 200;
 /// The squared Newton decrement at which the search ends: the rates are then within 1e-8 of a standard error of the maximum.
 const TOLERANCE: f64 = 1e-16;
-/// Part of the way to a rate of zero that a step may go.
+/// Fraction of the way to a rate of zero that a step may go.
 const TO_BOUNDARY: f64 = 0.95;
-/// Part of the increase that a step promises, which it has to reach.
+/// Fraction of its predicted increase that a step has to reach (Armijo's condition).
 const ARMIJO: f64 = 1e-4;
 
-/// What the regressions of all terms share.
+/// The inputs that the regressions of all terms share.
 pub struct TermRates<'a> {
     /// L (documents x topics), row by row.
     pub l: &'a [f32],
@@ -212,7 +212,7 @@ fn cholesky(matrix: &mut [f64], k: usize) {
             };
             let rest = line[column] - known;
             line[column] = match column == row {
-                // Rounding may leave nothing of the smallest pivots, which the pseudo-count keeps above zero.
+                // The pseudo-count keeps pivots above zero, but rounding may make the smallest ones zero.
                 true => rest.max(f64::EPSILON * line[column].abs()).sqrt(),
                 false => rest / above[column * k + column],
             };
@@ -224,7 +224,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Solves a system of which the Cholesky factor is known.
+/// Solves a system, given its Cholesky factor.
 fn solve(factor: &[f64], k: usize, right: &mut [f64]) {
     for row in 0..k {
         let known = dot(&factor[row * k..][..row], &right[..row]);
@@ -382,7 +382,7 @@ mod tests {
         case.counts.fill(0.0);
         let found = solved(&case, 3, 1.0);
         for topic in 0..3 {
-            // Its standard error is that of one count.
+            // The standard error of one count.
             assert!((found.covariance[topic * 4] - 1.0).abs() < 1e-9);
             assert!(found.rates[topic] > 0.0);
         }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::row_update::{RowProblem, Rows, Scratch, improve};
+use super::row_update::{DescentScratch, FactorRows, RowProblem, improve};
 use super::*;
 
 fn settings(solver: Solver) -> Settings {
@@ -24,7 +24,7 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
 }
 
 /// Random counts, dense and sparse, with an empty document and an empty term. A fraction `density` is not zero, an eighth of
-/// that among the second half of the terms, so that the parts of F may differ in form.
+/// that among the second half of the terms, so that F's term shards may differ in layout.
 fn counts(documents: usize, terms: usize, density: f64, largest: f64, seed: u64) -> [Counts; 2] {
     let mut next = random(seed);
     let values: Vec<f32> = (0..documents * terms)
@@ -209,11 +209,11 @@ proptest! {
         let floor = 1e-9 * total;
         let flat: Vec<f32> = table.iter().flatten().map(|f| *f as f32).collect();
         let column_sums_f32: Vec<f32> = column_sums.iter().map(|sum| *sum as f32).collect();
-        let problem = RowProblem { factor: Rows::Table(&flat), column_sums: &column_sums_f32, sweeps };
+        let problem = RowProblem { factor: FactorRows::Table(&flat), column_sums: &column_sums_f32, sweeps };
         let indices: Vec<u32> = (0..nonzeros as u32).collect();
         let x32: Vec<f32> = x.iter().map(|x| *x as f32).collect();
         let mut weights: Vec<f32> = start.iter().map(|w| *w as f32).collect();
-        let mut scratch = Scratch::default();
+        let mut scratch = DescentScratch::default();
         let outcome = improve(&indices, &x32, &problem, floor as f32, &mut weights, &mut scratch);
         let found: Vec<f64> = weights.iter().map(|w| f64::from(*w)).collect();
         let before = objective(&x, &table, &column_sums, &start);

@@ -3,9 +3,9 @@
 use crate::counts::{Csr, View};
 
 /// The transposed counts, one row per term: 8 bytes per nonzero count.
-pub struct ByTerm(Csr);
+pub struct TransposedCounts(Csr);
 
-impl ByTerm {
+impl TransposedCounts {
     /// Transposes by a counting sort, which reads the counts twice.
     pub fn new(view: &View<'_>, documents: usize, terms: usize) -> Self {
         Self(Csr::transposed(view, documents, terms))

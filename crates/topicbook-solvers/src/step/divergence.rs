@@ -3,13 +3,13 @@
 use crate::config::MiniBatch;
 use crate::error::{Error, Result};
 
-/// Largest size of a logit. From here on the distance between two neighbouring `f32` is more than one nat, so that a
-/// gradient step is lost in rounding.
+/// Largest absolute value of a logit. Above it two neighbouring `f32` are more than one nat apart, so that a gradient step
+/// is lost in rounding.
 const LARGEST_LOGIT: f32 = (1 << f32::MANTISSA_DIGITS) as f32;
 
 /// The largest absolute value, and infinity where a value is NaN.
 ///
-/// Without their sign, floating-point numbers are in the order of their bits, and NaN comes after infinity; the maximum
+/// Without their sign, floating-point numbers are in the order of their bits, and NaN comes after infinity. The maximum
 /// of integers compiles to vector instructions.
 pub fn extent(logits: &[f32]) -> f32 {
     const WITHOUT_SIGN: u32 = u32::MAX >> 1;
@@ -21,8 +21,7 @@ pub fn extent(logits: &[f32]) -> f32 {
 }
 
 /// # Errors
-/// When the logits of a table, whose largest absolute value is `extent`, are no longer numbers that a gradient step can
-/// change.
+/// If a table's logits, whose largest absolute value is `extent`, are no longer numbers that a gradient step can change.
 pub fn check(table: &str, extent: f32, parameters: &MiniBatch) -> Result<()> {
     match extent <= LARGEST_LOGIT {
         true => Ok(()),

@@ -16,7 +16,7 @@ use crate::config::{Solver, TableStorage};
 use crate::data::Matrix;
 use crate::error::Result;
 
-/// A part of a step on tensors. What it allocates is freed when it ends, or in the next one.
+/// A phase of a step on tensors. Its allocations are freed when it ends, or in the next phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepPart {
     /// The loss of a micro-batch, with the activations that its backward pass needs.
@@ -28,7 +28,7 @@ pub enum StepPart {
 }
 
 impl StepPart {
-    /// The name of the part in a log of memory.
+    /// The name of the phase in a log of memory.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -37,7 +37,7 @@ impl StepPart {
         }
     }
 
-    /// Whether this is the name of a part.
+    /// Whether this is the name of a phase.
     pub fn is_name(name: &str) -> bool {
         [Self::Forward, Self::Backward, Self::Update]
             .iter()
@@ -45,7 +45,7 @@ impl StepPart {
     }
 }
 
-/// Told which part of a step begins, and by `None` that the step has ended.
+/// Called with the phase of a step that begins, and with `None` when the step has ended.
 pub type Watch = Box<dyn FnMut(Option<StepPart>) + Send>;
 
 /// Loss, gradient and optimizer update of a batch, as the training loop needs them.
@@ -56,7 +56,7 @@ pub trait Step: Send {
     /// The loss of every step since the last call. Waits for the device: call it once an epoch, not once a step.
     fn take_losses(&mut self) -> Result<Vec<f64>>;
 
-    /// The norm of every step's gradient with respect to all logits, before it was clipped, since the last call; empty
+    /// The norm of every step's gradient with respect to all logits, before it was clipped, since the last call. Empty
     /// where gradients are not clipped. Waits for the device.
     fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
         Ok(Vec::new())
@@ -69,23 +69,24 @@ pub trait Step: Send {
     /// same bits. True at the end of an epoch, after [`take_losses`](Self::take_losses), and sometimes within one.
     fn is_flushed(&self) -> bool;
 
-    /// Calls `watch` where the parts of each later step begin and end, if it has parts whose memory differs.
+    /// Calls `watch` where the phases of each later step begin and end, if their memory differs.
     fn watch(&mut self, _watch: Watch) {}
 
-    /// A copy of everything that later steps depend on, besides their batches and learning rates. Call it only if [`is_flushed`](Self::is_flushed).
+    /// A copy of everything that later steps depend on, except their batches and learning rates. Call it only if
+    /// [`is_flushed`](Self::is_flushed).
     fn state(&self) -> Result<State>;
 }
 
 /// Logits, optimizer state and number of steps. A [`Step`] made from it continues a fit bit for bit.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// The logits of L, of which L is the softmax by rows: documents x topics.
+    /// The logits of L (documents x topics); L is their softmax by rows.
     pub l: Matrix,
     /// The logits of F: topics x terms.
     pub f: Matrix,
     /// The optimizer's state for `l`, such as AdamW's two moments: tables of the same shape, none to two.
     pub l_state: Vec<Matrix>,
-    /// The optimizer's state for `f`, in the same way.
+    /// The optimizer's state for `f`, likewise.
     pub f_state: Vec<Matrix>,
     /// Steps taken.
     pub steps: u64,

@@ -24,8 +24,8 @@ impl WarmRestarts {
         }
     }
 
-    /// The learning rate of the step after so many epochs and so many batches of the next one. tinytopics updates the rate after
-    /// each step, from that step's time, so a step has the rate of the time before it.
+    /// The learning rate of the step after `epoch` epochs and `batch` batches of the next one. As in tinytopics, a step has the
+    /// rate of the previous step's time, because the rate is updated after each step.
     pub fn of_step(&self, (epoch, batch): (usize, usize), batches: usize) -> f64 {
         let time = |epoch: usize, batch: usize| epoch as f64 + batch as f64 / batches as f64;
         self.at(match (epoch, batch) {

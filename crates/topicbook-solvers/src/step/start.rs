@@ -37,7 +37,7 @@ pub fn orders(settings: &Settings, documents: usize, terms: usize) -> EpochOrder
     EpochOrders::new(random, documents)
 }
 
-/// Streams batches from the file if the settings ask for a stream and the counts are stored in one; otherwise reads
+/// Streams batches from the file if the settings request a stream and the counts are stored in a file. Otherwise reads
 /// them in place.
 pub fn source<'a>(settings: &Settings, counts: &'a Counts) -> Result<Box<dyn Source + 'a>> {
     let batch_size = settings.batch_size();

@@ -3,8 +3,8 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{Team, spread_threads};
 
-/// A thread pool for one fit. The training loop runs inside it, which saves waking the pool from outside at every step;
-/// and as each fit has its own pool, concurrent fits do not wait for each other.
+/// A thread pool for one fit. The training loop runs inside it, which saves waking the pool from outside at every step.
+/// As each fit has its own pool, concurrent fits do not wait for each other.
 pub fn threads() -> Result<rayon::ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(rayon::current_num_threads())
@@ -14,7 +14,7 @@ pub fn threads() -> Result<rayon::ThreadPool> {
     Ok(pool)
 }
 
-/// The threads of the gradient steps of one fit, which work on sections that are shorter than a pool takes to begin them.
+/// The threads of one fit's gradient steps, whose sections are shorter than the time that a pool takes to begin them.
 pub fn team() -> Result<Team> {
     Team::new().map_err(no_threads)
 }

@@ -5,8 +5,8 @@
 //! have adjacent terms: reads of counts and of rows of F are coalesced. A unit processes tiles of documents x terms with
 //! their rates in registers: a value of F is used for all documents of the tile, a weight for all of its terms. The unit's
 //! accumulators are in registers too, up to 128 of them; more are in local memory. Weights, which are the same
-//! for all units, are read from shared memory, and so are the values of F for the sums by term, where a unit keeps its
-//! terms: with constant offsets such a read needs no arithmetic for its address.
+//! for all units, are read from shared memory: with constant offsets such a read needs no arithmetic for its address.
+//! So are the values of F for the sums by term, where a unit keeps its terms.
 //!
 //! Both kernels sum over slices (of documents, or of terms). The slices' sums are added up afterwards in a fixed order,
 //! so that results are the same bits every time.
@@ -40,7 +40,7 @@ pub struct Sizes {
 }
 
 /// For each term, the sums of count / rate times the weights over the documents of a slice (`sums`: slices x topics x
-/// terms); and for each cube its part of the sum of count x log rate (`likelihoods`: slices x tiles of terms).
+/// terms). Each cube also computes its part of the sum of count x log rate (`likelihoods`: slices x tiles of terms).
 #[cube(launch_unchecked, address_type = "dynamic", fast_math = FastMath::all())]
 pub fn by_terms(
     words: &Array<u32>,
@@ -367,8 +367,8 @@ fn weight(
     }
 }
 
-/// The rates of a tile. A few topics at a time are unrolled: of more, the compiler would load the values of all before it
-/// adds them up, for which it needs registers.
+/// The rates of a tile. Only a few topics at a time are unrolled: with more, the compiler would load the values of all
+/// before it adds them up, which takes too many registers.
 #[cube]
 #[allow(clippy::too_many_arguments)]
 fn rates(

@@ -73,7 +73,7 @@ where
         let table = into_contiguous_aligned(table);
         let (shape, strides) = (table.meta.shape().clone(), table.meta.strides().clone());
         let from = CopyDescriptor::new(table.handle.binding(), shape, strides, 4);
-        // The client's future borrows the client while the copy is in flight; that of its server does not.
+        // The client's future borrows the client while the copy is in flight; its server's future does not.
         let server = DeviceHandle::<R::Server>::new(table.device.to_id());
         server
             .submit_blocking(move |server| server.read(vec![from], DOWNLOADS))

@@ -54,7 +54,7 @@ pub fn ratios_of_batch(shape: &Shape) -> u64 {
     rounded_capacity((shape.micro_batch * shape.nonzeros) as usize) as u64
 }
 
-/// Bytes of each buffer of the kernels: partial sums, ratios (of sparse counts, so many), and tables in the form in which
+/// Bytes of each buffer of the kernels: partial sums, `ratios` ratios of sparse counts, and tables in the form in which
 /// the kernels read them.
 pub fn buffers(shape: &Shape, ratios: u64) -> Vec<u64> {
     let (documents, terms) = (shape.micro_batch as usize, shape.terms as usize);
@@ -98,11 +98,10 @@ pub fn buffers(shape: &Shape, ratios: u64) -> Vec<u64> {
     lengths.iter().map(|length| 4 * *length as u64).collect()
 }
 
-/// Bytes of pinned memory: stages for uploads of counts (of so many documents at a time, and only once if they stay on the
-/// GPU), downloads of tables, and downloads of rows of L (`rows` at a time, 0 if L is not offloaded), which have a stream
-/// of their own.
+/// Bytes of pinned memory: stages for uploads of counts (`documents` at a time; `once` if they stay on the GPU), and
+/// downloads of tables. Downloads of rows of L (`rows` at a time, 0 if L is not offloaded) have a stream of their own.
 pub fn bytes_pinned(shape: &Shape, (documents, once): (u64, bool), rows: u64) -> u64 {
-    // Rows of dense counts are uploaded whole; for sparse counts first the columns, then as many bytes of values.
+    // Rows of dense counts are uploaded whole; for sparse counts first the columns, then the values, which have the same size.
     let (row, rows_of_document) = match shape.bytes_of_count {
         Some(_) => (bytes_of_counts(shape, 1), 1),
         None => (4, shape.nonzeros),
@@ -117,7 +116,7 @@ pub fn bytes_pinned(shape: &Shape, (documents, once): (u64, bool), rows: u64) ->
         true => (shape.documents * rows_of_document / rows_per_stage).clamp(1, 3),
         false => 3,
     };
-    // The shorter last stage has a slice of its own, and so has that of the last documents.
+    // The shorter last stage has a slice of its own, and so has the last stage of the last documents.
     let shorter = match uploaded > rows_per_stage {
         true => uploaded % rows_per_stage,
         false => 0,
@@ -141,7 +140,7 @@ pub fn bytes_pinned(shape: &Shape, (documents, once): (u64, bool), rows: u64) ->
 pub const PINNED: &str = "pinned memory for uploads and downloads, in pages of the GPU runtime";
 
 /// The workspace of the kernels, from the sizes of the buffers of each micro-batch. Buffers of one micro-batch exist at the
-/// same time; those of another reuse allocations of the same size.
+/// same time; another micro-batch reuses allocations of the same size.
 pub fn sums_workspace(of_each: &[Vec<u64>]) -> Item {
     let mut sizes = of_each.concat();
     sizes.sort_unstable();

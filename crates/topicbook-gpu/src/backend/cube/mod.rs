@@ -1,8 +1,8 @@
 //! Loss and gradients on a GPU: kernels for any runtime of CubeCL, on the memory of Burn's tensors.
 //!
-//! With the weights W (a batch's rows of L) and r = W F, where rows of both tables sum to one, a step needs three sums:
-//! of x log r, for each document of x / r times rows of F, and for each term of x / r times weights. They are also the
-//! sufficient statistics of expectation-maximisation. Counts are uploaded in their stored dtype and widened in
+//! Let W be the weights (a batch's rows of L) and r = W F, where rows of both tables sum to one. A step needs three
+//! sums: of x log r, for each document of x / r times rows of F, and for each term of x / r times weights. They are
+//! also the sufficient statistics of expectation-maximisation. Counts are uploaded in their stored dtype and widened in
 //! registers; they are the only table of batch x terms in memory.
 
 pub mod dense;

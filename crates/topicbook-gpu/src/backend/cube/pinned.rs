@@ -3,9 +3,9 @@
 
 const MIB: u64 = 1 << 20;
 
-/// Range of the bytes of a stage, which is filled while the stage before it is copied: small enough for a small page,
-/// and large enough that waking the threads that fill it and submitting its copy take little of its time. On a machine with
-/// an H100 and 16 processors stages of 4.9 MiB pass 10 GB a second, those of 39 MiB 43 GB a second.
+/// Range of the bytes of a stage, which is filled while the stage before it is copied. It is small enough for a small
+/// page, and large enough that waking the threads that fill it and submitting its copy take little of its time. On a
+/// machine with an H100 and 16 processors, stages of 4.9 MiB pass 10 GB a second, stages of 39 MiB 43 GB a second.
 const STAGES: std::ops::RangeInclusive<u64> = 2 * MIB..=64 * MIB;
 
 /// A memory pool of pages of one size, with the largest slice that it allocates.
@@ -21,7 +21,7 @@ impl Pool {
     }
 }
 
-/// The pools of the runtime, those of small slices first (CubeCL 0.10, `MemoryConfiguration::SubSlices`).
+/// The pools of the runtime, from small to large slices (CubeCL 0.10, `MemoryConfiguration::SubSlices`).
 /// `largest_page`: a quarter of the GPU's memory, in bytes.
 fn pools(largest_page: u64) -> Vec<Pool> {
     let mut pools = vec![Pool {

@@ -144,7 +144,7 @@ impl Resident {
     ) -> Result<[Handle; ARRAYS]> {
         let client = target.0;
         let length = items * words;
-        // The number of nonzero counts varies from batch to batch, that of dense words does not.
+        // The number of nonzero counts varies from batch to batch, the number of dense words does not.
         let capacity = match words {
             1 => upload::rounded_capacity(length.max(1)),
             _ => length.max(1),

@@ -1,8 +1,8 @@
 //! Softmax of the rows of a table, and its backward.
 //!
-//! F has few rows of many columns, the rows of a batch of L are many and short: a row is cut into slices of columns, so
+//! F has few rows of many columns; the rows of a batch of L are many and short. A row is cut into slices of columns, so
 //! that either table has work for the whole GPU. The first kernel computes what a slice adds to its row (the largest
-//! logit with the sum of exponentials, or a part of a dot product), the second one combines the slices of its row and
+//! logit with the sum of exponentials, or a part of a dot product). The second one combines the slices of its row and
 //! writes the values. Every sum runs in a fixed order, so that results are the same bits every time.
 
 use cubecl::prelude::*;

@@ -1,4 +1,4 @@
-//! A checksum of the kernels, by which a result that was found with other kernels is known.
+//! A checksum of the kernels, which tells whether a stored result was found with other kernels.
 
 /// The files of this folder by their names, without tests, and the manifest, which pins Burn and CubeCL.
 const SOURCES: [(&str, &str); 17] = [

@@ -2,9 +2,9 @@
 //!
 //! A nonzero count needs 8 k flops and reads 3 k entries besides its own 12 bytes. F is transposed before, so that a
 //! term's topics are contiguous and adjacent units read adjacent topics. For the sums by term, each cube has a range of
-//! terms, accumulates their sums in shared memory, and finds its terms in every document by binary search: counts need
-//! not be sorted by term, neither on the GPU nor before the upload. Every sum runs in the order of the documents, so
-//! that results are the same bits every time.
+//! terms, accumulates their sums in shared memory, and finds its terms in every document by binary search. So counts
+//! need not be sorted by term, neither on the GPU nor before the upload. Every sum runs in the order of the documents,
+//! so that results are the same bits every time.
 
 use cubecl::prelude::*;
 

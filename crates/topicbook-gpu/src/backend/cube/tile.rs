@@ -26,7 +26,7 @@ pub struct Tile {
     pub(super) unroll: bool,
     /// Whether weights are read from shared memory.
     pub(super) shares_weights: bool,
-    /// Whether the values of F are, which only the kernel `by_terms` uses again.
+    /// Whether the values of F are read from there: only the kernel `by_terms` uses them again.
     pub(super) shares_f: bool,
     pub(super) format: CountFormat,
     pub(super) precision: Precision,

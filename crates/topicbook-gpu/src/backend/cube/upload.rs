@@ -41,7 +41,7 @@ pub struct Dense {
 impl Dense {
     /// The words as a kernel argument; the batch has `documents` rows.
     pub fn words<R: Runtime>(&self, documents: usize) -> ArrayArg<R> {
-        // SAFETY: as many words as were uploaded.
+        // SAFETY: the length is the number of words that were uploaded.
         unsafe { ArrayArg::from_raw_parts(self.words.clone(), documents * self.stride) }
     }
 
@@ -84,17 +84,17 @@ impl Sparse {
     }
 
     pub fn starts<R: Runtime>(&self, documents: usize) -> ArrayArg<R> {
-        // SAFETY: as many row pointers as were uploaded.
+        // SAFETY: the length is the number of row pointers that were uploaded.
         unsafe { ArrayArg::from_raw_parts(self.starts.clone(), documents + 1) }
     }
 
     pub fn columns<R: Runtime>(&self) -> ArrayArg<R> {
-        // SAFETY: as many columns as were uploaded.
+        // SAFETY: the length is the number of columns that were uploaded.
         unsafe { ArrayArg::from_raw_parts(self.columns.clone(), self.length()) }
     }
 
     pub fn counts<R: Runtime>(&self) -> ArrayArg<R> {
-        // SAFETY: as many values as were uploaded.
+        // SAFETY: the length is the number of values that were uploaded.
         unsafe { ArrayArg::from_raw_parts(self.counts.clone(), self.length()) }
     }
 }

@@ -120,8 +120,8 @@ fn of_kernels(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     items
 }
 
-/// Counts and activations of automatic differentiation, as Burn's graph allocates them on CUDA. The numbers of tables are
-/// those that the allocator took from a driver without a GPU (`tests/gpu/memory.rs`).
+/// Counts and activations of automatic differentiation, as Burn's graph allocates them on CUDA. The numbers of tables
+/// were measured: the allocator took them from a driver without a GPU (`tests/gpu/memory.rs`).
 fn of_rates(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
     let (n, m, k) = (shape.documents, shape.terms, shape.topics);
     let table = |rows: u64, columns: u64| table_bytes(rows, columns, padded);
@@ -139,8 +139,8 @@ fn of_rates(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
             counts,
         ));
     }
-    // Besides the counts of the batch: the rates, and of what follows them as much as exists at once. Rates that are computed
-    // again exist twice for a moment.
+    // The tables besides the counts of the batch are the rates, and what is computed from them and exists at once.
+    // Recomputed rates exist twice for a moment.
     let rates = match shape.step {
         GradientStep::Checkpointing => 4,
         _ => 3,
@@ -175,7 +175,7 @@ fn of_rates(shape: &Shape, resident: bool, padded: bool) -> Vec<Item> {
 const PRODUCT_BYTES: u64 = 5 << 20;
 
 /// RAM of a step on Burn's tensors on the CPU. The activations of a step are freed before the update allocates its own
-/// tables. The factors are those that were measured (`tests/plan/tensors.rs`).
+/// tables. The factors were measured (`tests/plan/tensors.rs`).
 pub fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
     use Consumer::{Activations, Counts, Gradients, OptimizerStates, Parameters};
     let (n, m, k) = (shape.documents, shape.terms, shape.topics);
@@ -186,9 +186,9 @@ pub fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
     };
     let batch = if shape.step.has_rates() { rates } else { 0 };
     let activations = match shape.step {
-        // The rates, what follows them, and F's softmax with its gradient.
+        // The rates, the tables computed from them, and F's softmax with its gradient.
         GradientStep::Autodiff => 4 * rates + 3 * f + PRODUCT_BYTES,
-        // F's softmax is computed again where the rates are gone.
+        // F's softmax is computed again after the rates have been freed.
         GradientStep::Checkpointing => (4 * rates).max(3 * f) + PRODUCT_BYTES,
         // Copies of F, and rows of its gradient for the terms of the batch.
         GradientStep::CustomBackward | GradientStep::Fused => {
@@ -242,8 +242,8 @@ pub fn of_tensors(shape: &Shape, resumed: bool) -> Vec<Item> {
     items
 }
 
-/// The distinct sizes of micro-batches, in descending order: full ones, the remainder of a batch, and those of the last
-/// batch of an epoch.
+/// The distinct sizes of micro-batches, in descending order: full ones, the remainder of a batch, and the micro-batches
+/// of the last batch of an epoch.
 fn micro_batch_sizes(shape: &Shape) -> Vec<u64> {
     let last = shape.documents % shape.batch;
     let full = shape.micro_batch;

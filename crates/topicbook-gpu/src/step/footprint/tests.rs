@@ -55,11 +55,11 @@ fn measured(
     counts_of: (bool, Precision),
 ) -> [u64; 2] {
     type Kept = Autodiff<SoftwareBackend>;
-    type Checkpointed = Autodiff<SoftwareBackend, BalancedCheckpointing>;
+    type CheckpointedSoftware = Autodiff<SoftwareBackend, BalancedCheckpointing>;
     match step {
         GradientStep::Autodiff => measured_of::<Kept, Unfused<_>>(sizes, counts, counts_of),
         GradientStep::Checkpointing => {
-            measured_of::<Checkpointed, Unfused<_>>(sizes, counts, counts_of)
+            measured_of::<CheckpointedSoftware, Unfused<_>>(sizes, counts, counts_of)
         }
         _ => measured_of::<Kept, Fused<_>>(sizes, counts, counts_of),
     }
@@ -71,7 +71,7 @@ fn measured_of<B: AutodiffBackend<Device = Processor>, L: Loss<B>>(
     (resident, precision): (bool, Precision),
 ) -> [u64; 2] {
     let settings = Settings::new(k).with_mini_batch(|parameters| {
-        (parameters.batch_size, parameters.precision) = (batch, precision);
+        (parameters.batch_size, parameters.gpu_precision) = (batch, precision);
     });
     let placement = Placement {
         micro_batch,
@@ -92,7 +92,7 @@ fn measured_of<B: AutodiffBackend<Device = Processor>, L: Loss<B>>(
             let mut largest = 0;
             while !done.load(Ordering::Relaxed) {
                 largest = largest.max(client.memory_usage().unwrap().bytes_in_use);
-                // The step keeps the other processor, too.
+                // Sleeps, so that the step can use this processor, too.
                 std::thread::sleep(Duration::from_micros(100));
             }
             largest
@@ -157,8 +157,8 @@ fn predicted_vram_is_what_lavapipe_measures() {
             let predicted = peak(&items, Memory::Vram).0 as f64;
             let lasting = items.iter().filter(|item| item.phase == Phase::Fit);
             let lasting = lasting.map(|item| item.bytes).sum::<u64>() as f64;
-            // Tests beside this one share Burn's graph of gradients, and can hold its tensors for
-            // a moment. A wrong prediction is wrong every time.
+            // Tests that run at the same time share Burn's graph of gradients, and can hold its tensors for a moment. A
+            // wrong prediction is wrong every time.
             let lines: Vec<String> = (0..3)
                 .map_while(|_| {
                     let [peak, after] = measured(step, sizes, &counts, (resident, precision))

@@ -1,4 +1,4 @@
-//! Counts for tests, whose parts are processed in both forms.
+//! Counts for tests, whose term shards have both layouts.
 
 use crate::counts::Counts;
 

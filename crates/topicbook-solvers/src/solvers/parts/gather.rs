@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::kernels::{Form, TERMS};
+use crate::kernels::{TERMS, TermLayout};
 use crate::system::LANES;
 
 use super::Parts;
@@ -11,14 +11,14 @@ impl Parts {
     /// Gathers the rows of F at `columns`, transposed into columns of length `stride` and padded with zeros.
     pub(crate) fn gather(&self, columns: &[u32], stride: usize, gathered: &mut [f32]) {
         let mut at = 0;
-        // The next columns, as far as some terms go; they are no more than these terms.
+        // The next columns that are in a range of terms: at most one for each term.
         let columns_in = |at: usize, terms: &Range<usize>| {
             let next = &columns[at..columns.len().min(at + terms.len())];
             &next[..next.partition_point(|&column| (column as usize) < terms.end)]
         };
         for part in self.parts() {
             match part.form {
-                Form::Tiles => {
+                TermLayout::Tiles => {
                     for (tile, f) in part.tiles(self.topics) {
                         let columns = columns_in(at, &tile.terms);
                         let first = tile.terms.start;
@@ -26,7 +26,7 @@ impl Parts {
                         at += columns.len();
                     }
                 }
-                Form::Rows => {
+                TermLayout::Rows => {
                     for &column in columns_in(at, &part.terms) {
                         let row = &part.f[(column as usize - part.terms.start) * self.width..];
                         for topic in 0..self.topics {
@@ -43,7 +43,7 @@ impl Parts {
     }
 }
 
-/// Copies the values of a tile of F (topics x width) at some columns to each topic's row of `gathered`, from `at` on.
+/// Copies the values of a tile of F (topics x width) at these columns to each topic's row of `gathered`, from `at` on.
 fn gather_tile(
     columns: &[u32],
     first: usize,
@@ -54,7 +54,7 @@ fn gather_tile(
     let rows = f.chunks_exact(width).zip(gathered.chunks_exact_mut(stride));
     #[cfg(target_arch = "x86_64")]
     if crate::system::Instructions::used() == crate::system::Instructions::Avx512 {
-        // What precedes the values of each register, and which of its lanes are wanted.
+        // For each register, the number of values before its own, and a mask of the lanes to copy.
         let mut registers = [(0, 0u16); TERMS / LANES];
         for &column in columns {
             let term = column as usize - first;
@@ -78,7 +78,7 @@ fn gather_tile(
     }
 }
 
-/// Copies the wanted lanes of each register to `gathered`, one after the other; values behind the last may be overwritten.
+/// Copies the masked lanes of each register to `gathered`, one after the other. May overwrite values past the last one.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 fn compress(f: &[f32], registers: &[(usize, u16)], gathered: &mut [f32]) {
@@ -121,7 +121,7 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        for form in [Form::Rows, Form::Tiles] {
+        for form in [TermLayout::Rows, TermLayout::Tiles] {
             assert!(parts.forms.contains(&form), "{form:?}");
         }
         let all = |document| -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Groups of documents that are processed together, and the buffers of a thread for them.
+//! Groups of documents that are processed together, and a thread's buffers for them.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::system::{Aligned, LANES, aligned_zeros};
 use super::newton;
 
 /// Up to [`DOCUMENTS`] documents of a block.
-pub(super) struct Group<'a> {
+pub(super) struct DocumentGroup<'a> {
     pub(super) view: &'a View<'a>,
     /// The documents' rows in the view.
     pub(super) rows: Range<usize>,
@@ -19,16 +19,16 @@ pub(super) struct Group<'a> {
     pub(super) weights: &'a [f32],
 }
 
-/// Cuts a block into groups; `l` is that of all documents.
+/// Cuts a block into groups. `l` has the rows of all documents.
 pub(super) fn groups<'a>(
     block: &'a Block<'_>,
     l: &'a [f32],
     topics: usize,
-) -> impl Iterator<Item = Group<'a>> {
+) -> impl Iterator<Item = DocumentGroup<'a>> {
     let documents = block.rows.len();
     (0..documents).step_by(DOCUMENTS).map(move |first| {
         let last = documents.min(first + DOCUMENTS);
-        Group {
+        DocumentGroup {
             view: &block.view,
             rows: block.rows.start + first..block.rows.start + last,
             weights: &l[(block.first + first) * topics..(block.first + last) * topics],
@@ -50,7 +50,7 @@ pub(super) struct Buffers {
     pub(super) l_sums: Aligned<[f32; LANES]>,
     /// Sums for F of a tile.
     pub(super) f_sums: Aligned<f32>,
-    pub(super) newton: newton::Scratch,
+    pub(super) newton: newton::NewtonScratch,
 }
 
 thread_local! {
@@ -62,7 +62,7 @@ thread_local! {
         counts: aligned_zeros(0),
         l_sums: Aligned::new(0),
         f_sums: aligned_zeros(0),
-        newton: newton::Scratch::new(),
+        newton: newton::NewtonScratch::new(),
     });
 }
 
@@ -80,7 +80,7 @@ impl Buffers {
     /// Copies a group's rows of L, padded with rows of zeros, and unpacks the counts of a tile.
     pub(super) fn unpack(
         &mut self,
-        group: &Group<'_>,
+        group: &DocumentGroup<'_>,
         (terms, topics): (usize, usize),
         tile: &Tile,
     ) -> Unpacked<'_> {
@@ -100,7 +100,7 @@ impl Buffers {
     }
 }
 
-/// Copies `values` to `padded`, with zeros behind them up to `length`.
+/// Copies `values` to `padded`, and appends zeros up to `length`.
 pub(super) fn pad(values: &[f32], length: usize, padded: &mut Vec<f32>) {
     padded.clear();
     padded.extend_from_slice(values);

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::{DOCUMENTS, Floor, Form, quotients};
+use crate::kernels::{DOCUMENTS, Floor, TermLayout, quotients};
 
-use super::group::{BUFFERS, Buffers, Group, groups};
-use super::{Part, Parts};
+use super::group::{BUFFERS, Buffers, DocumentGroup, groups};
+use super::{FShard, Parts};
 
 impl Parts {
     /// The sum of x log rate of a block, with rates of at least `floor`.
@@ -18,8 +18,8 @@ impl Parts {
             .map(|task| {
                 let (part, group) = (&parts[task / groups.len()], &groups[task % groups.len()]);
                 BUFFERS.with_borrow_mut(|buffers| match part.form {
-                    Form::Tiles => self.likelihood_of_tiles(part, group, floor, buffers),
-                    Form::Rows => self.likelihood_of_nonzeros(part, group, floor, buffers),
+                    TermLayout::Tiles => self.likelihood_of_tiles(part, group, floor, buffers),
+                    TermLayout::Rows => self.likelihood_of_nonzeros(part, group, floor, buffers),
                 })
             })
             .collect();
@@ -28,8 +28,8 @@ impl Parts {
 
     fn likelihood_of_tiles(
         &self,
-        part: &Part<'_>,
-        group: &Group<'_>,
+        part: &FShard<'_>,
+        group: &DocumentGroup<'_>,
         floor: f64,
         buffers: &mut Buffers,
     ) -> f64 {
@@ -55,8 +55,8 @@ impl Parts {
 
     fn likelihood_of_nonzeros(
         &self,
-        part: &Part<'_>,
-        group: &Group<'_>,
+        part: &FShard<'_>,
+        group: &DocumentGroup<'_>,
         floor: f64,
         buffers: &mut Buffers,
     ) -> f64 {

@@ -3,36 +3,36 @@
 use rayon::prelude::*;
 
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::{DOCUMENTS, Form, add_to_l, quotients};
+use crate::kernels::{DOCUMENTS, TermLayout, add_to_l, quotients};
 use crate::solvers::statistics::{FLOOR, accumulate_multipliers};
 use crate::system::{LANES, sum};
 
-use super::group::{BUFFERS, Buffers, Group, groups, pad};
-use super::{Part, Parts};
+use super::group::{BUFFERS, Buffers, DocumentGroup, groups, pad};
+use super::{FShard, Parts};
 
 impl Parts {
-    /// The multipliers of a block's rows of L, documents x topics: the sum over the terms of x / rate times F.
+    /// The multipliers of a block's rows of L (documents x topics): the sums of x / rate times F over the terms.
     pub(crate) fn multipliers(&self, block: &Block<'_>, l: &[f32]) -> Vec<f32> {
         self.multipliers_of(&self.parts(), block, l)
     }
 
-    /// The same for some parts only.
+    /// [`multipliers`](Self::multipliers), summed over some term shards only.
     pub(super) fn multipliers_of(
         &self,
-        parts: &[Part<'_>],
+        parts: &[FShard<'_>],
         block: &Block<'_>,
         l: &[f32],
     ) -> Vec<f32> {
         let groups: Vec<_> = groups(block, l, self.topics).collect();
         let values = DOCUMENTS * self.topics;
         let mut sums = vec![0.0; parts.len() * groups.len() * values];
-        // The groups of a part come one after the other, so that a thread finds the part of F in its cache.
+        // The groups of a shard come one after the other, so that a thread finds that part of F in its cache.
         let tasks = sums.par_chunks_mut(values).enumerate();
         tasks.for_each(|(task, sums)| {
             let (part, group) = (&parts[task / groups.len()], &groups[task % groups.len()]);
             BUFFERS.with_borrow_mut(|buffers| match part.form {
-                Form::Tiles => self.multipliers_of_tiles(part, group, buffers, sums),
-                Form::Rows => self.multipliers_of_nonzeros(part, group, buffers, sums),
+                TermLayout::Tiles => self.multipliers_of_tiles(part, group, buffers, sums),
+                TermLayout::Rows => self.multipliers_of_nonzeros(part, group, buffers, sums),
             });
         });
         let (totals, others) = sums.split_at_mut(groups.len() * values);
@@ -47,8 +47,8 @@ impl Parts {
 
     fn multipliers_of_tiles(
         &self,
-        part: &Part<'_>,
-        group: &Group<'_>,
+        part: &FShard<'_>,
+        group: &DocumentGroup<'_>,
         buffers: &mut Buffers,
         out: &mut [f32],
     ) {
@@ -67,8 +67,8 @@ impl Parts {
 
     fn multipliers_of_nonzeros(
         &self,
-        part: &Part<'_>,
-        group: &Group<'_>,
+        part: &FShard<'_>,
+        group: &DocumentGroup<'_>,
         buffers: &mut Buffers,
         out: &mut [f32],
     ) {

@@ -1,37 +1,45 @@
-//! Newton's method for rows of L, where counts are dense: the first and second derivatives of a few documents are products of
-//! tiles, so no row of F is gathered. A sweep over the coordinates of a document reads its whole gathered part of F for each
-//! coordinate, and many sweeps are needed where topics share terms; Newton's method needs few steps.
+//! Newton's method for rows of L where counts are dense. Coordinate descent (`row_update.rs`) needs many sweeps over gathered rows
+//! of F where topics share terms; Newton's method needs few steps and gathers nothing.
 //!
-//! With the counts x, the rates r = w F and the column sums p of F transposed, a row w maximises
-//! `sum of x log r - w . p`, which is concave. The gradient is `F (x / r) - p` and the Hessian `-F diag(x / r^2) F'`. A step goes
-//! to the maximum of the quadratic model over the weights that are not below the floor, found coordinate by coordinate. A step
-//! that lowers the objective is shortened, and at last replaced by one of expectation-maximisation, which never lowers it.
+//! With F (topics x terms), p the sums of its rows and x a document's counts, a step for the row w of L (topics, in tokens) is:
+//!
+//! ```text
+//! objective(w) = sum of x log r - w . p,  r = w F                  // concave in w
+//! G = F (x / r);  H = F diag(x / r^2) F'                           // gradient G - p, Hessian -H
+//! d = argmax of (G - p) . d - d . H d / 2 over w + d >= floor      // by coordinate descent, to 1e-9 of the tokens
+//! new = max(w + length d, floor) for the first of LENGTHS that does not lower the objective by more than 1e-6 per token
+//! if there is none: new = max(w G / p, floor)                      // expectation-maximisation, which never lowers it
+//! w = new * tokens / (new . p)                                     // the exact maximum along the ray through new
+//! ```
+//!
+//! Eight documents share the products of a tile (`kernels/products.rs`), whose vector lanes are terms. H is the product of each
+//! block of four topics with the topics up to it, and its mirror image. G and H are added up in lanes of `f32`, the likelihoods
+//! of tiles in `f64`, and the model's step is computed in `f64`.
 
 use std::ops::Range;
 
 use crate::counts::View;
-use crate::kernels::{Form, add_to_l, quotients, unpack};
+use crate::kernels::{TermLayout, add_to_l, quotients, unpack};
 use crate::solvers::statistics::FLOOR;
 use crate::system::{Aligned, LANES, aligned_zeros, max_of_numbers, per_lane, simd_dispatch, sum};
 
 use super::Parts;
 use super::group::{Buffers, pad};
 
-/// Documents of a task.
+/// Documents that a task improves together.
 pub(crate) const DOCUMENTS: usize = 8;
-/// Topics at most: the second derivatives cost O(topics^2) for each count, a sweep over the coordinates O(topics).
+/// Maximum number of topics: the second derivatives cost O(topics^2) for each count, a sweep over the coordinates O(topics).
 const MOST_TOPICS: u64 = 64;
 /// Topics that a product takes at once.
 const BLOCK: usize = 4;
 /// The lengths of the steps that are tried.
 const LENGTHS: [f64; 3] = [1.0, 0.25, 0.0625];
-/// Sweeps over the coordinates of a quadratic model, and the share of a document's tokens below which a sweep's changes end
-/// them.
+/// Maximum sweeps over the coordinates of the model, which end when a sweep changes less than this share of the tokens.
 const MODEL_SWEEPS: usize = 200;
 const MODEL_TOLERANCE: f64 = 1e-9;
 
 /// Documents whose rows of L are improved together.
-pub(crate) struct Rows<'a> {
+pub(crate) struct NewtonRows<'a> {
     pub(crate) view: &'a View<'a>,
     /// The documents' rows in the view, at most [`DOCUMENTS`].
     pub(crate) rows: Range<usize>,
@@ -43,8 +51,8 @@ pub(crate) struct Rows<'a> {
     pub(crate) smallest_share: f32,
 }
 
-/// Scratch of a thread.
-pub(super) struct Scratch {
+/// Scratch buffers of a thread.
+pub(super) struct NewtonScratch {
     counts: Aligned<f32>,
     quotients: Aligned<f32>,
     /// F times x / r^2 of a document and a tile: topics x width.
@@ -55,7 +63,7 @@ pub(super) struct Scratch {
     hessians: Aligned<[f32; LANES]>,
 }
 
-impl Scratch {
+impl NewtonScratch {
     pub(super) fn new() -> Self {
         Self {
             counts: Aligned::new(0),
@@ -73,11 +81,11 @@ struct Derivatives {
     likelihoods: Vec<f64>,
     /// Documents x topics.
     gradients: Vec<f64>,
-    /// Documents x topics x topics; the negative of the second derivatives. Empty if they were not asked for.
+    /// H: documents x topics x topics. Empty if it was not requested.
     hessians: Vec<f64>,
 }
 
-/// Registers of the sums of second derivatives of a document: for each block of topics the products with those up to it.
+/// Registers of a document's sums of second derivatives: for each block of topics, its products with the topics up to it.
 fn pairs(topics: usize) -> usize {
     (0..topics)
         .step_by(BLOCK)
@@ -86,12 +94,12 @@ fn pairs(topics: usize) -> usize {
 }
 
 impl Parts {
-    /// Whether [`improve_rows`](Self::improve_rows) is the faster way.
+    /// Whether [`improve_rows`](Self::improve_rows) is faster than coordinate descent.
     pub(crate) fn prefers_newton(&self) -> bool {
-        self.topics as u64 <= MOST_TOPICS && !self.forms.contains(&Form::Rows)
+        self.topics as u64 <= MOST_TOPICS && !self.forms.contains(&TermLayout::Rows)
     }
 
-    /// Bytes of each thread.
+    /// Bytes of a thread's scratch buffers.
     pub(crate) fn newton_bytes(topics: u64) -> u64 {
         match topics <= MOST_TOPICS {
             true => (DOCUMENTS * size_of::<[f32; LANES]>() * pairs(topics as usize)) as u64,
@@ -99,13 +107,18 @@ impl Parts {
         }
     }
 
-    /// Improves `weights` (documents x topics) by a step each. Returns each document's L1 residual of the KKT conditions before
-    /// it. A document without counts gets weights of zero.
-    pub(crate) fn improve_rows(&self, rows: &Rows<'_>, weights: &mut [f32]) -> Vec<f64> {
+    /// Improves `weights` (documents x topics) by one step. Returns each document's L1 residual of the KKT conditions before it.
+    /// A document without counts gets weights of zero.
+    pub(crate) fn improve_rows(&self, rows: &NewtonRows<'_>, weights: &mut [f32]) -> Vec<f64> {
         super::group::BUFFERS.with_borrow_mut(|buffers| self.improve(rows, weights, buffers))
     }
 
-    fn improve(&self, rows: &Rows<'_>, weights: &mut [f32], buffers: &mut Buffers) -> Vec<f64> {
+    fn improve(
+        &self,
+        rows: &NewtonRows<'_>,
+        weights: &mut [f32],
+        buffers: &mut Buffers,
+    ) -> Vec<f64> {
         let topics = self.topics;
         let column_sums: Vec<f64> = rows.column_sums.iter().copied().map(f64::from).collect();
         let penalty = |weights: &[f32]| -> f64 {
@@ -174,10 +187,10 @@ impl Parts {
         residuals
     }
 
-    /// The derivatives at `weights` (documents x topics); `second`: those of second order too, and not only the likelihoods.
+    /// The likelihoods at `weights` (documents x topics) and, with `second`, the first and second derivatives.
     fn derivatives(
         &self,
-        rows: &Rows<'_>,
+        rows: &NewtonRows<'_>,
         weights: &[f32],
         second: bool,
         buffers: &mut Buffers,
@@ -188,7 +201,7 @@ impl Parts {
             newton,
             ..
         } = buffers;
-        let Scratch {
+        let NewtonScratch {
             counts,
             quotients: ratios,
             scaled,
@@ -257,14 +270,14 @@ simd_dispatch! {
     fn curvatures(counts: &[f32], quotients: &mut [f32]) {
         let quotients = quotients.as_chunks_mut::<LANES>().0.iter_mut();
         for (quotients, counts) in quotients.zip(counts.as_chunks::<LANES>().0) {
-            // A quotient without a count is zero.
+            // Where the count is zero, so is the quotient.
             let counts = per_lane(|lane| max_of_numbers(counts[lane], f32::MIN_POSITIVE));
             *quotients = per_lane(|lane| quotients[lane] * (quotients[lane] / counts[lane]));
         }
     }
 }
 
-/// Adds a tile's part of `F diag(curvatures) F'`.
+/// Adds a tile's contribution to `F diag(curvatures) F'`.
 fn add_hessian(
     f: &[f32],
     curvatures: &[f32],
@@ -300,7 +313,7 @@ simd_dispatch! {
     }
 }
 
-/// The step to the maximum of `gradient . d - d' hessian d / 2` over all d for which no weight falls below the floor.
+/// The step d to the maximum of `gradient . d - d . hessian d / 2` for which no weight falls below the floor.
 fn model_step(
     weights: &[f32],
     gradient: &[f64],
@@ -310,7 +323,7 @@ fn model_step(
 ) -> Vec<f64> {
     let topics = weights.len();
     let mut step = vec![0.0; topics];
-    // What is left of the gradient at the step.
+    // The model's gradient at the step.
     let mut gradient = gradient.to_vec();
     for _ in 0..MODEL_SWEEPS {
         let mut moved = 0.0;
@@ -342,7 +355,7 @@ mod tests {
 
     use crate::counts::Counts;
     use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
-    use crate::solvers::row_update::{RowProblem, Rows as Other, Scratch, improve};
+    use crate::solvers::row_update::{DescentScratch, FactorRows, RowProblem, improve};
 
     use super::*;
 
@@ -387,7 +400,7 @@ mod tests {
                 for (task, weights) in newton.chunks_mut(DOCUMENTS * topics).enumerate() {
                     let first = task * DOCUMENTS;
                     let rows = first..first + weights.len() / topics;
-                    let rows = Rows {
+                    let rows = NewtonRows {
                         view: &block.view,
                         rows: rows.clone(),
                         tokens: &tokens[rows],
@@ -403,9 +416,10 @@ mod tests {
                     });
                     assert!(steps.is_some(), "{topics} topics: no convergence");
                 }
-                let (mut buffer, mut scratch) = (NonzeroBuffer::default(), Scratch::default());
+                let (mut buffer, mut scratch) =
+                    (NonzeroBuffer::default(), DescentScratch::default());
                 let problem = RowProblem {
-                    factor: Other::Table(&f),
+                    factor: FactorRows::Table(&f),
                     column_sums: &column_sums,
                     sweeps: 1_000,
                 };
@@ -448,7 +462,7 @@ mod tests {
         let mut parts = Parts::new(terms, topics);
         for_each_block(&counts, false, documents, &mut |block| {
             parts.start_pass(&f, &block);
-            let rows = Rows {
+            let rows = NewtonRows {
                 view: &block.view,
                 rows: block.rows.clone(),
                 tokens: &tokens,

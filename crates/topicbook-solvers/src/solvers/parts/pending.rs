@@ -1,7 +1,7 @@
 //! Nonzero counts of several blocks that have not been added to the statistics yet.
 //!
-//! Statistics are added term by term, for as many documents at once as their rows of L stay in the cache: document by document,
-//! each count would read and write a row of a table in double precision that the cache does not hold.
+//! Statistics are added term by term, for a number of documents whose rows of L stay in the cache. Document by document, each
+//! count would read and write a row of a table in double precision that is larger than the cache.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::counts::View;
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::Form;
+use crate::kernels::TermLayout;
 use crate::solvers::statistics::accumulate_statistics;
 
 use super::Parts;
@@ -17,12 +17,12 @@ use super::group::{BUFFERS, Buffers};
 
 /// Nonzero counts that are added together.
 const NONZEROS: usize = 1 << 18;
-/// Tasks of an addition: enough to balance threads. Results depend on it.
+/// Tasks of an addition: enough to balance threads. The bits of results depend on it.
 const TASKS: usize = 16;
-/// Documents that a thread cuts at least.
+/// Minimum number of documents that a task cuts.
 const DOCUMENTS_AT_ONCE: usize = 64;
 
-/// The nonzero counts of consecutive documents, in the parts that are processed by nonzero counts.
+/// The nonzero counts of consecutive documents, in the term shards that are in rows.
 #[derive(Default)]
 pub(crate) struct Pending {
     first: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Pending {
 }
 
 /// The nonzero counts of some terms, sorted by term.
-pub struct ByTerm<'a> {
+pub struct PendingByTerm<'a> {
     /// The position of each term's first count, and the end, counted from the first term's.
     starts: &'a [usize],
     documents: &'a mut [u32],
@@ -50,8 +50,8 @@ pub struct ByTerm<'a> {
 }
 
 impl Pending {
-    /// Bytes at most, with documents of `nonzeros` counts and `width` values of L: the counts, sorted too, where they
-    /// are cut, and rows of L.
+    /// Maximum bytes, with documents of `nonzeros` counts and `width` values of L: the counts, unsorted and sorted, the cuts,
+    /// and rows of L.
     pub(crate) fn bytes(nonzeros: u64, terms: u64, documents: u64, width: u64) -> u64 {
         let counts = (NONZEROS as u64 + nonzeros).min(documents * nonzeros);
         let documents = documents.min(counts / nonzeros.max(1) + 1);
@@ -70,7 +70,7 @@ impl Pending {
         self.are_ratios = false;
     }
 
-    /// Counts the terms and makes space for the sorted counts. Returns ranges of terms with about as many counts each.
+    /// Counts the terms and makes space for the sorted counts. Returns ranges of terms with similar numbers of counts.
     fn prepare(&mut self, terms: usize) -> Vec<Range<usize>> {
         self.starts.clear();
         self.starts.resize(terms + 1, 0);
@@ -93,7 +93,7 @@ impl Pending {
         ranges
     }
 
-    /// Finds where ranges of terms end in each document by one walk through its columns: a binary search for each range and
+    /// Finds where ranges of terms end in each document, in one pass through its columns: a binary search for each range and
     /// document would take longer than the rest of the sort.
     fn cut(&mut self, ranges: &[Range<usize>]) {
         let (ends, columns, ranges_of) = (&self.ends, &self.columns, ranges.len());
@@ -114,7 +114,7 @@ impl Pending {
     }
 }
 
-impl ByTerm<'_> {
+impl PendingByTerm<'_> {
     /// Sorts the counts of a range of terms by a counting sort; `within` finds them in a document, and `next` is scratch.
     fn fill(
         &mut self,
@@ -140,7 +140,7 @@ impl ByTerm<'_> {
         }
     }
 
-    /// The documents that have a term, in their order, and how often; terms are counted from the first of the range.
+    /// The documents that have a term, in order, and how often. Terms are counted from the first of the range.
     pub fn of(&self, term: usize) -> (&[u32], &[f32]) {
         let before = self.starts[0];
         let at = self.starts[term] - before..self.starts[term + 1] - before;
@@ -149,11 +149,11 @@ impl ByTerm<'_> {
 }
 
 impl Parts {
-    /// Adds a block's counts in parts of the form [`Form::Rows`] to those that are pending. Returns whether these are enough to
-    /// be added to the statistics.
+    /// Collects a block's counts in term shards of the layout [`TermLayout::Rows`]. Returns whether enough counts are pending to add
+    /// them to the statistics.
     pub(crate) fn collect(&self, block: &Block<'_>, pending: &mut Pending) -> bool {
         let parts = self.parts();
-        let ranges = parts.iter().filter(|part| part.form == Form::Rows);
+        let ranges = parts.iter().filter(|part| part.form == TermLayout::Rows);
         let ranges: Vec<_> = ranges.map(|part| part.terms.clone()).collect();
         if pending.ends.is_empty() {
             pending.first = block.first;
@@ -191,7 +191,7 @@ impl Parts {
         pending.columns.len() >= NONZEROS
     }
 
-    /// Adds what is pending to the statistics of F, and returns its sum of x log rate: 0 for counts that were divided by their
+    /// Adds the pending counts to the statistics of F, and returns their sum of x log rate, or 0 if they were divided by their
     /// rates before. `l` has the rows of all documents.
     pub(crate) fn add_pending(
         &self,
@@ -228,7 +228,7 @@ impl Parts {
         let tasks = ranges.into_iter().map(|terms| {
             let starts = &starts[terms.start..=terms.end];
             let length = starts[terms.len()] - starts[0];
-            let by_term = ByTerm {
+            let by_term = PendingByTerm {
                 starts,
                 documents: documents.split_off_mut(..length).unwrap_or_default(),
                 counts: sorted_counts.split_off_mut(..length).unwrap_or_default(),

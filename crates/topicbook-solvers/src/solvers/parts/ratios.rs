@@ -1,9 +1,9 @@
-//! Counts over their rates, computed once for the multipliers of L and for the statistics of F, where L remains the same for both.
+//! Counts over their rates, computed once for both the multipliers of L and the statistics of F, where both use the same L.
 
 use rayon::prelude::*;
 
 use crate::counts::rows::Block;
-use crate::kernels::{DOCUMENTS, Form};
+use crate::kernels::{DOCUMENTS, TermLayout};
 use crate::solvers::statistics::accumulate_multipliers;
 use crate::system::LANES;
 
@@ -11,10 +11,9 @@ use super::group::{BUFFERS, Buffers, pad};
 use super::{Parts, Pending};
 
 impl Parts {
-    /// Adds a block's counts in parts of the form [`Form::Rows`] to those that are pending, as [`collect`](Self::collect) does,
-    /// each divided by its rate. `l` must be the same when they are added to the statistics. Returns the multipliers of the
-    /// block's rows of L, of parts of both forms, then the sum of x log rate of the counts that were divided, and whether those
-    /// that are pending are enough to be added.
+    /// Collects a block's counts in term shards of the layout [`TermLayout::Rows`], as [`collect`](Self::collect) does, each divided
+    /// by its rate. `l` must be the same when they are added to the statistics. Returns the multipliers of the block's rows of L
+    /// (of all shards), the sum of x log rate of the counts that were divided, and whether enough counts are pending to add them.
     pub(crate) fn collect_ratios(
         &self,
         block: &Block<'_>,
@@ -25,7 +24,7 @@ impl Parts {
         let is_enough = self.collect(block, pending);
         pending.are_ratios = true;
         let mut tiles = self.parts();
-        tiles.retain(|part| part.form == Form::Tiles);
+        tiles.retain(|part| part.form == TermLayout::Tiles);
         let mut multipliers = match tiles.is_empty() {
             true => vec![0.0; block.rows.len() * self.topics],
             false => self.multipliers_of(&tiles, block, l),
@@ -106,7 +105,7 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        for form in [Form::Rows, Form::Tiles] {
+        for form in [TermLayout::Rows, TermLayout::Tiles] {
             assert!(parts.forms.contains(&form), "{form:?}");
         }
         for (sums, pending) in [&mut once, &mut twice].into_iter().zip(&mut pending) {

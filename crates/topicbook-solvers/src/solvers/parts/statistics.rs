@@ -3,21 +3,21 @@
 use rayon::prelude::*;
 
 use crate::counts::rows::Block;
-use crate::kernels::{DOCUMENTS, Form, add_to_f, quotients};
+use crate::kernels::{DOCUMENTS, TermLayout, add_to_f, quotients};
 use crate::solvers::statistics::FLOOR;
 
-use super::group::{BUFFERS, Buffers, Group, groups};
-use super::{Part, Parts};
+use super::group::{BUFFERS, Buffers, DocumentGroup, groups};
+use super::{FShard, Parts};
 
 impl Parts {
-    /// Adds a block's contribution to the statistics of F in parts of the form [`Form::Tiles`], and returns their sum of
-    /// x log rate. The statistics lie in memory as F does.
+    /// Adds a block's contribution to the statistics of F in term shards of the layout [`TermLayout::Tiles`], and returns their sum
+    /// of x log rate. The statistics have the layout of F.
     pub(crate) fn add_tiles(&self, block: &Block<'_>, l: &[f32], statistics: &mut [f64]) -> f64 {
         let groups: Vec<_> = groups(block, l, self.topics).collect();
         let parts = statistics.par_chunks_mut(self.terms_of_part * self.width);
         let parts = parts
             .enumerate()
-            .filter(|(part, _)| self.forms[*part] == Form::Tiles);
+            .filter(|(part, _)| self.forms[*part] == TermLayout::Tiles);
         let likelihoods: Vec<f64> = parts
             .map(|(part, statistics)| {
                 BUFFERS.with_borrow_mut(|buffers| {
@@ -30,8 +30,8 @@ impl Parts {
 
     fn statistics_of_tiles(
         &self,
-        part: &Part<'_>,
-        groups: &[Group<'_>],
+        part: &FShard<'_>,
+        groups: &[DocumentGroup<'_>],
         buffers: &mut Buffers,
         statistics: &mut [f64],
     ) -> f64 {

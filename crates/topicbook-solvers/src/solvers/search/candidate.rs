@@ -1,4 +1,4 @@
-//! Factors that may replace the best ones: what they start from, and how long they are fitted.
+//! Factors that may replace the best ones: their starts, and how long they are fitted.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,19 +9,19 @@ use crate::solvers::coordinate_descent::{Ascent, AscentNumbers, Data, Factors, S
 use crate::solvers::state::{CANDIDATE, SavedTables};
 
 use super::merge_topics::merge_most_similar;
-use super::settings::{MOST_ADDED, Settings};
+use super::settings::{MOST_ADDED, SearchSettings};
 
 /// Iterations with the added topics before the first merge.
 const GROW_ITERATIONS: usize = 5;
 /// Iterations of a start from noise with few sweeps over short rows.
 const START_ITERATIONS: usize = 5;
-/// Sweeps over the coordinates of a row in all other iterations. Coordinate descent alone sweeps four times, as fastTopics does:
-/// with two, an iteration gains less but costs little more than half, and the same score is reached earlier.
+/// Sweeps over the coordinates of a row in all other iterations. Coordinate descent alone sweeps four times, as fastTopics does.
+/// With two, an iteration gains less but costs little more than half, and the same score is reached earlier.
 pub(super) const SWEEPS: Sweeps = Sweeps::Each(2);
 /// A candidate has converged when an iteration gains less than this fraction of the score, and the residual is small.
 const CONVERGED: f64 = 1e-6;
 
-/// What a candidate starts from.
+/// The start of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Origin {
     /// The best factors with added topics, which are merged until k are left.
@@ -45,7 +45,7 @@ impl Origin {
     }
 }
 
-/// The sweeps of an iteration that comes after so many from a start of noise.
+/// The sweeps of the iteration after `iterations` iterations from a start of noise.
 pub(super) const fn sweeps_from_noise(iterations: usize) -> Sweeps {
     match iterations < START_ITERATIONS {
         true => Sweeps::FewWhereShort,
@@ -57,9 +57,9 @@ pub(super) const fn sweeps_from_noise(iterations: usize) -> Sweeps {
 pub(super) struct Candidate {
     pub(super) ascent: Ascent,
     pub(super) origin: Origin,
-    /// Iterations with the topics that it has now.
+    /// Iterations with the current number of topics.
     iterations: usize,
-    /// What an iteration gains.
+    /// The gain of an iteration.
     pub(super) gain: f64,
 }
 
@@ -76,7 +76,7 @@ pub struct CandidateNumbers {
 }
 
 impl CandidateNumbers {
-    /// Whether a search reaches these numbers.
+    /// Whether a search can reach these numbers.
     pub(super) fn are_in_range(&self) -> bool {
         let most_added = match self.origin {
             Origin::Added => MOST_ADDED,
@@ -86,7 +86,7 @@ impl CandidateNumbers {
     }
 }
 
-/// What an iteration has shown about a candidate.
+/// The result of an iteration of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Continues,
@@ -110,14 +110,14 @@ impl Candidate {
         self.ascent.best.f.topics - requested
     }
 
-    /// Runs one iteration, and merges two topics behind it if there are more than `requested`.
+    /// Runs one iteration, and then merges two topics if there are more than `requested`.
     pub(super) fn advance(
         &mut self,
         data: &Data,
         view: &View<'_>,
         (requested, best): (usize, f64),
     ) -> Verdict {
-        let (added, settings) = (self.added(requested), Settings::of(requested));
+        let (added, settings) = (self.added(requested), SearchSettings::of(requested));
         let sweeps = match self.origin {
             Origin::Random => sweeps_from_noise(self.iterations),
             Origin::Added | Origin::CrossedNewest | Origin::CrossedAny => SWEEPS,
@@ -147,7 +147,7 @@ impl Candidate {
         }
     }
 
-    /// What a checkpoint stores.
+    /// The state that a checkpoint stores.
     pub(super) fn state(&self, requested: usize) -> (CandidateNumbers, [NamedTable<'_>; 4]) {
         let (ascent, tables) = self.ascent.state(CANDIDATE);
         let numbers = CandidateNumbers {

@@ -1,4 +1,4 @@
-//! Topics of two fits, of which a candidate takes one of each pair that is alike.
+//! Pairs of similar topics of two fits; a candidate takes one topic of each pair.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -27,7 +27,7 @@ pub(super) fn topics_of_two(a: &Factor, b: &Factor, random: &mut Xoshiro256PlusP
     }
 }
 
-/// Pairs of topics of `a` and of `b`: again and again the two that are most similar among those without a partner.
+/// Pairs of topics of `a` and of `b`, greedily: repeatedly the two most similar topics that have no partner yet.
 fn pairs(a: &Factor, b: &Factor) -> Vec<(usize, usize)> {
     let topics = a.topics;
     let affinities = affinities(a, b);

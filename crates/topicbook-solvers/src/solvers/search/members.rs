@@ -1,4 +1,4 @@
-//! Topics of earlier fits, which candidates combine with those of the best one.
+//! Topics of earlier fits, which candidates combine with the topics of the best fit.
 
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -7,7 +7,7 @@ use crate::solvers::factor::Factor;
 
 use super::crossover::topics_of_two;
 
-/// Fits that are kept besides the best one.
+/// Number of fits that are kept in addition to the best one.
 pub const MEMBERS: usize = 5;
 /// Two fits are the same maximum when their scores differ by less than this fraction.
 const SAME: f64 = 1e-6;
@@ -17,8 +17,8 @@ const SAME: f64 = 1e-6;
 pub(super) struct Members(pub(super) Vec<(Factor, f64)>);
 
 impl Members {
-    /// Adds a fit that is not the best one, whose score is `best`: in place of one at the same maximum, or of the worst
-    /// one if there is no room.
+    /// Adds a fit other than the best one, whose score is `best`. It replaces a fit at the same maximum or, if all places
+    /// are taken, the worst fit.
     pub(super) fn add(&mut self, f: Factor, score: f64, best: f64) {
         let is_same = |other: f64| (other - score).abs() < SAME * score.abs();
         if !is_same(best) {
@@ -29,13 +29,13 @@ impl Members {
         }
     }
 
-    /// Topics of the best fit, which are given, and of the newest one.
+    /// Topics of the best fit, which is given, and of the newest one.
     pub(super) fn cross_newest(&self, best: &Factor, random: &mut Xoshiro256PlusPlus) -> Factor {
         let newest = self.0.last().map_or(best, |(f, _)| f);
         topics_of_two(best, newest, random)
     }
 
-    /// Topics of any two fits, of which the best one may be one.
+    /// Topics of any two fits, which may include the best one.
     pub(super) fn cross_any(&self, best: &Factor, random: &mut Xoshiro256PlusPlus) -> Factor {
         let fits = self.0.len() + 1;
         let one = random.random_range(0..fits);

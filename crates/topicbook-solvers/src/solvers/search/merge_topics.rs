@@ -7,7 +7,7 @@ use crate::system::ln;
 use crate::solvers::coordinate_descent::Factors;
 use crate::solvers::factor::{CHUNK, Factor};
 
-/// Merges the two topics whose merger costs the least log-likelihood: those with the smallest Jensen-Shannon
+/// Merges the two topics whose merger costs the least log-likelihood: the pair with the smallest Jensen-Shannon
 /// divergence, weighted by their tokens.
 pub(super) fn merge_most_similar(factors: &Factors) -> Factors {
     let topics = factors.f.topics;

@@ -1,26 +1,26 @@
 //! Coordinate descent, and a search for a higher maximum among many.
 //!
 //! A topic model's likelihood has many local maxima, in which one true topic is split into two or two are merged into
-//! one, and no sequence of small uphill steps leads from one maximum to another. The search starts from topics that are
-//! noise, the same for frequent and for rare terms: they differ from the first iteration on, where topics around the corpus's
+//! one. No sequence of small uphill steps leads from one maximum to another. The search starts from topics that are
+//! noise, the same for frequent and for rare terms: they differ from the first iteration on, while topics around the corpus's
 //! frequencies are nearly alike. Many topics are fitted to a sample of the documents first. The first iterations change L and F
-//! less where documents or terms have few tokens, which ends at higher maxima. The search fits the best factors until they gain
+//! less where documents or terms have few tokens, which leads to higher maxima. The search fits the best factors until they gain
 //! little, and then candidates, of three origins:
 //!
 //! - the best factors with a few topics more where documents have the largest deviance, which are fitted and then merged
-//!   until k are left: split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics decide what is
-//!   split;
+//!   until k are left. This is split and merge (Ueda, Nakano, Ghahramani and Hinton 2000), where the added topics determine
+//!   which topics are split;
 //! - new topics of noise;
 //! - the topics of two earlier fits, one of each pair that is alike. Two maxima differ in some topics and agree in
-//!   others, so such a candidate is near a maximum at once, and often near a higher one (the crossover of Gribel and
-//!   Vidal 2019, who search so for clusters).
+//!   others, so such a candidate is near a maximum at once, and often near a higher one. This is the crossover of Gribel
+//!   and Vidal (2019), who search for clusters.
 //!
 //! A candidate ends when it is better than the best factors, which it then replaces, or when it promises to stay worse.
-//! The first one begins when the best factors have converged, a further one already when their iterations gain less than
-//! candidates have gained, and after one that was not better when they have converged again. Added topics gain much on some
-//! corpora, again and again, and little on others. They are tried first, with few topics after a new start, and then what has
-//! gained more an iteration lately: they, or a new start, whose topics are combined with the best fit when they have converged or
-//! were given up. When neither gains more than chance, they take turns.
+//! The first candidate begins when the best factors have converged. A further one begins when their iterations gain less than
+//! candidates have gained or, after a candidate that was not better, when they have converged again. Added topics gain much on
+//! some corpora, again and again, and little on others. They are tried first; with few topics, a new start is. Then the choice is
+//! whichever has gained more per iteration recently: added topics, or a new start, whose topics are combined with the best fit
+//! when they have converged or were given up. When neither gains more than chance, they alternate.
 
 mod arms;
 mod candidate;
@@ -46,7 +46,7 @@ use super::factor::Factor;
 use super::state::{ASCENT, EARLIER, SavedState, SavedTables, other_solver};
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
 
-use arms::Kind;
+use arms::Arm;
 use candidate::{Candidate, Origin, SWEEPS, Verdict, sweeps_from_noise};
 pub use members::MEMBERS;
 use members::Members;
@@ -54,19 +54,19 @@ use new_topics::{add_topics, equal_shares, start_from_noise, topics_of_misfits};
 pub use numbers::SearchNumbers;
 use numbers::{Progress, Score};
 use sample::{first_start, sample_bytes};
-use settings::Settings;
+use settings::SearchSettings;
 
-/// Iterations of the best factors before a candidate may start: of new factors, and of those that were a candidate.
+/// Iterations of the best factors before a candidate may start: of new factors, and of factors that were a candidate.
 const FIRST_ITERATIONS: usize = 10;
 const MORE_ITERATIONS: usize = 6;
-/// Candidates other than those with added topics, one after the other.
+/// Candidates without added topics, one after the other.
 const TURNS: [Origin; 3] = [Origin::Random, Origin::CrossedNewest, Origin::CrossedAny];
-/// Consecutive candidates that are not better, after which the search ends.
+/// Number of consecutive candidates without success after which the search ends.
 const MOST_FAILURES: usize = 120;
-/// Sweeps over the coordinates of a row of L before the first iteration of a candidate that has topics only.
+/// Sweeps over the coordinates of a row of L before the first iteration of a candidate that has F only.
 const FIRST_SWEEPS: Sweeps = Sweeps::Each(8);
 
-/// Memory of a fit besides the counts.
+/// Memory of a fit without the counts.
 pub fn memory(shape: &Shape) -> Vec<Item> {
     let (topics, more) = (shape.topics, with_added(shape.topics));
     let mut items = vec![Item::ram(
@@ -97,16 +97,16 @@ pub fn memory(shape: &Shape) -> Vec<Item> {
     all
 }
 
-/// The most columns of all tables in a checkpoint, for documents and for terms: those of the best factors and a candidate,
-/// and for terms those of earlier fits.
+/// The maximum number of columns of all tables in a checkpoint, for documents and for terms: of the best factors and a
+/// candidate, and for terms of the earlier fits.
 pub fn saved_columns(topics: u64) -> [u64; 2] {
     let both = saved_columns_of_ascent(topics) + saved_columns_of_ascent(with_added(topics));
     [both, both + MEMBERS as u64 * topics]
 }
 
-/// The most topics of a candidate.
+/// The maximum number of topics of a candidate.
 fn with_added(topics: u64) -> u64 {
-    topics + Settings::of(topics as usize).added as u64
+    topics + SearchSettings::of(topics as usize).added as u64
 }
 
 pub struct Search {
@@ -181,10 +181,10 @@ impl Search {
         let mut random = stream(self.seed, Purpose::Candidate, number);
         self.progress.stream_number += 1;
         let topics = self.topics_requested();
-        let settings = Settings::of(topics);
+        let settings = SearchSettings::of(topics);
         let progress = &mut self.progress;
         let is_other = progress.turn > 0
-            || progress.arms.next(settings.first, self.data.tokens) == Kind::Others;
+            || progress.arms.next(settings.first, self.data.tokens) == Arm::Others;
         let origin = if is_other {
             let origin = TURNS[progress.turn];
             progress.turn = (progress.turn + 1) % TURNS.len();
@@ -210,7 +210,7 @@ impl Search {
         Candidate::new(start, origin)
     }
 
-    /// These topics, and L that is fitted to them.
+    /// These topics, with an L that is fitted to them.
     fn with_l(&self, f: Factor, view: &View<'_>) -> Factors {
         let Factors { mut l, f } = equal_shares(f, &self.data);
         self.data.update_l(view, FIRST_SWEEPS, &mut l, &f);
@@ -239,7 +239,7 @@ impl Search {
             self.progress.failures += 1;
             (ascent.best.f, ascent.score)
         };
-        // With added topics it is like the best fit, with other topics in places, and no fit to combine with it.
+        // With added topics a fit differs from the best one in some topics only, so combining the two is of no use.
         if origin != Origin::Added {
             self.members.add(f, score, self.best.score);
         }
@@ -268,7 +268,7 @@ impl Iterate for Search {
             _ => SWEEPS,
         };
         let iteration = self.best.step(&self.data, &view, sweeps);
-        let converged = Settings::of(self.topics_requested()).converged;
+        let converged = SearchSettings::of(self.topics_requested()).converged;
         let progress = &mut self.progress;
         match progress.iterations_first > 0 && progress.stream_number > 0 {
             true => progress.arms.count((iteration.score - before).max(0.0)),

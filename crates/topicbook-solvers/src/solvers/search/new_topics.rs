@@ -14,7 +14,7 @@ use crate::system::{Purpose, dirichlet_rows};
 /// The share of every document's tokens that the added topics start with, together.
 const ADDED_SHARE: f64 = 0.2;
 
-/// These topics, and equal shares of them in every document.
+/// These topics, with equal shares of them in every document.
 pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
     let topics = f.topics;
     let lengths = data.lengths.iter();
@@ -27,9 +27,9 @@ pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
     Factors { l, f }
 }
 
-/// A new start: topics that are noise, the same for frequent and for rare terms, and equal shares of them in every document.
-/// With noise around the corpus's term frequencies, all topics would fit all documents nearly alike, and part later. Topics
-/// that start from the terms of a document each part sooner, but often end at a lower maximum.
+/// A new start: topics that are noise, the same for frequent and for rare terms, with equal shares of them in every document.
+/// With noise around the corpus's term frequencies, all topics would fit all documents nearly alike, and separate later. Topics
+/// that each start from the terms of a document separate sooner, but often end at a lower maximum.
 /// `number` counts the starts of a seed, from 0.
 pub(super) fn start_from_noise(
     (topics, terms): (usize, usize),
@@ -45,7 +45,7 @@ pub(super) fn start_from_noise(
 }
 
 /// Topics for documents that fit badly: equal mixtures of the corpus's fitted term frequencies and the terms of one document,
-/// which is drawn with a probability proportional to its deviance, and none twice.
+/// which is drawn without replacement, with a probability proportional to its deviance.
 pub(super) fn topics_of_misfits(
     factors: &Factors,
     data: &Data,
@@ -115,7 +115,7 @@ pub(super) fn add_topics(factors: &Factors, data: &Data, more: &Factor) -> Facto
     Factors { l, f }
 }
 
-/// Half the deviance of each document: its log-likelihood under its own term frequencies minus that under the factors.
+/// Half the deviance of each document: its log-likelihood under its own term frequencies minus its log-likelihood under the factors.
 fn deviances(factors: &Factors, data: &Data, view: &View<'_>) -> Vec<f64> {
     let (topics, terms) = (factors.f.topics, factors.f.values.len() / factors.f.topics);
     let parts: Vec<Vec<f64>> = factors

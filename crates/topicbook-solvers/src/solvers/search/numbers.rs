@@ -28,14 +28,14 @@ pub struct Score(#[serde(with = "crate::system::serde_f64")] pub(super) f64);
 pub(super) struct Progress {
     /// Number of the random stream of the next candidate.
     pub(super) stream_number: u64,
-    /// Candidates in turn that were not better.
+    /// Consecutive candidates that were not better.
     pub(super) failures: usize,
     pub(super) arms: Arms,
-    /// Which of the [`TURNS`] is next.
+    /// The index of the next of the [`TURNS`].
     pub(super) turn: usize,
     /// Iterations of the best factors before a candidate may start.
     pub(super) iterations_first: usize,
-    /// What an iteration of the best factors gains.
+    /// The gain of an iteration of the best factors.
     #[serde(with = "crate::system::serde_f64")]
     pub(super) gain: f64,
     /// Whether the best factors have converged.
@@ -55,7 +55,7 @@ impl Progress {
         }
     }
 
-    /// Notes that a candidate is the best one, whose iterations gain so much.
+    /// Records that a candidate has become the best one; an iteration of it gains `gain`.
     pub(super) fn improved(&mut self, gain: f64) {
         *self = Self {
             stream_number: self.stream_number,
@@ -68,21 +68,21 @@ impl Progress {
 }
 
 impl SearchNumbers {
-    /// Topics that the candidate has in addition.
+    /// Additional topics of the candidate.
     pub fn added_topics(&self) -> usize {
         self.candidate
             .as_ref()
             .map_or(0, |candidate| candidate.added)
     }
 
-    /// Whether a search reaches these numbers.
+    /// Whether a search can reach these numbers.
     pub fn are_in_range(&self) -> bool {
         let progress = &self.progress;
         self.best.are_in_range()
             && self.candidate.as_ref().is_none_or(CandidateNumbers::are_in_range)
             && self.earlier.len() <= MEMBERS
             && self.earlier.iter().all(|score| score.0 < f64::INFINITY)
-            // One number of a stream an iteration at most.
+            // At most one stream number per iteration.
             && progress.stream_number <= u64::from(u32::MAX)
             && progress.failures <= MOST_FAILURES
             && progress.iterations_first <= FIRST_ITERATIONS

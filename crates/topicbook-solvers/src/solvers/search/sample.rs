@@ -10,7 +10,7 @@ use crate::system::{Purpose, stream};
 
 use super::new_topics::{equal_shares, start_from_noise};
 
-/// The sample is one document of so many.
+/// The sample has one in `PART` documents.
 const PART: usize = 4;
 /// Topics below which all documents are fitted from the start: with 5, 10 and 20 topics the sample gained nothing.
 const LEAST_TOPICS: usize = 50;
@@ -18,8 +18,8 @@ const LEAST_TOPICS: usize = 50;
 const LEAST_DOCUMENTS: usize = 2;
 /// Iterations over the sample.
 const ITERATIONS: usize = 5;
-/// The share of noise in the topics, so that terms which the sample does not have can get probability, and topics can
-/// still part.
+/// The share of noise in the topics, so that terms which the sample lacks can get probability, and topics can still
+/// separate.
 const NOISE: f32 = 0.2;
 
 /// The documents of the sample, or 0 where there is none.
@@ -41,7 +41,7 @@ pub(super) fn sample_bytes(shape: &Shape) -> u64 {
 }
 
 /// The first start: topics of noise and equal shares of them in every document. Many topics are fitted to a sample of the
-/// documents first, and keep some of the noise: an iteration over the sample costs a quarter of one over all documents, and
+/// documents first, and keep some of the noise. An iteration over the sample costs a quarter of one over all documents, and
 /// the fit of 100 topics to documents of very different lengths ends at a higher maximum.
 pub(super) fn first_start(
     (topics, terms): (usize, usize),
@@ -56,7 +56,7 @@ pub(super) fn first_start(
     Ok(start)
 }
 
-/// Fits topics of noise to so many documents, unless these have no tokens.
+/// Fits topics of noise to a sample of `documents` documents, unless these have no tokens.
 fn fit_to_sample(topics: &mut Factor, counts: &Counts, documents: usize, seed: u64) -> Result<()> {
     let sample = draw(counts, documents, seed)?;
     let data = Data::new(&sample)?;
@@ -75,7 +75,7 @@ fn fit_to_sample(topics: &mut Factor, counts: &Counts, documents: usize, seed: u
     Ok(())
 }
 
-/// So many documents, drawn without replacement, in their order; sparse whatever the layout of the counts is.
+/// A sample of `documents` documents, drawn without replacement, in their order. It is sparse for any layout of the counts.
 fn draw(counts: &Counts, documents: usize, seed: u64) -> Result<Counts> {
     let mut random = stream(seed, Purpose::FirstDocuments, 0);
     let mut drawn = rand::seq::index::sample(&mut random, counts.documents(), documents).into_vec();

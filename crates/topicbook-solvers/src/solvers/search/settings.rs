@@ -1,19 +1,19 @@
-//! What a search does differently with few topics.
+//! The settings of a search, which differ for few topics.
 
-use super::arms::Kind;
+use super::arms::Arm;
 
-/// Topics that a candidate adds, unless there are few.
+/// Topics that a candidate adds, unless the fit has few.
 pub(super) const MOST_ADDED: usize = 3;
-/// Topics below which a fit is that of few topics. Its ascents are short, and its maxima differ by little.
+/// A fit with fewer topics has short ascents, and its maxima differ by little.
 const FEW_TOPICS: usize = 10;
 
 /// The settings of a search for a number of topics.
-pub(super) struct Settings {
+pub(super) struct SearchSettings {
     /// Topics that a candidate adds.
     pub(super) added: usize,
     /// The kind of the first candidate.
-    pub(super) first: Kind,
-    /// A candidate promises to gain that many times what an iteration gains: an ascent that settles still gains about ten
+    pub(super) first: Arm,
+    /// A candidate is expected to gain this multiple of an iteration's gain: an ascent that settles still gains about ten
     /// times as much.
     pub(super) promise: f64,
     /// The best factors have converged when an iteration gains less than this fraction of the score, and the residual is
@@ -21,20 +21,20 @@ pub(super) struct Settings {
     pub(super) converged: f64,
 }
 
-impl Settings {
+impl SearchSettings {
     pub(super) fn of(topics: usize) -> Self {
         match topics < FEW_TOPICS {
-            // Three topics more would cost more than half of an iteration, new starts cost little, and what is left to gain is
-            // as small as what an ascent has not gained yet.
+            // Three more topics would cost more than half of an iteration, and new starts cost little. The remaining gain of
+            // the search is as small as the remaining gain of an ascent.
             true => Self {
                 added: topics.min(2),
-                first: Kind::Others,
+                first: Arm::Others,
                 promise: 30.0,
                 converged: 3e-7,
             },
             false => Self {
                 added: MOST_ADDED,
-                first: Kind::Added,
+                first: Arm::Added,
                 promise: 15.0,
                 converged: 1e-6,
             },
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn candidates_add_no_more_topics_than_there_are() {
-        let added = [1, 2, 9, 10, 100].map(|topics| Settings::of(topics).added);
+        let added = [1, 2, 9, 10, 100].map(|topics| SearchSettings::of(topics).added);
         assert_eq!(added, [1, 2, 2, MOST_ADDED, MOST_ADDED]);
     }
 }

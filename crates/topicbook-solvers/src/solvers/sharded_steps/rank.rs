@@ -1,4 +1,4 @@
-//! The part of a process in the steps: the rows of L of some shards, and their sums.
+//! A process's share of the steps: the rows of L of some document shards, and their sums.
 
 use std::ops::Range;
 
@@ -7,24 +7,24 @@ use crate::counts::rows::Block;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers::factor::Factor;
-use crate::solvers::parts::{Forms, Parts, Pending};
+use crate::solvers::parts::{Parts, Pending, TermLayouts};
 use crate::solvers::shards::Tree;
-use crate::solvers::streaming_em::Sums;
+use crate::solvers::streaming_em::PassSums;
 use crate::step::update::{LazyRows, StepCounter, UpdateRules};
 use crate::step::{divergence, team};
 use crate::system::Team;
 
 use super::term_rows::TermRows;
 
-/// What a process starts from.
+/// The start of a process.
 pub struct StepsStart {
     pub parameters: MiniBatch,
-    /// All documents of the fit, and those of this process.
+    /// The number of documents of the fit, and the documents of this process.
     pub documents: usize,
     pub own: Range<usize>,
-    /// Steps that were made before.
+    /// Steps taken before.
     pub steps: u64,
-    /// The logits of the own rows of L (documents x topics), and the tables of the optimizer's state.
+    /// The logits of this process's rows of L (documents x topics), and the tables of the optimizer's state.
     pub l: Matrix,
     pub l_state: Vec<Matrix>,
     /// The logits of F (terms x topics), then the tables of the optimizer's state.
@@ -46,18 +46,18 @@ pub struct ShardedSteps {
     /// F's statistics, then the likelihood.
     tree: Tree,
     pending: Pending,
-    /// The documents of the present shard in the batch, and their rows of L.
+    /// The documents of the current shard in the batch, and their rows of L.
     documents: Vec<usize>,
     weights: Vec<f32>,
     /// The documents of the batch whose rows of L are updated.
     stepped: Vec<usize>,
-    /// The tokens that the model expects of each term from each topic; kept for its memory.
+    /// The tokens that the model expects of each term from each topic. Kept to reuse its memory.
     expected: Factor,
 }
 
 impl ShardedSteps {
-    /// `forms`: those of the parts of F, the same for all processes.
-    pub fn new(start: StepsStart, forms: Forms) -> Result<Self> {
+    /// `forms`: the layouts of F's term shards, the same for all processes.
+    pub fn new(start: StepsStart, forms: TermLayouts) -> Result<Self> {
         let StepsStart { parameters, l, .. } = start;
         let topics = l.columns();
         let terms = start.f.first().map_or(0, |logits| logits.len() / topics);
@@ -80,7 +80,7 @@ impl ShardedSteps {
             rows_of_f,
             f,
             parts,
-            tree: Tree::new(padded + Sums::OTHERS),
+            tree: Tree::new(padded + PassSums::OTHERS),
             pending: Pending::default(),
             documents: Vec::new(),
             weights: Vec::new(),
@@ -113,11 +113,11 @@ impl ShardedSteps {
         }
     }
 
-    /// Adds documents of the shard to its sums, and updates their rows of L. The first of the block is counted from the shard's
-    /// first document in the batch.
+    /// Adds documents of the shard to its sums, and updates their rows of L. `block.first` is counted from the shard's first
+    /// document in the batch.
     pub fn add(&mut self, block: &Block<'_>, rules: &UpdateRules) {
         let topics = self.f.topics;
-        let mut sums = Sums::of(self.tree.current());
+        let mut sums = PassSums::of(self.tree.current());
         let pending = &mut self.pending;
         let mut gradients = sums.add_with_multipliers(&self.parts, block, &self.weights, pending);
         let weights = self.weights[block.first * topics..].chunks_exact(topics);
@@ -135,7 +135,7 @@ impl ShardedSteps {
 
     /// Ends a shard, all of whose documents in the batch were added.
     pub fn end_shard(&mut self) {
-        let mut sums = Sums::of(self.tree.current());
+        let mut sums = PassSums::of(self.tree.current());
         sums.add_pending(&self.parts, &self.weights, &mut self.pending);
         self.tree.join();
         self.stepped.extend(&self.documents);
@@ -148,7 +148,7 @@ impl ShardedSteps {
 
     /// Updates F by the sums of all shards, once they are in the tree. Returns the batch's sum of x log rate.
     pub fn update_f(&mut self, rules: &UpdateRules) -> f64 {
-        let sums = Sums::of(self.tree.total());
+        let sums = PassSums::of(self.tree.total());
         self.expected.values.copy_from_slice(&self.f.values);
         self.parts
             .multiply(&mut self.expected.values, sums.statistics);
@@ -177,17 +177,17 @@ impl ShardedSteps {
         self.counter.mark_flushed();
     }
 
-    /// Ends an epoch: no row of L is stale afterwards, so that a fit goes on from the tables with the same bits.
+    /// Ends an epoch: no row of L is stale afterwards, so that a fit continues from the tables with the same bits.
     ///
     /// # Errors
-    /// When the logits are no longer numbers that a step can change.
+    /// If the logits are no longer numbers that a step can change.
     pub fn end_epoch(&mut self) -> Result<()> {
         self.flush();
         divergence::check("L", self.l.extent(), &self.parameters)?;
         divergence::check("F", self.rows_of_f.extent(), &self.parameters)
     }
 
-    /// The logits of the own rows of L, then the tables of the optimizer's state.
+    /// The logits of this process's rows of L, then the tables of the optimizer's state.
     pub fn l_tables(&self) -> Result<Vec<Matrix>> {
         let (logits, state) = self.l.tables()?;
         Ok(std::iter::once(logits).chain(state).collect())

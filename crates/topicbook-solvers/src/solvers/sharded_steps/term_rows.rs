@@ -6,7 +6,7 @@ use crate::solvers::factor::{CHUNK, Factor, exponentials_of, reciprocals};
 use crate::step::divergence;
 use crate::step::update::{UpdateRule, step_row};
 
-/// Rows of a term's logits, then each table of the optimizer's state.
+/// For each term a row: its logits, then its values of each table of the optimizer's state.
 pub(super) struct TermRows {
     topics: usize,
     /// Values of a row.
@@ -42,8 +42,8 @@ impl TermRows {
         (0..self.width).step_by(self.topics).map(table).collect()
     }
 
-    /// One step of the optimizer. `f` are the probabilities, and `expected` the tokens that the model expects of each term from
-    /// each topic, whose column sums are `totals`.
+    /// One step of the optimizer. `f` are the probabilities. `expected` are the tokens that the model expects of each term from
+    /// each topic, and `totals` their column sums.
     pub(super) fn step(
         &mut self,
         f: &Factor,

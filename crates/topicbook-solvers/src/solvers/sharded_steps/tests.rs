@@ -1,4 +1,4 @@
-//! Steps by sums of shards, compared with those of one process on the same batches.
+//! Steps by sums of shards, compared with the steps of one process on the same batches.
 
 use crate::batches::Batch;
 use crate::config::{Optimizer, Settings, Solver};
@@ -7,7 +7,7 @@ use crate::counts::Counts;
 use crate::counts::rows::Block;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::solvers::parts::Forms;
+use crate::solvers::parts::TermLayouts;
 use crate::step::cpu::FusedStep;
 use crate::step::{State, Step};
 
@@ -18,7 +18,7 @@ const TERMS: usize = 300;
 const TOPICS: usize = 3;
 const BATCH: usize = 20;
 
-/// Counts of which one in `gap` is not zero.
+/// Counts, one in `gap` of which is nonzero.
 fn counts(gap: usize) -> Counts {
     let count = |at: usize| {
         let drawn = (at * 7919 + at * at % 1013) % 101;
@@ -57,7 +57,7 @@ fn sharded(counts: &Counts, settings: &Settings) -> Result<(Vec<f32>, Vec<f32>, 
         let view = counts.view()?;
         Ok(Block { view, rows, first })
     };
-    let mut steps = ShardedSteps::new(start, Forms::of(&block(0..DOCUMENTS, 0)?, TERMS))?;
+    let mut steps = ShardedSteps::new(start, TermLayouts::of(&block(0..DOCUMENTS, 0)?, TERMS))?;
     let mut losses = Vec::new();
     for _ in 0..2 {
         for first in (0..DOCUMENTS).step_by(BATCH) {

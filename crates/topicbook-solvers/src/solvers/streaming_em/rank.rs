@@ -1,28 +1,28 @@
-//! The part of a rank in a fit on a cluster: the rows of L of some shards, and their sums.
+//! A rank's share of a fit on a cluster: the rows of L of some document shards, and their sums.
 
 use std::ops::Range;
 
 use crate::counts::rows::{RowFiles, for_each_file_block};
 use crate::error::Result;
 use crate::solvers::factor::Factor;
-use crate::solvers::parts::{Forms, Parts, Pending};
-use crate::solvers::shards::{Shards, Tree};
+use crate::solvers::parts::{Parts, Pending, TermLayouts};
+use crate::solvers::shards::{DocumentShards, Tree};
 use crate::solvers::{Iteration, documents_in_block};
 
-use super::{LUpdate, StreamingEm, Sums};
+use super::{LUpdate, PassSums, StreamingEm};
 
-/// What a rank starts from.
+/// The start of a rank.
 pub struct RankStart {
     /// Whether rows of L are updated by coordinate descent.
     pub descent: bool,
-    pub shards: Shards,
-    /// Those of the rank.
+    pub shards: DocumentShards,
+    /// The rank's shards.
     pub own: Range<usize>,
     pub topics: usize,
     pub terms: usize,
     /// Tokens of the rank's documents.
     pub lengths: Vec<f64>,
-    /// Those of all documents, and the sum of n log n over their lengths.
+    /// Tokens of all documents, and the sum of n log n over their lengths.
     pub tokens: f64,
     pub entropy: f64,
     /// The rank's rows of L in tokens, and F in probabilities (terms x topics).
@@ -31,8 +31,8 @@ pub struct RankStart {
 }
 
 impl StreamingEm {
-    /// `forms`: those of the parts of F, the same for all ranks.
-    pub fn of_rank(start: RankStart, forms: Forms) -> Self {
+    /// `forms`: the layouts of F's term shards, the same for all ranks.
+    pub fn of_rank(start: RankStart, forms: TermLayouts) -> Self {
         let RankStart { topics, terms, .. } = start;
         let padded = Parts::values(terms as u64, topics as u64) as usize;
         let mut parts = Parts::new(terms, topics);
@@ -53,12 +53,12 @@ impl StreamingEm {
             first_shard: start.own.start,
             shards: start.shards,
             parts,
-            tree: Tree::new(padded + Sums::OTHERS),
+            tree: Tree::new(padded + PassSums::OTHERS),
             pending: Pending::default(),
         }
     }
 
-    /// Passes over the rank's documents, which are `documents` of the file. `progress` hears of each block.
+    /// Passes over the rank's documents, which are `documents` of the file. `progress` is called once per block.
     pub fn pass_of_rank(
         &mut self,
         rows: RowFiles,
@@ -89,7 +89,7 @@ impl StreamingEm {
         &self.f.values
     }
 
-    /// The same, to be replaced by that of the first rank.
+    /// [`f`](Self::f), to be replaced by the first rank's.
     pub fn f_mut(&mut self) -> &mut [f32] {
         &mut self.f.values
     }

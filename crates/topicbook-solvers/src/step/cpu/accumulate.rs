@@ -1,9 +1,9 @@
-//! Loss and gradients of a batch from one range of terms (shard).
+//! Loss and gradients of a batch from one term shard.
 
 use std::ops::Range;
 
 use crate::counts::View;
-use crate::kernels::{DOCUMENTS, Form, tiled_terms};
+use crate::kernels::{DOCUMENTS, TermLayout, tiled_terms};
 use crate::system::{LANES, Values, lazy_zeroed};
 
 use super::kept::Kept;
@@ -11,32 +11,32 @@ use super::row_gradient::RowGradient;
 use super::sparse::RowSums;
 use super::tiles::TileSums;
 
-/// The accumulated gradients of a shard's terms: those of the sum of x log rate.
+/// The accumulated gradients of the sum of x log rate, for the terms of a shard.
 pub enum Gradient {
     Rows {
-        /// Nonzero counts of the last part of a batch, whose gradients are still to be added.
+        /// Nonzero counts of the last micro-batch, whose gradients are still to be added.
         kept: Kept,
-        /// What was added since the last update.
+        /// The gradients that were added since the last update.
         table: RowGradient,
     },
     Tiles {
-        /// In the order of [`Form::Tiles`].
+        /// In the order of [`TermLayout::Tiles`].
         values: Values,
-        /// Whether nothing has been added yet; the values are those of an earlier step.
+        /// Whether nothing has been added yet. The values are then left over from an earlier step.
         is_clear: bool,
     },
 }
 
-/// A range of terms of F.
+/// The sums over a range of terms of F.
 pub struct Accumulator {
     pub range: Range<usize>,
     pub topics: usize,
     /// Sums of the exponentials over the terms, per topic.
     pub exp_sums: Vec<f64>,
     gradient: Gradient,
-    /// These terms' part of the gradients with respect to the batch's weights: documents x width.
+    /// These terms' contribution to the gradients with respect to the batch's weights: documents x width.
     pub weight_gradients: Vec<f32>,
-    /// These terms' part of the batch's sum of x log rate.
+    /// These terms' contribution to the batch's sum of x log rate.
     pub likelihood: f64,
 }
 
@@ -51,7 +51,7 @@ pub struct Weights<'a> {
     pub topics: usize,
     /// Topics, rounded up to whole registers.
     pub width: usize,
-    /// What is subtracted from F's logits before the exponential, for each topic, padded to whole registers.
+    /// For each topic, the offset that is subtracted from F's logits before the exponential; padded to whole registers.
     pub offsets: Vec<f32>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Weights<'a> {
 }
 
 impl Accumulator {
-    pub fn new(range: Range<usize>, topics: usize, form: Form) -> Self {
+    pub fn new(range: Range<usize>, topics: usize, form: TermLayout) -> Self {
         let terms = range.len();
         Self {
             gradient: Gradient::new(form, terms, topics),
@@ -99,24 +99,24 @@ impl Accumulator {
         }
     }
 
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> TermLayout {
         match self.gradient {
-            Gradient::Rows { .. } => Form::Rows,
-            Gradient::Tiles { .. } => Form::Tiles,
+            Gradient::Rows { .. } => TermLayout::Rows,
+            Gradient::Tiles { .. } => TermLayout::Tiles,
         }
     }
 
-    /// The faster form for a batch.
-    pub fn best_form(&self, counts: &View<'_>, all_terms: usize, rows: &[usize]) -> Form {
-        Form::of(counts, all_terms, rows.iter().copied(), &self.range)
+    /// The faster layout for a batch.
+    pub fn best_form(&self, counts: &View<'_>, all_terms: usize, rows: &[usize]) -> TermLayout {
+        TermLayout::of(counts, all_terms, rows.iter().copied(), &self.range)
     }
 
-    /// Changes the form. Gradients that were accumulated are lost.
-    pub fn set_form(&mut self, form: Form) {
+    /// Changes the layout. Accumulated gradients are lost.
+    pub fn set_form(&mut self, form: TermLayout) {
         self.gradient = Gradient::new(form, self.range.len(), self.topics);
     }
 
-    /// The accumulated gradient of a term and topic, without what is kept.
+    /// The accumulated gradient of a term and topic, without the nonzero counts that are kept.
     pub fn gradient(&self, term: usize, topic: usize) -> f32 {
         self.gradient
             .value(self.range.len(), self.topics, term, topic)
@@ -136,9 +136,9 @@ impl Accumulator {
         }
     }
 
-    /// Computes these terms' part of a batch's likelihood and weight gradients, and adds the gradients of the terms to
-    /// those accumulated since the last update, or keeps what they are computed from. `values` are the exponentials of the
-    /// terms in tiles, or their logits in rows, with a register more than they need.
+    /// Computes these terms' contribution to a batch's likelihood and weight gradients. Adds the gradients of the terms to the
+    /// accumulated ones, or keeps the nonzero counts that they are computed from. `values` are the exponentials of the terms
+    /// in tiles, or their logits in rows, with one register of padding.
     pub fn accumulate(
         &mut self,
         values: &[f32],
@@ -178,7 +178,7 @@ impl Accumulator {
         }
     }
 
-    /// Adds what is kept of the last batch, whose padded weights these are, to the gradients of the terms.
+    /// Adds the kept nonzero counts of the last batch, which had these padded weights, to the gradients of the terms.
     pub fn add_kept(&mut self, weights: &[f32]) {
         if let Gradient::Rows { kept, table } = &mut self.gradient {
             kept.add_to(table, weights);
@@ -187,13 +187,13 @@ impl Accumulator {
 }
 
 impl Gradient {
-    fn new(form: Form, terms: usize, topics: usize) -> Self {
+    fn new(form: TermLayout, terms: usize, topics: usize) -> Self {
         match form {
-            Form::Rows => Self::Rows {
+            TermLayout::Rows => Self::Rows {
                 kept: Kept::default(),
                 table: RowGradient::new(terms, topics),
             },
-            Form::Tiles => Self::Tiles {
+            TermLayout::Tiles => Self::Tiles {
                 values: lazy_zeroed(tiled_terms(terms) * topics),
                 is_clear: true,
             },
@@ -205,22 +205,22 @@ impl Gradient {
         match self {
             Self::Rows { table, .. } => table.value(term, topic),
             Self::Tiles { is_clear: true, .. } => 0.0,
-            Self::Tiles { values, .. } => values[Form::Tiles.at(terms, topics, term, topic)],
+            Self::Tiles { values, .. } => values[TermLayout::Tiles.at(terms, topics, term, topic)],
         }
     }
 }
 
-/// Copies a table of terms x topics from the order of one form to that of another.
+/// Copies a table of terms x topics from one layout to another.
 pub(super) fn reorder(
     from: &[f32],
     to: &mut [f32],
-    from_form: Form,
-    to_form: Form,
+    from_form: TermLayout,
+    to_form: TermLayout,
     (terms, topics): (usize, usize),
 ) {
     for term in 0..terms {
         for topic in 0..topics {
-            let at = |form: Form| form.at(terms, topics, term, topic);
+            let at = |form: TermLayout| form.at(terms, topics, term, topic);
             to[at(to_form)] = from[at(from_form)];
         }
     }

@@ -7,7 +7,7 @@ use crate::data::Matrix;
 use crate::system::softmax;
 
 use super::accumulate::Weights;
-use super::shard::Shard;
+use super::shard::TermShard;
 use super::{add_parts, reduce, terms_per_shard};
 
 /// Loss of one batch and its gradients with respect to the logits.
@@ -34,12 +34,12 @@ pub fn loss_and_gradients(
         .map(|topic| f.row(topic).iter().copied().fold(f32::MIN, f32::max))
         .collect();
     let length = terms_per_shard(topics, terms);
-    let mut shards: Vec<Shard> = (0..terms)
+    let mut shards: Vec<TermShard> = (0..terms)
         .into_par_iter()
         .step_by(length)
         .map(|first| {
             let range = first..terms.min(first + length);
-            let mut shard = Shard::new(range, f, &[]);
+            let mut shard = TermShard::new(range, f, &[]);
             shard.choose_form(view, terms, rows, &offsets);
             shard.recompute_sums(&offsets);
             shard
@@ -51,7 +51,7 @@ pub fn loss_and_gradients(
             1.0 / sums.sum::<f64>()
         })
         .collect();
-    // The weights of the documents, which `reduce` replaces by gradients.
+    // `reduce` replaces the documents' weights in `l` by gradients.
     let mut l = l.values().to_vec();
     l.chunks_exact_mut(topics).for_each(softmax);
     let weights = Weights::new(rows, &l, &scales, &offsets);

@@ -1,4 +1,4 @@
-//! The exponentials of F's logits less the offsets of their topics, and their sums over a shard's terms.
+//! The exponentials of F's logits minus the offsets of their topics, and their sums over a term shard.
 
 use crate::kernels::tiles;
 use crate::system::{exp, simd_dispatch};
@@ -16,7 +16,7 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// Writes the exponentials of logits in tiles of so many terms. What is behind the terms of a tile stays as it is.
+    /// Writes the exponentials of the logits of `terms` terms in tiles. Padding past the last term is left unchanged.
     pub(super) fn exponentials_of_tiles(logits: &[f32], offsets: &[f32], terms: usize, exps: &mut [f32]) {
         for tile in tiles(0..terms) {
             let start = tile.terms.start * offsets.len();
@@ -31,7 +31,7 @@ simd_dispatch! {
     }
 }
 
-/// Writes each topic's sum of exponentials in tiles of so many terms.
+/// Writes each topic's sum of the exponentials of `terms` terms in tiles.
 pub(super) fn sum_of_tiles(exps: &[f32], terms: usize, sums: &mut [f64]) {
     let topics = sums.len();
     sums.fill(0.0);

@@ -10,7 +10,7 @@ use super::scratch::COLLECTED;
 use super::tiles::documents_in_run;
 use super::{FusedStep, terms_per_shard};
 
-/// The kind of memory that has L's logits and their optimizer state, unless they are on a GPU.
+/// The kind of memory that holds L's logits and their optimizer state, unless they are on a GPU.
 pub fn l_memory(shape: &Shape) -> Memory {
     match shape.l_in_file {
         true => Memory::Disk,
@@ -51,15 +51,15 @@ impl LazyRows {
     }
 }
 
-/// Values of F's gradient, and of what it is computed from, for counts of which few are nonzero.
+/// Values of F's gradient, and of the nonzero counts that are kept for it, where few counts are nonzero.
 fn gradient_of_rows(shape: &Shape, in_shard: u64) -> u64 {
     let (m, k) = (shape.terms, shape.topics);
     let of_one_shard = in_shard * k + LANES as u64;
     let in_part = shape.micro_batch.saturating_mul(shape.nonzeros);
     let most = KEPT_PER_TERM as u64 * m;
-    // A term and a ratio of each nonzero count that is kept, in lists with room for half as many more.
+    // A term and a ratio of each nonzero count that is kept, in lists with half as much capacity again.
     let kept = 3 * in_part.min(most);
-    // On average: of counts that are uneven, some shards have a table of their own before others.
+    // On average: where counts are uneven, some shards have a table of their own before others.
     let is_added = shape.clips || shape.batch > shape.micro_batch || in_part > most;
     // Groups of terms that have no count in any document stay lazily zeroed.
     let with_counts = match is_added {
@@ -81,8 +81,8 @@ impl FusedStep {
         let l_memory = l_memory(shape);
         let padding = BLOCK_TERMS as u64 * k + shards * lanes;
         let tiles = is_dense(shape.nonzeros as usize, m as usize);
-        // Each thread has the exponentials of the terms of one shard, the shard's terms and slots, column, term, count and row of
-        // the nonzeros of the documents that are collected, and column, count and ratio of one document's.
+        // Each thread has the exponentials of the terms of one shard, and the shard's terms and slots. It has column, term, count
+        // and row of each nonzero count of the collected documents, and column, count and ratio of one document's.
         let in_shard = terms_per_shard(k as usize, m as usize) as u64;
         let collected = 4 * micro_batch.min(COLLECTED as u64);
         let exps = rayon::current_num_threads() as u64 * in_shard * (width + 5 + collected);

@@ -1,19 +1,42 @@
-//! The nonzero counts of a batch in a shard whose part of F's gradient is still to be added. The update adds it to a table of one
-//! shard, which stays in the thread's caches: a table of the whole of F would be written to RAM and read again in each step.
+//! The nonzero counts of a batch in a term shard whose contribution to F's gradient is still to be added.
+//!
+//! With e the exponentials of F's logits (terms x topics) and `weights` the documents' rows of L times the scales of the topics
+//! (documents x topics), the plain loop of a step is:
+//!
+//! ```text
+//! for each document d of the batch, for each nonzero count x of a term j:
+//!     rate = weights[d] . e[j]
+//!     ratio = x / rate, or 0 for a rate below SMALLEST_RATE
+//!     weight_gradients[d] += ratio * e[j]
+//!     G[j] += ratio * weights[d]
+//! for each term j: update the logits with G[j] (update_pass.rs); G[j] = 0
+//! ```
+//!
+//! G is as large as F. A step would write it to RAM and read it again, so the code defers the last line of the first loop:
+//!
+//! 1. [`Kept::push`] keeps term and ratio of each nonzero count (8 bytes), document by document.
+//! 2. The update of a shard calls [`Kept::add_to`] for a table of that shard's terms, and reads the table at once. The table belongs
+//!    to the thread (`scratch.rs`) and stays in its caches.
+//! 3. Three cases do not wait for the update, and add to a table that belongs to the shard. There may be more than [`KEPT_PER_TERM`]
+//!    counts for each term; the next micro-batch has other weights; clipping needs the norm of the gradient.
+//! 4. A document's weights stay in registers, 64 topics at a time. Rows of G are written in whole registers: the last one reaches
+//!    into the next term's row, and adds the zeros there that pad the weights.
+//!
+//! The plain loop gives the same bits: each entry of G gets the same fused multiply-adds, in the order of the documents.
 
 use crate::kernels::{WIDEST, registers, with_registers};
 use crate::system::{LANES, Vector, simd_dispatch};
 
 use super::row_gradient::RowGradient;
 
-/// Nonzero counts for each term of a shard that are kept, at most and on average. A batch with more of them adds them to the
-/// shard's own table, so that memory does not grow with the batch.
+/// Upper limit on kept nonzero counts, per term of the shard. A batch with more adds them to the shard's own table, so that memory
+/// does not grow with the batch.
 pub(super) const KEPT_PER_TERM: usize = 4;
 
-/// The nonzero counts of documents that follow one another.
+/// The nonzero counts of consecutive documents.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// The place of the first document in its batch.
+    /// The index of the first document in its batch.
     first: usize,
     /// Where each document's nonzero counts end.
     ends: Vec<usize>,
@@ -29,13 +52,13 @@ impl Kept {
         self.terms.len()
     }
 
-    /// Begins with the first document of a batch.
+    /// Starts a batch.
     pub(super) fn start(&mut self) {
         self.first = 0;
         self.clear();
     }
 
-    /// Keeps the nonzero counts of the next document, whose columns are counted from `first`. There may be more ratios.
+    /// Keeps the nonzero counts of the next document, in the shard whose first term is `first`. `ratios` may be longer.
     pub(super) fn push(&mut self, columns: &[u32], first: u32, ratios: &[f32]) {
         self.terms
             .extend(columns.iter().map(|column| column - first));
@@ -43,8 +66,8 @@ impl Kept {
         self.ends.push(self.terms.len());
     }
 
-    /// Adds the ratios times the weights of their documents to the gradients, and keeps the documents after them from now on.
-    /// `weights` are those of the whole batch, in rows of whole registers.
+    /// Adds the ratios times the weights of their documents to the gradients, and forgets them; the next document follows them.
+    /// `weights` has the whole batch, in rows of whole registers.
     pub(super) fn add_to(&mut self, gradient: &mut RowGradient, weights: &[f32]) {
         let width = gradient.topics().next_multiple_of(LANES);
         let (topics, gradients) = (gradient.topics(), gradient.values_of(&self.terms));
@@ -67,8 +90,7 @@ impl Kept {
 }
 
 simd_dispatch! {
-    /// Adds each ratio times a document's weights to its term's gradient: in whole registers, of which the last reaches into the
-    /// row of the next term and adds zeros there.
+    /// Adds each ratio times a document's weights to its term's gradient, in whole registers.
     fn scatter<V: Vector>(
         weights: &[f32],
         nonzeros: (&[u32], &[f32]),

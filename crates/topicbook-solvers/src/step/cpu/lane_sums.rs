@@ -1,12 +1,12 @@
-//! What an update's pass over a shard leaves for the next step: sums of the exponentials, and the largest logits.
+//! The results of an update's pass over a term shard for the next step: sums of the exponentials, and the largest logits.
 
-use crate::kernels::{BLOCK, BLOCK_TERMS, Form};
+use crate::kernels::{BLOCK, BLOCK_TERMS, TermLayout};
 use crate::system::{LANES, max, max_of_numbers, per_lane, simd_dispatch};
 
 use super::update_pass::Constants;
 
-/// Sums of the new exponentials, and the largest new logits: for each topic as many as a chunk has values of it, so that additions
-/// do not wait for each other.
+/// Sums of the new exponentials, and the largest new logits. There is one for each value of a chunk (rows) or for each topic and
+/// term of a block (tiles), so that additions do not wait for each other.
 #[derive(Default)]
 pub(super) struct LaneSums {
     topics: usize,
@@ -15,12 +15,12 @@ pub(super) struct LaneSums {
 }
 
 impl LaneSums {
-    /// Begins with no values.
-    pub(super) fn start(&mut self, form: Form, constants: &Constants) {
+    /// Starts with no values.
+    pub(super) fn start(&mut self, form: TermLayout, constants: &Constants) {
         self.topics = constants.topics();
         let length = match form {
-            Form::Rows => constants.chunk(),
-            Form::Tiles => BLOCK_TERMS * self.topics,
+            TermLayout::Rows => constants.chunk(),
+            TermLayout::Tiles => BLOCK_TERMS * self.topics,
         };
         self.sums.clear();
         self.sums.resize(length, 0.0);
@@ -29,10 +29,10 @@ impl LaneSums {
     }
 
     /// Writes each topic's sum of the exponentials and its largest logit.
-    pub(super) fn reduce(&self, form: Form, exp_sums: &mut [f64], largest: &mut [f32]) {
+    pub(super) fn reduce(&self, form: TermLayout, exp_sums: &mut [f64], largest: &mut [f32]) {
         match form {
-            Form::Rows => reduce_rows(self, exp_sums, largest),
-            Form::Tiles => reduce_tiles(self, exp_sums, largest),
+            TermLayout::Rows => reduce_rows(self, exp_sums, largest),
+            TermLayout::Tiles => reduce_tiles(self, exp_sums, largest),
         }
     }
 }
@@ -64,7 +64,7 @@ fn reduce_tiles(lanes: &LaneSums, exp_sums: &mut [f64], largest: &mut [f32]) {
 }
 
 simd_dispatch! {
-    /// A function of one topic: the compiler would put several topics into the lanes of one register, value by value.
+    /// A function of one topic, because LLVM would gather several topics into the lanes of one register, value by value.
     fn reduce_topic(
         sums: &[[f32; LANES]; BLOCK],
         maxima: &[[f32; LANES]; BLOCK],

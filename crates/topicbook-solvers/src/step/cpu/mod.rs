@@ -1,10 +1,10 @@
 //! The gradient step on the CPU: the result of `TensorStep` in a few passes over memory.
 //!
 //! With W the batch's rows of L and r = W F: the rates of a document sum to one, so only nonzero counts carry a
-//! gradient. One pass over them gives the loss and both gradients without the batch x terms table of rates; one pass
+//! gradient. One pass over them gives the loss and both gradients without the batch x terms table of rates. One pass
 //! over F's logits applies softmax's backward, the optimizer and the exponentials of the next softmax. The work is
-//! split into shards (ranges of terms) whose number depends on the shape alone, so that results do not depend on the
-//! number of threads. A shard with many counts is processed as dense tiles.
+//! split into term shards (ranges of terms) whose number depends on the shape alone, so that results do not depend on
+//! the number of threads. A shard with many counts is processed as dense tiles.
 
 mod accumulate;
 mod batch_gradient;
@@ -36,22 +36,22 @@ use crate::system::{LANES, Team, simd_dispatch};
 
 use super::{State, Step, divergence, team};
 use accumulate::Weights;
-use shard::Shard;
+use shard::TermShard;
 use update_pass::Constants;
 
-/// Approximate number of F's values in a shard: few enough to balance the threads, enough to be worth a task.
+/// Approximate number of F's values in a term shard: few enough to balance the threads, enough to be worth a task.
 const SHARD_VALUES: usize = 1 << 14;
 
 /// Approximate minimum number of shards, so that small tables have work for several threads too.
 const MIN_SHARDS: usize = 8;
 
-/// Fewest additions to gradients of L's rows that are worth a task of their own.
+/// Minimum additions to the gradients of L's rows that are worth a section of the team.
 const MIN_ADDITIONS: usize = 1 << 16;
 
-/// Gradients of L's rows that a task adds up.
+/// Values of the gradients of L's rows that a task sums.
 const SUMS_AT_ONCE: usize = 256;
 
-/// Terms in a shard: whole blocks of a tile.
+/// Terms in a shard: whole blocks of a tile ([`BLOCK_TERMS`]).
 fn terms_per_shard(topics: usize, terms: usize) -> usize {
     (SHARD_VALUES / topics)
         .min(terms / MIN_SHARDS)
@@ -66,11 +66,11 @@ pub struct FusedStep {
     parameters: MiniBatch,
     counter: StepCounter,
     l: LazyRows,
-    shards: Vec<Shard>,
+    shards: Vec<TermShard>,
     /// The threads that work on shards.
     team: Team,
-    /// Whether the shards have the forms that are faster for the first batch since the last flush: a resumed fit chooses by
-    /// the same batch.
+    /// Whether the shards have the layouts that are faster for the first batch since the last flush. A resumed fit chooses
+    /// by the same batch.
     forms_chosen: bool,
     /// One over the sum of the exponentials over all terms, per topic.
     scales: Vec<f64>,
@@ -81,20 +81,20 @@ pub struct FusedStep {
     norms: Vec<f64>,
 }
 
-/// What is computed of a part of a batch, and of the parts so far.
+/// The sums of a micro-batch, or of the micro-batches of a batch so far.
 #[derive(Default)]
-struct Part {
+struct MicroBatchSums {
     loss: f64,
     /// With respect to the documents' logits of L: documents x topics.
     l_gradients: Vec<f32>,
     /// Each topic's expected number of tokens.
     totals: Vec<f64>,
-    /// The padded weights of the last part's documents.
+    /// The padded weights of the last micro-batch's documents.
     weights: Vec<f32>,
 }
 
-impl Part {
-    /// Adds the part that follows.
+impl MicroBatchSums {
+    /// Adds the next micro-batch.
     fn add(&mut self, next: Self) {
         self.loss += next.loss;
         self.l_gradients.extend(next.l_gradients);
@@ -115,7 +115,7 @@ impl FusedStep {
             .step_by(per_shard)
             .map(|first| {
                 let range = first..terms.min(first + per_shard);
-                Shard::new(range, &state.f, &state.f_state)
+                TermShard::new(range, &state.f, &state.f_state)
             })
             .collect();
         let mut step = Self {
@@ -147,7 +147,8 @@ impl FusedStep {
         self.counter.mark_flushed();
         self.forms_chosen = false;
         self.l.flush(&mut self.team);
-        self.team.for_each(&mut self.shards, Shard::find_largest);
+        self.team
+            .for_each(&mut self.shards, TermShard::find_largest);
         self.update_offsets();
         let offsets = &self.offsets;
         self.team
@@ -174,10 +175,9 @@ impl FusedStep {
         self.scales.iter_mut().for_each(|sum| *sum = 1.0 / *sum);
     }
 
-    /// Computes the sums of a part of a batch. The gradient with respect to F's logits is left to the shards, which
-    /// [`Shard::update`] applies and clears: it is added to their accumulators, or kept there for [`FusedStep::add_kept`] or the
-    /// update to be added.
-    fn accumulate(&mut self, batch: &Batch<'_>) -> Part {
+    /// Computes the sums of a micro-batch. The gradient with respect to F's logits stays in the shards: in their accumulators, or
+    /// as nonzero counts that [`FusedStep::add_kept`] or the update adds. [`TermShard::update`] applies and clears it.
+    fn accumulate(&mut self, batch: &Batch<'_>) -> MicroBatchSums {
         let topics = self.topics;
         let mut l = vec![0.0; batch.documents.len() * topics];
         self.l.prefetch(batch.documents);
@@ -198,7 +198,7 @@ impl FusedStep {
         });
         let sums = self.weight_gradients(batch.documents.len() * weights.width);
         let (likelihood, totals) = reduce(&self.shards, sums, &self.scales, &mut l);
-        Part {
+        MicroBatchSums {
             loss: batch.documents.len() as f64 - likelihood,
             l_gradients: l,
             totals,
@@ -212,7 +212,7 @@ impl FusedStep {
     fn weight_gradients(&mut self, length: usize) -> Vec<f64> {
         let shards = &self.shards;
         let mut sums = vec![0.0; length];
-        // Fewer additions than it is worth to hand out.
+        // Too few additions to share them among threads.
         match shards.len() * length < MIN_ADDITIONS {
             true => add_parts(shards, 0, &mut sums),
             false => {
@@ -225,8 +225,8 @@ impl FusedStep {
         sums
     }
 
-    /// Adds what the shards have kept of the last part, if there is one, to their gradients.
-    fn add_kept(&mut self, part: &Part) {
+    /// Adds the nonzero counts that the shards have kept of the last micro-batch, if there is one, to their gradients.
+    fn add_kept(&mut self, part: &MicroBatchSums) {
         if part.weights.is_empty() {
             return;
         }
@@ -235,13 +235,13 @@ impl FusedStep {
         });
     }
 
-    /// Scales the gradients of L's rows, and what is accumulated of F's, to the largest norm that they may have together.
-    /// Returns the factor.
-    fn clip(&mut self, sums: &mut Part) -> f64 {
+    /// Scales the gradients of L's rows and the accumulated gradient of F, so that their common norm is at most
+    /// `clip_grad_norm`. Returns the factor.
+    fn clip(&mut self, sums: &mut MicroBatchSums) -> f64 {
         let totals: Vec<f64> = (self.scales.iter().zip(&sums.totals))
             .map(|(scale, total)| scale * total)
             .collect();
-        // One sum for each shard, added up in order: the same for any number of threads.
+        // One sum for each shard, added in order: the result is the same for any number of threads.
         let mut squares: Vec<_> = self.shards.iter().map(|shard| (shard, 0.0)).collect();
         self.team.for_each(&mut squares, |(shard, squares)| {
             *squares = shard.squared_gradient(&totals, &self.offsets);
@@ -266,7 +266,7 @@ impl FusedStep {
 }
 
 simd_dispatch! {
-    /// Adds values to as many sums.
+    /// Adds each value to its sum.
     fn add(sums: &mut [f64], values: &[f32]) {
         for (sum, value) in sums.iter_mut().zip(values) {
             *sum += f64::from(*value);
@@ -274,18 +274,23 @@ simd_dispatch! {
     }
 }
 
-/// Adds the shards' parts of the gradients with respect to a batch's weights (documents x width) to the sums, from a place on.
-fn add_parts(shards: &[Shard], first: usize, sums: &mut [f64]) {
+/// Adds the shards' gradients with respect to a batch's weights (documents x width), from index `first` on, to the sums.
+fn add_parts(shards: &[TermShard], first: usize, sums: &mut [f64]) {
     for shard in shards {
         let part = &shard.accumulator.weight_gradients;
         add(sums, &part[first..first + sums.len()]);
     }
 }
 
-/// Returns the batch's sum of x log rate, and each topic's expected number of its tokens under the current model. `sums` are the
-/// gradients with respect to the documents' weights (documents x width). Replaces the weights in `l` by the gradients with respect
-/// to their logits.
-fn reduce(shards: &[Shard], mut sums: Vec<f64>, scales: &[f64], l: &mut [f32]) -> (f64, Vec<f64>) {
+/// Returns the batch's sum of x log rate, and the expected number of its tokens from each topic under the current model. `sums` are
+/// the gradients with respect to the documents' weights (documents x width). Replaces the weights in `l` by the gradients with
+/// respect to their logits.
+fn reduce(
+    shards: &[TermShard],
+    mut sums: Vec<f64>,
+    scales: &[f64],
+    l: &mut [f32],
+) -> (f64, Vec<f64>) {
     let topics = scales.len();
     let width = topics.next_multiple_of(LANES);
     let likelihoods = shards.iter().map(|shard| shard.accumulator.likelihood);
@@ -307,8 +312,8 @@ fn reduce(shards: &[Shard], mut sums: Vec<f64>, scales: &[f64], l: &mut [f32]) -
 
 impl Step for FusedStep {
     fn step(&mut self, batch: &Batch<'_>, learning_rate: f64) -> Result<()> {
-        let mut sums = Part::default();
-        // Gradient accumulation: F's gradient is summed in the shards, and buffers are only as long as a part.
+        let mut sums = MicroBatchSums::default();
+        // Gradient accumulation: F's gradient is summed in the shards, and buffers are only as long as a micro-batch.
         for part in batch.parts(self.micro_batch) {
             self.add_kept(&sums);
             sums.add(self.accumulate(&part));

@@ -1,16 +1,16 @@
-//! The gradients of a shard's terms, for counts of which few are nonzero: terms x topics.
+//! The gradients of a shard's terms where few counts are nonzero: terms x topics.
 
 use std::ops::Range;
 
 use crate::system::{LANES, Values, lazy_zeroed};
 
-/// Terms in a group, of which is noted whether it has gradients.
+/// Terms in a group. For each group a flag says whether it has gradients.
 const GROUP: usize = 16;
 
-/// Zeros where no gradient was added since the last update, which reads and zeroes the groups with gradients alone.
+/// Zeros where no gradient was added since the last update, which reads and clears only the groups with gradients.
 pub struct RowGradient {
     topics: usize,
-    /// One register more than the terms need: the last row is written in whole registers.
+    /// Padded by one register, because the last row is written in whole registers.
     values: Values,
     /// Whether each group of terms has gradients.
     in_use: Vec<bool>,
@@ -43,7 +43,7 @@ impl RowGradient {
         }
     }
 
-    /// All values, of which those of these terms will be changed.
+    /// All values. The caller changes the rows of `terms`.
     pub fn values_of(&mut self, terms: &[u32]) -> &mut [f32] {
         for &term in terms {
             self.in_use[term as usize / GROUP] = true;
@@ -65,10 +65,10 @@ impl RowGradient {
         !self.in_use.contains(&true)
     }
 
-    /// Begins with no gradients, for a shard of any size.
+    /// Starts with no gradients, for a shard of any size.
     pub(super) fn start(&mut self, terms: usize, topics: usize) {
         let needed = terms * topics + LANES;
-        // Gradients are left where an update has panicked.
+        // An update that panicked has left gradients.
         if self.values.len() < needed || !self.is_clear() {
             self.values = lazy_zeroed(needed);
         }

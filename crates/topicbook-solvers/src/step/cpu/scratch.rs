@@ -1,5 +1,5 @@
-//! What a thread needs of a shard with few nonzero counts: the exponentials of the terms with counts in a batch, a row for
-//! each, computed for some documents at a time before their counts are read.
+//! A thread's buffers for a term shard with few nonzero counts. They hold a row of exponentials for each term with counts in the
+//! batch, computed for [`COLLECTED`] documents at a time before their counts are read.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,16 +11,16 @@ use crate::system::{Aligned, LANES, exp, per_lane, prefetch_lines, simd_dispatch
 use super::lane_sums::LaneSums;
 use super::row_gradient::RowGradient;
 
-/// Logits between those whose exponentials are computed and those that the processor is asked for.
+/// Prefetch distance, in logits.
 const AHEAD: usize = 600;
 
-/// Documents of a batch whose nonzero counts in a shard are collected before the rows of their terms are computed: rows enough for
-/// some to be asked for ahead.
+/// Documents of a batch whose nonzero counts in a shard are collected before the rows of their terms are computed: enough rows to
+/// prefetch some of them.
 pub(super) const COLLECTED: usize = 16;
 
 /// Rows of one shard at a time, which stay in the thread's caches.
 pub(super) struct ExpRows {
-    /// Rows of whole registers. The first is that of no term.
+    /// Rows of whole registers. The first one belongs to no term.
     rows: Aligned<f32>,
     /// Each term's row, or zero.
     slots: Vec<u32>,
@@ -34,18 +34,18 @@ pub(super) struct ExpRows {
 #[derive(Default)]
 pub(super) struct Nonzeros {
     buffer: NonzeroBuffer,
-    /// Where each document of a batch has ended in the shard before.
+    /// Where each document of a batch ended in the previous shard.
     ends: Vec<usize>,
     /// The columns of the nonzero counts, and the counts.
     pub(super) columns: Vec<u32>,
     counts: Vec<f32>,
-    /// The places that each document has in them.
+    /// Each document's range in them.
     documents: Vec<Range<usize>>,
 }
 
 impl Nonzeros {
-    /// Collects the nonzero counts of some documents of a batch, whose rows are `rows`, in a range of terms. Asks for those of the
-    /// next document.
+    /// Collects the nonzero counts of some documents of a batch, whose rows are `rows`, in a range of terms. Prefetches the
+    /// counts of the next document.
     pub(super) fn collect(
         &mut self,
         view: &View<'_>,
@@ -80,7 +80,7 @@ impl Nonzeros {
         }
     }
 
-    /// The places of each document's columns, and its counts.
+    /// The range of each document's columns, and its counts.
     pub(super) fn documents(&self) -> impl Iterator<Item = (Range<usize>, &[f32])> {
         let documents = self.documents.iter();
         documents.map(|document| (document.clone(), &self.counts[document.clone()]))
@@ -88,19 +88,19 @@ impl Nonzeros {
 }
 
 /// The scratch buffers of a thread.
-pub(super) struct Scratch {
+pub(super) struct StepScratch {
     pub(super) exps: ExpRows,
     pub(super) nonzeros: Nonzeros,
     /// The ratios of one document.
     pub(super) ratios: Vec<f32>,
     /// F's gradient of one shard at a time, while its update runs.
     pub(super) gradient: RowGradient,
-    /// What the update of one shard at a time sums up.
+    /// The sums of one shard at a time, while its update runs.
     pub(super) lanes: LaneSums,
 }
 
 thread_local! {
-    pub(super) static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch {
+    pub(super) static SCRATCH: RefCell<StepScratch> = RefCell::new(StepScratch {
         exps: ExpRows {
             rows: Aligned::new(0),
             slots: Vec::new(),
@@ -114,7 +114,7 @@ thread_local! {
     });
 }
 
-/// The logits (terms x topics, with a register more) and the offsets (padded to whole registers) of a shard.
+/// The logits (terms x topics, then one register of padding) and the offsets (padded to whole registers) of a shard.
 #[derive(Clone, Copy)]
 pub(super) struct Logits<'a> {
     pub(super) values: &'a [f32],
@@ -123,9 +123,9 @@ pub(super) struct Logits<'a> {
 }
 
 impl ExpRows {
-    /// Begins with the rows of a shard.
+    /// Starts with no rows, for a shard of `terms` terms.
     pub(super) fn start(&mut self, terms: usize) {
-        // What an earlier shard has left behind, also one whose task has panicked.
+        // Clears the slots of the previous shard, even if its task panicked.
         for &term in &self.terms {
             if let Some(slot) = self.slots.get_mut(term as usize) {
                 *slot = 0;
@@ -137,8 +137,8 @@ impl ExpRows {
         }
     }
 
-    /// All rows, and the row of each of these nonzero counts, whose columns are counted from `first`. Asks also for the terms'
-    /// gradients (terms x topics), which are changed next.
+    /// All rows, and the index of the row of each of these nonzero counts, in the shard whose first term is `first`. Computes the
+    /// rows that are missing.
     pub(super) fn of(
         &mut self,
         columns: &[u32],
@@ -152,7 +152,7 @@ impl ExpRows {
         for (column, nonzero) in columns.iter().zip(&mut self.nonzeros) {
             let term = column - first;
             let slot = &mut self.slots[term as usize];
-            // Without a branch: whether a term is new cannot be predicted.
+            // Without a branch, because the processor cannot predict whether a term is new.
             let is_new = *slot == 0;
             last += u32::from(is_new);
             *slot = if is_new { last } else { *slot };
@@ -172,8 +172,8 @@ impl ExpRows {
 }
 
 simd_dispatch! {
-    /// Computes a row of exponentials for each term, in whole registers: those behind its last topic are of other logits, and
-    /// the weights that they meet are zero. Rows far apart are no sequence that the processor asks for by itself.
+    /// Computes a row of exponentials for each term, in whole registers. Past its last topic they belong to other logits, and the
+    /// weights there are zero. Prefetches rows, because the hardware prefetcher does not follow scattered ones.
     fn exponentials(terms: &[u32], logits: Logits<'_>, rows: &mut [f32]) {
         let Logits { values, offsets, topics } = logits;
         let offsets = offsets.as_chunks::<LANES>().0;
@@ -209,7 +209,7 @@ mod tests {
             offsets: &offsets,
             topics,
         };
-        SCRATCH.with_borrow_mut(|Scratch { exps: rows, .. }| {
+        SCRATCH.with_borrow_mut(|StepScratch { exps: rows, .. }| {
             // Another shard before it, which is larger.
             rows.start(90);
             let other = vec![0.0; 90 * topics + LANES];

@@ -1,37 +1,37 @@
-//! A shard: a range of terms with F's logits and their optimizer state.
+//! A term shard: a range of terms with F's logits and their optimizer state.
 
 use std::ops::Range;
 
 use crate::counts::View;
 use crate::data::Matrix;
-use crate::kernels::{Form, tiled_terms, tiles};
+use crate::kernels::{TermLayout, tiled_terms, tiles};
 use crate::step::divergence;
 use crate::step::update::UpdateRule;
 use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch};
 
 use super::accumulate::{Accumulator, Gradient, Weights, reorder};
 use super::exps::{exponentials_of_tiles, sum_of_rows, sum_of_tiles};
-use super::scratch::{SCRATCH, Scratch};
+use super::scratch::{SCRATCH, StepScratch};
 use super::update_pass::{Constants, Gradients, Tables, update_tables};
 
-pub struct Shard {
+pub struct TermShard {
     pub accumulator: Accumulator,
-    /// In the order of the accumulator's form, like each table of the optimizer's state.
+    /// In the accumulator's layout, like each table of the optimizer's state.
     logits: Aligned<f32>,
     state: Vec<Aligned<f32>>,
-    /// In tiles, the exponentials of the logits less the offsets of the last sums, with zeros behind the terms: gradients need all
-    /// of them, and so does the update. In rows, which need few of them, there are none.
+    /// In tiles, the exponentials of the logits minus the offsets of the last sums, padded with zeros: gradients need all of them,
+    /// and so does the update. Empty in rows, where gradients need few of them.
     exps: Aligned<f32>,
     /// The largest logit over the shard's terms, per topic.
     pub largest: Vec<f32>,
 }
 
-impl Shard {
+impl TermShard {
     /// Copies the terms of `range` from F's logits and their optimizer state (topics x all terms).
     pub fn new(range: Range<usize>, logits: &Matrix, state: &[Matrix]) -> Self {
         let topics = logits.rows();
         let part = |table: &Matrix| {
-            // One register more: the last row is read in whole registers.
+            // Padded by one register, because the last row is read in whole registers.
             let mut part = aligned_zeros(tiled_terms(range.len()) * topics + LANES);
             for topic in 0..topics {
                 let values = &table.row(topic)[range.clone()];
@@ -46,11 +46,11 @@ impl Shard {
             state: state.iter().map(part).collect(),
             exps: aligned_zeros(0),
             largest: vec![0.0; topics],
-            accumulator: Accumulator::new(range, topics, Form::Rows),
+            accumulator: Accumulator::new(range, topics, TermLayout::Rows),
         }
     }
 
-    /// Takes the form that is the faster one for the documents of a batch in the rows of the counts.
+    /// Changes to the layout that is faster for a batch, whose documents are `rows` of the counts.
     pub fn choose_form(
         &mut self,
         counts: &View<'_>,
@@ -73,18 +73,18 @@ impl Shard {
         }
         self.accumulator.set_form(new);
         let exps = match new {
-            Form::Rows => 0,
-            Form::Tiles => tiled_terms(shape.0) * shape.1,
+            TermLayout::Rows => 0,
+            TermLayout::Tiles => tiled_terms(shape.0) * shape.1,
         };
         self.exps = aligned_zeros(exps);
         self.recompute_sums(offsets);
     }
 
-    /// Adds the part that the shard's terms have in a batch's likelihood and gradients.
+    /// Computes the contribution of the shard's terms to a batch's likelihood and gradients.
     pub fn accumulate(&mut self, counts: &View<'_>, all_terms: usize, weights: &Weights<'_>) {
         let values = match self.accumulator.form() {
-            Form::Rows => &self.logits,
-            Form::Tiles => &self.exps,
+            TermLayout::Rows => &self.logits,
+            TermLayout::Tiles => &self.exps,
         };
         self.accumulator
             .accumulate(values, counts, all_terms, weights);
@@ -103,14 +103,14 @@ impl Shard {
         let (terms, topics) = (self.terms(), self.topics());
         self.largest.fill(f32::MIN);
         match self.accumulator.form() {
-            Form::Rows => {
+            TermLayout::Rows => {
                 for row in self.logits[..terms * topics].chunks_exact(topics) {
                     for (largest, value) in self.largest.iter_mut().zip(row) {
                         *largest = largest.max(*value);
                     }
                 }
             }
-            Form::Tiles => {
+            TermLayout::Tiles => {
                 for tile in tiles(0..terms) {
                     let rows = self.logits[tile.terms.start * topics..].chunks_exact(tile.width);
                     for (largest, row) in self.largest.iter_mut().zip(rows) {
@@ -140,13 +140,13 @@ impl Shard {
         }
     }
 
-    /// Updates the shard's logits with their accumulated gradients, which are cleared, and recomputes the sums of
-    /// the exponentials. `weights` are the padded ones of the last batch.
+    /// Updates the shard's logits with their accumulated gradients, clears these, and recomputes the sums of the
+    /// exponentials. `weights` are the padded weights of the last batch.
     pub fn update(&mut self, constants: &Constants, rule: UpdateRule, weights: &[f32]) {
         let (terms, topics) = (self.terms(), self.topics());
         let form = self.accumulator.form();
         SCRATCH.with_borrow_mut(
-            |Scratch {
+            |StepScratch {
                  gradient: shared,
                  lanes,
                  ..
@@ -180,8 +180,8 @@ impl Shard {
         );
     }
 
-    /// Copies the shard's part of a topic's row of a table: 0 is that of the logits, the others are the optimizer's state.
-    /// `row` has all terms.
+    /// Copies the shard's terms of a topic's row of a table: 0 is the logits, the others are the optimizer's state. `row` has
+    /// all terms.
     pub fn copy_table(&self, table: usize, topic: usize, row: &mut [f32]) {
         let part = match table {
             0 => &self.logits,
@@ -192,13 +192,13 @@ impl Shard {
         }
     }
 
-    /// Copies the shard's part of a topic's row of F, which has all terms.
+    /// Copies the shard's terms of a topic's row of F. `row` has all terms.
     pub fn copy_probabilities(&self, topic: usize, scale: f64, offsets: &[f32], row: &mut [f32]) {
         let row = &mut row[self.accumulator.range.clone()];
         probabilities(self, topic, scale, offsets, row);
     }
 
-    /// The place of a term and topic in the tables.
+    /// The index of a term and topic in the tables.
     #[inline(always)]
     fn at(&self, term: usize, topic: usize) -> usize {
         let form = self.accumulator.form();
@@ -245,7 +245,7 @@ impl Shard {
 
 simd_dispatch! {
     /// Writes a topic's probabilities of the shard's terms.
-    fn probabilities(shard: &Shard, topic: usize, scale: f64, offsets: &[f32], row: &mut [f32]) {
+    fn probabilities(shard: &TermShard, topic: usize, scale: f64, offsets: &[f32], row: &mut [f32]) {
         for (term, value) in row.iter_mut().enumerate() {
             *value = (f64::from(shard.exp(term, topic, offsets)) * scale) as f32;
         }
@@ -254,7 +254,7 @@ simd_dispatch! {
 
 simd_dispatch! {
     /// Adds the squared gradients of the shard's logits.
-    fn add_squares(shard: &Shard, scaled_totals: &[f64], offsets: &[f32], squares: &mut f64) {
+    fn add_squares(shard: &TermShard, scaled_totals: &[f64], offsets: &[f32], squares: &mut f64) {
         for term in 0..shard.terms() {
             for topic in 0..shard.topics() {
                 *squares += shard.gradient(term, topic, scaled_totals, offsets).powi(2);

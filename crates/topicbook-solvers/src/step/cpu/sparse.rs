@@ -1,4 +1,4 @@
-//! Loss and gradients of a batch from the nonzero counts of a shard: the vector lanes are topics.
+//! Loss and gradients of a batch from the nonzero counts of a term shard: the vector lanes are topics.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use crate::system::{LANES, simd_dispatch};
 use super::accumulate::Weights;
 use super::kept::{KEPT_PER_TERM, Kept};
 use super::row_gradient::RowGradient;
-use super::scratch::{COLLECTED, Logits, SCRATCH, Scratch};
+use super::scratch::{COLLECTED, Logits, SCRATCH, StepScratch};
 
-/// What is computed of a shard, and from what.
+/// The inputs and outputs of the sums over a shard.
 pub(super) struct RowSums<'a> {
     pub(super) weights: &'a Weights<'a>,
-    /// Those of the shard's terms, with a register more than they need.
+    /// The logits of the shard's terms, with one register of padding.
     pub(super) logits: &'a [f32],
     /// Receives the nonzero counts, with their ratios.
     pub(super) kept: &'a mut Kept,
-    /// Receives their gradients, where there are too many to be kept.
+    /// Receives their gradients where there are too many to keep.
     pub(super) gradient: &'a mut RowGradient,
     /// Documents x width.
     pub(super) weight_gradients: &'a mut [f32],
@@ -27,8 +27,8 @@ pub(super) struct RowSums<'a> {
 }
 
 impl RowSums<'_> {
-    /// Adds the batch's sums over the shard's terms: some documents at a time, so that the rows of exponentials that they need are
-    /// computed together.
+    /// Adds the batch's sums over the shard's terms, [`COLLECTED`] documents at a time, so that the rows of exponentials that they
+    /// need are computed together.
     pub(super) fn accumulate(self, view: &View<'_>, all_terms: usize, range: &Range<usize>) {
         let Weights {
             rows,
@@ -48,7 +48,7 @@ impl RowSums<'_> {
         let groups = padded.chunks(COLLECTED * width);
         let groups = groups.zip(self.weight_gradients.chunks_mut(COLLECTED * width));
         SCRATCH.with_borrow_mut(
-            |Scratch {
+            |StepScratch {
                  exps,
                  nonzeros,
                  ratios,
@@ -76,8 +76,8 @@ impl RowSums<'_> {
 }
 
 simd_dispatch! {
-    /// Adds the part of a document's nonzero counts x to the gradients of its weights and to the sum of x log rate, and writes
-    /// x / rate, in whole registers. `exps` are rows of exponentials, and the row of each nonzero count.
+    /// Adds a document's nonzero counts x to the gradients of its weights and to the sum of x log rate, and writes x / rate in
+    /// whole registers. `exps` are rows of exponentials, and the index of each nonzero count's row.
     fn add_document<V: Vector>(
         counts: &[f32],
         weights: (&[f32], &mut [f32]),

@@ -1,4 +1,4 @@
-//! Loss and gradients of a batch from the dense tiles of a shard.
+//! Loss and gradients of a batch from the dense tiles of a term shard.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::system::{Aligned, LANES, aligned_zeros, simd_dispatch};
 
 use super::accumulate::Weights;
 
-/// Values of the sums for L, at most: more documents are processed one run of them after the other.
+/// Maximum number of values of the sums for L: more documents are processed in several runs.
 const RUN_VALUES: usize = 1 << 16;
 
 /// Below the smallest rate the clamped logarithm is constant, and its gradient zero.
@@ -21,7 +21,7 @@ const FLOOR: Floor = Floor {
     zero_below: true,
 };
 
-struct Buffers {
+struct TileBuffers {
     /// Counts of a tile, then their quotients.
     counts: Aligned<f32>,
     /// Sums for L, lane by lane.
@@ -29,18 +29,18 @@ struct Buffers {
 }
 
 thread_local! {
-    static BUFFERS: RefCell<Buffers> = RefCell::new(Buffers {
+    static BUFFERS: RefCell<TileBuffers> = RefCell::new(TileBuffers {
         counts: aligned_zeros(0),
         l_sums: Aligned::new(0),
     });
 }
 
-/// Documents that are processed together.
+/// Documents in a run.
 pub(super) fn documents_in_run(topics: usize) -> usize {
     (RUN_VALUES / (LANES * topics) / DOCUMENTS).max(1) * DOCUMENTS
 }
 
-/// What is computed of a shard, and from what.
+/// The inputs and outputs of the sums over a shard.
 pub(super) struct TileSums<'a> {
     pub(super) weights: &'a Weights<'a>,
     /// Exponentials of the shard's logits, in tiles.
@@ -69,7 +69,7 @@ impl TileSums<'_> {
         } = self.weights;
         let topics = *topics;
         let run = documents_in_run(topics);
-        BUFFERS.with_borrow_mut(|Buffers { counts, l_sums }| {
+        BUFFERS.with_borrow_mut(|TileBuffers { counts, l_sums }| {
             let tables = by_document.chunks(run * topics);
             let tables = tables.zip(self.weight_gradients.chunks_mut(run * width));
             for (rows, (weights, out)) in rows.chunks(run).zip(tables) {
@@ -94,7 +94,7 @@ impl TileSums<'_> {
                     while let Some((group, (weights, l_sums))) = groups.next() {
                         match groups.peek() {
                             Some((next, _)) => prefetch(view, all_terms, next, &tile.terms),
-                            // Of the tile after this one, which may be in the shard that the thread takes next.
+                            // The next tile may be in the shard that the thread takes next.
                             None => prefetch_next(view, all_terms, first_group, &tile.terms),
                         }
                         unpack(view, all_terms, group.iter().copied(), &tile, counts);
@@ -113,7 +113,7 @@ impl TileSums<'_> {
 }
 
 simd_dispatch! {
-    /// Writes the sums of lanes (documents x topics) to rows of whole registers, of which the last has zeros behind the topics.
+    /// Writes the sums of lanes (documents x topics) to rows of whole registers, with zeros past the last topic.
     fn sum_lanes<V: Vector>(lanes: &[[f32; LANES]], topics: usize, sums: &mut [f32], width: usize) {
         let documents = lanes.chunks_exact(topics).zip(sums.chunks_exact_mut(width));
         for (lanes, sums) in documents {

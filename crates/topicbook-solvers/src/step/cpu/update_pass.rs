@@ -1,4 +1,29 @@
-//! One pass over a shard's logits: the gradient through the softmax, the update rule, the sums of the next exponentials.
+//! One pass over a term shard's logits: the gradient through the softmax, the update rule, the sums of the next exponentials.
+//!
+//! The tables are terms x topics in `f32`: the logits z, the optimizer's state S, and G, the gradient of the batch's sum of
+//! x log rate with respect to `e`. Offsets, scales and totals (expected tokens of the batch) are per topic. The plain loop is:
+//!
+//! ```text
+//! for each term j of the shard, for each topic k:
+//!     e = exp(z[j][k] - old_offset[k])                       // the probability F[k][j] is e * scale[k]
+//!     g = e * (scale[k] * total[k] - G[j][k])                // the softmax's backward pass
+//!     z[j][k], S[j][k] = rule.step(z[j][k], g, S[j][k])
+//!     G[j][k] = 0
+//!     sums[k] += exp(z[j][k] - offset[k])                    // gives the next step's scale
+//!     largest[k] = max(largest[k], z[j][k])                  // becomes the next step's offset
+//! ```
+//!
+//! Tables in tiles are updated topic by topic (`update_tiles.rs`). Tables in rows differ from the plain loop in four ways:
+//!
+//! 1. The unit is a chunk: whole terms in whole registers, at least [`CHUNK_VALUES`] values. Value i of each chunk has the same topic,
+//!    so constants, `sums` and `largest` have one entry for each value of a chunk, and additions do not wait for each other.
+//! 2. Each entry of `sums` adds the chunks in order, in `f32`; [`LaneSums::reduce`] adds the entries of a topic in `f64`. This order
+//!    depends on the shape alone, and multiply-adds are fused by name: the bits are the same for all processors and thread counts.
+//! 3. A chunk without gradients reads zeros, because [`RowGradient`] notes which groups of terms have any.
+//! 4. [`update_rows`] takes one loop after the other for a chunk: `e`, the step, the sums, the largest logits. With AVX-512,
+//!    [`update_rows_together`] is a software pipeline: iteration c takes the step of chunk c, computes `e` of chunk c + 1, and adds
+//!    up chunk c - 1. The three are independent, so multiply-adds of the exponentials run while the rule waits for its square root
+//!    and its quotient. Sums have the same order, so the bits are the same.
 
 use std::ops::Range;
 
@@ -14,7 +39,7 @@ use super::update_tiles::update_tiles;
 /// Minimum number of values in a chunk of rows, so that its fixed cost is small.
 const CHUNK_VALUES: usize = 320;
 
-/// Terms in a chunk of rows: as many as have [`CHUNK_VALUES`] values in whole registers.
+/// Terms in a chunk of rows: the fewest that fill whole registers and have [`CHUNK_VALUES`] values.
 fn terms_per_chunk(topics: usize) -> usize {
     let terms = LANES >> topics.trailing_zeros().min(LANES.trailing_zeros());
     terms * CHUNK_VALUES.div_ceil(terms * topics)
@@ -67,12 +92,12 @@ impl Constants {
 pub(super) enum Gradients<'a> {
     /// They are cleared.
     Rows(&'a mut RowGradient),
-    /// In the order of [`Form::Tiles`](crate::kernels::Form::Tiles); without values, they are zero. With the exponentials, which
-    /// are replaced by those after the step.
+    /// In the order of [`TermLayout::Tiles`](crate::kernels::TermLayout::Tiles), zero without values. The exponentials before the
+    /// step, which the exponentials after it replace.
     Tiles(Option<&'a [f32]>, &'a mut [f32]),
 }
 
-/// What an update changes.
+/// The tables that an update changes.
 pub(super) struct Tables<'a> {
     pub(super) logits: &'a mut [f32],
     /// One or two tables.
@@ -81,7 +106,7 @@ pub(super) struct Tables<'a> {
 }
 
 simd_dispatch! {
-    /// Updates the logits of a shard of so many terms.
+    /// Updates the logits of a shard that has `terms` terms.
     pub(super) fn update_tables<V: Vector>(
         tables: Tables<'_>,
         gradients: Gradients<'_>,
@@ -103,12 +128,12 @@ simd_dispatch! {
     }
 }
 
-/// A chunk of a table, and those before and after it, which are empty or shorter at the table's ends.
+/// A chunk of a table and its neighbours, which are empty or shorter at the table's ends.
 struct Chunks<'a> {
     before: &'a [f32],
     current: &'a mut [f32],
     next: &'a [f32],
-    /// The one after the next.
+    /// The chunk after the next.
     later: &'a [f32],
 }
 
@@ -128,7 +153,7 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// The tables of the optimizer's state. The second is empty where there is one.
+/// The tables of the optimizer's state. The second is empty where there is only one.
 #[inline(always)]
 pub(super) fn state_tables(
     state: &mut [Aligned<f32>],
@@ -144,7 +169,7 @@ pub(super) fn state_tables(
     (&mut first[at], second)
 }
 
-/// Updates rows, one chunk of them after the other.
+/// Updates rows chunk by chunk.
 #[inline(always)]
 fn update_rows<V: Vector, const S: usize>(
     rule: impl Rule<S>,
@@ -169,8 +194,8 @@ fn update_rows<V: Vector, const S: usize>(
         let logits = &mut tables.logits[at.clone()];
         let (first, second) = state_tables(tables.state, at);
         exponentials(logits, |i| old_offsets[i], exps);
-        // Two loops, because the instructions of one would wait for each other: the processor looks ahead by a fixed number of
-        // instructions, which is then less than two turns of the loop.
+        // Two loops: the processor's reorder buffer holds less than two iterations of a single loop, whose instructions would
+        // wait for each other.
         advance(rule, logits, first, second, exps, values, |i| totals[i]);
         add_exponentials(logits, |i| offsets[i], sums);
         raise::<V>(largest, logits);
@@ -181,9 +206,7 @@ fn update_rows<V: Vector, const S: usize>(
     gradient.mark_clear();
 }
 
-/// [`update_rows`] for processors with registers enough. Each turn of the loop takes the step of a chunk, computes the
-/// exponentials that the step of the next one needs, and adds those of the one before to the sums: these do not wait for each
-/// other.
+/// [`update_rows`] as a software pipeline, for processors with 32 vector registers.
 #[inline(always)]
 fn update_rows_together<V: Vector, const S: usize>(
     rule: impl Rule<S>,
@@ -243,7 +266,7 @@ fn update_rows_together<V: Vector, const S: usize>(
     gradient.mark_clear();
 }
 
-/// The tables of three chunks of rows, all of which are whole.
+/// The tables of three consecutive chunks of rows, all of full length.
 struct WholeChunks<'a> {
     logits: Chunks<'a>,
     first_state: Chunks<'a>,
@@ -256,8 +279,8 @@ struct WholeChunks<'a> {
     largest: &'a mut [f32],
 }
 
-/// The step of a chunk, the exponentials of the next one, and the sums of the one before, register by register: multiply-adds of
-/// exponentials run while a root and a quotient are computed, which take as long as sixteen of them. Asks for what follows.
+/// The step of a chunk, the exponentials of the next chunk, and the sums of the chunk before, register by register. A root and a
+/// quotient take as long as sixteen multiply-adds. Prefetches the logits of the chunk after the next, and the next chunk's state.
 #[inline(always)]
 fn advance_together<V: Vector, const S: usize>(
     rule: impl Rule<S>,
@@ -343,8 +366,8 @@ fn exponentials(logits: &[f32], offset: impl Fn(usize) -> f32, exps: &mut [f32])
     }
 }
 
-/// Takes the step of some logits; `total` gives the scaled total of the topic of each, and `exps` are their exponentials. Each
-/// table is an argument of its own, so that the compiler knows that they do not overlap.
+/// Takes the step of some logits, with `exps` their exponentials and `total` the scaled total of the topic of each. Tables are
+/// separate arguments, so that the compiler can rely on `noalias`: they do not overlap.
 #[inline(always)]
 pub(super) fn advance<const S: usize>(
     rule: impl Rule<S>,
@@ -375,8 +398,8 @@ fn add_exponentials(logits: &[f32], offset: impl Fn(usize) -> f32, sums: &mut [f
     }
 }
 
-/// Replaces numbers by the larger ones of `values`. Written for registers: of a plain loop the compiler makes stores with a mask,
-/// each of which takes AMD's processors with AVX2 as long as the rest of an update.
+/// Writes the larger of each pair of numbers to `largest`. Uses explicit vectors: LLVM turns the plain loop into masked
+/// stores, and on AMD's processors with AVX2 each of them takes as long as the rest of an update.
 #[inline(always)]
 pub(super) fn raise<V: Vector>(largest: &mut [f32], values: &[f32]) {
     let (largest, rest) = largest[..values.len()].as_chunks_mut();

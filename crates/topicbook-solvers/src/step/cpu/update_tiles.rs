@@ -1,4 +1,4 @@
-//! The update of a shard in tiles, topic by topic.
+//! The update of a term shard in tiles, topic by topic.
 
 use crate::kernels::{BLOCK_TERMS, TERMS, tiles};
 use crate::step::update::Rule;
@@ -6,8 +6,8 @@ use crate::system::{Vector, exp};
 
 use super::update_pass::{Constants, Tables, advance, raise, state_tables};
 
-/// Updates the logits of so many terms, whose exponentials before the step are replaced by those after it. Without gradients,
-/// they are zero.
+/// Updates the logits of `terms` terms, and replaces their exponentials before the step by the ones after it. `None` stands for
+/// gradients of zero.
 #[inline(always)]
 pub(super) fn update_tiles<V: Vector, const S: usize>(
     rule: impl Rule<S>,
@@ -40,7 +40,7 @@ pub(super) fn update_tiles<V: Vector, const S: usize>(
     }
 }
 
-/// Replaces exponentials by those of logits after a step, and adds them to the sums of their lanes.
+/// Recomputes the exponentials from logits after a step, and adds them to the sums of their lanes.
 #[inline(always)]
 fn replace_exponentials(logits: &[f32], offset: f32, exps: &mut [f32], sums: &mut [f32]) {
     // Slices of equal lengths let the compiler drop the bounds checks.

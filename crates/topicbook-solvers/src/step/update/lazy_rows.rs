@@ -1,10 +1,29 @@
 //! L's logits and their optimizer state, one row per document, with lazy updates.
 //!
-//! Row-wise optimizers update the rows of the batch only. Dense AdamW updates every row at every step, also the rows
-//! whose gradient is zero. For these the update has a closed form: with m and v the moments after step s, step t > s
-//! subtracts `size(t) b1^(t-s) m / (root(t) b2^((t-s)/2) sqrt(v))` from an entry, which is a factor of the step times a
-//! factor of the entry. The sums of the step factors are kept for each starting step s, so that a stale row is replayed
-//! in O(topics) when it is next needed, for any number of skipped steps.
+//! Row-wise optimizers update the rows of the batch only. The plain loop of dense AdamW, with the factors of [`AdamWStep`], is:
+//!
+//! ```text
+//! for each step t, for each document, for each topic:
+//!     g = gradient of the entry, or 0 if the document is not in the batch
+//!     m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
+//!     x = decay[t] x - size[t] m / (root[t] sqrt(v) + EPSILON)
+//! ```
+//!
+//! Without a gradient, m and v shrink by constant factors, so the steps s + 1 to t of a stale row have a closed form:
+//!
+//! ```text
+//! D[t] = decay[1] ... decay[t]                       // steps are counted from the last flush
+//! shift[s] = sum of size[i] / (root[i] D[i]) (b1 / sqrt(b2))^(i - s) over i = s + 1, ..., t
+//! x = D[t] / D[s] x - D[t] shift[s] m / (sqrt(v) + EPSILON);  m = b1^(t - s) m;  v = b2^(t - s) v
+//! ```
+//!
+//! `skipped_steps.rs` stores D and shift of each step in `f64`, and s of each row. A row is replayed in O(topics) when it is next in
+//! a batch, or at a flush, so a step costs O(batch x topics). A flush brings all rows up to date and restarts D. Checkpoints are
+//! written after a flush, so a resumed fit has the same bits. Three things differ from the loop:
+//!
+//! 1. A step adds to the shifts of the last 256 steps only: it omits terms whose power of b1 / sqrt(b2) is below 2e-12.
+//! 2. EPSILON is added to sqrt(v), not to root sqrt(v). As root is in (1, 32], this matters only where v is nearly zero.
+//! 3. An entry is rounded to `f32` (or `bf16`) once for all the steps of a replay: results equal the loop's up to rounding.
 
 use crate::config::{MiniBatch, TableStorage};
 use crate::data::Matrix;
@@ -12,7 +31,7 @@ use crate::error::Result;
 use crate::step::divergence::extent;
 use crate::system::{Team, simd_dispatch, softmax};
 
-use super::rows::{Rows, rounding_key};
+use super::rows::{StoredRows, rounding_key};
 use super::rule::{AdamWStep, Rule, UpdateRule, step_entry, with_rule};
 use super::skipped_steps::{SkippedSteps, replay_row};
 
@@ -21,7 +40,7 @@ pub struct LazyRows {
     /// Values per entry of L: its logit, and the state that the optimizer keeps for it.
     tables: usize,
     /// Documents x tables x topics, so that all values of a document are contiguous.
-    rows: Rows,
+    rows: StoredRows,
     storage: TableStorage,
     /// Steps taken since the start of the fit: rounding in `bf16` differs from step to step.
     steps: u64,
@@ -29,9 +48,9 @@ pub struct LazyRows {
     skipped: Option<SkippedSteps>,
 }
 
-/// Why a row changes. It may change once for either reason between two steps.
+/// Why a row changes: between two steps it may change once for each reason.
 #[derive(Clone, Copy)]
-enum Change {
+enum RowChange {
     Update,
     Replay,
 }
@@ -49,7 +68,7 @@ impl LazyRows {
         let (documents, topics) = l.shape();
         let tables = 1 + l_state.len();
         let width = topics * tables;
-        let mut rows = Rows::zeros(documents, width, storage, parameters.table_precision)?;
+        let mut rows = StoredRows::zeros(documents, width, storage, parameters.table_precision)?;
         for document in 0..documents {
             rows.change(document, None, |row| {
                 let tables = std::iter::once(l).chain(l_state);
@@ -73,7 +92,7 @@ impl LazyRows {
         })
     }
 
-    /// Asks the OS to read the rows of these documents now, if they are in a mapped file.
+    /// Prefetches the rows of these documents, if they are in a mapped file (`MADV_WILLNEED`).
     pub fn prefetch(&self, documents: &[usize]) {
         documents
             .iter()
@@ -83,7 +102,7 @@ impl LazyRows {
     /// Replays the steps that a row has skipped.
     pub fn bring_up_to_date(&mut self, document: usize) {
         if let Some(replay) = self.skipped.as_mut().and_then(|all| all.replay(document)) {
-            let (topics, key) = (self.topics, key(document, Change::Replay, self.steps));
+            let (topics, key) = (self.topics, key(document, RowChange::Replay, self.steps));
             self.rows
                 .change(document, key, |row| replay_row(row, replay, topics));
         }
@@ -124,7 +143,7 @@ impl LazyRows {
     pub fn update_rows(&mut self, documents: &[usize], gradients: &[f32], rule: UpdateRule) {
         let rows = gradients.chunks_exact(self.topics);
         for (&document, gradients) in documents.iter().zip(rows) {
-            let key = key(document, Change::Update, self.steps);
+            let key = key(document, RowChange::Update, self.steps);
             self.rows
                 .change(document, key, |row| step_row(row, gradients, rule));
         }
@@ -148,7 +167,7 @@ impl LazyRows {
         let all = &*skipped;
         self.rows.change_all(
             team,
-            |document| key(document, Change::Replay, steps),
+            |document| key(document, RowChange::Replay, steps),
             |document, row| {
                 if let Some(replay) = all.of(document) {
                     replay_row(row, replay, topics);
@@ -197,8 +216,8 @@ impl LazyRows {
     }
 }
 
-/// The key of the random bits for a change of a row after so many steps: no two changes have the same one.
-fn key(document: usize, change: Change, steps: u64) -> Option<u64> {
+/// The key of the random bits for a change of a row after `steps` steps. No two changes have the same key.
+fn key(document: usize, change: RowChange, steps: u64) -> Option<u64> {
     Some(rounding_key(2 * document as u64 + change as u64, steps))
 }
 

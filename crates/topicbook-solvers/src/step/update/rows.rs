@@ -6,23 +6,23 @@ use crate::config::{Precision, TableStorage};
 use crate::error::Result;
 use crate::system::{Team, Values, from_bf16, to_bf16};
 
-/// The key of the random bits for a change of a row at a step. `number` is that of the row, or of a change that can happen to
-/// it, and no two changes of a step may have the same one.
+/// The key of the random bits for a change of a row at a step. `number` identifies the change: no two changes of a step may have
+/// the same one.
 pub fn rounding_key(number: u64, step: u64) -> u64 {
-    // Odd multipliers (of the 64-bit Weyl sequence and of PCG) give numbers of rows and steps bits in all places.
+    // Odd multipliers (of the 64-bit Weyl sequence and of PCG) spread the numbers of rows and steps over all bits.
     let row = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (row ^ (row >> 29)).wrapping_add(step.wrapping_mul(0x5851_F42D_4C95_7F2D))
 }
 
-/// Bytes that a pass over all rows has the system read ahead of it: several requests of the size that disks serve fastest.
+/// Bytes that a pass over all rows prefetches: several requests of the size that disks serve fastest.
 const READ_AHEAD: usize = 4 << 20;
 
-/// Rows that [`Rows::change_all`] gives to the threads at once, and to one of them at least.
+/// Rows that [`StoredRows::change_all`] gives to all threads at once, and to a task.
 const ROWS_OF_PASS: usize = 1 << 14;
 const ROWS_OF_TASK: usize = 1 << 8;
 
 /// Rows of `width` values. Changes are computed in `f32`; rows in `bf16` are widened before and rounded afterwards.
-pub(super) struct Rows {
+pub(super) struct StoredRows {
     width: usize,
     values: Stored,
     /// A row in `f32`, while it is changed.
@@ -34,7 +34,7 @@ enum Stored {
     Bf16(Values<u16>),
 }
 
-impl Rows {
+impl StoredRows {
     /// Rows of zeros.
     pub(super) fn zeros(
         rows: usize,
@@ -128,7 +128,7 @@ impl Rows {
         }
     }
 
-    /// Tells the system that access is random, so that it does not read ahead in a file.
+    /// Tells the system that access is random, so that it does not read ahead in a file (`MADV_RANDOM`).
     pub(super) fn advise_random(&self) {
         match &self.values {
             Stored::F32(values) => values.advise_random(),
@@ -136,13 +136,13 @@ impl Rows {
         }
     }
 
-    /// Asks the system to read a row now, if it is in a file.
+    /// Prefetches a row, if it is in a file (`MADV_WILLNEED`).
     pub(super) fn prefetch(&self, row: usize) {
         self.prefetch_rows(row..row + 1);
     }
 
-    /// Called for each row of a pass over all rows in order: asks the system to read the next ones while these are used, if they
-    /// are in a file. Access that is advised to be random reads a page at a time otherwise.
+    /// To be called for each row of a pass over all rows in order. Prefetches later rows, if they are in a file: after
+    /// [`advise_random`](Self::advise_random) the system would read a page at a time.
     pub(super) fn read_ahead(&self, row: usize) {
         let (in_file, bytes) = match &self.values {
             Stored::F32(values) => (values.is_in_file(), 4 * self.width),

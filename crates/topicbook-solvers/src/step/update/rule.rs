@@ -5,7 +5,7 @@ use crate::config::Optimizer;
 pub const BETA1: f64 = 0.9;
 pub const BETA2: f64 = 0.999;
 pub const EPSILON: f64 = 1e-8;
-/// Decay of Adadelta's moving averages, and what it adds to them (PyTorch's defaults).
+/// Decay of Adadelta's moving averages, and its epsilon (PyTorch's defaults).
 const RHO: f32 = 0.9;
 const ADADELTA_EPSILON: f32 = 1e-6;
 /// Decay of RMSprop's moving average of squared gradients.
@@ -13,7 +13,7 @@ const ALPHA: f64 = 0.99;
 /// Momentum of RMSprop and SGD.
 const MOMENTUM: f64 = 0.9;
 
-/// The update of one entry, for which the optimizer keeps `S` values of state. They are zero at first.
+/// The update of one entry, for which the optimizer keeps `S` values of state, initially zero.
 pub trait Rule<const S: usize>: Copy {
     /// Returns the entry's value after a step, and updates its state.
     fn step(self, value: f32, gradient: f32, state: &mut [f32; S]) -> f32;
@@ -83,7 +83,7 @@ pub enum UpdateRule {
 
 impl UpdateRule {
     /// The rule for rows of L at the step `time`, counted from 1. Row-wise optimizers update a row once in `interval` steps,
-    /// which is the number of batches of an epoch.
+    /// the number of batches in an epoch.
     pub fn of_rows(
         optimizer: Optimizer,
         (time, interval): (u64, u64),
@@ -170,15 +170,15 @@ impl Rule<2> for AdamW {
 }
 
 /// AdamW for a row that has a gradient once in `interval` steps. Dense AdamW spreads the effect of such a gradient over many
-/// steps, because its first moment falls by b1 at every step without a gradient. This rule takes all of it at once, so that
-/// it needs no first moment; the second moment and the weights decay as in the steps between two gradients.
+/// steps, because its first moment falls by b1 at every step without a gradient. This rule applies the whole effect at once, so
+/// that it needs no first moment. The second moment and the weights decay as in the steps between two gradients.
 #[derive(Clone, Copy)]
 pub struct RowAdamW {
     /// (1 - learning rate * weight decay)^interval
     decay: f32,
     /// b2^interval
     second_decay: f32,
-    /// What the step multiplies g / sqrt(v) by.
+    /// The factor of g / sqrt(v).
     size: f32,
 }
 
@@ -193,12 +193,12 @@ impl RowAdamW {
     }
 }
 
-/// The sum over steps t + j, j = 0, 1, ..., of what a gradient g at step t subtracts in dense AdamW, as a multiple of the
-/// learning rate times g / sqrt(v), where v is the second moment at step t:
-/// `(1 - b1) b1^j / (1 - b1^(t+j)) * sqrt(1 - b2^(t+i)) / b2^(i/2)`. Without another gradient, i is j. As the next one, after
-/// `interval` steps, holds v up, i is j modulo `interval`.
+/// The total effect of a gradient g at step t in dense AdamW, as a multiple of the learning rate times g / sqrt(v), where v is the
+/// second moment at step t. Step t + j, for j = 0, 1, ..., subtracts
+/// `(1 - b1) b1^j / (1 - b1^(t+j)) * sqrt(1 - b2^(t+i)) / b2^(i/2)`. Without another gradient, i is j. A gradient every `interval`
+/// steps keeps v up: then i is j modulo `interval`.
 fn gradient_effect(time: u64, interval: u64) -> f64 {
-    /// Where the rest of the sum is below the precision of `f32`.
+    /// Momentum below which the rest of the sum is below the precision of `f32`.
     const NEGLIGIBLE: f64 = 1e-9;
     let power = time.min(1 << 20) as i32;
     let (first, second) = (BETA1.powi(power), BETA2.powi(power));

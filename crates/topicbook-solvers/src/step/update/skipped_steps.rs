@@ -1,4 +1,4 @@
-//! The steps of dense AdamW that stale rows have skipped, and their effect in closed form (see `lazy_rows.rs`).
+//! The steps of dense AdamW that stale rows have skipped, and their effect in closed form (derived in `lazy_rows.rs`).
 
 use crate::system::simd_dispatch;
 
@@ -9,11 +9,11 @@ const MAX_LAG: usize = 256;
 
 /// The steps of dense AdamW that the rows outside the batch have skipped.
 pub(super) struct SkippedSteps {
-    /// For each row, the step (since the last flush) that it is up to date with.
+    /// s: for each row, the step (since the last flush) that it is up to date with.
     updated: Vec<u32>,
-    /// For each step since the last flush, the product of the decay factors up to it.
+    /// D: for each step since the last flush, the product of the decay factors up to it.
     decays: Vec<f64>,
-    /// For each step since the last flush, the sum of the step factors after it, divided by the products of the decays.
+    /// For each step since the last flush, the sum of the step factors after it, each divided by its D.
     shifts: Vec<f64>,
     /// (b1 / sqrt(b2))^i
     powers: Vec<f64>,
@@ -55,14 +55,14 @@ impl SkippedSteps {
         let product = self.decays[now - 1] * step_sizes.decay;
         self.decays.push(product);
         self.shifts.push(0.0);
-        // They stay from one flush to the next.
+        // A flush keeps them: they depend on the number of steps alone.
         if self.moment_decays.len() == now {
             let decays = [BETA1, BETA2].map(|beta| beta.powi(now as i32) as f32);
             self.moment_decays.push(decays);
         }
         let unit = step_sizes.size / step_sizes.root / product;
         let first = now.saturating_sub(MAX_LAG);
-        // The last of them is one step behind.
+        // A row updated in the step before this one has a lag of one step.
         let shifts = self.shifts[first..now].iter_mut().rev();
         for (shift, power) in shifts.zip(&self.powers[1..]) {
             *shift += unit * power;

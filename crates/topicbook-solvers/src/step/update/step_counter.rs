@@ -23,7 +23,7 @@ pub struct UpdateRules {
 }
 
 impl StepCounter {
-    /// Continues the count of a fit to so many documents after `steps` steps.
+    /// Continues the count of a fit to `documents` documents after `steps` steps.
     pub fn new(parameters: &MiniBatch, documents: usize, steps: u64) -> Self {
         let batch_size = parameters.batch_size;
         Self {
@@ -48,7 +48,7 @@ impl StepCounter {
         self.steps = self.steps.saturating_add(1);
         self.steps_since_flush += 1;
         let (optimizer, time, decay) = (self.optimizer, self.steps, self.weight_decay);
-        // Every row is in one batch of an epoch.
+        // Every row is in exactly one batch of an epoch.
         let row_time = (time, self.steps_per_epoch);
         UpdateRules {
             l_rule: UpdateRule::of_rows(optimizer, row_time, learning_rate, decay),

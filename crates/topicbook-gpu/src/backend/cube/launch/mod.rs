@@ -22,10 +22,10 @@ use super::{packed, reduce};
 use dense::DensePass;
 use sparse::SparsePass;
 
-/// Cubes that occupy a large GPU; sums are cut into slices until there are about as many.
+/// Cubes that occupy a large GPU; sums are cut into slices until there are about this many.
 pub const TARGET_CUBES: usize = 512;
 
-/// The same for sums whose slices take little memory: of so many cubes, the last ones leave little of the GPU idle.
+/// The same for sums whose slices take little memory: among this many cubes, the last ones leave little of the GPU idle.
 pub const MANY_CUBES: usize = 2_048;
 
 /// Partial sums in the first pass of a scalar reduction.

@@ -1,4 +1,4 @@
-//! The two forms in which the terms of F are processed, and in which its tables lie in memory.
+//! The two layouts of F's tables in memory, and of the work on their terms.
 
 use std::ops::Range;
 
@@ -7,21 +7,20 @@ use crate::counts::rows::count_between;
 
 use super::tile::{Tile, tile_of};
 
-/// With fewer cells than this per nonzero count, tiles are faster: measured with 20 topics (from 5% nonzero on) and with 100
-/// (from 10% on).
+/// With fewer cells per nonzero count, tiles are faster: measured with 20 topics (from 5% nonzero on) and with 100 (from 10% on).
 const CELLS_PER_NONZERO: usize = 12;
 
-/// How counts of a range of terms are processed, and how the tables of these terms lie in memory.
+/// The processing of the counts of a range of terms, and the order of these terms' tables in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Form {
+pub enum TermLayout {
     /// Nonzero count by nonzero count. Tables are terms x topics.
     Rows,
     /// As dense tiles. Tables are tiles of topics x terms.
     Tiles,
 }
 
-impl Form {
-    /// The faster form for the counts of some rows in a range of terms.
+impl TermLayout {
+    /// The faster layout for the counts of some rows in a range of terms.
     pub fn of(
         view: &View<'_>,
         all_terms: usize,
@@ -38,7 +37,7 @@ impl Form {
         }
     }
 
-    /// The place of a value in a table of so many terms.
+    /// The index of (`term`, `topic`) in a table of `terms` terms.
     pub fn at(self, terms: usize, topics: usize, term: usize, topic: usize) -> usize {
         match self {
             Self::Rows => term * topics + topic,
@@ -50,7 +49,7 @@ impl Form {
     }
 }
 
-/// Whether tiles are faster for so many nonzero counts.
+/// Whether tiles are faster for `nonzeros` nonzero counts in `cells` cells.
 pub fn is_dense(nonzeros: usize, cells: usize) -> bool {
     nonzeros * CELLS_PER_NONZERO > cells
 }
