@@ -20,7 +20,6 @@ pub enum Purpose {
     Halves = 21,
     RowTable = 24,
     FirstTopics = 25,
-    FirstDocuments = 26,
 }
 
 /// The random stream for a seed, a purpose and an index (a document, a topic, an epoch).

@@ -52,8 +52,7 @@ pub enum Solver {
     CoordinateDescent(FullPass),
     /// The one that reaches the best likelihood in the records: coordinate descent from topics of noise, which leaves local
     /// maxima by adding topics where documents fit worst and merging the topics that are most alike (splits and merges, Ueda
-    /// et al. 2000), by random starts, and by fits that take each topic from one of two earlier fits (the crossover of Gribel
-    /// and Vidal 2019). The search ends when 120 tries in a row have brought no better fit.
+    /// et al. 2000), and by random starts, in turn. The search ends when 120 tries in a row have brought no better fit.
     /// Its scores are the best so far, and its progress says what it tries. Counts that are streamed from a file are
     /// fitted as by `CoordinateDescent`.
     Auto(FullPass),
@@ -155,7 +154,7 @@ impl Solver {
         Self::CoordinateDescent(FullPass::DEFAULT)
     }
 
-    /// Coordinate descent with splits, merges, random starts and combined fits, with the defaults of [`FullPass`].
+    /// Coordinate descent with splits, merges and random starts, with the defaults of [`FullPass`].
     ///
     /// ```
     /// use topicbook::{Solver, Synthetic, TopicModel};

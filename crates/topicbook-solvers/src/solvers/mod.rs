@@ -192,12 +192,12 @@ pub fn memory_around_iterations(shape: &Shape) -> [Item; 2] {
 /// Bytes of the tables in a checkpoint: at most, where they change during the fit.
 pub fn checkpoint_bytes(solver: &Solver, streams: bool, shape: (u64, u64, u64)) -> u64 {
     let (documents, terms, topics) = shape;
-    let [of_l, of_f] = match solver {
-        Solver::CoordinateDescent(_) if !streams => [coordinate_descent::saved_columns(topics); 2],
+    let columns = match solver {
+        Solver::CoordinateDescent(_) if !streams => coordinate_descent::saved_columns(topics),
         Solver::Auto(_) if !streams => search::saved_columns(topics),
-        _ => [topics; 2],
+        _ => topics,
     };
-    4 * (of_l * documents + of_f * terms)
+    4 * columns * (documents + terms)
 }
 
 /// Memory of a copy of the state for a checkpoint. The solvers on the CPU write their tables from where they are.

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::coordinate_descent::AscentNumbers;
 use super::factor::Factor;
-use super::search::{MEMBERS, SearchNumbers};
+use super::search::SearchNumbers;
 
 /// The numbers of a solver's state. They determine which tables belong to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,15 +31,6 @@ pub(super) const CANDIDATE: [&str; 4] = [
     "candidate_previous_l",
     "candidate_extrapolated_f",
 ];
-/// F of earlier fits of the search.
-pub(super) const EARLIER: [&str; MEMBERS] = [
-    "earlier_1_f",
-    "earlier_2_f",
-    "earlier_3_f",
-    "earlier_4_f",
-    "earlier_5_f",
-];
-
 impl Numbers {
     /// The names of the tables.
     pub fn tables(&self) -> Vec<&'static str> {
@@ -49,7 +40,6 @@ impl Numbers {
             Self::Search(search) => {
                 let mut names = ASCENT.to_vec();
                 names.extend(search.candidate.iter().flat_map(|_| CANDIDATE));
-                names.extend(EARLIER.iter().take(search.earlier.len()));
                 names
             }
         }

@@ -28,10 +28,6 @@ pub(super) enum Origin {
     Added,
     /// Topics of noise.
     Random,
-    /// The topics of the best fit and of the newest one, one of each pair.
-    CrossedNewest,
-    /// The same of any two fits.
-    CrossedAny,
 }
 
 impl Origin {
@@ -39,7 +35,6 @@ impl Origin {
     const fn least_iterations(self) -> usize {
         match self {
             Self::Added => 3,
-            Self::CrossedNewest | Self::CrossedAny => 4,
             Self::Random => 10,
         }
     }
@@ -60,7 +55,7 @@ pub(super) struct Candidate {
     /// Iterations with the current number of topics.
     iterations: usize,
     /// The gain of an iteration.
-    pub(super) gain: f64,
+    gain: f64,
 }
 
 /// The numbers of a candidate in a checkpoint.
@@ -80,7 +75,7 @@ impl CandidateNumbers {
     pub(super) fn are_in_range(&self) -> bool {
         let most_added = match self.origin {
             Origin::Added => MOST_ADDED,
-            Origin::Random | Origin::CrossedNewest | Origin::CrossedAny => 0,
+            Origin::Random => 0,
         };
         self.ascent.are_in_range() && !self.gain.is_nan() && self.added <= most_added
     }
@@ -120,7 +115,7 @@ impl Candidate {
         let (added, settings) = (self.added(requested), SearchSettings::of(requested));
         let sweeps = match self.origin {
             Origin::Random => sweeps_from_noise(self.iterations),
-            Origin::Added | Origin::CrossedNewest | Origin::CrossedAny => SWEEPS,
+            Origin::Added => SWEEPS,
         };
         let before = self.ascent.score;
         let iteration = self.ascent.step(data, view, sweeps);

@@ -1,7 +1,5 @@
 //! The settings of a search, which differ for few topics.
 
-use super::arms::Arm;
-
 /// Topics that a candidate adds, unless the fit has few.
 pub(super) const MOST_ADDED: usize = 3;
 /// A fit with fewer topics has short ascents, and its maxima differ by little.
@@ -11,8 +9,8 @@ const FEW_TOPICS: usize = 10;
 pub(super) struct SearchSettings {
     /// Topics that a candidate adds.
     pub(super) added: usize,
-    /// The kind of the first candidate.
-    pub(super) first: Arm,
+    /// Whether the first candidate starts from noise.
+    pub(super) noise_first: bool,
     /// A candidate is expected to gain this multiple of an iteration's gain: an ascent that settles still gains about ten
     /// times as much.
     pub(super) promise: f64,
@@ -28,13 +26,13 @@ impl SearchSettings {
             // the search is as small as the remaining gain of an ascent.
             true => Self {
                 added: topics.min(2),
-                first: Arm::Others,
+                noise_first: true,
                 promise: 30.0,
                 converged: 3e-7,
             },
             false => Self {
                 added: MOST_ADDED,
-                first: Arm::Added,
+                noise_first: false,
                 promise: 15.0,
                 converged: 1e-6,
             },
