@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use strsim::levenshtein;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::count;
 
@@ -84,62 +86,20 @@ impl Terms {
     /// Up to three terms that differ from `term` in case, or in few letters; the nearest first.
     fn nearest(&self, term: &str) -> Vec<&str> {
         let lower = term.to_lowercase();
-        let letters: Vec<char> = lower.chars().collect();
-        let farthest = (letters.len() / 3).max(1);
-        let mut near: Vec<(usize, &str)> = self
+        let farthest = (lower.chars().count() / 3).max(1);
+        let distances = self
             .iter()
-            .filter_map(|candidate| {
-                let other: Vec<char> = candidate.to_lowercase().chars().collect();
-                // The distance is at least the difference in length.
-                let far = letters.len().abs_diff(other.len()) > farthest;
-                let distance = if far {
-                    usize::MAX
-                } else {
-                    edits(&letters, &other)
-                };
-                (distance <= farthest).then_some((distance, candidate))
-            })
-            .collect();
+            .map(|name| (levenshtein(&lower, &name.to_lowercase()), name));
+        let mut near: Vec<(usize, &str)> = distances.filter(|pair| pair.0 <= farthest).collect();
         near.sort_by_key(|pair| pair.0);
         near.truncate(NAMED);
         near.into_iter().map(|pair| pair.1).collect()
     }
 }
 
-/// Letters to insert, delete or replace to turn one word into the other (Levenshtein 1966).
-fn edits(from: &[char], to: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn edits_are_counted() {
-        let letters = |word: &str| word.chars().collect::<Vec<_>>();
-        for (from, to, expected) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("kitten", "sitting", 3),
-            ("network", "networks", 1),
-            ("netwrok", "network", 2),
-            ("ähre", "ehre", 1),
-        ] {
-            assert_eq!(edits(&letters(from), &letters(to)), expected, "{from} {to}");
-            assert_eq!(edits(&letters(to), &letters(from)), expected, "{to} {from}");
-        }
-    }
 
     #[test]
     fn a_missing_term_names_the_nearest() {

@@ -1,6 +1,7 @@
 //! Columns as arguments, and the nearest name to a mistyped one.
 
 use polars::prelude::{Expr, col};
+use strsim::levenshtein;
 
 /// One or several columns, as an argument of [`Table`](crate::Table)'s methods: a name, an expression of Polars, or an
 /// array, slice or vector of either.
@@ -74,41 +75,15 @@ impl<T: Columns + Clone, const N: usize> Columns for &[T; N] {
 
 /// The name at the smallest edit distance from `wanted`, if at most a third of its characters differ.
 pub(super) fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
-    let plain = |text: &str| -> Vec<char> {
-        let lower = text.to_lowercase();
-        lower
-            .chars()
-            .map(|character| {
-                if "_-.".contains(character) {
-                    ' '
-                } else {
-                    character
-                }
-            })
-            .collect()
-    };
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.'], " ");
     let wanted = plain(wanted);
+    let most = wanted.chars().count().div_ceil(3);
     names
         .iter()
-        .map(|name| (distance(&wanted, &plain(name)), name))
-        .filter(|&(distance, _)| distance <= wanted.len().div_ceil(3))
+        .map(|name| (levenshtein(&wanted, &plain(name)), name))
+        .filter(|&(distance, _)| distance <= most)
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, name)| name.as_str())
-}
-
-/// The edit distance of Levenshtein: insertions, deletions and replacements.
-fn distance(from: &[char], to: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]
