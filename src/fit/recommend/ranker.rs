@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, columns_between, nonzeros_of_row};
 use crate::data::{Matrix, TopN};
-use crate::kernels::{DOCUMENTS, TERMS, Tile, tile_rates, tiled_terms, tiles, to_tiles};
+use crate::kernels::{DOCUMENTS, TERMS, TableShape, TermLayout, tile_rates, tiled_terms};
 use crate::system::{Aligned, aligned_zeros};
 
 /// Ranks terms: F, cut into tiles.
@@ -17,8 +17,7 @@ use crate::system::{Aligned, aligned_zeros};
 /// on the other documents nor on the number of threads.
 pub(super) struct Ranker {
     f: Aligned<f32>,
-    terms: usize,
-    topics: usize,
+    shape: TableShape,
     n: usize,
 }
 
@@ -45,19 +44,14 @@ impl Ranker {
     /// Ranks the `n` best terms by F (topics x terms).
     pub(super) fn new(f: &Matrix, n: usize) -> Self {
         let (topics, terms) = f.shape();
-        let mut tiled = aligned_zeros(tiled_terms(terms) * topics);
-        to_tiles(f.transposed().values(), topics, &mut tiled);
-        Self {
-            f: tiled,
-            terms,
-            topics,
-            n,
-        }
+        let shape = TableShape::packed(0..terms, topics, TermLayout::Tiles);
+        let f = shape.cut(f);
+        Self { f, shape, n }
     }
 
-    /// Bytes of F in both orders, and of what each thread needs.
+    /// Bytes of F, and of what each thread needs.
     pub(super) fn bytes((topics, terms): (usize, usize), n: usize) -> u64 {
-        let f_values = (2 * topics as u64).saturating_mul(tiled_terms(terms) as u64);
+        let f_values = (topics as u64).saturating_mul(tiled_terms(terms) as u64);
         // A vector that grows has up to twice its length, and its old half for a moment.
         let candidates =
             3 * TopN::most_candidates(n, terms) as u64 * size_of::<(usize, f32)>() as u64;
@@ -79,13 +73,18 @@ impl Ranker {
         l: &[f32],
         judge: impl Fn(RankedDocument<'_>) -> T + Sync,
     ) -> Vec<T> {
-        let groups = l.par_chunks(DOCUMENTS * self.topics).enumerate();
+        let topics = self.shape.topics;
+        let groups = l.par_chunks(DOCUMENTS * topics).enumerate();
         let judged = groups.with_max_len(1).map_init(
-            || Scratch::new(self.topics),
+            || Scratch::new(topics),
             |scratch, (group, l)| {
                 let first = group * DOCUMENTS;
-                let documents = first..first + l.len() / self.topics;
-                scratch.find_seen(view, self.terms, documents.clone().map(|d| rows.start + d));
+                let documents = first..first + l.len() / topics;
+                scratch.find_seen(
+                    view,
+                    self.shape.terms.len(),
+                    documents.clone().map(|d| rows.start + d),
+                );
                 let lists = self.best_of_group(scratch, l);
                 let judged = documents.zip(lists).zip(&scratch.seen);
                 judged
@@ -103,18 +102,18 @@ impl Ranker {
 
     /// The candidates of up to [`DOCUMENTS`] documents, whose terms are in `scratch`.
     fn best_of_group(&self, scratch: &mut Scratch, l: &[f32]) -> Vec<TopN> {
-        let documents = l.len() / self.topics;
+        let topics = self.shape.topics;
+        let documents = l.len() / topics;
         scratch.weights[..l.len()].copy_from_slice(l);
         scratch.weights[l.len()..].fill(0.0);
         let mut lists: Vec<TopN> = (0..documents).map(|_| TopN::new(self.n)).collect();
-        for Tile { terms, width } in tiles(0..self.terms) {
-            let f = &self.f[terms.start * self.topics..][..width * self.topics];
-            let rates = &mut scratch.rates[..DOCUMENTS * width];
-            tile_rates(&scratch.weights, f, self.topics, rates);
-            let rows = rates.chunks(width).zip(&scratch.seen);
+        for (tile, at) in self.shape.tiles() {
+            let (terms, rates) = (&tile.terms, &mut scratch.rates[..DOCUMENTS * tile.width]);
+            tile_rates(&scratch.weights, &self.f[at], topics, rates);
+            let rows = rates.chunks(tile.width).zip(&scratch.seen);
             for (list, (rates, seen)) in lists.iter_mut().zip(rows) {
                 let rates = &rates[..terms.len()];
-                add_unseen(list, &terms, rates, &seen[columns_between(seen, &terms)]);
+                add_unseen(list, terms, rates, &seen[columns_between(seen, terms)]);
             }
         }
         lists

@@ -2,7 +2,7 @@
 
 mod nonzeros;
 mod products;
-mod term_layout;
+mod table_shape;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -10,5 +10,5 @@ mod tile;
 pub(crate) use nonzeros::with_registers;
 pub use nonzeros::{WIDEST, add_rows, divide, rates, registers};
 pub use products::{BLOCK, BLOCK_TERMS, Floor, TERMS, add_to_f, add_to_l, quotients, tile_rates};
-pub use term_layout::{TermLayout, is_dense};
-pub use tile::{DOCUMENTS, Tile, prefetch, prefetch_next, tiled_terms, tiles, to_tiles, unpack};
+pub use table_shape::{TableShape, TermLayout, is_dense};
+pub use tile::{DOCUMENTS, Tile, prefetch, prefetch_next, tiled_terms, unpack};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::counts::Counts;
+use crate::data::Matrix;
 use crate::system::{LANES, sum};
 
 const FLOOR: Floor = Floor {
@@ -38,8 +39,8 @@ fn products_follow_plain_loops() {
         let f = numbers(terms * topics, 37);
         let mut weights = numbers(rows * topics, 53);
         weights.resize(DOCUMENTS * topics, 0.0);
-        let mut tiled = vec![9.0; tiled_terms(terms) * topics];
-        to_tiles(&f, topics, &mut tiled);
+        let shape = TableShape::packed(0..terms, topics, TermLayout::Tiles);
+        let tiled = shape.cut(&Matrix::from_parts(terms, topics, f.clone()).transposed());
         let dense = Counts::dense(rows, terms, counts.clone()).unwrap();
         let rate = |document: usize, term: usize| -> f64 {
             let topics = (0..topics).map(|topic| {
@@ -52,8 +53,8 @@ fn products_follow_plain_loops() {
         };
         let mut likelihoods = [0.0; DOCUMENTS];
         let mut l_sums = vec![[0.0; LANES]; DOCUMENTS * topics];
-        for tile in tiles(0..terms) {
-            let f = &tiled[tile.terms.start * topics..][..tile.width * topics];
+        for (tile, at) in shape.tiles() {
+            let f = &tiled[at];
             let mut rates = vec![9.0; DOCUMENTS * tile.width];
             tile_rates(&weights, f, topics, &mut rates);
             for (document, rates) in rates.chunks(tile.width).enumerate() {
@@ -144,20 +145,29 @@ fn quotients_of_rates_below_the_floor_are_zero_on_request() {
 
 #[test]
 fn every_value_has_a_place_of_its_own() {
-    for (terms, topics) in [(1, 1), (63, 3), (256, 2), (300, 5), (700, 1)] {
-        for form in [TermLayout::Rows, TermLayout::Tiles] {
-            let mut taken = vec![false; tiled_terms(terms) * topics];
-            for (term, topic) in (0..terms).flat_map(|term| (0..topics).map(move |k| (term, k))) {
-                let at = form.at(terms, topics, term, topic);
-                assert!(!std::mem::replace(&mut taken[at], true), "{form:?}");
+    for (terms, topics) in [(1, 1), (63, 3), (256, 2), (300, 5), (700, 17)] {
+        let table = Matrix::from_parts(topics, 9 + terms, numbers(topics * (9 + terms), 37));
+        let range = 7..7 + terms;
+        let shapes = [
+            TableShape::packed(range.clone(), topics, TermLayout::Rows),
+            TableShape::padded(range.clone(), topics, TermLayout::Rows),
+            TableShape::packed(range, topics, TermLayout::Tiles),
+        ];
+        for shape in &shapes {
+            let values = shape.cut(&table);
+            let mut padding = values.to_vec();
+            for term in 0..terms {
+                for (topic, at) in shape.row(term).enumerate() {
+                    assert_eq!(at, shape.at(term, topic));
+                    assert_eq!(padding[at], table.row(topic)[7 + term]);
+                    // Zero, if another term or topic has the same place.
+                    padding[at] = 0.0;
+                }
             }
-        }
-        let rows = numbers(terms * topics, 37);
-        let mut tiled = vec![9.0; tiled_terms(terms) * topics];
-        to_tiles(&rows, topics, &mut tiled);
-        for (at, value) in rows.iter().enumerate() {
-            let at = TermLayout::Tiles.at(terms, topics, at / topics, at % topics);
-            assert_eq!(tiled[at], *value);
+            assert!(padding.iter().all(|value| *value == 0.0));
+            for to in &shapes {
+                assert_eq!(shape.convert(&values, to), to.cut(&table));
+            }
         }
     }
 }

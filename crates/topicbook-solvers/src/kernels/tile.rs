@@ -20,7 +20,7 @@ pub struct Tile {
 }
 
 /// Cuts terms into tiles. All but the last are whole.
-pub fn tiles(terms: Range<usize>) -> impl Iterator<Item = Tile> {
+pub(super) fn tiles(terms: Range<usize>) -> impl Iterator<Item = Tile> {
     let end = terms.end;
     terms.step_by(TERMS).map(move |first| tile(first, end))
 }
@@ -39,20 +39,6 @@ pub(super) fn tile_of(terms: usize, term: usize) -> Tile {
 /// The number of values of a topic in the tiles of `terms` terms.
 pub fn tiled_terms(terms: usize) -> usize {
     terms.next_multiple_of(BLOCK_TERMS)
-}
-
-/// Copies rows of F (terms x topics) to tiles of topics x terms, padded with zeros.
-pub fn to_tiles(rows: &[f32], topics: usize, tiled: &mut [f32]) {
-    for tile in tiles(0..rows.len() / topics) {
-        let out = &mut tiled[tile.terms.start * topics..][..tile.width * topics];
-        out.fill(0.0);
-        let rows = &rows[tile.terms.start * topics..tile.terms.end * topics];
-        for (term, row) in rows.chunks_exact(topics).enumerate() {
-            for (topic, value) in row.iter().enumerate() {
-                out[topic * tile.width + term] = *value;
-            }
-        }
-    }
 }
 
 /// Prefetches the dense counts of some rows and terms. Rows are far apart, so a reader would wait for each of them.

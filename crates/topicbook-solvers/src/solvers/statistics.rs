@@ -17,20 +17,18 @@ pub(super) const FLOOR: Floor = Floor {
 const IN_F32: usize = 256;
 
 simd_dispatch! {
-    /// Adds x / rate times the term's row of `f` to `multipliers`. The first row of `f` belongs to term `first`. `weights` and the
-    /// rows are padded with zeros to `multipliers.len()`, a multiple of `LANES`. Leaves each x / rate in `ratios`, and adds
-    /// x log rate to `likelihood` if it is given.
+    /// Adds x / rate times the term's row of `f` to `multipliers`. `weights` and the rows are padded with zeros to
+    /// `multipliers.len()`, a multiple of `LANES`. Leaves each x / rate in `ratios`, and adds x log rate to `likelihood` if it is given.
     pub fn accumulate_multipliers<V: Vector>(
         nonzeros: (&[u32], &[f32]),
         f: &[f32],
-        first: usize,
         weights: &[f32],
         multipliers: &mut [f32],
         ratios: &mut Vec<f32>,
         likelihood: Option<&mut f64>,
     ) {
         let (columns, counts) = nonzeros;
-        let start = |i: usize| (columns[i] as usize - first) * weights.len();
+        let start = |i: usize| columns[i] as usize * weights.len();
         ratios.resize(counts.len().next_multiple_of(LANES), 0.0);
         rates::<V>(weights, f, columns.len(), start, ratios);
         let sum = divide(counts, ratios, FLOOR, likelihood.is_some());

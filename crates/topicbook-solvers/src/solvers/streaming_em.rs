@@ -14,7 +14,7 @@ use crate::counts::Counts;
 use crate::counts::rows::{Block, NonzeroBuffer, Visit, for_each_block, nonzeros_of_row};
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernels::DOCUMENTS;
+use crate::kernels::{DOCUMENTS, TermLayout};
 
 use super::factor::{CHUNK, Factor, reciprocals};
 use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts, Pending};
@@ -236,7 +236,7 @@ impl StreamingEm {
             return residuals.into_iter().sum();
         }
         let problem = RowProblem {
-            factor: match self.parts.has_tiles() {
+            factor: match self.parts.has(TermLayout::Tiles) {
                 true => FactorRows::Parts(&self.parts),
                 false => FactorRows::Table(&self.f.values),
             },

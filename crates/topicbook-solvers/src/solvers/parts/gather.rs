@@ -16,10 +16,10 @@ impl Parts {
             let next = &columns[at..columns.len().min(at + terms.len())];
             &next[..next.partition_point(|&column| (column as usize) < terms.end)]
         };
-        for part in self.parts() {
-            match part.form {
+        for shard in self.shards() {
+            match shard.layout {
                 TermLayout::Tiles => {
-                    for (tile, f) in part.tiles(self.topics) {
+                    for (tile, f) in self.tiles(shard) {
                         let columns = columns_in(at, &tile.terms);
                         let first = tile.terms.start;
                         gather_tile(columns, first, (f, tile.width), at, (gathered, stride));
@@ -27,8 +27,8 @@ impl Parts {
                     }
                 }
                 TermLayout::Rows => {
-                    for &column in columns_in(at, &part.terms) {
-                        let row = &part.f[(column as usize - part.terms.start) * self.width..];
+                    for &column in columns_in(at, &shard.terms) {
+                        let row = &self.f[column as usize * self.width..];
                         for topic in 0..self.topics {
                             gathered[topic * stride + at] = row[topic];
                         }
@@ -122,7 +122,7 @@ mod tests {
         })
         .unwrap();
         for form in [TermLayout::Rows, TermLayout::Tiles] {
-            assert!(parts.forms.contains(&form), "{form:?}");
+            assert!(parts.has(form), "{form:?}");
         }
         let all = |document| -> Vec<u32> {
             let found = (0..terms).filter(|&term| count(document, term) > 0);

@@ -3,23 +3,23 @@
 use rayon::prelude::*;
 
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::{DOCUMENTS, Floor, TermLayout, quotients};
+use crate::kernels::{DOCUMENTS, Floor, TableShape, TermLayout, quotients};
 
+use super::Parts;
 use super::group::{BUFFERS, Buffers, DocumentGroup, groups};
-use super::{FShard, Parts};
 
 impl Parts {
     /// The sum of x log rate of a block, with rates of at least `floor`.
     pub fn log_likelihood(&self, block: &Block<'_>, l: &[f32], floor: f64) -> f64 {
-        let parts = self.parts();
+        let shards = self.shards();
         let groups: Vec<_> = groups(block, l, self.topics).collect();
-        let tasks = (0..parts.len() * groups.len()).into_par_iter();
+        let tasks = (0..shards.len() * groups.len()).into_par_iter();
         let sums: Vec<f64> = tasks
             .map(|task| {
-                let (part, group) = (&parts[task / groups.len()], &groups[task % groups.len()]);
-                BUFFERS.with_borrow_mut(|buffers| match part.form {
-                    TermLayout::Tiles => self.likelihood_of_tiles(part, group, floor, buffers),
-                    TermLayout::Rows => self.likelihood_of_nonzeros(part, group, floor, buffers),
+                let (shard, group) = (&shards[task / groups.len()], &groups[task % groups.len()]);
+                BUFFERS.with_borrow_mut(|buffers| match shard.layout {
+                    TermLayout::Tiles => self.likelihood_of_tiles(shard, group, floor, buffers),
+                    TermLayout::Rows => self.likelihood_of_nonzeros(shard, group, floor, buffers),
                 })
             })
             .collect();
@@ -28,7 +28,7 @@ impl Parts {
 
     fn likelihood_of_tiles(
         &self,
-        part: &FShard<'_>,
+        shard: &TableShape,
         group: &DocumentGroup<'_>,
         floor: f64,
         buffers: &mut Buffers,
@@ -38,7 +38,7 @@ impl Parts {
             zero_below: false,
         };
         let mut logarithms = [0.0; DOCUMENTS];
-        for (tile, f) in part.tiles(self.topics) {
+        for (tile, f) in self.tiles(shard) {
             let tile = buffers.unpack(group, (self.terms, self.topics), &tile);
             let likelihoods = Some(&mut logarithms[..]);
             quotients(
@@ -55,7 +55,7 @@ impl Parts {
 
     fn likelihood_of_nonzeros(
         &self,
-        part: &FShard<'_>,
+        shard: &TableShape,
         group: &DocumentGroup<'_>,
         floor: f64,
         buffers: &mut Buffers,
@@ -66,12 +66,12 @@ impl Parts {
                 group.view,
                 self.terms,
                 row,
-                &part.terms,
+                &shard.terms,
                 &mut buffers.nonzeros,
             );
             let counts = columns.iter().zip(counts);
             let logarithms = counts.map(|(&column, &count)| {
-                let row_of_f = &part.f[(column as usize - part.terms.start) * self.width..];
+                let row_of_f = &self.f[column as usize * self.width..];
                 let products = weights.iter().zip(row_of_f);
                 let rate: f64 = products
                     .map(|(&weight, &value)| f64::from(weight) * f64::from(value))

@@ -39,7 +39,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::counts::rows::Block;
-use crate::kernels::{DOCUMENTS, TermLayout, Tile, tiled_terms, tiles, to_tiles};
+use crate::kernels::{DOCUMENTS, TableShape, TermLayout, Tile, tiled_terms};
 use crate::system::{Aligned, LANES, aligned_zeros};
 
 pub(super) use newton::{DOCUMENTS as NEWTON_DOCUMENTS, NewtonRows};
@@ -55,10 +55,10 @@ pub struct Parts {
     topics: usize,
     /// Topics, rounded up to whole registers.
     width: usize,
-    /// Terms of a shard; the last one may have fewer.
-    terms_of_part: usize,
-    /// The layout of each shard during a pass. Rows are padded with zeros to whole registers.
-    forms: Vec<TermLayout>,
+    /// The term shards, in padded rows or in tiles. Tables have their values one after the other.
+    shards: Vec<TableShape>,
+    /// The shape where no shard is in tiles.
+    in_rows: TableShape,
     f: Aligned<f32>,
 }
 
@@ -68,15 +68,12 @@ pub struct TermLayouts(Vec<TermLayout>);
 impl TermLayouts {
     /// Chooses the layouts by the first block of all documents.
     pub fn of(first: &Block<'_>, terms: usize) -> Self {
-        let terms_of_part = terms_of_part(terms);
+        let per_shard = terms_per_shard(terms);
         // Few terms are cut into shards that are smaller than a tile.
-        let has_whole_tiles = terms_of_part == tiled_terms(terms_of_part);
-        let parts = (0..Self::number(terms)).into_par_iter();
-        let forms = parts.map(|part| match has_whole_tiles {
-            true => {
-                let range = terms_in_part(part, terms_of_part, terms);
-                TermLayout::of(&first.view, terms, first.rows.clone(), &range)
-            }
+        let has_whole_tiles = per_shard == tiled_terms(per_shard);
+        let ranges: Vec<_> = ranges(terms).collect();
+        let forms = ranges.par_iter().map(|range| match has_whole_tiles {
+            true => TermLayout::of(&first.view, terms, first.rows.clone(), range),
             false => TermLayout::Rows,
         });
         Self(forms.collect())
@@ -102,41 +99,32 @@ impl TermLayouts {
 
     /// The number of shards of `terms` terms.
     pub fn number(terms: usize) -> usize {
-        terms.div_ceil(terms_of_part(terms))
+        terms.div_ceil(terms_per_shard(terms))
     }
-}
-
-/// A term shard of F.
-struct FShard<'a> {
-    form: TermLayout,
-    terms: Range<usize>,
-    /// The values of F, in this layout.
-    f: &'a [f32],
 }
 
 impl Parts {
     /// The number of values of F in memory, padding included. Its statistics have the same number.
     pub(super) fn values(terms: u64, topics: u64) -> u64 {
-        let per_part = terms_of_part(terms as usize) as u64;
-        terms.next_multiple_of(per_part) * topics.next_multiple_of(LANES as u64)
+        let per_shard = terms_per_shard(terms as usize) as u64;
+        terms.next_multiple_of(per_shard) * topics.next_multiple_of(LANES as u64)
     }
 
     /// Maximum bytes of a block's multipliers: a table of sums for each shard.
     pub(super) fn multiplier_bytes(terms: u64, documents: u64, topics: u64) -> u64 {
-        let parts = terms.div_ceil(terms_of_part(terms as usize) as u64);
-        4 * parts * documents.next_multiple_of(DOCUMENTS as u64) * topics
+        let shards = TermLayouts::number(terms as usize) as u64;
+        4 * shards * documents.next_multiple_of(DOCUMENTS as u64) * topics
     }
 
     pub fn new(terms: usize, topics: usize) -> Self {
-        let values = Self::values(terms as u64, topics as u64) as usize;
-        let terms_of_part = terms_of_part(terms);
+        let in_rows = |terms| TableShape::padded(terms, topics, TermLayout::Rows);
         Self {
             terms,
             topics,
             width: topics.next_multiple_of(LANES),
-            terms_of_part,
-            forms: vec![TermLayout::Rows; TermLayouts::number(terms)],
-            f: aligned_zeros(values),
+            shards: ranges(terms).map(in_rows).collect(),
+            in_rows: in_rows(0..terms),
+            f: aligned_zeros(Self::values(terms as u64, topics as u64) as usize),
         }
     }
 
@@ -148,114 +136,88 @@ impl Parts {
     }
 
     pub(super) fn set_forms(&mut self, forms: TermLayouts) {
-        self.forms = forms.0;
+        for (shard, layout) in self.shards.iter_mut().zip(forms.0) {
+            if shard.layout != layout {
+                shard.layout = layout;
+                // Padding is zero in both layouts, at different places.
+                self.f[shard.terms.start * self.width..][..shard.values()].fill(0.0);
+            }
+        }
     }
 
     /// Copies F (terms x topics) in the layouts that were chosen.
     pub(super) fn copy(&mut self, f: &[f32]) {
-        let (topics, width, stride) = (self.topics, self.width, self.terms_of_part * self.width);
-        let ranges: Vec<_> = (0..self.forms.len()).map(|part| self.range(part)).collect();
-        let parts = self.f.par_chunks_mut(stride).zip(&self.forms).zip(ranges);
-        parts.for_each(|((values, form), range)| {
-            let rows = &f[range.start * topics..range.end * topics];
-            match form {
-                TermLayout::Tiles => to_tiles(rows, topics, values),
-                TermLayout::Rows => {
-                    for (to, from) in values.chunks_mut(width).zip(rows.chunks(topics)) {
-                        to[..topics].copy_from_slice(from);
-                        to[topics..].fill(0.0);
+        let (topics, per_shard) = (self.topics, terms_per_shard(self.terms));
+        let tables = self.f.par_chunks_mut(per_shard * self.width);
+        let tables = tables.zip(f.par_chunks(per_shard * topics));
+        tables
+            .zip(&self.shards)
+            .for_each(|((values, rows), shard)| {
+                for (term, row) in rows.chunks_exact(topics).enumerate() {
+                    for (at, value) in shard.row(term).zip(row) {
+                        values[at] = *value;
                     }
                 }
-            }
-        });
+            });
     }
 
-    /// Whether any shard is in tiles.
-    pub(super) fn has_tiles(&self) -> bool {
-        self.forms.contains(&TermLayout::Tiles)
+    /// Whether any shard has this layout.
+    pub(super) fn has(&self, layout: TermLayout) -> bool {
+        self.shards.iter().any(|shard| shard.layout == layout)
     }
 
     pub(super) fn terms(&self) -> usize {
         self.terms
     }
 
-    /// The terms of a shard.
-    fn range(&self, part: usize) -> Range<usize> {
-        terms_in_part(part, self.terms_of_part, self.terms)
-    }
-
-    /// A term shard of F.
-    fn part(&self, part: usize) -> FShard<'_> {
-        let stride = self.terms_of_part * self.width;
-        FShard {
-            form: self.forms[part],
-            terms: self.range(part),
-            f: &self.f[part * stride..][..stride],
-        }
-    }
-
     /// All shards. Where none is in tiles, a single one with all of F: then a document's nonzero counts need not be cut.
-    fn parts(&self) -> Vec<FShard<'_>> {
-        match self.has_tiles() {
-            true => (0..self.forms.len()).map(|part| self.part(part)).collect(),
-            false => vec![FShard {
-                form: TermLayout::Rows,
-                terms: 0..self.terms,
-                f: &self.f,
-            }],
+    fn shards(&self) -> &[TableShape] {
+        match self.has(TermLayout::Tiles) {
+            true => &self.shards,
+            false => std::slice::from_ref(&self.in_rows),
         }
+    }
+
+    /// The values of F in a shard.
+    fn f_of(&self, shard: &TableShape) -> &[f32] {
+        &self.f[shard.terms.start * self.width..][..shard.values()]
+    }
+
+    /// The tiles of a shard, and their values of F.
+    fn tiles<'a>(
+        &'a self,
+        shard: &TableShape,
+    ) -> impl Iterator<Item = (Tile, &'a [f32])> + use<'a> {
+        let f = self.f_of(shard);
+        shard.tiles().map(move |(tile, at)| (tile, &f[at]))
     }
 
     /// Multiplies F (terms x topics) by its statistics.
     pub(super) fn multiply(&self, f: &mut [f32], statistics: &[f64]) {
-        let parts = f
-            .par_chunks_mut(self.terms_of_part * self.topics)
-            .zip(statistics.par_chunks(self.terms_of_part * self.width))
-            .zip(&self.forms);
-        parts.for_each(|((rows, statistics), form)| match form {
-            TermLayout::Rows => {
-                let rows = rows.chunks_mut(self.topics);
-                for (row, statistics) in rows.zip(statistics.chunks(self.width)) {
-                    for (value, statistic) in row.iter_mut().zip(statistics) {
-                        *value = (f64::from(*value) * statistic) as f32;
+        let (topics, per_shard) = (self.topics, terms_per_shard(self.terms));
+        let tables = f.par_chunks_mut(per_shard * topics);
+        let tables = tables.zip(statistics.par_chunks(per_shard * self.width));
+        tables
+            .zip(&self.shards)
+            .for_each(|((rows, statistics), shard)| {
+                for (term, row) in rows.chunks_exact_mut(topics).enumerate() {
+                    for (value, at) in row.iter_mut().zip(shard.row(term)) {
+                        *value = (f64::from(*value) * statistics[at]) as f32;
                     }
                 }
-            }
-            TermLayout::Tiles => {
-                for tile in tiles(0..rows.len() / self.topics) {
-                    let statistics = &statistics[tile.terms.start * self.topics..];
-                    for (at, term) in tile.terms.enumerate() {
-                        let row = &mut rows[term * self.topics..][..self.topics];
-                        for (topic, value) in row.iter_mut().enumerate() {
-                            *value =
-                                (f64::from(*value) * statistics[topic * tile.width + at]) as f32;
-                        }
-                    }
-                }
-            }
-        });
+            });
     }
 }
 
-impl<'a> FShard<'a> {
-    /// The tiles, and their values of F.
-    fn tiles(&self, topics: usize) -> impl Iterator<Item = (Tile, &'a [f32])> {
-        let (first, f) = (self.terms.start, self.f);
-        tiles(self.terms.clone()).map(move |tile| {
-            let f = &f[(tile.terms.start - first) * topics..][..tile.width * topics];
-            (tile, f)
-        })
-    }
-}
-
-/// The terms of a shard.
-fn terms_in_part(part: usize, terms_of_part: usize, terms: usize) -> Range<usize> {
-    let first = part * terms_of_part;
-    first..terms.min(first + terms_of_part)
+/// The terms of each shard.
+fn ranges(terms: usize) -> impl Iterator<Item = Range<usize>> {
+    let per_shard = terms_per_shard(terms);
+    let firsts = (0..terms).step_by(per_shard);
+    firsts.map(move |first| first..terms.min(first + per_shard))
 }
 
 /// Terms of a shard: whole blocks of a tile, unless there are so few terms that this would make too few shards.
-fn terms_of_part(terms: usize) -> usize {
+fn terms_per_shard(terms: usize) -> usize {
     let part = terms.div_ceil(PARTS);
     match part < tiled_terms(1) / 2 {
         true => part,

@@ -3,36 +3,36 @@
 use rayon::prelude::*;
 
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::{DOCUMENTS, TermLayout, add_to_l, quotients};
+use crate::kernels::{DOCUMENTS, TableShape, TermLayout, add_to_l, quotients};
 use crate::solvers::statistics::{FLOOR, accumulate_multipliers};
 use crate::system::{LANES, sum};
 
+use super::Parts;
 use super::group::{BUFFERS, Buffers, DocumentGroup, groups, pad};
-use super::{FShard, Parts};
 
 impl Parts {
     /// The multipliers of a block's rows of L (documents x topics): the sums of x / rate times F over the terms.
     pub(crate) fn multipliers(&self, block: &Block<'_>, l: &[f32]) -> Vec<f32> {
-        self.multipliers_of(&self.parts(), block, l)
+        self.multipliers_of(self.shards(), block, l)
     }
 
     /// [`multipliers`](Self::multipliers), summed over some term shards only.
     pub(super) fn multipliers_of(
         &self,
-        parts: &[FShard<'_>],
+        shards: &[TableShape],
         block: &Block<'_>,
         l: &[f32],
     ) -> Vec<f32> {
         let groups: Vec<_> = groups(block, l, self.topics).collect();
         let values = DOCUMENTS * self.topics;
-        let mut sums = vec![0.0; parts.len() * groups.len() * values];
+        let mut sums = vec![0.0; shards.len() * groups.len() * values];
         // The groups of a shard come one after the other, so that a thread finds that part of F in its cache.
         let tasks = sums.par_chunks_mut(values).enumerate();
         tasks.for_each(|(task, sums)| {
-            let (part, group) = (&parts[task / groups.len()], &groups[task % groups.len()]);
-            BUFFERS.with_borrow_mut(|buffers| match part.form {
-                TermLayout::Tiles => self.multipliers_of_tiles(part, group, buffers, sums),
-                TermLayout::Rows => self.multipliers_of_nonzeros(part, group, buffers, sums),
+            let (shard, group) = (&shards[task / groups.len()], &groups[task % groups.len()]);
+            BUFFERS.with_borrow_mut(|buffers| match shard.layout {
+                TermLayout::Tiles => self.multipliers_of_tiles(shard, group, buffers, sums),
+                TermLayout::Rows => self.multipliers_of_nonzeros(shard, group, buffers, sums),
             });
         });
         let (totals, others) = sums.split_at_mut(groups.len() * values);
@@ -47,7 +47,7 @@ impl Parts {
 
     fn multipliers_of_tiles(
         &self,
-        part: &FShard<'_>,
+        shard: &TableShape,
         group: &DocumentGroup<'_>,
         buffers: &mut Buffers,
         out: &mut [f32],
@@ -55,7 +55,7 @@ impl Parts {
         let topics = self.topics;
         buffers.l_sums.clear();
         buffers.l_sums.resize(DOCUMENTS * topics, [0.0; LANES]);
-        for (tile, f) in part.tiles(topics) {
+        for (tile, f) in self.tiles(shard) {
             let tile = buffers.unpack(group, (self.terms, topics), &tile);
             quotients(tile.weights, f, topics, FLOOR, tile.counts, None);
             add_to_l(tile.counts, f, topics, tile.l_sums);
@@ -67,7 +67,7 @@ impl Parts {
 
     fn multipliers_of_nonzeros(
         &self,
-        part: &FShard<'_>,
+        shard: &TableShape,
         group: &DocumentGroup<'_>,
         buffers: &mut Buffers,
         out: &mut [f32],
@@ -79,15 +79,15 @@ impl Parts {
             ratios,
             ..
         } = buffers;
-        let (terms, topics, first) = (self.terms, self.topics, part.terms.start);
+        let (terms, topics) = (self.terms, self.topics);
         let rows = group.weights.chunks(topics).zip(out.chunks_mut(topics));
         for (row, (row_of_l, out)) in group.rows.clone().zip(rows) {
-            let found = nonzeros_between(group.view, terms, row, &part.terms, nonzeros);
+            let found = nonzeros_between(group.view, terms, row, &shard.terms, nonzeros);
             pad(row_of_l, self.width, weights);
             l_sums.clear();
             l_sums.resize(self.width / LANES, [0.0; LANES]);
             let sums = l_sums.as_flattened_mut();
-            accumulate_multipliers(found, part.f, first, weights, sums, ratios, None);
+            accumulate_multipliers(found, &self.f, weights, sums, ratios, None);
             out.copy_from_slice(&sums[..topics]);
         }
     }

@@ -96,7 +96,7 @@ fn pairs(topics: usize) -> usize {
 impl Parts {
     /// Whether [`improve_rows`](Self::improve_rows) is faster than coordinate descent.
     pub(crate) fn prefers_newton(&self) -> bool {
-        self.topics as u64 <= MOST_TOPICS && !self.forms.contains(&TermLayout::Rows)
+        self.topics as u64 <= MOST_TOPICS && !self.has(TermLayout::Rows)
     }
 
     /// Bytes of a thread's scratch buffers.
@@ -214,7 +214,7 @@ impl Parts {
         hessians.clear();
         hessians.resize(documents * pairs(topics), [0.0; LANES]);
         let mut likelihoods = vec![0.0; DOCUMENTS];
-        for (tile, f) in self.parts().iter().flat_map(|part| part.tiles(topics)) {
+        for (tile, f) in self.shards.iter().flat_map(|shard| self.tiles(shard)) {
             let width = tile.width;
             let length = DOCUMENTS * width;
             for table in [&mut *counts, ratios] {

@@ -152,9 +152,8 @@ impl Parts {
     /// Collects a block's counts in term shards of the layout [`TermLayout::Rows`]. Returns whether enough counts are pending to add
     /// them to the statistics.
     pub(crate) fn collect(&self, block: &Block<'_>, pending: &mut Pending) -> bool {
-        let parts = self.parts();
-        let ranges = parts.iter().filter(|part| part.form == TermLayout::Rows);
-        let ranges: Vec<_> = ranges.map(|part| part.terms.clone()).collect();
+        let ranges = (self.shards().iter()).filter(|shard| shard.layout == TermLayout::Rows);
+        let ranges: Vec<_> = ranges.map(|shard| &shard.terms).collect();
         if pending.ends.is_empty() {
             pending.first = block.first;
         }

@@ -23,8 +23,8 @@ impl Parts {
         let (mut start, documents) = (pending.columns.len(), pending.ends.len());
         let is_enough = self.collect(block, pending);
         pending.are_ratios = true;
-        let mut tiles = self.parts();
-        tiles.retain(|part| part.form == TermLayout::Tiles);
+        let mut tiles = self.shards().to_vec();
+        tiles.retain(|shard| shard.layout == TermLayout::Tiles);
         let mut multipliers = match tiles.is_empty() {
             true => vec![0.0; block.rows.len() * self.topics],
             false => self.multipliers_of(&tiles, block, l),
@@ -64,7 +64,7 @@ impl Parts {
             let sums = l_sums.as_flattened_mut();
             let mut likelihood = 0.0;
             let wanted = Some(&mut likelihood);
-            accumulate_multipliers((columns, counts), &self.f, 0, weights, sums, ratios, wanted);
+            accumulate_multipliers((columns, counts), &self.f, weights, sums, ratios, wanted);
             counts.copy_from_slice(&ratios[..counts.len()]);
             for (out, sum) in out.iter_mut().zip(sums) {
                 *out += *sum;
@@ -106,7 +106,7 @@ mod tests {
         })
         .unwrap();
         for form in [TermLayout::Rows, TermLayout::Tiles] {
-            assert!(parts.forms.contains(&form), "{form:?}");
+            assert!(parts.has(form), "{form:?}");
         }
         for (sums, pending) in [&mut once, &mut twice].into_iter().zip(&mut pending) {
             sums.2 += parts.add_pending(pending, &l, &mut sums.1);

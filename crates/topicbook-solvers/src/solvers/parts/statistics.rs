@@ -3,25 +3,24 @@
 use rayon::prelude::*;
 
 use crate::counts::rows::Block;
-use crate::kernels::{DOCUMENTS, TermLayout, add_to_f, quotients};
+use crate::kernels::{DOCUMENTS, TableShape, TermLayout, add_to_f, quotients};
 use crate::solvers::statistics::FLOOR;
 
 use super::group::{BUFFERS, Buffers, DocumentGroup, groups};
-use super::{FShard, Parts};
+use super::{Parts, terms_per_shard};
 
 impl Parts {
     /// Adds a block's contribution to the statistics of F in term shards of the layout [`TermLayout::Tiles`], and returns their sum
     /// of x log rate. The statistics have the layout of F.
     pub(crate) fn add_tiles(&self, block: &Block<'_>, l: &[f32], statistics: &mut [f64]) -> f64 {
         let groups: Vec<_> = groups(block, l, self.topics).collect();
-        let parts = statistics.par_chunks_mut(self.terms_of_part * self.width);
-        let parts = parts
-            .enumerate()
-            .filter(|(part, _)| self.forms[*part] == TermLayout::Tiles);
-        let likelihoods: Vec<f64> = parts
-            .map(|(part, statistics)| {
+        let shards = statistics.par_chunks_mut(terms_per_shard(self.terms) * self.width);
+        let shards = shards.zip(&self.shards);
+        let likelihoods: Vec<f64> = shards
+            .filter(|(_, shard)| shard.layout == TermLayout::Tiles)
+            .map(|(statistics, shard)| {
                 BUFFERS.with_borrow_mut(|buffers| {
-                    self.statistics_of_tiles(&self.part(part), &groups, buffers, statistics)
+                    self.statistics_of_tiles(shard, &groups, buffers, statistics)
                 })
             })
             .collect();
@@ -30,14 +29,16 @@ impl Parts {
 
     fn statistics_of_tiles(
         &self,
-        part: &FShard<'_>,
+        shard: &TableShape,
         groups: &[DocumentGroup<'_>],
         buffers: &mut Buffers,
         statistics: &mut [f64],
     ) -> f64 {
         let topics = self.topics;
+        let f = self.f_of(shard);
         let mut logarithms = [0.0; DOCUMENTS];
-        for (tile, f) in part.tiles(topics) {
+        for (tile, at) in shard.tiles() {
+            let f = &f[at.clone()];
             buffers.f_sums.clear();
             buffers.f_sums.resize(f.len(), 0.0);
             for group in groups {
@@ -46,9 +47,7 @@ impl Parts {
                 quotients(tile.weights, f, topics, FLOOR, tile.counts, likelihoods);
                 add_to_f(tile.weights, tile.counts, topics, tile.f_sums);
             }
-            let first = tile.terms.start - part.terms.start;
-            let out = &mut statistics[first * topics..][..f.len()];
-            for (statistic, value) in out.iter_mut().zip(buffers.f_sums.iter()) {
+            for (statistic, value) in statistics[at].iter_mut().zip(buffers.f_sums.iter()) {
                 *statistic += f64::from(*value);
             }
         }

@@ -6,8 +6,8 @@ use crate::counts::View;
 use crate::data::Matrix;
 use crate::system::softmax;
 
-use super::accumulate::Weights;
 use super::shard::TermShard;
+use super::weights::Weights;
 use super::{add_parts, reduce, terms_per_shard};
 
 /// Loss of one batch and its gradients with respect to the logits.
@@ -47,7 +47,7 @@ pub fn loss_and_gradients(
         .collect();
     let scales: Vec<f64> = (0..topics)
         .map(|topic| {
-            let sums = shards.iter().map(|shard| shard.accumulator.exp_sums[topic]);
+            let sums = shards.iter().map(|shard| shard.exp_sums[topic]);
             1.0 / sums.sum::<f64>()
         })
         .collect();
@@ -57,7 +57,7 @@ pub fn loss_and_gradients(
     let weights = Weights::new(rows, &l, &scales, &offsets);
     shards.par_iter_mut().for_each(|shard| {
         shard.accumulate(view, terms, &weights);
-        shard.accumulator.add_kept(&weights.padded);
+        shard.add_kept(&weights.padded);
     });
     let mut sums = vec![0.0; rows.len() * weights.width];
     add_parts(&shards, 0, &mut sums);

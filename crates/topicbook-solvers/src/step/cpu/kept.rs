@@ -167,7 +167,11 @@ mod tests {
                             }
                         }
                     }
-                    assert_eq!(gradient.value(term, topic), expected, "term {term}");
+                    assert_eq!(
+                        gradient.value(term * topics + topic),
+                        expected,
+                        "term {term}"
+                    );
                 }
             }
         }

@@ -6,9 +6,7 @@
 //! split into term shards (ranges of terms) whose number depends on the shape alone, so that results do not depend on
 //! the number of threads. A shard with many counts is processed as dense tiles.
 
-mod accumulate;
 mod batch_gradient;
-mod exps;
 mod footprint;
 mod kept;
 mod lane_sums;
@@ -19,6 +17,7 @@ mod sparse;
 mod tiles;
 mod update_pass;
 mod update_tiles;
+mod weights;
 
 use rayon::prelude::*;
 
@@ -35,9 +34,9 @@ use crate::step::update::{LazyRows, StepCounter};
 use crate::system::{LANES, Team, simd_dispatch};
 
 use super::{State, Step, divergence, team};
-use accumulate::Weights;
 use shard::TermShard;
 use update_pass::Constants;
+use weights::Weights;
 
 /// Approximate number of F's values in a term shard: few enough to balance the threads, enough to be worth a task.
 const SHARD_VALUES: usize = 1 << 14;
@@ -168,7 +167,7 @@ impl FusedStep {
     fn update_scales(&mut self) {
         self.scales.fill(0.0);
         for shard in &self.shards {
-            for (sum, part) in self.scales.iter_mut().zip(&shard.accumulator.exp_sums) {
+            for (sum, part) in self.scales.iter_mut().zip(&shard.exp_sums) {
                 *sum += part;
             }
         }
@@ -231,7 +230,7 @@ impl FusedStep {
             return;
         }
         self.team.for_each(&mut self.shards, |shard| {
-            shard.accumulator.add_kept(&part.weights);
+            shard.add_kept(&part.weights);
         });
     }
 
@@ -258,7 +257,7 @@ impl FusedStep {
             let of_l = sums.l_gradients.iter_mut();
             of_l.for_each(|value| *value *= factor as f32);
             self.team.for_each(&mut self.shards, |shard| {
-                shard.accumulator.scale_gradient(factor as f32);
+                shard.scale_gradient(factor as f32);
             });
         }
         factor
@@ -277,7 +276,7 @@ simd_dispatch! {
 /// Adds the shards' gradients with respect to a batch's weights (documents x width), from index `first` on, to the sums.
 fn add_parts(shards: &[TermShard], first: usize, sums: &mut [f64]) {
     for shard in shards {
-        let part = &shard.accumulator.weight_gradients;
+        let part = &shard.weight_gradients;
         add(sums, &part[first..first + sums.len()]);
     }
 }
@@ -293,7 +292,7 @@ fn reduce(
 ) -> (f64, Vec<f64>) {
     let topics = scales.len();
     let width = topics.next_multiple_of(LANES);
-    let likelihoods = shards.iter().map(|shard| shard.accumulator.likelihood);
+    let likelihoods = shards.iter().map(|shard| shard.likelihood);
     let mut totals = vec![0.0; topics];
     for (l, sums) in l.chunks_exact_mut(topics).zip(sums.chunks_exact_mut(width)) {
         // `sums` becomes the expected number of the document's tokens from each topic.

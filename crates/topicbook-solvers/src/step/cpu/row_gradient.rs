@@ -29,8 +29,9 @@ impl RowGradient {
         self.topics
     }
 
-    pub fn value(&self, term: usize, topic: usize) -> f32 {
-        self.values[term * self.topics + topic]
+    /// The gradient at an index of terms x topics.
+    pub fn value(&self, at: usize) -> f32 {
+        self.values[at]
     }
 
     /// Multiplies all gradients by a factor.

@@ -1,56 +1,99 @@
-//! A term shard: a range of terms with F's logits and their optimizer state.
+//! A term shard: a range of terms with F's logits and their optimizer state, and a batch's sums over these terms.
 
 use std::ops::Range;
 
 use crate::counts::View;
 use crate::data::Matrix;
-use crate::kernels::{TermLayout, tiled_terms, tiles};
+use crate::kernels::{TableShape, TermLayout};
 use crate::step::divergence;
 use crate::step::update::UpdateRule;
-use crate::system::{Aligned, LANES, aligned_zeros, exp, simd_dispatch};
+use crate::system::{Aligned, Values, aligned_zeros, exp, lazy_zeroed, simd_dispatch};
 
-use super::accumulate::{Accumulator, Gradient, Weights, reorder};
-use super::exps::{exponentials_of_tiles, sum_of_rows, sum_of_tiles};
+use super::kept::Kept;
+use super::row_gradient::RowGradient;
 use super::scratch::{SCRATCH, StepScratch};
+use super::sparse::RowSums;
+use super::tiles::TileSums;
 use super::update_pass::{Constants, Gradients, Tables, update_tables};
+use super::weights::Weights;
 
 pub struct TermShard {
-    pub accumulator: Accumulator,
-    /// In the accumulator's layout, like each table of the optimizer's state.
+    /// The shape of the logits, and of each other table of the shard.
+    shape: TableShape,
     logits: Aligned<f32>,
     state: Vec<Aligned<f32>>,
     /// In tiles, the exponentials of the logits minus the offsets of the last sums, padded with zeros: gradients need all of them,
     /// and so does the update. Empty in rows, where gradients need few of them.
     exps: Aligned<f32>,
+    gradient: Gradient,
     /// The largest logit over the shard's terms, per topic.
     pub largest: Vec<f32>,
+    /// Sums of the exponentials over the terms, per topic.
+    pub exp_sums: Vec<f64>,
+    /// These terms' contribution to the gradients with respect to the batch's weights: documents x width.
+    pub weight_gradients: Vec<f32>,
+    /// These terms' contribution to the batch's sum of x log rate.
+    pub likelihood: f64,
+}
+
+/// The accumulated gradients of the sum of x log rate, for the terms of a shard.
+enum Gradient {
+    Rows {
+        /// Nonzero counts of the last micro-batch, whose gradients are still to be added.
+        kept: Kept,
+        /// The gradients that were added since the last update.
+        table: RowGradient,
+    },
+    Tiles {
+        values: Values,
+        /// Whether nothing has been added yet. The values are then left over from an earlier step.
+        is_clear: bool,
+    },
+}
+
+impl Gradient {
+    fn new(shape: &TableShape) -> Self {
+        match shape.layout {
+            TermLayout::Rows => Self::Rows {
+                kept: Kept::default(),
+                table: RowGradient::new(shape.terms.len(), shape.topics),
+            },
+            TermLayout::Tiles => Self::Tiles {
+                values: lazy_zeroed(shape.values()),
+                is_clear: true,
+            },
+        }
+    }
+
+    /// The accumulated gradient at an index, without the nonzero counts that are kept.
+    fn value(&self, at: usize) -> f32 {
+        match self {
+            Self::Rows { table, .. } => table.value(at),
+            Self::Tiles { is_clear: true, .. } => 0.0,
+            Self::Tiles { values, .. } => values[at],
+        }
+    }
 }
 
 impl TermShard {
     /// Copies the terms of `range` from F's logits and their optimizer state (topics x all terms).
     pub fn new(range: Range<usize>, logits: &Matrix, state: &[Matrix]) -> Self {
         let topics = logits.rows();
-        let part = |table: &Matrix| {
-            // Padded by one register, because the last row is read in whole registers.
-            let mut part = aligned_zeros(tiled_terms(range.len()) * topics + LANES);
-            for topic in 0..topics {
-                let values = &table.row(topic)[range.clone()];
-                for (row, value) in part.chunks_exact_mut(topics).zip(values) {
-                    row[topic] = *value;
-                }
-            }
-            part
-        };
+        let shape = TableShape::packed(range, topics, TermLayout::Rows);
         Self {
-            logits: part(logits),
-            state: state.iter().map(part).collect(),
+            logits: shape.cut(logits),
+            state: state.iter().map(|table| shape.cut(table)).collect(),
             exps: aligned_zeros(0),
+            gradient: Gradient::new(&shape),
             largest: vec![0.0; topics],
-            accumulator: Accumulator::new(range, topics, TermLayout::Rows),
+            exp_sums: vec![0.0; topics],
+            weight_gradients: Vec::new(),
+            likelihood: 0.0,
+            shape,
         }
     }
 
-    /// Changes to the layout that is faster for a batch, whose documents are `rows` of the counts.
+    /// Changes to the layout that is faster for a batch, whose documents are `rows` of the counts. Accumulated gradients are lost.
     pub fn choose_form(
         &mut self,
         counts: &View<'_>,
@@ -58,66 +101,78 @@ impl TermShard {
         rows: &[usize],
         offsets: &[f32],
     ) {
-        let (old, new) = (
-            self.accumulator.form(),
-            self.accumulator.best_form(counts, all_terms, rows),
-        );
-        if old == new {
+        let terms = self.shape.terms.clone();
+        let layout = TermLayout::of(counts, all_terms, rows.iter().copied(), &terms);
+        if layout == self.shape.layout {
             return;
         }
-        let shape = (self.terms(), self.topics());
+        let shape = TableShape::packed(terms, self.shape.topics, layout);
         for table in std::iter::once(&mut self.logits).chain(&mut self.state) {
-            let mut reordered = aligned_zeros(table.len());
-            reorder(table, &mut reordered, old, new, shape);
-            *table = reordered;
+            *table = self.shape.convert(table, &shape);
         }
-        self.accumulator.set_form(new);
-        let exps = match new {
+        self.exps = aligned_zeros(match layout {
             TermLayout::Rows => 0,
-            TermLayout::Tiles => tiled_terms(shape.0) * shape.1,
-        };
-        self.exps = aligned_zeros(exps);
+            TermLayout::Tiles => shape.values(),
+        });
+        self.gradient = Gradient::new(&shape);
+        self.shape = shape;
         self.recompute_sums(offsets);
     }
 
-    /// Computes the contribution of the shard's terms to a batch's likelihood and gradients.
+    /// Computes the contribution of the shard's terms to a batch's likelihood and weight gradients. Adds the gradients of the terms
+    /// to the accumulated ones, or keeps the nonzero counts that they are computed from.
     pub fn accumulate(&mut self, counts: &View<'_>, all_terms: usize, weights: &Weights<'_>) {
-        let values = match self.accumulator.form() {
-            TermLayout::Rows => &self.logits,
-            TermLayout::Tiles => &self.exps,
-        };
-        self.accumulator
-            .accumulate(values, counts, all_terms, weights);
+        let sums = &mut self.weight_gradients;
+        sums.clear();
+        sums.resize(weights.padded.len(), 0.0);
+        self.likelihood = 0.0;
+        match &mut self.gradient {
+            Gradient::Tiles { values, is_clear } => {
+                let sums = TileSums {
+                    weights,
+                    exps: &self.exps,
+                    gradient: values,
+                    weight_gradients: sums,
+                    likelihood: &mut self.likelihood,
+                };
+                sums.accumulate(counts, all_terms, &self.shape, is_clear);
+            }
+            Gradient::Rows { kept, table } => {
+                let sums = RowSums {
+                    weights,
+                    logits: &self.logits,
+                    kept,
+                    gradient: table,
+                    weight_gradients: sums,
+                    likelihood: &mut self.likelihood,
+                };
+                sums.accumulate(counts, all_terms, &self.shape.terms);
+            }
+        }
     }
 
-    fn terms(&self) -> usize {
-        self.accumulator.range.len()
+    /// Adds the kept nonzero counts of the last batch, which had these padded weights, to the gradients of the terms.
+    pub fn add_kept(&mut self, weights: &[f32]) {
+        if let Gradient::Rows { kept, table } = &mut self.gradient {
+            kept.add_to(table, weights);
+        }
     }
 
-    fn topics(&self) -> usize {
-        self.accumulator.topics
+    /// Multiplies the accumulated gradients of the terms by a factor.
+    pub fn scale_gradient(&mut self, factor: f32) {
+        match &mut self.gradient {
+            Gradient::Rows { table, .. } => table.scale(factor),
+            Gradient::Tiles { is_clear: true, .. } => {}
+            Gradient::Tiles { values, .. } => values.iter_mut().for_each(|value| *value *= factor),
+        }
     }
 
     /// Recomputes the largest logit of every topic.
     pub fn find_largest(&mut self) {
-        let (terms, topics) = (self.terms(), self.topics());
         self.largest.fill(f32::MIN);
-        match self.accumulator.form() {
-            TermLayout::Rows => {
-                for row in self.logits[..terms * topics].chunks_exact(topics) {
-                    for (largest, value) in self.largest.iter_mut().zip(row) {
-                        *largest = largest.max(*value);
-                    }
-                }
-            }
-            TermLayout::Tiles => {
-                for tile in tiles(0..terms) {
-                    let rows = self.logits[tile.terms.start * topics..].chunks_exact(tile.width);
-                    for (largest, row) in self.largest.iter_mut().zip(rows) {
-                        let values = row[..tile.terms.len()].iter().copied();
-                        *largest = values.fold(*largest, f32::max);
-                    }
-                }
+        for term in 0..self.shape.terms.len() {
+            for (largest, at) in self.largest.iter_mut().zip(self.shape.row(term)) {
+                *largest = largest.max(self.logits[at]);
             }
         }
     }
@@ -129,39 +184,31 @@ impl TermShard {
 
     /// Recomputes the exponentials and their sums from the logits.
     pub fn recompute_sums(&mut self, offsets: &[f32]) {
-        let (terms, topics) = (self.terms(), self.topics());
-        let sums = &mut self.accumulator.exp_sums;
-        match self.exps.is_empty() {
-            true => sum_of_rows(&self.logits[..terms * topics], offsets, sums),
-            false => {
-                exponentials_of_tiles(&self.logits, offsets, terms, &mut self.exps);
-                sum_of_tiles(&self.exps, terms, sums);
-            }
-        }
+        let (logits, sums) = (&self.logits, &mut self.exp_sums);
+        add_exponentials(&self.shape, logits, offsets, &mut self.exps, sums);
     }
 
     /// Updates the shard's logits with their accumulated gradients, clears these, and recomputes the sums of the
     /// exponentials. `weights` are the padded weights of the last batch.
     pub fn update(&mut self, constants: &Constants, rule: UpdateRule, weights: &[f32]) {
-        let (terms, topics) = (self.terms(), self.topics());
-        let form = self.accumulator.form();
+        let shape = &self.shape;
         SCRATCH.with_borrow_mut(
             |StepScratch {
                  gradient: shared,
                  lanes,
                  ..
              }| {
-                lanes.start(form, constants);
+                lanes.start(shape.layout, constants);
                 let tables = Tables {
                     logits: &mut self.logits,
                     state: &mut self.state,
                     lanes,
                 };
-                let gradient = match self.accumulator.gradient_mut() {
+                let gradient = match &mut self.gradient {
                     Gradient::Rows { kept, table } => {
                         let table = match table.is_clear() {
                             true => {
-                                shared.start(terms, topics);
+                                shared.start(shape.terms.len(), shape.topics);
                                 shared
                             }
                             false => table,
@@ -174,8 +221,8 @@ impl TermShard {
                         Gradients::Tiles(values, &mut self.exps)
                     }
                 };
-                update_tables(tables, gradient, terms, constants, rule);
-                lanes.reduce(form, &mut self.accumulator.exp_sums, &mut self.largest);
+                update_tables(tables, gradient, shape, constants, rule);
+                lanes.reduce(shape.layout, &mut self.exp_sums, &mut self.largest);
             },
         );
     }
@@ -187,28 +234,15 @@ impl TermShard {
             0 => &self.logits,
             table => &self.state[table - 1],
         };
-        for (term, value) in row[self.accumulator.range.clone()].iter_mut().enumerate() {
-            *value = part[self.at(term, topic)];
+        for (term, value) in row[self.shape.terms.clone()].iter_mut().enumerate() {
+            *value = part[self.shape.at(term, topic)];
         }
     }
 
     /// Copies the shard's terms of a topic's row of F. `row` has all terms.
     pub fn copy_probabilities(&self, topic: usize, scale: f64, offsets: &[f32], row: &mut [f32]) {
-        let row = &mut row[self.accumulator.range.clone()];
+        let row = &mut row[self.shape.terms.clone()];
         probabilities(self, topic, scale, offsets, row);
-    }
-
-    /// The index of a term and topic in the tables.
-    #[inline(always)]
-    fn at(&self, term: usize, topic: usize) -> usize {
-        let form = self.accumulator.form();
-        form.at(self.terms(), self.topics(), term, topic)
-    }
-
-    /// The exponential of a term and topic.
-    #[inline(always)]
-    fn exp(&self, term: usize, topic: usize, offsets: &[f32]) -> f32 {
-        exp(self.logits[self.at(term, topic)] - offsets[topic])
     }
 
     /// Copies the gradients with respect to the shard's logits into a table of topics x `all_terms`; `scaled_totals` is each
@@ -221,7 +255,7 @@ impl TermShard {
         table: &mut [f32],
     ) {
         for (topic, row) in table.chunks_exact_mut(all_terms).enumerate() {
-            let row = &mut row[self.accumulator.range.clone()];
+            let row = &mut row[self.shape.terms.clone()];
             for (term, value) in row.iter_mut().enumerate() {
                 *value = self.gradient(term, topic, scaled_totals, offsets) as f32;
             }
@@ -238,8 +272,44 @@ impl TermShard {
     /// The gradient through the softmax.
     #[inline(always)]
     fn gradient(&self, term: usize, topic: usize, scaled_totals: &[f64], offsets: &[f32]) -> f64 {
-        let accumulated = f64::from(self.accumulator.gradient(term, topic));
-        f64::from(self.exp(term, topic, offsets)) * (scaled_totals[topic] - accumulated)
+        let at = self.shape.at(term, topic);
+        let exp = exp(self.logits[at] - offsets[topic]);
+        f64::from(exp) * (scaled_totals[topic] - f64::from(self.gradient.value(at)))
+    }
+}
+
+simd_dispatch! {
+    /// Writes each topic's sum of the exponentials of a shard's logits minus their offsets; in tiles, also the exponentials.
+    fn add_exponentials(
+        shape: &TableShape,
+        logits: &[f32],
+        offsets: &[f32],
+        exps: &mut [f32],
+        sums: &mut [f64],
+    ) {
+        sums.fill(0.0);
+        if shape.layout == TermLayout::Rows {
+            let terms = shape.terms.len();
+            for row in logits.chunks_exact(offsets.len()).take(terms) {
+                for ((sum, value), offset) in sums.iter_mut().zip(row).zip(offsets) {
+                    *sum += f64::from(exp(value - offset));
+                }
+            }
+            return;
+        }
+        for (tile, at) in shape.tiles() {
+            let logits = logits[at.clone()].chunks_exact(tile.width);
+            let rows = logits.zip(exps[at].chunks_exact_mut(tile.width));
+            for ((sum, offset), (logits, exps)) in sums.iter_mut().zip(offsets).zip(rows) {
+                let exps = &mut exps[..tile.terms.len()];
+                for (power, value) in exps.iter_mut().zip(logits) {
+                    *power = exp(value - offset);
+                }
+                for power in exps {
+                    *sum += f64::from(*power);
+                }
+            }
+        }
     }
 }
 
@@ -247,7 +317,8 @@ simd_dispatch! {
     /// Writes a topic's probabilities of the shard's terms.
     fn probabilities(shard: &TermShard, topic: usize, scale: f64, offsets: &[f32], row: &mut [f32]) {
         for (term, value) in row.iter_mut().enumerate() {
-            *value = (f64::from(shard.exp(term, topic, offsets)) * scale) as f32;
+            let logit = shard.logits[shard.shape.at(term, topic)];
+            *value = (f64::from(exp(logit - offsets[topic])) * scale) as f32;
         }
     }
 }
@@ -255,8 +326,8 @@ simd_dispatch! {
 simd_dispatch! {
     /// Adds the squared gradients of the shard's logits.
     fn add_squares(shard: &TermShard, scaled_totals: &[f64], offsets: &[f32], squares: &mut f64) {
-        for term in 0..shard.terms() {
-            for topic in 0..shard.topics() {
+        for term in 0..shard.shape.terms.len() {
+            for topic in 0..shard.shape.topics {
                 *squares += shard.gradient(term, topic, scaled_totals, offsets).powi(2);
             }
         }

@@ -7,10 +7,10 @@ use crate::counts::View;
 use crate::kernels::{Floor, add_rows, divide, prefetch_next, rates};
 use crate::system::{LANES, simd_dispatch};
 
-use super::accumulate::Weights;
 use super::kept::{KEPT_PER_TERM, Kept};
 use super::row_gradient::RowGradient;
 use super::scratch::{COLLECTED, Logits, SCRATCH, StepScratch};
+use super::weights::Weights;
 
 /// The inputs and outputs of the sums over a shard.
 pub(super) struct RowSums<'a> {

@@ -1,16 +1,15 @@
 //! Loss and gradients of a batch from the dense tiles of a term shard.
 
 use std::cell::RefCell;
-use std::ops::Range;
 
 use crate::config::SMALLEST_RATE;
 use crate::counts::View;
 use crate::kernels::{
-    DOCUMENTS, Floor, add_to_f, add_to_l, prefetch, prefetch_next, quotients, tiles, unpack,
+    DOCUMENTS, Floor, TableShape, add_to_f, add_to_l, prefetch, prefetch_next, quotients, unpack,
 };
 use crate::system::{Aligned, LANES, aligned_zeros, simd_dispatch};
 
-use super::accumulate::Weights;
+use super::weights::Weights;
 
 /// Maximum number of values of the sums for L: more documents are processed in several runs.
 const RUN_VALUES: usize = 1 << 16;
@@ -57,7 +56,7 @@ impl TileSums<'_> {
         self,
         view: &View<'_>,
         all_terms: usize,
-        range: &Range<usize>,
+        shape: &TableShape,
         is_clear: &mut bool,
     ) {
         let Weights {
@@ -76,13 +75,11 @@ impl TileSums<'_> {
                 l_sums.clear();
                 l_sums.resize(weights.len(), [0.0; LANES]);
                 let first_group = &rows[..rows.len().min(DOCUMENTS)];
-                for tile in tiles(range.clone()) {
-                    if tile.terms.start == range.start {
+                for (tile, at) in shape.tiles() {
+                    if at.start == 0 {
                         prefetch(view, all_terms, first_group, &tile.terms);
                     }
-                    let at = (tile.terms.start - range.start) * topics;
-                    let f = &self.exps[at..][..tile.width * topics];
-                    let gradient = &mut self.gradient[at..][..tile.width * topics];
+                    let (f, gradient) = (&self.exps[at.clone()], &mut self.gradient[at]);
                     if *is_clear {
                         gradient.fill(0.0);
                     }

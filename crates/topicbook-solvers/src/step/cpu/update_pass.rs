@@ -27,6 +27,7 @@
 
 use std::ops::Range;
 
+use crate::kernels::TableShape;
 use crate::step::update::{Rule, UpdateRule, step_entry, with_rule};
 use crate::system::{
     Aligned, LANES, Vector, exp, max_of_numbers, per_lane, prefetch_lines, simd_dispatch,
@@ -92,8 +93,7 @@ impl Constants {
 pub(super) enum Gradients<'a> {
     /// They are cleared.
     Rows(&'a mut RowGradient),
-    /// In the order of [`TermLayout::Tiles`](crate::kernels::TermLayout::Tiles), zero without values. The exponentials before the
-    /// step, which the exponentials after it replace.
+    /// In tiles, zero without values. The exponentials before the step, which the exponentials after it replace.
     Tiles(Option<&'a [f32]>, &'a mut [f32]),
 }
 
@@ -106,14 +106,15 @@ pub(super) struct Tables<'a> {
 }
 
 simd_dispatch! {
-    /// Updates the logits of a shard that has `terms` terms.
+    /// Updates the logits of a shard.
     pub(super) fn update_tables<V: Vector>(
         tables: Tables<'_>,
         gradients: Gradients<'_>,
-        terms: usize,
+        shape: &TableShape,
         constants: &Constants,
         rule: UpdateRule,
     ) {
+        let terms = shape.terms.len();
         with_rule!(rule, rule => match gradients {
             Gradients::Rows(gradient) if V::IS_WIDE => {
                 update_rows_together::<V, _>(rule, tables, gradient, terms, constants);
@@ -122,7 +123,7 @@ simd_dispatch! {
                 update_rows::<V, _>(rule, tables, gradient, terms, constants);
             }
             Gradients::Tiles(values, exps) => {
-                update_tiles::<V, _>(rule, tables, exps, values, terms, constants);
+                update_tiles::<V, _>(rule, tables, exps, values, shape, constants);
             }
         })
     }

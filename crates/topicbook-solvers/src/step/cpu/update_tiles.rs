@@ -1,12 +1,12 @@
 //! The update of a term shard in tiles, topic by topic.
 
-use crate::kernels::{BLOCK_TERMS, TERMS, tiles};
+use crate::kernels::{BLOCK_TERMS, TERMS, TableShape};
 use crate::step::update::Rule;
 use crate::system::{Vector, exp};
 
 use super::update_pass::{Constants, Tables, advance, raise, state_tables};
 
-/// Updates the logits of `terms` terms, and replaces their exponentials before the step by the ones after it. `None` stands for
+/// Updates the logits of a shard, and replaces their exponentials before the step by the ones after it. `None` stands for
 /// gradients of zero.
 #[inline(always)]
 pub(super) fn update_tiles<V: Vector, const S: usize>(
@@ -14,15 +14,15 @@ pub(super) fn update_tiles<V: Vector, const S: usize>(
     tables: Tables<'_>,
     exps: &mut [f32],
     gradient: Option<&[f32]>,
-    terms: usize,
+    shape: &TableShape,
     constants: &Constants,
 ) {
     let zeros = [0.0; TERMS];
     let topics = constants.topics();
-    for tile in tiles(0..terms) {
+    for (tile, values) in shape.tiles() {
         for topic in 0..topics {
             let (total, offset) = constants.of(topic);
-            let row = tile.terms.start * topics + topic * tile.width;
+            let row = values.start + topic * tile.width;
             let at = row..row + tile.terms.len();
             let gradient = gradient.map_or(&zeros[..], |values| &values[at.clone()]);
             let logits = &mut tables.logits[at.clone()];
