@@ -28,7 +28,7 @@ use crate::step::cpu::FusedStep;
 use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused};
 use crate::step::{initial_tables, orders};
 use crate::system::{Purpose, SelfCheck, stream};
-use crate::training::{Position, Recorder, catch_device_errors, minibatch};
+use crate::training::{Loop, Steps, catch_device_errors};
 
 /// Makes fits of this process use a GPU as if it had passed its self-check: tests run on a driver whose kernels do nothing.
 pub fn trust_gpu(gpu: usize) {
@@ -212,20 +212,13 @@ pub fn run_placed(
         losses: Vec::new(),
         learning_rates: Vec::new(),
     };
-    let mut recorder = Recorder::default();
-    minibatch::train(
-        settings,
-        counts,
-        Resolved::Cpu.to_string(),
-        &mut recording,
-        Position::default(),
-        &mut batches::InPlace::new(
-            counts,
-            settings.batch_size(),
-            Box::new(|epoch| orders[epoch].clone()),
-        ),
-        &mut [&mut recorder],
-    )?;
+    let order = Box::new(|epoch: usize| orders[epoch].clone());
+    let batches = batches::InPlace::new(counts, settings.batch_size(), order);
+    let mut training = Loop::new(settings, counts, &mut [])?;
+    training.run(&mut Steps {
+        step: &mut recording,
+        source: Box::new(batches),
+    })?;
     let (l, f) = recording.topics()?;
     let State {
         mut l_state,
@@ -234,7 +227,7 @@ pub fn run_placed(
     } = recording.state()?;
     Ok(Replayed {
         moments: [l_state.swap_remove(0), f_state.swap_remove(0)],
-        epoch_losses: recorder.epochs.iter().map(|epoch| epoch.loss).collect(),
+        epoch_losses: training.history.iter().map(|epoch| epoch.loss).collect(),
         step_losses: recording.losses,
         learning_rates: recording.learning_rates,
         l,

@@ -48,9 +48,9 @@ impl TopicModel {
         recipe.terms = started.terms.map(Terms::new).transpose()?;
         recipe.cluster = Some(started.cluster);
         let plan = Plan::new(&recipe, &counts, true)?;
-        let prepared = plan.prepare(ExistingFile::None)?;
+        let run = plan.begin(ExistingFile::None)?;
         let folder = Arc::new(folder);
-        let training = plan.run_in_background(ResumeState::of_run(folder.clone()), prepared)?;
+        let training = run.spawn(ResumeState::of_run(folder.clone()))?;
         Ok(training.of_run(folder))
     }
 }

@@ -35,7 +35,7 @@ impl Fit {
         counts: impl OrRef<Counts>,
     ) -> Result<Matrix> {
         Ok(self
-            .by_ranks_of(cluster.value(), (counts.value(), None), "transform")?
+            .by_ranks_of(cluster.value(), counts.value(), None, "transform")?
             .l)
     }
 
@@ -62,20 +62,19 @@ impl Fit {
     ) -> Result<f64> {
         let counts = counts.value();
         let l = self.is_fitted_to(counts)?.then_some(&self.l);
-        Ok(self
-            .by_ranks_of(cluster.value(), (counts, l), "score")?
-            .score)
+        Ok(self.by_ranks_of(cluster.value(), counts, l, "score")?.score)
     }
 
     fn by_ranks_of(
         &self,
         cluster: &Cluster,
-        (counts, l): (&Counts, Option<&Matrix>),
+        counts: &Counts,
+        l: Option<&Matrix>,
         action: &str,
     ) -> Result<OnRanks> {
         if counts.terms() != self.terms() {
             return Err(self.shape_error(counts, action));
         }
-        documents_by_ranks(&self.settings, cluster, counts, (l, &self.f))
+        documents_by_ranks(self, cluster, counts, l)
     }
 }

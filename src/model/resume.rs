@@ -238,8 +238,7 @@ impl Checkpoint {
     /// Memory and time of an epoch are those of [`TopicModel::fit`](crate::TopicModel::fit).
     pub fn fit(self, counts: impl OrRef<Counts>) -> Result<Fit> {
         let plan = self.plan(counts.value())?;
-        let prepared = plan.prepare(self.start.existing)?;
-        plan.run(self.start, prepared, None)
+        plan.begin(self.start.existing)?.fit(self.start, None)
     }
 
     /// Does the same in the background, like [`TopicModel::spawn`](crate::TopicModel::spawn).
@@ -259,8 +258,7 @@ impl Checkpoint {
     /// As [`fit`](Self::fit).
     pub fn spawn(self, counts: impl OrRef<Counts>) -> Result<Training> {
         let plan = self.plan(counts.value())?;
-        let prepared = plan.prepare(self.start.existing)?;
-        plan.run_in_background(self.start, prepared)
+        plan.begin(self.start.existing)?.spawn(self.start)
     }
 
     /// Finished epochs; a part of the next may be done as well.

@@ -88,9 +88,9 @@ impl Fit {
         model.recipe.terms = self.term_names();
         model.recipe.settings.smoothing = self.settings.smoothing;
         let plan = Plan::new(&model.recipe, counts, false)?;
-        let prepared = plan.prepare(ExistingFile::None)?;
+        let run = plan.begin(ExistingFile::None)?;
         let start = ResumeState::from_topics(self.transform(counts)?, spread(&self.f()));
-        let fit = plan.run(start, prepared, None)?.with_names_of(self);
+        let fit = run.fit(start, None)?.with_names_of(self);
         let moved = fit.moved_from(self);
         Ok(Update { fit, moved })
     }

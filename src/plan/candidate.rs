@@ -24,16 +24,19 @@ pub(super) struct Before {
     pub(super) counts: InMemory,
     /// Whether the summary of the counts has been computed.
     pub(super) summarised: bool,
+    /// Whether the fit starts from a state that is in memory already.
+    pub(super) resumed: bool,
 }
 
 impl Before {
     /// Measures the process.
-    pub(super) fn measure(counts: &Counts) -> Self {
+    pub(super) fn measure(counts: &Counts, resumed: bool) -> Self {
         release_freed();
         Self {
             baseline: process_memory().anonymous,
             counts: counts.in_memory(),
             summarised: counts.is_summarised(),
+            resumed,
         }
     }
 }
@@ -74,8 +77,6 @@ pub(super) struct PlanCandidate {
     buffered_as_csr: bool,
     /// Whether the fit writes checkpoints.
     pub(super) checkpoint: bool,
-    /// Whether the fit starts from a state that is in memory already.
-    resumed: bool,
     pub(super) solver: Solver,
     device: Resolved,
     /// Whether all counts are resident on the GPU.
@@ -87,8 +88,7 @@ impl PlanCandidate {
     pub(super) fn requested(
         recipe: &Recipe,
         counts: &Counts,
-        (device, limits): (Resolved, &Limits),
-        resumed: bool,
+        limits: &Limits,
         before: Before,
     ) -> Self {
         let settings = &recipe.settings;
@@ -117,7 +117,7 @@ impl PlanCandidate {
                 nonzeros: counts.mean_nonzeros().unwrap_or(terms) as u64,
                 bytes_of_count: (counts.layout() == Layout::Dense)
                     .then(|| gpu::bytes_of_count(counts)),
-                largest_page: gpu::largest_page(device),
+                largest_page: gpu::largest_page(limits.device),
                 precision: parameters.gpu_precision,
                 clips: parameters.clips(),
                 step: parameters.step,
@@ -140,9 +140,8 @@ impl PlanCandidate {
                 .known_nonzeros()
                 .is_some_and(|nonzeros| counts.is_buffered_with(nonzeros, counts.documents())),
             checkpoint: recipe.checkpoint.is_some(),
-            resumed,
             solver: settings.solver.clone(),
-            device,
+            device: limits.device,
             resident: false,
         }
     }
@@ -255,7 +254,7 @@ impl PlanCandidate {
 
     /// The items of gradient steps over minibatches.
     fn step_items(&self) -> Vec<Item> {
-        let shape = &self.shape;
+        let (shape, resumed) = (&self.shape, self.before.resumed);
         let mut items = vec![match self.stream {
             Some(Stream { bytes, .. }) => {
                 let what = "X: shuffle buffers, one in use and one being filled";
@@ -267,9 +266,9 @@ impl PlanCandidate {
             }
         }];
         items.extend(match self.device {
-            Resolved::Cpu if shape.step.is_on_tensors() => gpu::ram_of_tensors(shape, self.resumed),
-            Resolved::Cpu => FusedStep::memory(shape, self.resumed),
-            Resolved::Cuda(_) => gpu::ram_of_steps(&self.on_gpu(), self.resident, self.resumed),
+            Resolved::Cpu if shape.step.is_on_tensors() => gpu::ram_of_tensors(shape, resumed),
+            Resolved::Cpu => FusedStep::memory(shape, resumed),
+            Resolved::Cuda(_) => gpu::ram_of_steps(&self.on_gpu(), self.resident, resumed),
         });
         if self.checkpoint {
             items.extend(FusedStep::checkpoint_memory(shape));

@@ -12,11 +12,9 @@ use crate::solvers::{
     DocumentShards, documents_in_block, memory, memory_around_iterations, sums_bytes,
 };
 use crate::text::{Card, bytes, count};
+use crate::training::RANK_PROCESS;
 
 use super::Plan;
-
-/// Anonymous memory of a rank in addition to tables and buffers: MPI, stacks of threads, and what the heap leaves unused.
-const PROCESS: u64 = 12 << 20;
 
 /// Minimum number of documents in a batch of gradient steps.
 const LEAST_BATCH: usize = 1000;
@@ -167,7 +165,7 @@ impl Plan {
             rank_bytes: peak(&items, Memory::Ram).0
                 + sums * exchange.most_tables.saturating_sub(shards.tables())
                 + reading
-                + PROCESS,
+                + RANK_PROCESS,
             wire_bytes: exchange.pieces * sums + (ranks as u64 - 1) * 4 * terms as u64 * topics,
             exchanges,
             files_bytes: RunFolder::bytes((documents, terms), topics as usize, state),

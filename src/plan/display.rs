@@ -5,6 +5,7 @@ use std::fmt;
 #[cfg(feature = "polars")]
 use polars::prelude::Column;
 
+use crate::config::Resolved;
 use crate::cost::{Item, Limit, Memory, peak};
 use crate::counts::Location;
 #[cfg(feature = "polars")]
@@ -66,7 +67,7 @@ impl Plan {
             .row("counts", self.reading())
             .row("peak of RAM", self.against_limit(self.ram, Memory::Ram));
         if let Some(vram) = self.vram {
-            card = card.row("peak of VRAM", self.against_limit(vram.limit, Memory::Vram));
+            card = card.row("peak of VRAM", self.against_limit(vram, Memory::Vram));
         }
         if let Some(cluster) = &self.cluster {
             card = cluster.show(card);
@@ -84,7 +85,7 @@ impl Plan {
             card = card.note(line);
         }
         match self.vram {
-            Some(vram) if vram.simulated => card.note(
+            Some(_) if self.device == Resolved::Cpu => card.note(
                 "No GPU is used: the VRAM budget stands for one. The VRAM items show what a GPU would need, and the budget limits the micro-batches; the fit runs on the CPU.",
             ),
             Some(_) => card.note(
@@ -92,15 +93,6 @@ impl Plan {
             ),
             None => card,
         }
-    }
-
-    /// The planned items in VRAM, one per line.
-    pub(crate) fn vram_table(&self) -> String {
-        let items = self.items.iter().filter(|item| item.memory == Memory::Vram);
-        let line = |item: &Item| format!("\n  {}  {}", bytes(item.bytes), item.what);
-        let lines: String = items.map(line).collect();
-        let (all, _) = peak(&self.items, Memory::Vram);
-        format!("the plan has {} on the GPU:{lines}", bytes(all))
     }
 
     /// What the plan had to do to keep within its limits, in a few words.

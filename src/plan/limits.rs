@@ -18,8 +18,8 @@ pub(super) struct Limits {
     pub(super) vram: Option<u64>,
     /// Whether `vram` is the user's budget; otherwise it is computed from free VRAM.
     pub(super) vram_given: bool,
-    /// Whether the fit runs on a GPU.
-    pub(super) on_gpu: bool,
+    /// Where the fit runs.
+    pub(super) device: Resolved,
 }
 
 impl Limits {
@@ -44,12 +44,17 @@ impl Limits {
             },
             vram,
             vram_given: requested.is_some() && requested == vram,
-            on_gpu: matches!(device, Resolved::Cuda(_)),
+            device,
         }
+    }
+
+    /// Whether the fit runs on a GPU.
+    pub(super) fn on_gpu(&self) -> bool {
+        self.device != Resolved::Cpu
     }
 
     /// Whether there is a GPU, or a VRAM budget that simulates one.
     pub(super) fn gpu(&self) -> bool {
-        self.on_gpu || self.vram.is_some()
+        self.on_gpu() || self.vram.is_some()
     }
 }

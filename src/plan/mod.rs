@@ -52,7 +52,7 @@ pub struct Plan {
     placement: Placement,
     items: Vec<Item>,
     ram: Limit,
-    vram: Option<Vram>,
+    vram: Option<Limit>,
     /// Why the fit runs on the CPU although a GPU was found: the GPU has failed its self-check.
     fallback: Option<String>,
     /// Sentences about placements that do not fit the limits.
@@ -67,14 +67,6 @@ pub struct Plan {
     _held: Arc<()>,
 }
 
-/// The VRAM of a plan.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Vram {
-    limit: Limit,
-    /// Whether the budget simulates a GPU, and the fit runs on the CPU.
-    simulated: bool,
-}
-
 impl Plan {
     /// Plans a new fit, or a resumed one whose state is in memory already, or whose ranks run. The self-check of a GPU comes before the search:
     /// its result decides the device, and the memory that it leaves in use belongs to the process before the fit.
@@ -83,13 +75,14 @@ impl Plan {
             recipe.check_settings(counts)?;
             let recipe = cluster::for_ranks(recipe, cluster, counts)?;
             let device = recipe.check(counts)?;
-            let before = Before::measure(counts);
-            let plan = search::search(&recipe, counts, device, resumed, before)?;
+            let before = Before::measure(counts, resumed);
+            let plan = search::search(&recipe, counts, device, before)?;
             return plan.on_cluster(cluster, resumed);
         }
         let device = recipe.check(counts)?;
         let (device, fallback) = gpu::after_self_check(device, recipe.settings.device)?;
-        let plan = search::search(recipe, counts, device, resumed, Before::measure(counts))?;
+        let before = Before::measure(counts, resumed);
+        let plan = search::search(recipe, counts, device, before)?;
         Ok(Self { fallback, ..plan })
     }
 
@@ -107,7 +100,7 @@ impl Plan {
             false => recipe.settings.resolve_device()?,
         };
         recipe.check_on(device)?;
-        search::search(recipe, counts, device, false, Before::measure(counts))
+        search::search(recipe, counts, device, Before::measure(counts, false))
     }
 
     /// The predicted peak of the process's anonymous memory, in bytes.
@@ -149,7 +142,7 @@ impl Plan {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn peak_vram(&self) -> Option<u64> {
-        self.vram.map(|vram| vram.limit.predicted)
+        self.vram.map(|vram| vram.predicted)
     }
 
     /// Documents per micro-batch: the batch size, or less if a whole batch does not fit. The gradients of a batch are

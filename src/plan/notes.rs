@@ -4,19 +4,18 @@ use crate::config::Solver;
 use crate::text::{bytes, count};
 
 use super::candidate::PlanCandidate;
-use super::limits::Limits;
+use super::search::Search;
 
-/// One note for each difference between the candidate found and the requested one. `all_resident`: bytes of VRAM with
-/// all counts resident, if that is possible. `in_place_preferred`: whether the file is small enough to be read in place.
-pub(super) fn notes(
-    requested: &PlanCandidate,
-    found: &PlanCandidate,
-    limits: &Limits,
-    (all_resident, in_place_preferred): (Option<u64>, bool),
-) -> Vec<String> {
+/// One note for each difference between the candidate found and the requested one.
+pub(super) fn notes(search: &Search, found: &PlanCandidate) -> Vec<String> {
+    let (requested, limits) = (&search.requested, &search.limits);
     let batch = requested.shape.micro_batch;
     let mut notes = Vec::new();
-    if let (Some(all_resident), Some(vram)) = (all_resident, limits.vram)
+    let mut all_resident = requested.clone();
+    all_resident.resident = true;
+    let all_resident = all_resident.peak_vram();
+    if let Some(vram) = limits.vram
+        && search.can_be_resident(found)
         && all_resident > vram
     {
         notes.push(format!(
@@ -29,7 +28,7 @@ pub(super) fn notes(
             }
         ));
     }
-    if found.stream.is_some() && in_place_preferred {
+    if found.stream.is_some() && !search.prefers_stream() {
         let mut in_place = found.clone();
         in_place.stream = None;
         if in_place.peak() > limits.ram {

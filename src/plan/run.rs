@@ -2,21 +2,12 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
-use crate::system::memory::{Monitor, free_memory, phase, release_freed};
+use crate::system::memory::{Monitor, free_memory, release_freed};
 use crate::text::bytes;
-use crate::training::{
-    CheckpointFiles, ExistingFile, FitMonitor, Observer, ResumeState, Training, train,
-};
+use crate::training::{CheckpointFiles, ExistingFile, ResumeState, Run, Training};
 
 use super::Plan;
-
-/// What a fit holds before its first batch.
-pub(crate) struct Prepared {
-    /// A running memory monitor.
-    monitor: Monitor,
-    /// The fit's checkpoint files, if it writes any.
-    files: Option<CheckpointFiles>,
-}
+use super::cluster::OnCluster;
 
 impl Plan {
     /// Fits the model as planned. A plan can be carried out more than once.
@@ -33,8 +24,8 @@ impl Plan {
     /// When the counts contain an invalid value, or memory that was free when the plan was made is no longer free. When
     /// checkpoints cannot be written where the model says, or the device fails.
     pub fn fit(&self) -> Result<Fit> {
-        let prepared = self.prepare(ExistingFile::None)?;
-        self.run(self.start()?, prepared, None)
+        let run = self.begin(ExistingFile::None)?;
+        run.fit(self.start()?, None)
     }
 
     /// Fits the model in the background, like [`TopicModel::spawn`](crate::TopicModel::spawn).
@@ -50,13 +41,13 @@ impl Plan {
     /// # Errors
     /// The errors of [`fit`](Self::fit) that occur before training starts; [`Training::join`] returns the others.
     pub fn spawn(&self) -> Result<Training> {
-        let prepared = self.prepare(ExistingFile::None)?;
-        self.run_in_background(self.start()?, prepared)
+        let run = self.begin(ExistingFile::None)?;
+        run.spawn(self.start()?)
     }
 
     /// Checks that the planned memory is still free, that checkpoints can be written, and that the counts are valid.
     /// `existing`: the checkpoint files that the fit finds.
-    pub(crate) fn prepare(&self, existing: ExistingFile) -> Result<Prepared> {
+    pub(crate) fn begin(&self, existing: ExistingFile) -> Result<Run> {
         self.counts.check_existing()?;
         let (needed, free) = (
             self.ram.predicted.saturating_sub(self.baseline),
@@ -73,74 +64,31 @@ impl Plan {
             )
             .fix("end other processes, or plan again with a smaller budget"));
         }
-        let files = match &self.recipe.checkpoint {
-            Some(path) => {
-                let settings = &self.recipe.settings;
-                let files = CheckpointFiles::claim(path, existing, settings, &self.counts)?;
-                Some(files)
-            }
-            None => None,
-        };
+        let recipe = &self.recipe;
+        let claim = |path| CheckpointFiles::claim(path, existing, &recipe.settings, &self.counts);
+        let files = recipe.checkpoint.as_deref().map(claim).transpose()?;
         let monitor = Monitor::start();
         let checking = monitor.handle().phase("check");
-        let streamed = self.recipe.settings.reading.shuffle().is_some();
-        let recipe = &self.recipe;
+        let streamed = recipe.settings.reading.shuffle().is_some();
         recipe.check_counts(&self.counts, streamed, self.check_buffer)?;
         drop(checking);
         release_freed();
-        Ok(Prepared { monitor, files })
+        Ok(Run {
+            recipe: recipe.clone(),
+            counts: self.counts.clone(),
+            device: self.device,
+            placement: self.placement,
+            ram: self.ram,
+            vram: self.vram,
+            items: self.items.clone(),
+            rank_bytes: self.cluster.as_ref().map_or(0, OnCluster::rank_bytes),
+            fallback: self.fallback.clone(),
+            monitor,
+            files,
+        })
     }
 
     fn start(&self) -> Result<ResumeState> {
         ResumeState::new(&self.recipe.settings, &self.counts)
-    }
-
-    pub(crate) fn run(
-        &self,
-        mut start: ResumeState,
-        prepared: Prepared,
-        observer: Option<&mut dyn Observer>,
-    ) -> Result<Fit> {
-        let _fitting = phase("fit");
-        if let Some(line) = &self.fallback {
-            start.note = Some(match start.note.take() {
-                Some(note) => format!("{line}\n{note}"),
-                None => line.clone(),
-            });
-        }
-        let fit_monitor = FitMonitor {
-            monitor: prepared.monitor,
-            ram: self.ram,
-            vram: self.vram.map(|vram| vram.limit),
-            items: self.items.clone(),
-            rank: self.cluster.as_ref().map_or(0, |ranks| ranks.rank_bytes()),
-        };
-        let fit = train(
-            &self.recipe,
-            &self.counts,
-            (self.device, self.placement),
-            start,
-            prepared.files,
-            fit_monitor,
-            observer,
-        );
-        fit.map(|fit| fit.noted(self.fallback.clone()))
-            .map_err(|error| match (error.kind(), self.vram) {
-                // The error may be caused by exhausted VRAM: add the planned items.
-                (ErrorKind::Device, Some(vram)) if !vram.simulated => error.at(self.vram_table()),
-                _ => error,
-            })
-    }
-
-    pub(crate) fn run_in_background(
-        &self,
-        start: ResumeState,
-        prepared: Prepared,
-    ) -> Result<Training> {
-        let mut plan = self.clone();
-        plan.recipe.quiet = true;
-        Training::start(start.history.clone(), move |observer| {
-            plan.run(start, prepared, Some(observer))
-        })
     }
 }

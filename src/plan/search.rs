@@ -14,11 +14,11 @@ use crate::error::Result;
 use crate::solvers;
 use crate::system::hold;
 
+use super::Plan;
 use super::candidate::{Before, PlanCandidate, Stream};
 use super::limits::Limits;
 use super::notes::notes;
 use super::refusal::refuse;
-use super::{Plan, Vram};
 
 /// Micro-batches on a GPU do not become smaller than this while L can be offloaded instead. A row of L is far smaller than the
 /// counts that are uploaded with it, but a GPU is idle most of the time with few documents per micro-batch.
@@ -39,7 +39,6 @@ pub(super) fn search(
     recipe: &Recipe,
     counts: &Counts,
     device: Resolved,
-    resumed: bool,
     before: Before,
 ) -> Result<Plan> {
     let limits = Limits::of(
@@ -48,14 +47,11 @@ pub(super) fn search(
         before.baseline,
         counts.check_existing().is_err(),
     );
-    let search = || {
-        let on = (device, &limits);
-        Search {
-            recipe,
-            counts,
-            limits,
-            requested: PlanCandidate::requested(recipe, counts, on, resumed, before),
-        }
+    let search = || Search {
+        recipe,
+        counts,
+        limits,
+        requested: PlanCandidate::requested(recipe, counts, &limits, before),
     };
     let first = search();
     if counts.mean_nonzeros().is_none()
@@ -65,7 +61,7 @@ pub(super) fn search(
     }
     let search = search();
     match search.first_that_fits()? {
-        Some(found) => search.plan(found, device),
+        Some(found) => search.plan(found),
         None => Err(refuse(&search)?),
     }
 }
@@ -154,7 +150,7 @@ impl Search<'_> {
         self.counts.has_row_file() && self.counts.mean_nonzeros().is_some()
     }
 
-    fn prefers_stream(&self) -> bool {
+    pub(super) fn prefers_stream(&self) -> bool {
         let limit = match self.limits.ram_given {
             true => self.limits.ram,
             false => u64::MAX,
@@ -319,7 +315,7 @@ impl Search<'_> {
 
     /// Whether all counts could be resident on a GPU. Sparse counts that are streamed from a file are never in memory
     /// as a whole, as their upload would require.
-    fn can_be_resident(&self, candidate: &PlanCandidate) -> bool {
+    pub(super) fn can_be_resident(&self, candidate: &PlanCandidate) -> bool {
         let dense = candidate.shape.bytes_of_count.is_some();
         let streams = candidate.stream.is_some();
         self.limits.vram.is_some()
@@ -334,7 +330,7 @@ impl Search<'_> {
     /// takes the norm of the whole gradient.
     pub(super) fn can_offload(&self) -> bool {
         let parameters = self.recipe.settings.mini_batch();
-        !(parameters.step.is_on_tensors() || parameters.clips() && self.limits.on_gpu)
+        !(parameters.step.is_on_tensors() || parameters.clips() && self.limits.on_gpu())
     }
 
     /// Whether L's logits may be put into a file although the settings name none.
@@ -342,21 +338,8 @@ impl Search<'_> {
         self.uses_gradient_steps() && self.recipe.budget.spill_dir_path().is_some()
     }
 
-    fn plan(&self, found: PlanCandidate, device: Resolved) -> Result<Plan> {
-        let Limits { ram, vram, .. } = self.limits;
+    fn plan(&self, found: PlanCandidate) -> Result<Plan> {
         let found = self.with_larger_buffers(found)?;
-        let all_resident = self.can_be_resident(&found).then(|| {
-            let mut all_resident = self.requested.clone();
-            all_resident.resident = true;
-            all_resident.peak_vram()
-        });
-        let in_place_preferred = !self.prefers_stream();
-        let notes = notes(
-            &self.requested,
-            &found,
-            &self.limits,
-            (all_resident, in_place_preferred),
-        );
         let mut recipe = self.recipe.clone();
         if recipe.settings.reading == Reading::Auto {
             recipe.settings.reading = match found.stream {
@@ -386,25 +369,22 @@ impl Search<'_> {
             _held: held,
             recipe,
             counts: self.counts.clone(),
-            device,
+            device: self.limits.device,
             shape: found.shape,
             placement: found.placement(),
             ram: Limit {
-                budget: ram,
+                budget: self.limits.ram,
                 predicted: found.peak(),
             },
-            vram: self.limits.gpu().then(|| Vram {
-                limit: Limit {
-                    // Without free memory from NVML there is no limit.
-                    budget: vram.unwrap_or(u64::MAX),
-                    predicted: found.peak_vram(),
-                },
-                simulated: !self.limits.on_gpu,
+            vram: self.limits.gpu().then(|| Limit {
+                // Without free memory from NVML there is no limit.
+                budget: self.limits.vram.unwrap_or(u64::MAX),
+                predicted: found.peak_vram(),
             }),
             items,
             fallback: None,
             cluster: None,
-            notes,
+            notes: notes(self, &found),
             baseline: found.before.baseline,
             check_buffer: found.check_buffer(),
         })

@@ -108,6 +108,7 @@ fn case(random: &mut Random, folder: &Path) -> Case {
             baseline: BASELINE + counts.in_memory().loaded,
             counts: counts.in_memory(),
             summarised: counts.is_summarised(),
+            resumed: false,
         },
         recipe,
         counts,
@@ -125,7 +126,7 @@ impl Case {
             baseline: self.before.baseline + grown,
             ..self.before
         };
-        search(&recipe, &self.counts, Resolved::Cpu, false, before)
+        search(&recipe, &self.counts, Resolved::Cpu, before)
     }
 }
 

@@ -96,7 +96,7 @@ impl StatusObserver {
         if values? > WATCHED_VALUES {
             return None;
         }
-        let l = context.step.proportions().ok()?;
+        let l = context.learner.proportions().ok()?;
         let mut sums = vec![0.0; l.columns()];
         for row in 0..l.rows() {
             for (sum, proportion) in sums.iter_mut().zip(l.row(row)) {

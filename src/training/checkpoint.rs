@@ -5,19 +5,16 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::config::Settings;
 use crate::counts::Fingerprint;
-use crate::data::Epoch;
-use crate::data::{Terms, table_bytes, tensor_file};
+use crate::data::{table_bytes, tensor_file};
 use crate::error::{Error, Result};
-use crate::system::memory::Handle;
 use crate::system::{DISK_FULL_REMEDY, print_lines, remove_stale, write_atomic_sized};
 
 use super::checkpoint_contents::{CHECKPOINT, CheckpointMetadata, bytes};
 use super::checkpoint_files::CheckpointFiles;
 use super::init::ResumeState;
 use super::observer::{FitStart, Observer, StepContext};
-use super::position::Position;
+use super::run::Run;
 use super::state::{RunningState, tables_of_logits};
 
 /// Writing checkpoints takes at most 1 / `TIME_DIVISOR` of a fit's time.
@@ -45,12 +42,9 @@ pub(crate) enum ExistingFile {
 
 /// An observer that writes the checkpoints of one fit.
 pub(crate) struct CheckpointWriter<'a> {
-    files: CheckpointFiles,
-    settings: &'a Settings,
-    terms: Option<&'a Terms>,
-    device: String,
+    run: &'a Run,
+    files: &'a CheckpointFiles,
     counts: Fingerprint,
-    history: Vec<Epoch>,
     existing: ExistingFile,
     /// The (epoch, batches) of the newest file, if this fit wrote it.
     newest: Option<(usize, usize)>,
@@ -61,41 +55,28 @@ pub(crate) struct CheckpointWriter<'a> {
     failure: Option<String>,
     /// Whether the writer prints a failure itself, because nothing else shows notes.
     prints: bool,
-    monitor: Handle,
 }
 
 impl<'a> CheckpointWriter<'a> {
-    pub(crate) fn new(
-        files: CheckpointFiles,
-        (settings, terms): (&'a Settings, Option<&'a Terms>),
-        device: String,
-        counts: Fingerprint,
-        start: &ResumeState,
-        monitor: Handle,
-    ) -> Self {
-        let bytes = bytes(settings, counts.documents, counts.terms) as f64;
-        Self {
+    /// `None` for a run without checkpoints. `prints`: whether nothing else shows that a checkpoint could not be written.
+    pub(crate) fn of(run: &'a Run, start: &ResumeState, prints: bool) -> Result<Option<Self>> {
+        let Some(files) = &run.files else {
+            return Ok(None);
+        };
+        let (documents, terms) = run.counts.shape();
+        let bytes = bytes(&run.recipe.settings, documents, terms) as f64;
+        Ok(Some(Self {
+            run,
             files,
-            settings,
-            terms,
-            device,
-            counts,
-            history: start.history.clone(),
+            counts: Fingerprint::of(&run.counts)?,
             existing: start.existing,
             newest: (start.existing == ExistingFile::Own)
                 .then_some((start.position.epoch, start.position.batches)),
             last_write: Instant::now(),
             write_time: Duration::from_secs_f64(bytes / ASSUMED_WRITE_SPEED),
             failure: None,
-            prints: false,
-            monitor,
-        }
-    }
-
-    /// Prints the line that says that no checkpoint could be written, for a fit that shows no notes.
-    pub(crate) fn print_failure(mut self, prints: bool) -> Self {
-        self.prints = prints;
-        self
+            prints,
+        }))
     }
 
     /// Why the first checkpoint that failed could not be written; `None` if all were written.
@@ -104,12 +85,10 @@ impl<'a> CheckpointWriter<'a> {
     }
 
     fn write_checkpoint(&mut self, context: &mut StepContext) {
-        let _phase = self.monitor.phase("checkpoint");
+        let _phase = self.run.monitor.handle().phase("checkpoint");
         let cursor = context.cursor();
         let began = Instant::now();
-        let outcome = context
-            .snapshot()
-            .and_then(|(position, state)| self.write(position, state));
+        let outcome = self.write(context);
         self.write_time = began.elapsed();
         self.last_write = Instant::now();
         match outcome {
@@ -141,7 +120,9 @@ impl<'a> CheckpointWriter<'a> {
         )
     }
 
-    fn write(&self, position: Position, state: RunningState) -> Result<()> {
+    fn write(&self, context: &mut StepContext) -> Result<()> {
+        let history = context.history.to_vec();
+        let (position, state) = context.snapshot()?;
         let (steps, iterations, tables) = match &state {
             RunningState::Logits(state) => (state.steps, None, &*tables_of_logits(state)),
             RunningState::Iterations(state, convergence) => (
@@ -150,14 +131,15 @@ impl<'a> CheckpointWriter<'a> {
                 &*state.tables,
             ),
         };
+        let recipe = &self.run.recipe;
         let metadata = CheckpointMetadata {
             version: env!("CARGO_PKG_VERSION").into(),
-            settings: self.settings.clone(),
-            terms: self.terms.map(|terms| terms.as_slice().to_vec()),
-            device: self.device.clone(),
+            settings: recipe.settings.clone(),
+            terms: recipe.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
+            device: self.run.device.to_string(),
             counts: self.counts.clone(),
             position,
-            history: self.history.clone(),
+            history,
             steps,
             iterations,
         };
@@ -189,10 +171,6 @@ impl Observer for CheckpointWriter<'_> {
     fn started(&mut self, _start: &FitStart) {
         remove_stale(&self.files.newest);
         self.last_write = Instant::now();
-    }
-
-    fn epoch_finished(&mut self, epoch: &Epoch) {
-        self.history.push(*epoch);
     }
 
     fn batch_finished(&mut self, context: &mut StepContext) -> ControlFlow<()> {

@@ -1,5 +1,6 @@
 //! A fit by the ranks of a cluster: starts their job, follows it, and starts it again where a rank was lost.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -12,21 +13,21 @@ use crate::cluster::{
     Event, Files, Job, Launched, Launcher, PassLine, RunFolder, Started, Task, Watchdog, failure,
     never_began,
 };
-use crate::config::{Cluster, Recipe, Settings, Solver};
+use crate::config::{Cluster, Settings, Solver};
 use crate::counts::{Counts, Fingerprint};
-use crate::data::Matrix;
+use crate::data::{Epoch, Matrix};
 use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Start, entropy, start_factors};
-use crate::step::WarmRestarts;
 use crate::text::{bytes, count, percent};
 
-use super::divergence;
-use super::full_pass::{Totals, epoch};
-use super::minibatch::notify;
-use super::observer::{FitStart, Observer, Snapshot, Stages};
-use super::position::Position;
+use super::epochs::{Learner, Loop};
+use super::observer::Stages;
+use super::run::{Run, as_observer};
 use super::state::{RunningState, StartState};
 use super::stop::StopObserver;
+
+/// Anonymous memory of a rank in addition to tables and buffers: MPI, stacks of threads, and what the heap leaves unused.
+pub(crate) const RANK_PROCESS: u64 = 12 << 20;
 
 /// How often the lines of the ranks are read, and how often their signs of life.
 const LINES: Duration = Duration::from_millis(10);
@@ -39,43 +40,42 @@ const QUEUED: Duration = Duration::from_secs(3);
 /// Up to this number of ranks, each speed is shown; of more, the lowest and the highest.
 const SPEEDS: usize = 3;
 
-/// L and F are with the ranks while the fit runs.
-struct Remote;
-
-impl Snapshot for Remote {
-    fn take_losses(&mut self) -> Result<Vec<f64>> {
-        Ok(Vec::new())
-    }
-
-    fn state(&self) -> Result<RunningState<'_>> {
-        Err(with_the_ranks())
-    }
-
-    fn proportions(&self) -> Result<Matrix> {
-        Err(with_the_ranks())
-    }
-}
-
-fn with_the_ranks() -> Error {
-    Error::new(ErrorKind::Cluster, "L is with the ranks while they fit")
-        .fix("join the fit, which returns L")
-}
-
-/// A fit whose job runs.
-struct Run<'a, 'o> {
-    settings: &'a Settings,
+/// The ranks of a fit.
+struct Ranks<'a> {
     cluster: &'a Cluster,
     /// The cluster without the hosts that were lost.
     left: Cluster,
+    launcher: Launcher,
+    /// Declared before the folder, so that the ranks end before it is removed.
+    attempt: Option<Attempt>,
     folder: Arc<RunFolder>,
     ranks: usize,
-    totals: Totals,
-    observers: &'a mut [&'o mut dyn Observer],
+    /// Events that are not reported yet.
+    events: VecDeque<Event>,
     /// The passes that were reported.
     passes: Vec<PassLine>,
+    /// Why the last attempt has ended. Handled once its passes are reported: the next one continues after the last of them.
+    failed: Option<Error>,
+    /// Why the job was started again, a line each time.
+    failures: Vec<String>,
+    /// Starts of a launcher that has started no rank yet.
+    starts: usize,
     /// Whether the job passes over the documents once: stopped earlier, it has no result.
     once: bool,
     stopping: bool,
+    done: bool,
+}
+
+/// A job that runs.
+struct Attempt {
+    launched: Launched,
+    watchdog: Watchdog,
+    lines: Lines,
+    began: Instant,
+    /// When the signs of life were last read.
+    looked: Instant,
+    /// The last line of a launcher whose job waits.
+    waits: String,
 }
 
 /// A fit by ranks.
@@ -87,68 +87,49 @@ pub(super) struct FittedByRanks {
     pub(super) failures: Option<String>,
 }
 
-/// Fits on the cluster from new logits, or follows a run. The largest rank needs `rank_bytes`.
+/// Fits on the cluster from new logits, or follows a run.
 pub(super) fn fit(
-    (recipe, cluster, rank_bytes): (&Recipe, &Cluster, u64),
-    counts: &Counts,
+    run: &Run,
+    cluster: &Cluster,
     state: StartState,
-    observers: &mut [&mut dyn Observer],
+    training: &mut Loop,
 ) -> Result<FittedByRanks> {
-    let settings = &recipe.settings;
+    let (settings, counts) = (&run.recipe.settings, &run.counts);
     let launcher = Launcher::find()?;
-    let (folder, launched) = match state {
+    let (folder, found) = match state {
         // It is removed when its fit is joined: the handle may be dropped before.
         StartState::Run(folder) => {
             let launched = Launched::find(&folder);
             (folder, Some(launched))
         }
-        state => {
-            let job = job(&recipe.settings, (cluster, rank_bytes), counts)?;
-            (
-                Arc::new(prepare((recipe, cluster), counts, state, &job)?),
-                None,
-            )
-        }
+        state => (Arc::new(prepare(run, cluster, state)?), None),
     };
-    let (documents, topics) = (counts.documents(), settings.topics);
-    let start = FitStart {
-        epochs: settings.epochs,
-        documents,
-        l_values: documents * topics,
-        device: cluster.to_string(),
-        done: 0.0,
-        stages: Stages::Ranks,
-    };
-    for observer in observers.iter_mut() {
-        observer.started(&start);
-    }
-    let mut run = Run::new(settings, cluster, counts, folder, observers)?;
-    let failures = run.attempts(&launcher, launched)?;
-    run.note(&run.reached());
-    let shape = (documents, counts.terms(), topics);
-    let (l, f) = run.folder.topics(shape, !settings.solver.is_full_pass())?;
+    training.start(cluster.to_string(), Stages::Ranks);
+    let mut ranks = Ranks::new(cluster, launcher, folder)?;
+    ranks.attempt = found.map(|launched| ranks.attempt(launched));
+    training.run(&mut ranks)?;
+    training.note(&ranks.reached());
+    let shape = (counts.documents(), counts.terms(), settings.topics);
+    let gradient_steps = !settings.solver.is_full_pass();
+    let (l, f) = ranks.folder.topics(shape, gradient_steps)?;
     Ok(FittedByRanks {
         l,
         f,
-        passes: run.passes,
-        failures: (!failures.is_empty()).then(|| failures.join("\n")),
+        passes: ranks.passes,
+        failures: (!ranks.failures.is_empty()).then(|| ranks.failures.join("\n")),
     })
 }
 
 /// Writes what the ranks start from, and what a process needs that follows the run after this one has died.
-fn prepare(
-    (recipe, cluster): (&Recipe, &Cluster),
-    counts: &Counts,
-    state: StartState,
-    job: &Job,
-) -> Result<RunFolder> {
+fn prepare(run: &Run, cluster: &Cluster, state: StartState) -> Result<RunFolder> {
     let StartState::Logits(state) = state else {
         return Err(
             Error::setting("a fit on a cluster continues from a checkpoint")
                 .fix("resume it without a cluster"),
         );
     };
-    let settings = &recipe.settings;
+    let (settings, counts) = (&run.recipe.settings, &run.counts);
+    let job = job(settings, cluster, counts, run.rank_bytes)?;
     let tables = job.task.state_values();
     let parent = cluster.run_parent()?;
     let folder = RunFolder::create(&parent, counts.shape(), settings.topics, tables)?;
@@ -163,7 +144,7 @@ fn prepare(
         false => folder.write_logits(&state, lengths)?,
     }
     job.write(&folder)?;
-    Started::new(settings, recipe.terms.as_ref(), cluster, counts)?.write(&folder)?;
+    Started::new(settings, run.recipe.terms.as_ref(), cluster, counts)?.write(&folder)?;
     Ok(folder)
 }
 
@@ -177,17 +158,12 @@ pub(super) fn run_once(
     counts: &Counts,
     folder: &Arc<RunFolder>,
 ) -> Result<()> {
-    let launcher = Launcher::find()?;
-    let folder = Arc::clone(folder);
+    let mut ranks = Ranks::new(cluster, Launcher::find()?, Arc::clone(folder))?;
+    ranks.once = true;
     let mut stop = StopObserver::listen();
-    let mut observers: Vec<&mut dyn Observer> = Vec::new();
-    if let Some(stop) = &mut stop {
-        observers.push(stop);
-    }
-    let mut run = Run::new(settings, cluster, counts, folder, &mut observers)?;
-    run.once = true;
-    run.attempts(&launcher, None)?;
-    match run.stopping {
+    let mut observers: Vec<_> = stop.as_mut().map(as_observer).into_iter().collect();
+    Loop::new(settings, counts, &mut observers)?.run(&mut ranks)?;
+    match ranks.stopping {
         false => Ok(()),
         true => Err(Error::new(
             ErrorKind::Cluster,
@@ -197,11 +173,12 @@ pub(super) fn run_once(
     }
 }
 
-/// What the ranks are to do.
+/// What the ranks are to do. The largest needs `rank_bytes`.
 pub(super) fn job(
     settings: &Settings,
-    (cluster, rank_bytes): (&Cluster, u64),
+    cluster: &Cluster,
     counts: &Counts,
+    rank_bytes: u64,
 ) -> Result<Job> {
     let full_pass = settings.solver.as_full_pass();
     let ranks = cluster.ranks()?;
@@ -229,197 +206,93 @@ pub(super) fn job(
     })
 }
 
-impl<'a, 'o> Run<'a, 'o> {
-    fn new(
-        settings: &'a Settings,
-        cluster: &'a Cluster,
-        counts: &Counts,
-        folder: Arc<RunFolder>,
-        observers: &'a mut [&'o mut dyn Observer],
-    ) -> Result<Self> {
+impl<'a> Ranks<'a> {
+    fn new(cluster: &'a Cluster, launcher: Launcher, folder: Arc<RunFolder>) -> Result<Self> {
         Ok(Self {
-            settings,
             cluster,
             left: cluster.clone(),
+            launcher,
+            attempt: None,
             folder,
             ranks: cluster.ranks()?,
-            totals: Totals::of(settings, counts)?,
-            observers,
+            events: VecDeque::new(),
             passes: Vec::new(),
+            failed: None,
+            failures: Vec::new(),
+            starts: 1,
             once: false,
             stopping: false,
+            done: false,
         })
     }
-}
 
-impl Run<'_, '_> {
-    /// Starts the job, unless it is `found` running, and starts it again as often as the cluster allows when it loses a rank.
-    /// Returns why.
-    fn attempts(
-        &mut self,
-        launcher: &Launcher,
-        mut found: Option<Launched>,
-    ) -> Result<Vec<String>> {
-        let (mut failures, mut starts) = (Vec::new(), 1);
-        loop {
-            let launched = match found.take() {
-                Some(launched) => launched,
-                None => launcher.start(&self.left, &self.folder)?,
-            };
-            let error = match self.follow(launched) {
-                Ok(()) => return Ok(failures),
-                Err(error) if error.kind() != ErrorKind::Cluster || self.folder.is_left() => {
-                    return Err(error);
-                }
-                Err(_) if starts < STARTS && never_began(&self.folder) => {
-                    starts += 1;
-                    self.folder.clear_attempt(self.ranks)?;
-                    continue;
-                }
-                Err(error) if !self.cluster.retries_left(failures.len()) => return Err(error),
-                Err(error) => error,
-            };
-            self.folder.clear_attempt(self.ranks)?;
-            let mut line = format!("{}; the job started again", error.headline());
-            if let Some(left) = launcher.without_lost_hosts(&self.left, &self.folder)? {
-                line = format!("{line}; {}", left.note);
-                self.ranks = left.cluster.ranks()?;
-                self.left = left.cluster;
+    /// Follows a job from its first line.
+    fn attempt(&self, launched: Launched) -> Attempt {
+        let now = Instant::now();
+        Attempt {
+            launched,
+            watchdog: Watchdog::new(self.ranks, self.cluster.time_without_progress()),
+            lines: Lines::new(self.folder.events()),
+            began: now,
+            looked: now,
+            waits: String::new(),
+        }
+    }
+
+    /// Reads what the ranks report; every [`LIFE`], looks at their signs of life. Returns whether it did.
+    fn follow(&mut self, attempt: &mut Attempt, training: &mut Loop) -> Result<bool> {
+        // Checked before the lines are read, because the last lines are written before the job ends.
+        let ended = attempt.launched.ended();
+        self.events.extend(attempt.lines.read()?);
+        match (ended, self.events.is_empty()) {
+            (Some(status), true) => return Err(failure(&self.folder, self.ranks, &status)),
+            (None, _) if attempt.looked.elapsed() >= LIFE => {}
+            (None, true) => {
+                thread::sleep(LINES);
+                return Ok(false);
             }
-            self.note(&line);
-            failures.push(line);
+            _ => return Ok(false),
         }
+        attempt.looked = Instant::now();
+        if self.folder.is_left() {
+            attempt.launched.leave();
+            return Err(
+                Error::new(ErrorKind::Cluster, "the run was left, and continues")
+                    .fix("find it again: TopicModel::attach"),
+            );
+        }
+        attempt.watchdog.look(&self.folder)?;
+        let started = attempt.watchdog.has_seen_ranks();
+        if attempt.began.elapsed() >= QUEUED && !started {
+            attempt.note_waiting(&self.folder, training);
+        }
+        // There is nothing to wait for, or the job waits in a queue.
+        self.done = self.stopping && (self.once || !started);
+        Ok(true)
     }
 
-    /// Follows the job to its end. Where it fails, all passes that it has written are reported: the next attempt continues
-    /// after the last of them.
-    fn follow(&mut self, launched: Launched) -> Result<()> {
-        let mut lines = Lines::new(self.folder.events());
-        let ended = self.follow_lines(launched, &mut lines);
-        if ended.is_err() {
-            for event in lines.read()? {
-                if let Event::Pass(line) = event {
-                    self.passed(line)?;
-                }
-            }
+    /// Prepares another attempt, as often as the cluster allows after it has lost a rank.
+    fn try_again(&mut self, error: Error, training: &mut Loop) -> Result<()> {
+        if error.kind() != ErrorKind::Cluster || self.folder.is_left() {
+            return Err(error);
         }
-        ended
-    }
-
-    fn follow_lines(&mut self, mut launched: Launched, lines: &mut Lines) -> Result<()> {
-        let mut watchdog = Watchdog::new(self.ranks, self.cluster.time_without_progress());
-        let began = Instant::now();
-        let (mut looked, mut waits) = (began, String::new());
-        loop {
-            // Checked before the lines are read, because the last lines are written before the job ends.
-            let ended = launched.ended();
-            for event in lines.read()? {
-                match event {
-                    Event::Pass(line) => self.passed(line)?,
-                    Event::Finished => {
-                        launched.wait();
-                        return Ok(());
-                    }
-                }
-            }
-            if let Some(status) = ended {
-                return Err(failure(&self.folder, self.ranks, &status));
-            }
-            if looked.elapsed() >= LIFE {
-                looked = Instant::now();
-                if self.folder.is_left() {
-                    launched.leave();
-                    return Err(
-                        Error::new(ErrorKind::Cluster, "the run was left, and continues")
-                            .fix("find it again: TopicModel::attach"),
-                    );
-                }
-                watchdog.look(&self.folder)?;
-                if began.elapsed() >= QUEUED && !watchdog.has_seen_ranks() {
-                    self.note_waiting(&mut waits);
-                }
-                self.ask_to_stop(Instant::now())?;
-                if self.stopping && (self.once || !watchdog.has_seen_ranks()) {
-                    // There is nothing to wait for, or the job waits in a queue.
-                    return Ok(());
-                }
-            }
-            thread::sleep(LINES);
+        if self.starts < STARTS && never_began(&self.folder) {
+            self.starts += 1;
+            return self.folder.clear_attempt(self.ranks);
         }
-    }
-
-    /// Shows the last line of the launcher, unless it is `known`: that a job is queued, and for what.
-    fn note_waiting(&mut self, known: &mut String) {
-        let output = fs::read_to_string(self.folder.output()).unwrap_or_default();
-        if let Some(line) = output.lines().rfind(|line| !line.is_empty())
-            && line != known
-        {
-            *known = line.into();
-            self.note(&format!("no rank has started yet: {line}"));
+        if !self.cluster.retries_left(self.failures.len()) {
+            return Err(error);
         }
-    }
-
-    /// Reports a pass, unless an earlier attempt has done it: its bits are the same.
-    fn passed(&mut self, line: PassLine) -> Result<()> {
-        if line.pass <= self.done() {
-            return Ok(());
+        self.folder.clear_attempt(self.ranks)?;
+        let mut line = format!("{}; the job started again", error.headline());
+        if let Some(left) = self.launcher.without_lost_hosts(&self.left, &self.folder)? {
+            line = format!("{line}; {}", left.note);
+            self.ranks = left.cluster.ranks()?;
+            self.left = left.cluster;
         }
-        let memory = line.ranks.iter().map(|rank| rank.memory).max();
-        let duration = Duration::try_from_secs_f64(line.seconds).unwrap_or_default();
-        let mut report = epoch(
-            line.score,
-            line.pass,
-            &self.totals,
-            (duration, memory.unwrap_or_default()),
-        );
-        if let Some(parameters) = self.settings.solver.as_mini_batch() {
-            let batches = self.totals.batches();
-            let last = (line.pass - 1, batches - 1);
-            report.learning_rate = WarmRestarts::new(parameters).of_step(last, batches);
-        }
-        divergence::check(&report, self.settings)?;
-        let speeds = speeds(&line);
-        for observer in self.observers.iter_mut() {
-            observer.stage(&speeds);
-            observer.epoch_finished(&report);
-        }
-        self.passes.push(line);
-        self.ask_to_stop(Instant::now())
-    }
-
-    /// Passes that were reported.
-    fn done(&self) -> usize {
-        self.passes.last().map_or(0, |last| last.pass)
-    }
-
-    /// Tells the ranks to stop after their present pass if an observer requests it.
-    fn ask_to_stop(&mut self, epoch_began: Instant) -> Result<()> {
-        if self.stopping {
-            return Ok(());
-        }
-        let mut stop = false;
-        let done = self.done();
-        notify(
-            self.observers,
-            &mut Remote,
-            (&mut Position::start_of(done), 1),
-            epoch_began,
-            &mut |observer, context| {
-                stop |= observer.batch_finished(context) == ControlFlow::Break(());
-            },
-        );
-        if stop {
-            self.stopping = true;
-            let file = self.folder.stop();
-            File::create(&file).map_err(|error| Error::io("write", &file, error))?;
-        }
+        training.note(&line);
+        self.failures.push(line);
         Ok(())
-    }
-
-    fn note(&mut self, line: &str) {
-        for observer in self.observers.iter_mut() {
-            observer.noted(line);
-        }
     }
 
     /// What the ranks have reached in the last pass.
@@ -439,6 +312,103 @@ impl Run<'_, '_> {
             part(last.exchange()),
             bytes(memory.unwrap_or_default())
         )
+    }
+}
+
+impl Learner for Ranks<'_> {
+    fn advance(&mut self, training: &mut Loop) -> Result<bool> {
+        loop {
+            match self.events.pop_front() {
+                // An earlier attempt has done this pass: its bits are the same.
+                Some(Event::Pass(line)) if line.pass <= training.position.epoch => continue,
+                Some(Event::Pass(line)) => {
+                    training.position.epoch = line.pass - 1;
+                    self.passes.push(line);
+                    return Ok(true);
+                }
+                Some(Event::Finished) => {
+                    if let Some(mut attempt) = self.attempt.take() {
+                        attempt.launched.wait();
+                    }
+                    self.done = true;
+                    return Ok(false);
+                }
+                None => {}
+            }
+            if let Some(error) = self.failed.take() {
+                self.try_again(error, training)?;
+            }
+            let mut attempt = match self.attempt.take() {
+                Some(attempt) => attempt,
+                None => self.attempt(self.launcher.start(&self.left, &self.folder)?),
+            };
+            match self.follow(&mut attempt, training) {
+                Ok(looked) => {
+                    self.attempt = (!self.done).then_some(attempt);
+                    if looked {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => {
+                    self.failed = Some(error);
+                    // Ends the ranks before their last lines are read.
+                    drop(attempt.launched);
+                    self.events.extend(attempt.lines.read()?);
+                }
+            }
+        }
+    }
+
+    fn report(&self, training: &Loop) -> Epoch {
+        let line = &self.passes[self.passes.len() - 1];
+        let duration = Duration::try_from_secs_f64(line.seconds).unwrap_or_default();
+        let memory = line.ranks.iter().map(|rank| rank.memory).max();
+        Epoch {
+            memory_bytes: memory.unwrap_or_default(),
+            ..training.pass(line.score, duration)
+        }
+    }
+
+    fn is_done(&self, _epochs_left: bool) -> bool {
+        self.done
+    }
+
+    fn stage(&self) -> String {
+        self.passes.last().map(speeds).unwrap_or_default()
+    }
+
+    /// Tells the ranks to stop after their present pass, and waits for it.
+    fn stop(&mut self) -> Result<ControlFlow<()>> {
+        self.stopping = true;
+        let file = self.folder.stop();
+        File::create(&file).map_err(|error| Error::io("write", &file, error))?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn state(&self) -> Result<RunningState<'_>> {
+        Err(with_the_ranks())
+    }
+
+    fn proportions(&self) -> Result<Matrix> {
+        Err(with_the_ranks())
+    }
+}
+
+fn with_the_ranks() -> Error {
+    Error::new(ErrorKind::Cluster, "L is with the ranks while they fit")
+        .fix("join the fit, which returns L")
+}
+
+impl Attempt {
+    /// Notes the last line of the launcher, unless it is known: that a job is queued, and for what.
+    fn note_waiting(&mut self, folder: &RunFolder, training: &mut Loop) {
+        let output = fs::read_to_string(folder.output()).unwrap_or_default();
+        if let Some(line) = output.lines().rfind(|line| !line.is_empty())
+            && line != self.waits
+        {
+            self.waits = line.into();
+            training.note(&format!("no rank has started yet: {line}"));
+        }
     }
 }
 

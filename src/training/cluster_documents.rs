@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use crate::cluster::{RunFolder, State, Task, check_file, check_shards};
-use crate::config::{Cluster, Settings, StateValues};
+use crate::config::{Cluster, StateValues};
 use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::fit::Fit;
 use crate::solvers::{DocumentShards, fold_in_bytes};
 use crate::system::memory::check_free;
 
-use super::cluster::{job, run_once};
+use super::cluster::{RANK_PROCESS, job, run_once};
 
-/// Anonymous memory of a rank in addition to F and its rows of L: MPI, buffers, and what the heap leaves unused.
-const PROCESS: u64 = 32 << 20;
+/// An allowance for the blocks of documents that a rank reads; the plan of a fit computes them from the counts.
+const BLOCKS: u64 = 20 << 20;
 
 /// What ranks have computed for documents.
 pub(crate) struct OnRanks {
@@ -22,13 +23,14 @@ pub(crate) struct OnRanks {
     pub(crate) score: f64,
 }
 
-/// L of the documents with F (topics x terms) fixed, and its score; only the score where `l` is given.
+/// L of the documents with F of a fit fixed, and its score; only the score where `l` is given.
 pub(crate) fn documents_by_ranks(
-    settings: &Settings,
+    fit: &Fit,
     cluster: &Cluster,
     counts: &Counts,
-    (l, f): (Option<&Matrix>, &Matrix),
+    l: Option<&Matrix>,
 ) -> Result<OnRanks> {
+    let (settings, f) = (fit.settings(), fit.f());
     cluster.check()?;
     check_file(counts)?;
     let summary = counts.summary()?;
@@ -45,8 +47,9 @@ pub(crate) fn documents_by_ranks(
         topics,
         StateValues::default(),
     )?);
-    let rank_bytes = fold_in_bytes((shards.most_documents(ranks), terms), topics) + PROCESS;
-    let mut job = job(settings, (cluster, rank_bytes), counts)?;
+    let own = (shards.most_documents(ranks), terms);
+    let rank_bytes = fold_in_bytes(own, topics) + BLOCKS + RANK_PROCESS;
+    let mut job = job(&settings, cluster, counts, rank_bytes)?;
     job.topics = topics;
     job.task = match l {
         Some(_) => Task::Score,
@@ -55,7 +58,7 @@ pub(crate) fn documents_by_ranks(
     let rows = l.map_or(&[][..], Matrix::values);
     folder.write_start(rows, f.transposed().values(), summary.document_lengths())?;
     job.write(&folder)?;
-    run_once(settings, cluster, counts, &folder)?;
+    run_once(&settings, cluster, counts, &folder)?;
     let state = State::read(&folder)?;
     let l = match l {
         Some(l) => l.clone(),

@@ -1,33 +1,43 @@
-//! The loop of solvers that pass over all documents in each iteration: expectation-maximisation and coordinate descent.
+//! Fits by solvers that pass over all documents in each iteration: expectation-maximisation and coordinate descent.
 
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
-
-use crate::config::{Resolved, Settings};
-use crate::cost::Placement;
-use crate::counts::Counts;
-use crate::data::Epoch;
-use crate::data::Matrix;
+use crate::data::{Epoch, Matrix};
 use crate::error::{Error, Result};
-use crate::solvers;
-use crate::solvers::{Iterate, Start};
-use crate::system::memory::{Handle, process_memory};
+use crate::solvers::{self, Iterate, Start};
+use crate::step;
 
-use super::divergence;
-use super::minibatch::notify;
-use super::observer::{FitStart, Observer, Snapshot, Stages};
-use super::position::Position;
+use super::epochs::{Learner, Loop};
+use super::observer::Stages;
+use super::run::{Run, catch_device_errors};
 use super::state::{Convergence, RunningState, StartState};
 
 /// A solver between two iterations, and whether it continues.
-struct Running {
+struct Passes {
     solver: Box<dyn Iterate>,
     convergence: Convergence,
 }
 
-impl Snapshot for Running {
-    fn take_losses(&mut self) -> Result<Vec<f64>> {
-        Ok(Vec::new())
+impl Learner for Passes {
+    fn advance(&mut self, training: &mut Loop) -> Result<bool> {
+        let iteration = self.solver.iterate(training.counts)?;
+        let parameters = training.settings.solver.as_full_pass();
+        let tolerance = parameters.map_or(0.0, |parameters| parameters.tolerance);
+        self.convergence = Convergence {
+            score: iteration.score,
+            converged: iteration.converged(self.convergence.score, tolerance),
+        };
+        Ok(true)
+    }
+
+    fn report(&self, training: &Loop) -> Epoch {
+        training.pass(self.convergence.score, training.epoch_began.elapsed())
+    }
+
+    fn is_done(&self, epochs_left: bool) -> bool {
+        !epochs_left || self.convergence.converged
+    }
+
+    fn stage(&self) -> String {
+        self.solver.stage().unwrap_or_default()
     }
 
     fn state(&self) -> Result<RunningState<'_>> {
@@ -40,136 +50,37 @@ impl Snapshot for Running {
     }
 }
 
-/// Runs from `position` to the end of `settings.epochs` iterations, or until the solver converges or an observer stops
-/// it; returns L and F.
-pub(crate) fn iterate(
-    settings: &Settings,
-    counts: &Counts,
-    (device, placement): (Resolved, Placement),
-    state: StartState,
-    mut position: Position,
-    observers: &mut [&mut dyn Observer],
-    monitor: &Handle,
-) -> Result<(Matrix, Matrix)> {
-    let tolerance = settings.solver.as_full_pass();
-    let tolerance = tolerance.map_or(0.0, |parameters| parameters.tolerance);
-    let totals = Totals::of(settings, counts)?;
-    let documents = counts.documents();
-    let mut epoch_began = Instant::now();
-    let start = FitStart {
-        epochs: settings.epochs,
-        documents,
-        l_values: documents * settings.topics,
-        device: device.to_string(),
-        done: position.done(1),
-        stages: match solvers::has_stages(settings) {
-            true => Stages::Search,
-            false => Stages::None,
-        },
-    };
-    for observer in observers.iter_mut() {
-        observer.started(&start);
-    }
-    let create = |start| solvers::create(settings, counts, (device, placement), start);
-    let mut running = match state {
-        StartState::Logits(state) => Running {
-            solver: create(Start::New(&state.l, &state.f))?,
-            convergence: Convergence {
-                score: f64::NEG_INFINITY,
-                converged: false,
+/// Fits by the solver of the settings; returns L and F.
+pub(super) fn fit(run: &Run, state: StartState, training: &mut Loop) -> Result<(Matrix, Matrix)> {
+    let (settings, counts) = (&run.recipe.settings, &run.counts);
+    let iterate = || {
+        training.start(
+            run.device.to_string(),
+            match solvers::has_stages(settings) {
+                true => Stages::Search,
+                false => Stages::None,
             },
-        },
-        StartState::Iterations(state, convergence) => Running {
-            solver: create(Start::Saved(state))?,
-            convergence,
-        },
-        StartState::Run(_) => return Err(Error::setting("a run of a cluster continues there")),
-    };
-    while position.epoch < settings.epochs && !running.convergence.converged {
-        let iteration = running.solver.iterate(counts)?;
-        // Checked before observers see, and write, what was computed from a file that was cut meanwhile.
-        counts.check_unchanged()?;
-        let report = epoch(
-            iteration.score,
-            position.epoch + 1,
-            &totals,
-            (epoch_began.elapsed(), process_memory().anonymous),
         );
-        divergence::check(&report, settings)?;
-        epoch_began = Instant::now();
-        let stage = running.solver.stage().unwrap_or_default();
-        for observer in observers.iter_mut() {
-            observer.stage(&stage);
-            observer.epoch_finished(&report);
-        }
-        position = Position::start_of(position.epoch + 1);
-        running.convergence = Convergence {
-            score: iteration.score,
-            converged: iteration.converged(running.convergence.score, tolerance),
+        let create = |start| solvers::create(settings, counts, (run.device, run.placement), start);
+        let before = Convergence {
+            score: f64::NEG_INFINITY,
+            converged: false,
         };
-        let mut stop = false;
-        notify(
-            observers,
-            &mut running,
-            (&mut position, 1),
-            epoch_began,
-            &mut |observer, context| {
-                stop |= observer.batch_finished(context) == ControlFlow::Break(());
-            },
-        );
-        if stop {
-            break;
-        }
-    }
-    notify(
-        observers,
-        &mut running,
-        (&mut position, 1),
-        epoch_began,
-        &mut |observer, context| observer.finished(context),
-    );
-    let topics = running.solver.topics()?;
-    monitor.sample();
-    Ok(topics)
-}
-
-/// What the numbers of an epoch are divided by.
-pub(super) struct Totals {
-    documents: f64,
-    tokens: f64,
-    /// Losses are means over batches, as in tinytopics.
-    batches: usize,
-}
-
-impl Totals {
-    pub(super) fn of(settings: &Settings, counts: &Counts) -> Result<Self> {
-        let documents = counts.documents();
-        Ok(Self {
-            documents: documents as f64,
-            tokens: counts.summary()?.total(),
-            batches: documents.div_ceil(settings.batch_size()),
-        })
-    }
-
-    pub(super) fn batches(&self) -> usize {
-        self.batches
-    }
-}
-
-/// The report of a pass with this score.
-pub(super) fn epoch(
-    score: f64,
-    epoch: usize,
-    totals: &Totals,
-    (duration, memory_bytes): (Duration, u64),
-) -> Epoch {
-    Epoch {
-        epoch,
-        loss: (totals.documents - score) / totals.batches as f64,
-        log_likelihood_per_token: score / totals.tokens,
-        learning_rate: 0.0,
-        grad_norm: None,
-        duration,
-        memory_bytes,
-    }
+        let (solver, convergence) = match state {
+            StartState::Logits(state) => (create(Start::New(&state.l, &state.f))?, before),
+            StartState::Iterations(state, reached) => (create(Start::Saved(state))?, reached),
+            StartState::Run(_) => {
+                return Err(Error::setting("a run of a cluster continues there"));
+            }
+        };
+        let mut passes = Passes {
+            solver,
+            convergence,
+        };
+        training.run(&mut passes)?;
+        let topics = passes.solver.topics()?;
+        run.monitor.handle().sample();
+        Ok(topics)
+    };
+    step::threads()?.install(|| catch_device_errors(run.device, iterate))
 }

@@ -4,23 +4,14 @@ use std::ops::ControlFlow;
 
 use crate::backend::{VramSampler, allocator_usage, device_errors};
 use crate::config::Resolved;
-use crate::cost::{Item, Limit};
+use crate::cost::Limit;
 use crate::data::Epoch;
 use crate::step::Watch;
-use crate::system::memory::{Handle, Monitor, PhaseGuard, process_memory};
+use crate::system::memory::{Handle, PhaseGuard, process_memory};
 use crate::text::bytes;
 
 use super::observer::{FitStart, Observer, StepContext};
-
-/// A fit's memory monitor with the limits and items of its plan.
-pub(crate) struct FitMonitor {
-    pub(crate) monitor: Monitor,
-    pub(crate) ram: Limit,
-    pub(crate) vram: Option<Limit>,
-    pub(crate) items: Vec<Item>,
-    /// Peak of the largest rank of a cluster, in bytes.
-    pub(crate) rank: u64,
-}
+use super::run::Run;
 
 /// Maximum number of phases in a chart; more epochs are grouped.
 const MAX_PHASES: usize = 100;
@@ -47,13 +38,13 @@ pub(crate) struct MemoryObserver {
 }
 
 impl MemoryObserver {
-    pub(crate) fn new(fit_monitor: &FitMonitor, device: Resolved) -> Self {
-        let handle = fit_monitor.monitor.handle();
+    pub(crate) fn new(run: &Run) -> Self {
+        let handle = run.monitor.handle();
         Self {
             phase: Some(handle.phase("start")),
             handle,
-            ram: fit_monitor.ram,
-            gpu: gpu_of(device),
+            ram: run.ram,
+            gpu: gpu_of(run.device),
             epochs: 0,
             warned: false,
             sampler: None,
@@ -109,8 +100,8 @@ fn record_vram(handle: &Handle, gpu: Option<usize>) {
 }
 
 /// Records the parts of the first steps as phases, with samples where they begin and end.
-pub(crate) fn watch_steps(handle: Handle, device: Resolved) -> Watch {
-    let gpu = gpu_of(device);
+pub(crate) fn watch_steps(run: &Run) -> Watch {
+    let (handle, gpu) = (run.monitor.handle(), gpu_of(run.device));
     let (mut current, mut recorded): (Option<PhaseGuard>, usize) = (None, 0);
     Box::new(move |next| {
         if current.is_none() && recorded >= RECORDED_PARTS {

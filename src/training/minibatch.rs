@@ -1,127 +1,89 @@
-//! The minibatch training loop: epochs, batches and learning rates, independent of tensor library and observers.
+//! Fits by gradient steps over mini-batches, independent of tensor library and observers.
 
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::batches::Source;
-use crate::config::Settings;
-use crate::counts::Counts;
-use crate::data::Epoch;
-use crate::error::Result;
-use crate::step::{Step, WarmRestarts};
-use crate::system::memory::process_memory;
+use crate::data::{Epoch, Matrix};
+use crate::error::{Error, Result};
+use crate::step::{self, Step};
+use crate::system::softmax;
 
-use super::divergence;
-use super::observer::{FitStart, Observer, Snapshot, Stages, StepContext};
+use super::epochs::{Learner, Loop};
+use super::memory_watch::watch_steps;
+use super::observer::Stages;
 use super::position::Position;
+use super::run::Run;
+use super::state::{RunningState, StartState};
 
-/// Runs from `position` to the end of `settings.epochs` epochs, or until an observer stops it.
-pub(crate) fn train(
-    settings: &Settings,
-    counts: &Counts,
-    device: String,
-    mut step: &mut dyn Step,
-    mut position: Position,
-    source: &mut dyn Source,
-    observers: &mut [&mut dyn Observer],
-) -> Result<()> {
-    let schedule = WarmRestarts::new(&settings.mini_batch());
-    let tokens = counts.summary()?.total();
-    let documents = counts.documents();
-    let batches = documents.div_ceil(settings.batch_size());
-    let mut epoch_began = Instant::now();
-    let start = FitStart {
-        epochs: settings.epochs,
-        documents,
-        l_values: documents * settings.topics,
-        device,
-        done: position.done(batches),
-        stages: Stages::None,
-    };
-    for observer in observers.iter_mut() {
-        observer.started(&start);
-    }
-    while position.epoch < settings.epochs {
-        let learning_rate = schedule.of_step((position.epoch, position.batches), batches);
-        let batch = source.batch(position.epoch, position.batches)?;
-        step.step(&batch, learning_rate)?;
-        position.batches += 1;
-        if position.batches == batches || step.is_flushed() {
-            // Checked before observers see, and write, what was computed from a file that was cut meanwhile.
-            counts.check_unchanged()?;
-        }
-        if position.batches == batches {
-            position.add(&step.take_losses()?, &step.take_grad_norms()?);
-            let report = Epoch {
-                epoch: position.epoch + 1,
-                loss: position.loss / batches as f64,
-                // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
-                log_likelihood_per_token: (documents as f64 - position.loss) / tokens,
-                learning_rate,
-                grad_norm: settings
-                    .mini_batch()
-                    .clips()
-                    .then(|| position.grad_norms / batches as f64),
-                duration: Duration::try_from_secs_f64(position.seconds).unwrap_or_default()
-                    + epoch_began.elapsed(),
-                memory_bytes: process_memory().anonymous,
-            };
-            divergence::check(&report, settings)?;
-            for observer in observers.iter_mut() {
-                observer.epoch_finished(&report);
-            }
-            position = Position::start_of(position.epoch + 1);
-            epoch_began = Instant::now();
-        }
-        if !step.is_flushed() {
-            continue;
-        }
-        let mut stop = false;
-        notify(
-            observers,
-            &mut step,
-            (&mut position, batches),
-            epoch_began,
-            &mut |observer, context| {
-                stop |= observer.batch_finished(context) == ControlFlow::Break(());
-            },
-        );
-        if stop {
-            break;
-        }
-    }
-    notify(
-        observers,
-        &mut step,
-        (&mut position, batches),
-        epoch_began,
-        &mut |observer, context| observer.finished(context),
-    );
-    Ok(())
+/// Gradient steps over the batches of a source.
+pub(crate) struct Steps<'a> {
+    pub(crate) step: &'a mut dyn Step,
+    pub(crate) source: Box<dyn Source + 'a>,
 }
 
-/// Runs `call` on every observer with a shared context, then sends the notes that observers added to all of them.
-pub(crate) fn notify(
-    observers: &mut [&mut dyn Observer],
-    step: &mut dyn Snapshot,
-    (position, batches): (&mut Position, usize),
-    epoch_began: Instant,
-    call: &mut dyn FnMut(&mut dyn Observer, &mut StepContext),
-) {
-    let mut notes = Vec::new();
-    let mut context = StepContext {
-        done: position.done(batches),
-        step,
-        position,
-        epoch_began,
-        notes: &mut notes,
-    };
-    for observer in observers.iter_mut() {
-        call(*observer, &mut context);
+impl Learner for Steps<'_> {
+    fn advance(&mut self, training: &mut Loop) -> Result<bool> {
+        let learning_rate = training.learning_rate(training.position.batches);
+        let position = &mut training.position;
+        let batch = self.source.batch(position.epoch, position.batches)?;
+        self.step.step(&batch, learning_rate)?;
+        position.batches += 1;
+        Ok(position.batches == training.batches)
     }
-    for note in notes {
-        for observer in observers.iter_mut() {
-            observer.noted(&note);
+
+    fn report(&self, training: &Loop) -> Epoch {
+        let (position, batches) = (&training.position, training.batches as f64);
+        let clips = training.settings.mini_batch().clips();
+        let earlier = Duration::try_from_secs_f64(position.seconds).unwrap_or_default();
+        // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
+        let score = training.counts.documents() as f64 - position.loss;
+        Epoch {
+            loss: position.loss / batches,
+            grad_norm: clips.then(|| position.grad_norms / batches),
+            ..training.pass(score, earlier + training.epoch_began.elapsed())
         }
     }
+
+    fn is_flushed(&self) -> bool {
+        self.step.is_flushed()
+    }
+
+    fn settle(&mut self, position: &mut Position) -> Result<()> {
+        position.add(&self.step.take_losses()?, &self.step.take_grad_norms()?);
+        Ok(())
+    }
+
+    fn state(&self) -> Result<RunningState<'_>> {
+        Ok(RunningState::Logits(self.step.state()?))
+    }
+
+    fn proportions(&self) -> Result<Matrix> {
+        let logits = self.step.state()?.l;
+        let (documents, topics) = logits.shape();
+        let mut values = logits.into_values();
+        values.chunks_mut(topics).for_each(softmax);
+        Ok(Matrix::from_parts(documents, topics, values))
+    }
+}
+
+/// Fits by gradient steps; returns L and F.
+pub(super) fn fit(run: &Run, state: StartState, training: &mut Loop) -> Result<(Matrix, Matrix)> {
+    let StartState::Logits(state) = state else {
+        return Err(Error::setting("gradient steps resume from logits"));
+    };
+    let (settings, counts) = (&run.recipe.settings, &run.counts);
+    let source = step::source(settings, counts)?;
+    let train = |step: &mut dyn Step| {
+        step.watch(watch_steps(run));
+        training.start(run.device.to_string(), Stages::None);
+        // Frees a stream's buffers before L and F are allocated.
+        training.run(&mut Steps {
+            step: &mut *step,
+            source,
+        })?;
+        let topics = step.topics();
+        run.monitor.handle().sample();
+        topics
+    };
+    step::with_step(settings, counts, (run.device, run.placement), state, train)
 }

@@ -3,11 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use crate::data::{Epoch, Matrix};
+use crate::data::Epoch;
 use crate::error::Result;
-use crate::step::Step;
-use crate::system::softmax;
 
+use super::epochs::Learner;
 use super::position::Position;
 use super::state::RunningState;
 
@@ -34,51 +33,17 @@ pub(crate) enum Stages {
     Ranks,
 }
 
-/// The part of a step or solver that observers may use between two batches.
-pub(crate) trait Snapshot {
-    /// The losses of the batches since the last call. Waits for the device.
-    fn take_losses(&mut self) -> Result<Vec<f64>>;
-    /// The norms of their gradients, where they are clipped.
-    fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
-        Ok(Vec::new())
-    }
-    /// Everything that the rest of the fit depends on.
-    fn state(&self) -> Result<RunningState<'_>>;
-    /// L as it is, documents x topics. Its rows sum to one.
-    fn proportions(&self) -> Result<Matrix>;
-}
-
-impl<S: Step + ?Sized> Snapshot for &mut S {
-    fn take_losses(&mut self) -> Result<Vec<f64>> {
-        (**self).take_losses()
-    }
-
-    fn take_grad_norms(&mut self) -> Result<Vec<f64>> {
-        (**self).take_grad_norms()
-    }
-
-    fn state(&self) -> Result<RunningState<'_>> {
-        Ok(RunningState::Logits((**self).state()?))
-    }
-
-    fn proportions(&self) -> Result<Matrix> {
-        let logits = (**self).state()?.l;
-        let (documents, topics) = logits.shape();
-        let mut values = logits.into_values();
-        values.chunks_mut(topics).for_each(softmax);
-        Ok(Matrix::from_parts(documents, topics, values))
-    }
-}
-
 /// What an observer can see and do between two batches.
 pub(crate) struct StepContext<'a> {
     /// Epochs done, including the finished part of the current one.
     pub(crate) done: f64,
-    pub(crate) step: &'a mut dyn Snapshot,
+    pub(crate) learner: &'a mut dyn Learner,
     pub(crate) position: &'a mut Position,
+    /// The epochs that are finished.
+    pub(crate) history: &'a [Epoch],
     /// When this process started the current epoch.
     pub(crate) epoch_began: Instant,
-    pub(crate) notes: &'a mut Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl StepContext<'_> {
@@ -90,13 +55,12 @@ impl StepContext<'_> {
     /// The position and state from which the fit can be resumed. Waits for the device; gradient steps copy their tables:
     /// L, F and the optimizer's state.
     pub(crate) fn snapshot(&mut self) -> Result<(Position, RunningState<'_>)> {
-        self.position
-            .add(&self.step.take_losses()?, &self.step.take_grad_norms()?);
+        self.learner.settle(self.position)?;
         let mut position = *self.position;
         if position.batches > 0 {
             position.seconds += self.epoch_began.elapsed().as_secs_f64();
         }
-        Ok((position, self.step.state()?))
+        Ok((position, self.learner.state()?))
     }
 
     /// Sends a one-line message for the user to every observer.
