@@ -177,12 +177,12 @@ impl Table {
         #[cfg(feature = "polars")]
         if self.values.iter().any(|&value| value > 0) {
             let mut frame = self.frame();
-            let path = folder.join("X.parquet");
+            let path = folder.join("X.pq");
             ParquetWriter::new(std::fs::File::create(&path).unwrap())
                 .finish(&mut frame)
                 .unwrap();
             let counts = Counts::open_triplets(&path, self.documents, self.terms).unwrap();
-            layouts.push((".parquet".into(), counts));
+            layouts.push((".pq".into(), counts));
             let path = folder.join("X.csv");
             CsvWriter::new(std::fs::File::create(&path).unwrap())
                 .finish(&mut frame)
@@ -273,12 +273,23 @@ fn every_layout_has_the_same_counts() {
 #[cfg(feature = "polars")]
 fn the_largest_ids_of_triplets_give_the_shape() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.csv");
-    std::fs::write(&path, "count,doc,term\n4,2,0\n1,0,5\n").unwrap();
-    let counts = Counts::open(&path).unwrap();
-    assert_eq!(counts.shape(), (3, 6));
-    assert_eq!(counts.summary().unwrap().empty_documents(), [1]);
-    assert_eq!(counts.location(), Location::Loaded(path));
+    for (name, text) in [
+        ("X.csv", "count,doc,term\n4,2,0\n1,0,5\n"),
+        (
+            "Y.csv",
+            "\n count ; doc ; term ;name\n4;2;0;3\" nail\n1;0;5;\"a;b\"\n",
+        ),
+        ("X.tsv", "count\tdoc\tterm\n4\t2\t0\n1\t0\t5\n"),
+        ("X.TAB", "note,\tterm\tdoc\tcount\na\t0\t2\t4\n\t5\t0\t1\n"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let counts = Counts::open(&path).unwrap();
+        assert_eq!(counts.shape(), (3, 6), "{name}");
+        let summary = counts.summary().unwrap();
+        assert_eq!(summary.document_lengths(), [1.0, 0.0, 4.0], "{name}");
+        assert_eq!(counts.location(), Location::Loaded(path));
+    }
 }
 
 /// With any number of threads, the result is the same, and the first invalid value is reported.

@@ -80,6 +80,24 @@ fn files_of_every_format_give_the_same_counts() {
     assert_eq!(counted.documents().names(), ["a.txt"]);
 }
 
+/// The header's first line says the separator, also below a blank line.
+#[test]
+fn blank_lines_before_a_header_are_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("blank.csv");
+    for header in ["text;year", "\n\r\ntext;year", "\u{feff}\ntext ; year"] {
+        fs::write(&path, format!("{header}\nto be, or not;1987\n")).unwrap();
+        let counted = Vectorizer::new().fit_transform(&path).unwrap();
+        assert_eq!(counted.terms().as_slice(), ["be", "not", "or", "to"]);
+        assert_eq!(counted.documents().numbers("year").unwrap(), [1987.0]);
+        #[cfg(feature = "polars")]
+        if !header.starts_with('\u{feff}') {
+            let table = topicbook::Table::open(&path).unwrap();
+            assert_eq!(table.texts("text").unwrap(), ["to be, or not"]);
+        }
+    }
+}
+
 #[cfg(feature = "polars")]
 #[test]
 fn tables_give_the_same_counts() {

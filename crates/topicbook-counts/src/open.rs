@@ -31,13 +31,13 @@ impl Counts {
     /// | `.h5` | the matrix of 10x Genomics' Cell Ranger | the headers; counts stay in the file |
     /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; one with files of gene and cell names next to it is genes x cells, which [`Cells`](crate::Cells) reads | everything, into memory |
     /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
-    /// | `.parquet`, `.csv` | the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
-    /// | `.parquet` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |
+    /// | `.csv`, `.tsv`, `.tab`, `.parquet`, `.pq` | a table as `Table::open` reads it, with the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
+    /// | `.parquet`, `.pq` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |
     ///
     /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`, which stay in the file. `bool` and `i8`
     /// are read as `u8`, `i16` as `u16`, `u64` as `i64`, after a pass on opening that refuses negative values. `f16` and `bf16`
-    /// are read into memory on opening, as `u16` and `f32`. [`summary`](Self::summary) checks the values themselves. Parquet and
-    /// CSV need the feature `polars`.
+    /// are read into memory on opening, as `u16` and `f32`. [`summary`](Self::summary) checks the values themselves. Tables
+    /// need the feature `polars`.
     ///
     /// ```
     /// use topicbook::{Counts, Location};
@@ -56,11 +56,11 @@ impl Counts {
     /// # Errors
     /// If the file cannot be read, is no regular file, has another extension, is truncated or damaged, or has a dtype or an
     /// order that is not supported. If it states sizes that it or the free memory does not hold. If it has no documents or no
-    /// terms, or `X` of a `.h5ad` holds no counts. For `.parquet` and `.csv` also if a column is missing or has no numbers, an
+    /// terms, or `X` of a `.h5ad` holds no counts. For a table also if a column is missing or has no numbers, an
     /// id is negative or fractional, or the two lists of a row differ in length. If a pair of document and term occurs twice.
     ///
     /// # Cost
-    /// Reads a few kilobytes, except for tables (`.parquet`, `.csv`), see [`open_triplets`](Self::open_triplets), and for
+    /// Reads a few kilobytes, except for tables, see [`open_triplets`](Self::open_triplets), and for
     /// `.mtx` and `.txt`. These take 8 bytes of memory per count, and 20 more during the read if their lines are not in the
     /// order of the documents.
     #[doc(alias = "NumpyDiskDataset")]
@@ -79,7 +79,7 @@ impl Counts {
     /// Opens several files as one handle. The documents are numbered consecutively in the order given: the second file's
     /// documents follow the last document of the first. Each file counts its own documents from 0.
     ///
-    /// The files have one format, one dtype and the same terms. A table (`.parquet`, `.csv`) has the terms up to its largest
+    /// The files have one format, one dtype and the same terms. A table has the terms up to its largest
     /// id; several tables together have the terms up to the largest id of all.
     ///
     /// Fits stream the files as they stream one; a fit that does not stream reads them into memory first. They give the same
@@ -111,7 +111,7 @@ impl Counts {
         file_set::open_paths(paths.collect())
     }
 
-    /// Opens a table (`.parquet` or `.csv`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads them, as
+    /// Opens a table (`.csv`, `.tsv`, `.parquet`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads them, as
     /// counts of a given shape. `open` derives the shape from the largest ids instead, which leaves out empty documents and
     /// terms at the end.
     ///

@@ -1,5 +1,8 @@
 //! The quotation marks of CSV: one opens a quoted value only where the value begins.
 
+/// Longest value in quotes, in bytes: a longer one means that the quotes were not closed.
+pub const LONGEST_QUOTED: usize = 64 << 20;
+
 /// What a byte of a CSV file is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CsvByte {

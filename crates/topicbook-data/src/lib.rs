@@ -9,10 +9,11 @@
 
 mod budget;
 mod byte_size;
+mod csv_header;
 mod csv_quotes;
 mod csv_rows;
 #[cfg(feature = "polars")]
-mod csv_text;
+mod csv_scan;
 mod documents;
 mod epoch;
 mod find_term;
@@ -31,6 +32,7 @@ mod show;
 mod sort_documents;
 #[cfg(feature = "polars")]
 mod table;
+mod table_format;
 #[doc(hidden)]
 pub mod tensor_file;
 #[cfg(feature = "burn")]
@@ -41,12 +43,11 @@ mod top_n;
 pub use budget::Budget;
 pub use byte_size::ByteSize;
 #[doc(hidden)]
-pub use csv_quotes::{CsvByte, CsvQuotes};
+pub use csv_header::CsvHeader;
 #[doc(hidden)]
-pub use csv_rows::{CsvRows, check_names};
-#[cfg(feature = "polars")]
+pub use csv_quotes::{CsvByte, CsvQuotes, LONGEST_QUOTED};
 #[doc(hidden)]
-pub use csv_text::{CsvScan, csv_header, csv_names};
+pub use csv_rows::CsvRows;
 #[doc(hidden)]
 pub use documents::SavedDocuments;
 pub use documents::{Documents, LabelValue};
@@ -70,12 +71,14 @@ pub use sort_documents::sort_documents;
 #[doc(hidden)]
 pub use sort_documents::{dominant, row_sum};
 #[cfg(feature = "polars")]
-#[doc(hidden)]
-pub use table::TableParts;
-#[cfg(feature = "polars")]
 pub use table::{
     ColumnValues, Columns, Condition, DataFrameJoinOps, GroupBy, JoinKeys, Table, TableValue,
 };
+#[cfg(feature = "polars")]
+#[doc(hidden)]
+pub use table::{CsvFile, ParquetFile, TableFile};
+#[doc(hidden)]
+pub use table_format::TableFormat;
 #[doc(hidden)]
 pub use tensor_file::{FileKind, NamedTable, invalid_file, table_bytes};
 #[cfg(feature = "burn")]
@@ -89,6 +92,9 @@ pub use top_n::{TopN, top_n};
 #[doc(hidden)]
 pub use topicbook_base::{Error, ErrorKind, Result};
 
+use csv_rows::check_names;
+#[cfg(feature = "polars")]
+use csv_scan::CsvScan;
 pub(crate) use topicbook_base::{error, evcxr, system, text};
 
 /// The Burn whose tensors [`Matrix::to_tensor`] gives and [`Matrix::from_tensor`] takes, so that nobody has to match its version.

@@ -186,7 +186,7 @@ fn csv_cases() -> Vec<Case> {
         ("CSV without rows", "a.csv", b"doc,term,count\n".to_vec(), Format, &["has no rows"]),
         ("CSV of blank lines", "a.csv", b"\n\n".to_vec(), Format, &["a.csv"]),
         ("CSV with other columns", "a.csv", b"doc_id,word,n\n0,0,1\n".to_vec(), Format, &["no column named doc or term or count", "doc_id, word, n"]),
-        ("CSV with semicolons", "a.csv", b"doc;term;count\n0;0;1\n".to_vec(), Format, &["no column named", "doc;term;count"]),
+        ("TSV with commas", "a.tsv", b"doc,term,count\n0,0,1\n".to_vec(), Format, &["no column named", "doc,term,count"]),
         ("text for an id", "a.csv", b"doc,term,count\n0,0,1\nfirst,0,1\n".to_vec(), Format, &["column doc", "not a whole number", "data row 2"]),
         ("fractional id", "a.csv", b"doc,term,count\n0,1.5,1\n".to_vec(), Format, &["column term", "data row 1"]),
         ("negative id", "a.csv", b"doc,term,count\n0,-1,1\n".to_vec(), Format, &["term -1 is out of range", "data row 1"]),

@@ -135,7 +135,7 @@ fn bombs() -> Vec<Bomb> {
         ("document id", "c.csv", || b"doc,term,count\n0,1,1\n100000000,1,1\n".to_vec(), Space, &["100,000,001 documents for 2 data rows", "data row 2", "are free"]),
         ("quotes that are not closed", "d.csv", open_quotes, Format, &["in quotes", "line 4, at byte"]),
         ("zeros for a table", "e.csv", || vec![0; 2 << 20], Format, &["no header"]),
-        ("column twice", "f.csv", || b"doc,term,count,count\n0,0,1,1\n".to_vec(), Format, &["2 columns named count"]),
+        ("column twice", "f.csv", || b"doc,term,count,count\n0,0,1,1\n".to_vec(), Format, &["two columns named \"count\"", "columns 3 and 4"]),
         ("wide CSR", "a.npz", || one_count(b"csr", &[("indices", &[3]), ("indptr", &[0, 0, 0, 1, 1, 1, 1])], [6, 4294967295]), Space, &["6 documents × 4,294,967,295 terms for 1 stored count"]),
         ("wide COO", "b.npz", || coo([6, 2147483647]), Space, &["2,147,483,647 terms for 1 stored count"]),
         ("tall CSC", "c.npz", || one_count(b"csc", &[("indices", &[3]), ("indptr", &[0, 0, 0, 1, 1, 1])], [4294967295, 5]), Space, &["4,294,967,295 documents × 5 terms for 1 stored count"]),

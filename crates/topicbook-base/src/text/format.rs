@@ -42,6 +42,11 @@ pub fn bytes(bytes: u64) -> String {
     format!("{} {}", number.trim_end_matches(".0"), UNITS[unit])
 }
 
+/// How often a byte occurs.
+pub fn occurrences(bytes: &[u8], byte: u8) -> u64 {
+    bytes.iter().filter(|&&found| found == byte).count() as u64
+}
+
 /// An integer with separators: `1,304,438`.
 pub fn count(count: u64) -> String {
     separate(&count.to_string())

@@ -7,8 +7,8 @@ mod printable;
 
 pub use card::Card;
 pub use format::{
-    bytes, count, counted, decimals_of, fixed, listed, number, pad_left, pad_right, percent,
-    quoted_list, seconds, shorten, width,
+    bytes, count, counted, decimals_of, fixed, listed, number, occurrences, pad_left, pad_right,
+    percent, quoted_list, seconds, shorten, width,
 };
 pub use html::{cell, escape};
 pub use printable::{one_line, printable, shown_path};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use polars::prelude::{Column, DataType};
 
-use crate::data::{Documents, NumberText, Table, TableParts, Terms};
+use crate::data::{Documents, NumberText, Table, TableFile, Terms};
 use crate::error::Result;
 use crate::formats::triplets::NamedTriplets;
 use crate::system::memory::free_memory;
@@ -64,7 +64,7 @@ impl Names {
 /// Reads a table with the columns `names` of documents, terms and counts.
 pub(super) fn read(
     table: &CountTable,
-    parts: &TableParts,
+    parts: &TableFile,
     names: &[String; 3],
     roles: Roles,
 ) -> Result<Contents> {
@@ -72,8 +72,8 @@ pub(super) fn read(
     let (mut documents, mut terms) = (Names::default(), Names::default());
     let mut triplets = NamedTriplets::new(path, free_memory() / MEMORY_SHARE);
     let mut zeros = 0;
-    let [document, term, count] = names;
-    parts.for_each(names, ROWS_AT_ONCE, |first, chunk| {
+    let [document, term, count] = names.each_ref().map(String::as_str);
+    parts.for_each(&[document, term, count], ROWS_AT_ONCE, |first, chunk| {
         let found = documents.ids(table, chunk, document, first)?;
         let terms = terms.ids(table, chunk, term, first)?;
         let counts = counts(table, chunk, count, first, &mut zeros)?;

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use polars::prelude::{Column, DataType, PolarsError};
 
-use crate::data::{Documents, Table, TableParts, Terms};
+use crate::data::{Documents, Table, TableFile, Terms};
 use crate::error::{Error, Result};
 use crate::text::{counted, quoted_list, shown_path};
 
@@ -20,7 +20,7 @@ use super::Counts;
 use super::formats::triplets::folder_of;
 use roles::{Form, Roles};
 
-/// A table of counts with names: a `.csv`, `.tsv` or `.parquet` file of one of two forms. Cheap to clone.
+/// A table of counts with names: a file of a format of `Table::open`, in one of two forms. Cheap to clone.
 ///
 /// | Form | Which it is | Columns |
 /// |---|---|---|
@@ -142,7 +142,7 @@ impl CountTable {
     /// If the table has no such column, or cannot be read.
     ///
     /// # Cost
-    /// Reads the header of a Parquet file, and all of another.
+    /// Reads the header of the file.
     #[doc(alias = "index_col")]
     #[doc(alias = "docid_field")]
     pub fn names(&self, column: &str) -> Result<Self> {
@@ -223,7 +223,7 @@ impl CountTable {
     /// If the table has no such column, or cannot be read.
     ///
     /// # Cost
-    /// Reads the header of a Parquet file, and all of another.
+    /// Reads the header of the file.
     pub fn labels<I>(&self, columns: I) -> Result<Self>
     where
         I: IntoIterator,
@@ -251,10 +251,10 @@ impl CountTable {
         columns: &[T],
         set: impl FnOnce(&mut Settings),
     ) -> Result<Self> {
-        let found = TableParts::open(&self.path)?.columns().into_iter();
-        let found: Vec<String> = found.map(|(name, _)| name).collect();
+        let file = TableFile::open(&self.path)?;
+        let found = file.names();
         let mut columns = columns.iter().map(AsRef::as_ref);
-        match columns.find(|name| !found.iter().any(|found| found == name)) {
+        match columns.find(|name| !found.contains(name)) {
             None => Ok(self.with(set)),
             Some(name) => Err(self
                 .wrong(format!("has no column named {name:?}"))
@@ -323,7 +323,8 @@ impl CountTable {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
-        let parts = TableParts::open(&self.path)?;
+        let parts = TableFile::open(&self.path)?;
+        parts.check(&parts.names())?;
         let roles = Roles::of(self, &parts)?;
         let read = match roles.long.clone() {
             Some(names) => long::read(self, &parts, &names, roles),

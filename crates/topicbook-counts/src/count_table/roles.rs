@@ -3,7 +3,7 @@
 
 use polars::prelude::DataType;
 
-use crate::data::{NumberText, TableParts};
+use crate::data::{NumberText, TableFile};
 use crate::error::{Error, Result};
 use crate::text::{counted, quoted_list};
 
@@ -48,8 +48,8 @@ fn is_row_names(name: &str) -> bool {
 }
 
 impl Roles {
-    pub(super) fn of(table: &CountTable, parts: &TableParts) -> Result<Self> {
-        let columns = parts.columns();
+    pub(super) fn of(table: &CountTable, parts: &TableFile) -> Result<Self> {
+        let columns = parts.columns()?;
         let settings = &table.settings;
         let index = parts.pandas_index();
         let is_index = |name: &str| is_row_names(name) || index.iter().any(|found| found == name);
@@ -140,7 +140,7 @@ impl Roles {
         Ok(roles)
     }
 
-    fn long(table: &CountTable, parts: &TableParts, mut long: [String; 3]) -> Result<Self> {
+    fn long(table: &CountTable, parts: &TableFile, mut long: [String; 3]) -> Result<Self> {
         if let Some(names) = &table.settings.names {
             long[0].clone_from(names);
         }
@@ -155,7 +155,7 @@ impl Roles {
                     "leave out .labels([..]), or say .wide() if each column of numbers is a term",
                 ));
         }
-        let others = parts.columns().into_iter().map(|(name, _)| name);
+        let others = parts.columns()?.into_iter().map(|(name, _)| name);
         Ok(Roles {
             names: Some(long[0].clone()),
             left_out: others.filter(|name| !long.contains(name)).collect(),
@@ -199,16 +199,16 @@ fn two_names(table: &CountTable, rows: &str, number: &str) -> Error {
 /// column of texts most of which are numbers: they would be lost as a label.
 fn text_is_term(
     table: &CountTable,
-    parts: &TableParts,
+    parts: &TableFile,
     name: &str,
     dtype: &DataType,
 ) -> Result<bool> {
-    if parts.height() == 0 || !matches!(dtype, DataType::String | DataType::Null) {
+    if parts.height()? == 0 || !matches!(dtype, DataType::String | DataType::Null) {
         return Ok(false);
     }
     let (mut numbers, mut malformed, mut words, mut given) = (0, 0, 0, 0);
     let mut odd: Option<(usize, String)> = None;
-    parts.for_each(&[name.to_string()], ROWS_AT_ONCE, |first, chunk| {
+    parts.for_each(&[name], ROWS_AT_ONCE, |first, chunk| {
         let Ok(texts) = super::column(table, chunk, name)?.str() else {
             return Ok(());
         };

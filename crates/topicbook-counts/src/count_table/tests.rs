@@ -89,7 +89,7 @@ fn parts_of_a_large_table_give_the_counts_of_the_writer() {
         .flat_map(|row| (0..150).map(move |term| value(row, term)))
         .collect();
     let table = CountTable::open(&path).unwrap();
-    let parts = TableParts::open(&path).unwrap();
+    let parts = TableFile::open(&path).unwrap();
     for at_once in [1, 37, 64, 65, 1_000] {
         let roles = Roles::of(&table, &parts).unwrap();
         let read = wide::read_within(&table, &parts, roles, at_once, 2_000).unwrap();

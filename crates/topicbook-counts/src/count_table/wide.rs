@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use polars::prelude::{Column, DataType};
 
 use crate::Location;
-use crate::data::{Documents, Table, TableParts, Terms};
+use crate::data::{Documents, Table, TableFile, Terms};
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::formats::invalid_value;
@@ -23,7 +23,7 @@ const ROWS_AT_ONCE: u64 = 1 << 16;
 /// Rows whose counts are collected from all columns at once: a cache line of a column.
 const BLOCK: usize = 64;
 
-pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Result<Contents> {
+pub(super) fn read(table: &CountTable, parts: &TableFile, roles: Roles) -> Result<Contents> {
     let terms = roles.terms.len();
     // A row as it is stored, and as numbers.
     let row_bytes = 16 * terms as u64;
@@ -31,7 +31,7 @@ pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Resu
     let rows = (share / row_bytes.max(1)).clamp(1, ROWS_AT_ONCE);
     let shape = format!(
         "{} × {}",
-        counted(parts.height(), "row"),
+        counted(parts.height()?, "row"),
         counted(terms, "term")
     );
     Claim::new(table.path.as_path(), shape, "a table").check_memory(rows * row_bytes)?;
@@ -41,15 +41,15 @@ pub(super) fn read(table: &CountTable, parts: &TableParts, roles: Roles) -> Resu
 /// [`read`] with `rows` rows at once; counts that take more than `held` bytes go into a file.
 pub(super) fn read_within(
     table: &CountTable,
-    parts: &TableParts,
+    parts: &TableFile,
     roles: Roles,
     rows: usize,
     held: u64,
 ) -> Result<Contents> {
-    let (path, height) = (&table.path, parts.height());
+    let (path, height) = (&table.path, parts.height()?);
     let terms = &roles.terms;
     if terms.is_empty() || height == 0 {
-        let columns = parts.columns().into_iter().map(|(name, _)| name);
+        let columns = parts.columns()?.into_iter().map(|(name, _)| name);
         let columns: Vec<String> = columns.collect();
         let what = match height {
             0 => "has no rows",
@@ -63,7 +63,8 @@ pub(super) fn read_within(
     let mut zeros = 0;
     let mut spool = Spool::new(folder_of(path), held);
     let mut named: Option<Table> = None;
-    let columns: Vec<String> = labels.iter().copied().chain(terms).cloned().collect();
+    let columns = labels.iter().copied().chain(terms).map(String::as_str);
+    let columns: Vec<&str> = columns.collect();
     parts.for_each(&columns, rows, |first, chunk| {
         let numbers = terms
             .iter()

@@ -19,6 +19,7 @@ use std::path::Path;
 pub use csr_arrays::{Checksums, CsrArrays};
 pub use lazy_csr::LazyCsr;
 
+use crate::data::TableFormat;
 use crate::error::{Error, Result};
 use crate::system::memory::phase;
 use crate::system::{Progress, Throughput, check_regular};
@@ -26,68 +27,26 @@ use crate::text::{bytes, counted, shown_path};
 
 use super::Counts;
 
-/// A file format that counts are read from.
-struct Format {
-    /// File extension, in lower case and without the dot.
-    extension: &'static str,
-    open: fn(&Path) -> Result<Counts>,
-}
+/// Opens a file of counts.
+type Open = fn(&Path) -> Result<Counts>;
 
-/// All formats, in the order in which messages name them. To add a format, add a row here and a row to the table in the
-/// documentation of [`Counts::open`].
-const FORMATS: &[Format] = &[
-    Format {
-        extension: "npy",
-        open: npy::open,
-    },
-    Format {
-        extension: "npz",
-        open: npz::open,
-    },
-    Format {
-        extension: "safetensors",
-        open: safetensors::open,
-    },
-    Format {
-        extension: "pt",
-        open: pytorch::open,
-    },
-    Format {
-        extension: "pth",
-        open: pytorch::open,
-    },
-    Format {
-        extension: "h5ad",
-        open: hdf5::open_h5ad,
-    },
-    Format {
-        extension: "h5",
-        open: hdf5::open_tenx,
-    },
-    Format {
-        extension: "mtx",
-        open: text::open_documents_by_terms,
-    },
-    Format {
-        extension: "txt",
-        open: text::open_docword,
-    },
-    #[cfg(feature = "polars")]
-    Format {
-        extension: "parquet",
-        open: triplets::open_any_shape,
-    },
-    #[cfg(feature = "polars")]
-    Format {
-        extension: "csv",
-        open: triplets::open_any_shape,
-    },
+/// All formats but those of tables, by extensions in lower case, in the order in which messages name them. To add a format, add
+/// a row here and a row to the table in the documentation of [`Counts::open`].
+const FORMATS: [(&str, Open); 9] = [
+    ("npy", npy::open),
+    ("npz", npz::open),
+    ("safetensors", safetensors::open),
+    ("pt", pytorch::open),
+    ("pth", pytorch::open),
+    ("h5ad", hdf5::open_h5ad),
+    ("h5", hdf5::open_tenx),
+    ("mtx", text::open_documents_by_terms),
+    ("txt", text::open_docword),
 ];
 
-/// Whether the file is a table of triplets.
+/// Whether the file is a table of triplets, of any format of tables.
 pub fn is_table(path: &Path) -> bool {
-    let extension = path.extension().unwrap_or_default();
-    extension.eq_ignore_ascii_case("parquet") || extension.eq_ignore_ascii_case("csv")
+    TableFormat::of(path).is_some()
 }
 
 /// Opens a file in the format of its extension.
@@ -95,19 +54,18 @@ pub fn open(path: &Path) -> Result<Counts> {
     let _phase = phase("open");
     check_regular(path)?;
     let extension = extension(path);
-    let format = FORMATS
-        .iter()
-        .find(|format| Some(format.extension) == extension.as_deref());
+    let mut formats = FORMATS.into_iter();
+    let format = formats.find(|(name, _)| Some(*name) == extension.as_deref());
     match (format, extension) {
-        (Some(format), _) => (format.open)(path),
+        (Some((_, open)), _) => open(path),
+        #[cfg(feature = "polars")]
+        (None, Some(_)) if is_table(path) => triplets::open(path, None),
         #[cfg(not(feature = "polars"))]
-        (None, Some(extension)) if extension == "parquet" || extension == "csv" => {
-            Err(Error::format(
-                path,
-                "topicbook was built without the feature polars, which reads tables",
-            )
-            .fix("switch the feature on, or save the counts as .npy, .npz or .safetensors"))
-        }
+        (None, Some(_)) if is_table(path) => Err(Error::format(
+            path,
+            "topicbook was built without the feature polars, which reads tables",
+        )
+        .fix("switch the feature on, or save the counts as .npy, .npz or .safetensors")),
         (None, Some(extension)) => Err(unknown_format(
             path,
             format!("counts cannot be read from .{extension} files"),
@@ -133,10 +91,17 @@ fn extension(path: &Path) -> Option<String> {
     }
 }
 
+/// The extensions of all formats that this build reads.
+fn extensions() -> impl Iterator<Item = &'static str> {
+    let tables = TableFormat::EXTENSIONS.map(|(extension, _)| extension);
+    let tables = tables.into_iter().filter(|_| cfg!(feature = "polars"));
+    let others = FORMATS.map(|(extension, _)| extension);
+    others.into_iter().chain(tables)
+}
+
 fn unknown_format(path: &Path, what: String) -> Error {
-    let extensions: Vec<String> = FORMATS
-        .iter()
-        .map(|format| format!(".{}", format.extension))
+    let extensions: Vec<String> = extensions()
+        .map(|extension| format!(".{extension}"))
         .collect();
     let (last, others) = extensions
         .split_last()
@@ -168,7 +133,7 @@ mod tests {
     #[test]
     fn every_format_is_documented() {
         let documented = include_str!("../open.rs");
-        for Format { extension, .. } in FORMATS {
+        for extension in extensions() {
             let row = format!("`.{extension}`");
             assert!(documented.contains(&row), "{extension}");
         }

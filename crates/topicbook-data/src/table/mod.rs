@@ -1,14 +1,15 @@
 //! Tables: Polars DataFrames with methods that give tables again, text and HTML forms, and files.
 
 mod columns;
-mod csv;
+mod csv_file;
 mod error;
+mod file;
 mod frame_joins;
 mod group;
 mod join;
 mod names;
 mod open;
-mod parts;
+mod parquet_file;
 mod pivot;
 mod summary;
 #[cfg(test)]
@@ -24,11 +25,13 @@ use std::ops::Deref;
 use polars::prelude::{Column, DataFrame, IntoLazy, LazyFrame};
 
 pub use columns::{ColumnValues, TableValue};
+pub use csv_file::CsvFile;
+pub use file::TableFile;
 pub use frame_joins::DataFrameJoinOps;
 pub use group::GroupBy;
 pub use join::JoinKeys;
 pub use names::Columns;
-pub use parts::TableParts;
+pub use parquet_file::ParquetFile;
 pub use verbs::Condition;
 
 /// A table: named columns of one length, each of one type, with a Polars DataFrame inside.

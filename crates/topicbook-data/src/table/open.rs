@@ -2,13 +2,9 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::system::{MappedFile, OpenFile};
-use crate::text::counted;
+use crate::error::Result;
 
-use super::Table;
-use super::csv::read_csv;
-use super::parts::{ParquetTable, TableParts};
+use super::{Table, TableFile};
 
 impl Table {
     /// Opens a table in a file, whose extension says its format.
@@ -47,58 +43,6 @@ impl Table {
     #[doc(alias = "read_parquet")]
     #[doc(alias = "scan_csv")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        open(path.as_ref())
+        TableFile::open(path.as_ref())?.into_table()
     }
-}
-
-fn open(path: &Path) -> Result<Table> {
-    match open_parts(path)? {
-        TableParts::Whole(table) => Ok(table),
-        TableParts::Parquet(file) => {
-            let (height, width) = file.shape();
-            check_values(file.map().file(), height, width, file.values)?;
-            file.read(None, 0..height as usize)
-        }
-    }
-}
-
-/// Opens a file. Formats other than Parquet are read at once.
-pub(super) fn open_parts(path: &Path) -> Result<TableParts> {
-    let extension = path.extension().unwrap_or_default().to_string_lossy();
-    let separator = match extension.to_ascii_lowercase().as_str() {
-        "csv" => Some(None),
-        "tsv" | "tab" => Some(Some(b'\t')),
-        "parquet" | "pq" => None,
-        other => {
-            return Err(Error::format(
-                path,
-                format!("{other:?} is not an extension of a table's file"),
-            )
-            .fix("name the file .csv, .tsv or .parquet, as which it is then read"));
-        }
-    };
-    let file = OpenFile::open(path)?;
-    if file.length == 0 {
-        return Err(Error::format(path, "is empty").fix("write the table again"));
-    }
-    let map = MappedFile::new(file)?;
-    match separator {
-        Some(separator) => {
-            let table = read_csv(&map, separator);
-            map.check_unchanged()?;
-            table.map(TableParts::Whole)
-        }
-        None => ParquetTable::open(map).map(TableParts::Parquet),
-    }
-}
-
-/// Checks the memory of a table, at 8 bytes a value. Lists have more values than there are rows.
-fn check_values(file: &OpenFile, height: u64, width: usize, values: u64) -> Result<()> {
-    let values = height.saturating_mul(width as u64).max(values);
-    let shape = format!(
-        "{} × {}",
-        counted(height as usize, "row"),
-        counted(width, "column")
-    );
-    file.claim(shape).check_memory(values.saturating_mul(8))
 }

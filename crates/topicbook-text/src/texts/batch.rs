@@ -22,7 +22,7 @@ pub enum Reader {
     },
     Records(RecordReader),
     #[cfg(feature = "polars")]
-    Parquet(super::parquet::ParquetTexts),
+    Table(super::table::TableTexts),
 }
 
 /// Texts that one thread processes.
@@ -50,7 +50,7 @@ impl Reader {
                 content: Content::Records(records),
             })),
             #[cfg(feature = "polars")]
-            Self::Parquet(reader) => Ok(reader.next()?.map(|(texts, bytes)| Batch {
+            Self::Table(reader) => Ok(reader.next()?.map(|(texts, bytes)| Batch {
                 bytes,
                 content: Content::Texts(texts),
             })),
@@ -63,7 +63,7 @@ impl Reader {
             Self::InMemory { .. } => Ok(()),
             Self::Records(reader) => reader.check_unchanged(),
             #[cfg(feature = "polars")]
-            Self::Parquet(reader) => reader.check_unchanged(),
+            Self::Table(reader) => reader.check_unchanged(),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Batch {
                     Ok(())
                 }
                 Split::Json(field) => records.for_each_object(field, labels, &mut visit),
-                Split::Csv(_) => records.for_each_row(labels, &mut visit),
+                Split::Csv(..) => records.for_each_row(labels, &mut visit),
             },
         }
     }
@@ -191,20 +191,21 @@ impl Records {
         mut labels: Option<&mut BatchLabels>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let Split::Csv(shape) = &self.split else {
+        let Split::Csv(header, text_column) = &self.split else {
             return Ok(());
         };
-        let mut rows = CsvRows::new(shape.separator, self.text()?.as_bytes());
+        let names = &header.names;
+        let mut rows = CsvRows::new(header.separator, self.text()?.as_bytes());
         let mut is_header = self.offset == 0;
         while let Some(row) = rows.next() {
             if std::mem::take(&mut is_header) {
                 continue;
             }
-            if row.len() != shape.names.len() {
+            if row.len() != names.len() {
                 let what = format!(
                     "a row has {} values, and the header has {} names",
                     row.len(),
-                    shape.names.len()
+                    names.len()
                 );
                 return Err(self.wrong_line(self.line + row.line - 1, what).fix(
                     "give each row as many values as the header has names, and put values that contain the separator \
@@ -212,9 +213,9 @@ impl Records {
                 ));
             }
             let mut text = "";
-            for (column, (name, value)) in shape.names.iter().zip(row.iter()).enumerate() {
+            for (column, (name, value)) in names.iter().zip(row.iter()).enumerate() {
                 match &mut labels {
-                    _ if column == shape.text => text = value,
+                    _ if column == *text_column => text = value,
                     Some(labels) => labels.add(name, value),
                     None => {}
                 }

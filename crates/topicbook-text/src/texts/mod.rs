@@ -1,23 +1,22 @@
 //! Where texts come from: folders, files and memory, read in batches of bounded size.
 
 mod batch;
-mod csv_shape;
 mod files;
 mod html;
 mod labels;
-#[cfg(feature = "polars")]
-mod parquet;
 mod records;
 mod source;
+#[cfg(feature = "polars")]
+mod table;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::{Documents, or_ref};
+use crate::data::{CsvHeader, Documents, TableFormat, or_ref};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::OpenFile;
-use crate::text::{bytes, counted, shown_path};
+use crate::text::{bytes, counted, quoted_list, shown_path};
 
 pub(super) use batch::{Batch, Reader};
 pub(super) use labels::{BatchLabels, LabelColumns};
@@ -62,10 +61,11 @@ enum Kind {
     Lines(PathBuf),
     /// A line is an object of JSON, with the text in a field.
     JsonLines(PathBuf),
+    /// A row is a document; with this separator, or that of the header.
+    Csv(PathBuf, Option<u8>),
     /// A row is a document.
-    Csv(PathBuf),
     #[cfg(feature = "polars")]
-    Parquet(PathBuf),
+    Table(PathBuf),
     Memory(Vec<String>),
 }
 
@@ -109,8 +109,8 @@ impl Texts {
     /// | `letters/*.txt` | the files that the pattern finds, likewise |
     /// | a file `.txt` | its lines |
     /// | a file `.jsonl`, `.ndjson` | its lines, each an object: the field `text`, and the other fields as label columns |
-    /// | a file `.csv`, `.tsv` | its rows: the column `text`, and the other columns as label columns |
-    /// | a file `.parquet` | likewise (feature `polars`) |
+    /// | a file `.csv`, `.tsv`, `.tab` | its rows: the column `text`, and the other columns as label columns |
+    /// | a file `.parquet`, `.pq` | likewise (feature `polars`) |
     ///
     /// [`column`](Self::column) names another field or column. All files are UTF-8. Of an HTML page the text of `<main>` is
     /// taken, or of `<body>` where it has none, without scripts and styles. A column or field `document` names the documents.
@@ -139,13 +139,16 @@ impl Texts {
         }
         let file = OpenFile::open(path)?;
         let extension = path.extension().unwrap_or_default().to_string_lossy();
-        let kind = match extension.to_ascii_lowercase().as_str() {
-            "txt" => Kind::Lines(path.into()),
-            "jsonl" | "ndjson" => Kind::JsonLines(path.into()),
-            "csv" | "tsv" | "tab" => Kind::Csv(path.into()),
+        let kind = match (
+            extension.to_ascii_lowercase().as_str(),
+            TableFormat::of(path),
+        ) {
+            ("txt", _) => Kind::Lines(path.into()),
+            ("jsonl" | "ndjson", _) => Kind::JsonLines(path.into()),
+            (_, Some(TableFormat::Csv(separator))) => Kind::Csv(path.into(), separator),
             #[cfg(feature = "polars")]
-            "parquet" | "pq" => Kind::Parquet(path.into()),
-            other => {
+            (_, Some(_)) => Kind::Table(path.into()),
+            (other, _) => {
                 let what = format!("{other:?} is not an extension of a file of texts");
                 return Err(Error::format(path, what).fix(
                     "name a folder, or a file .txt (one text per line), .jsonl, .csv or .parquet",
@@ -183,9 +186,9 @@ impl Texts {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         match self.kind.as_ref() {
             Kind::Files { files, .. } => files.iter().map(|file| file.1).sum(),
-            Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path) => length(path),
+            Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path, _) => length(path),
             #[cfg(feature = "polars")]
-            Kind::Parquet(path) => length(path),
+            Kind::Table(path) => length(path),
             Kind::Memory(texts) => texts.iter().map(|text| text.len() as u64).sum(),
         }
     }
@@ -203,12 +206,13 @@ impl Texts {
                 let field = column.unwrap_or(TEXT).into();
                 Reader::Records(RecordReader::new(path, Split::Json(field))?)
             }
-            Kind::Csv(path) => {
-                let shape = csv_shape::of(path, column)?;
-                Reader::Records(RecordReader::new(path, Split::Csv(shape.into()))?)
+            Kind::Csv(path, separator) => {
+                let header = CsvHeader::read(&OpenFile::open(path)?, *separator)?;
+                let text = text_column(path, column, &header.names)?;
+                Reader::Records(RecordReader::new(path, Split::Csv(header.into(), text))?)
             }
             #[cfg(feature = "polars")]
-            Kind::Parquet(path) => Reader::Parquet(parquet::ParquetTexts::new(path, column)?),
+            Kind::Table(path) => Reader::Table(table::TableTexts::new(path, column)?),
         })
     }
 
@@ -217,7 +221,7 @@ impl Texts {
         match self.kind.as_ref() {
             Kind::Files { root, files, .. } => files::documents(root, files),
             #[cfg(feature = "polars")]
-            Kind::Parquet(path) => parquet::documents(path, self.column.as_deref()),
+            Kind::Table(path) => table::documents(path, self.column.as_deref()),
             _ => labels.into_documents(),
         }
     }
@@ -225,6 +229,18 @@ impl Texts {
 
 /// The field or column that has the text.
 const TEXT: &str = "text";
+
+/// The column of a table that has the text.
+fn text_column<T: AsRef<str>>(path: &Path, column: Option<&str>, names: &[T]) -> Result<usize> {
+    let wanted = column.unwrap_or(TEXT);
+    let found = names.iter().position(|name| name.as_ref() == wanted);
+    found.ok_or_else(|| {
+        let what = format!("{} has no column {wanted:?}", shown_path(path));
+        Error::new(ErrorKind::Table, what)
+            .at(format!("its columns are {}", quoted_list(names, 30)))
+            .fix("name the column that has the text: Texts::open(path)?.column(\"abstract\")")
+    })
+}
 
 impl From<Kind> for Texts {
     fn from(kind: Kind) -> Self {
@@ -252,11 +268,11 @@ impl fmt::Display for Texts {
                 }
             }
             Kind::Memory(texts) => write!(f, "{} in memory", counted(texts.len(), "text")),
-            Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path) => {
+            Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path, _) => {
                 write!(f, "{} ({})", shown_path(path), size())
             }
             #[cfg(feature = "polars")]
-            Kind::Parquet(path) => write!(f, "{} ({})", shown_path(path), size()),
+            Kind::Table(path) => write!(f, "{} ({})", shown_path(path), size()),
         }
     }
 }

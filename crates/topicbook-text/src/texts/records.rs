@@ -4,17 +4,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::data::{CsvByte, CsvQuotes};
+use crate::data::{CsvByte, CsvHeader, CsvQuotes, LONGEST_QUOTED};
 use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 use crate::system::{Advice, OpenFile};
 use crate::text::{bytes as in_words, shown_path};
 
 use super::BATCH_BYTES;
-use super::csv_shape::CsvShape;
-
-/// Longest record with a quote: a longer one means that a quotation mark is not closed.
-const LONGEST_QUOTED: usize = 64 << 20;
 
 /// What the records of a file are.
 #[derive(Clone)]
@@ -23,8 +19,8 @@ pub(super) enum Split {
     Lines,
     /// Lines, each an object with the text in this field.
     Json(Arc<str>),
-    /// Rows of values, one of which is the text.
-    Csv(Arc<CsvShape>),
+    /// Rows of values, of which this column is the text.
+    Csv(Arc<CsvHeader>, usize),
 }
 
 /// Whole records of a file.
@@ -143,7 +139,7 @@ impl RecordEnds {
     fn new(split: &Split) -> Self {
         Self {
             quotes: match split {
-                Split::Csv(shape) => Some(CsvQuotes::new(shape.separator)),
+                Split::Csv(header, _) => Some(CsvQuotes::new(header.separator)),
                 Split::Lines | Split::Json(_) => None,
             },
             scanned: 0,

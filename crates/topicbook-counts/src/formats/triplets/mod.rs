@@ -2,7 +2,6 @@
 //! may have lists of terms and counts instead, one row per document.
 
 mod columns;
-mod csv;
 mod group_column;
 mod in_place;
 mod lists;
@@ -14,14 +13,14 @@ mod write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use polars::prelude::DataFrame;
+use polars::prelude::{DataFrame, DataType};
 use rayon::prelude::*;
 
 use crate::csr::{Csr, CsrDefect};
-use crate::data::parquet::NOT_PARQUET;
+use crate::data::{CsvFile, TableFile};
 use crate::error::{Error, Result};
 use crate::system::memory::free_memory;
-use crate::system::{Claim, MappedFile, OpenFile};
+use crate::system::{Claim, OpenFile};
 use crate::text::counted;
 use crate::{Counts, Location};
 
@@ -52,11 +51,6 @@ const MEMORY_SHARE: u64 = 2;
 /// The remedy for a pair of document and term that comes twice.
 const DUPLICATE_REMEDY: &str = "add the counts up first: group_by([\"doc\", \"term\"]).sum()";
 
-/// Opens a table. The largest ids determine the shape.
-pub fn open_any_shape(path: &Path) -> Result<Counts> {
-    open(path, None)
-}
-
 /// Opens a table as counts of `shape` (documents, terms). Without one, the largest ids determine the shape.
 pub fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts> {
     open_within(path, shape, free_memory() / MEMORY_SHARE)
@@ -71,54 +65,56 @@ pub fn open_in_files(paths: &[PathBuf]) -> Result<Option<Vec<Counts>>> {
 fn open_in_files_beyond(paths: &[PathBuf], limit: u64) -> Result<Option<Vec<Counts>>> {
     let mut triplets = 0u64;
     for path in paths {
-        let file = OpenFile::open(path)?;
-        if is_csv(path) || file.length == 0 {
+        let TableFile::Parquet(file) = TableFile::open(path)? else {
             return Ok(None);
-        }
-        let map = MappedFile::new(file)?;
-        let parquet = parquet::guarded(path, || Parquet::open(map))?;
+        };
+        let parquet = parquet::guarded(path, || Parquet::open(file))?;
         triplets = triplets.saturating_add(parquet.triplets());
     }
     if triplets.saturating_mul(JOINED_BYTES) <= limit {
         return Ok(None);
     }
-    let open = |path: &PathBuf| {
-        let map = MappedFile::new(OpenFile::open(path)?)?;
-        parquet::guarded(path, || in_file(Parquet::open(map)?, None, limit, 0))
-    };
-    paths.iter().map(open).collect::<Result<_>>().map(Some)
+    let in_file = |parquet| in_file(parquet, None, limit, 0);
+    let files = paths.iter().map(|path| open_by(path, None, in_file));
+    files.collect::<Result<_>>().map(Some)
 }
 
 /// [`open`] with about `limit` bytes of memory: a larger Parquet file is read by row groups.
 fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
-    let file = OpenFile::open(path)?;
-    if file.length == 0 {
-        return Err(Error::format(path, "is empty")
-            .fix("write a table with the columns doc, term and count"));
-    }
-    let map = MappedFile::new(file)?;
-    if is_csv(path) {
-        let counts = csv::read(&map).and_then(|table| from_table(path, table, shape, false));
-        map.check_unchanged()?;
-        return counts;
-    }
-    parquet::guarded(path, || from_parquet(map, shape, limit))
+    open_by(path, shape, |parquet| from_parquet(parquet, shape, limit))
 }
 
-fn is_csv(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
+/// Opens a file: Parquet by `read`, other formats whole.
+fn open_by(
+    path: &Path,
+    shape: Option<(usize, usize)>,
+    read: impl FnOnce(Parquet) -> Result<Counts>,
+) -> Result<Counts> {
+    match TableFile::open(path)? {
+        TableFile::Csv(file) => from_csv(path, &file, shape),
+        TableFile::Parquet(file) => parquet::guarded(path, || read(Parquet::open(file)?)),
+    }
+}
+
+/// Reads a CSV file whole. Values that are not numbers become nulls, which `first_null` reports with their row and column.
+fn from_csv(path: &Path, file: &CsvFile, shape: Option<(usize, usize)>) -> Result<Counts> {
+    check_columns(path, &file.header.names, &COLUMNS)?;
+    let [document, term, count] = COLUMNS;
+    let types = [
+        (document, DataType::Int64),
+        (term, DataType::Int64),
+        (count, DataType::Float64),
+    ];
+    from_table(path, file.read_as(&types, ROW_BYTES)?, shape, false)
 }
 
 /// Reads a Parquet file whole, if it takes no more than `limit` in memory.
-fn from_parquet(map: MappedFile, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
-    let parquet = Parquet::open(map)?;
+fn from_parquet(parquet: Parquet, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
     let path = &parquet.path().to_path_buf();
     if parquet.triplets().saturating_mul(ROW_BYTES) <= limit || parquet.rows() == 0 {
         let lists = parquet.has_lists();
-        let table = parquet.read(0..parquet.rows() as usize);
-        parquet.check_unchanged()?;
-        return from_table(path, table?, shape, lists);
+        let table = parquet.read(0..parquet.rows() as usize)?;
+        return from_table(path, table, shape, lists);
     }
     in_file(parquet, shape, limit, limit / 4)
 }
@@ -162,11 +158,10 @@ fn for_each_group<T: Send>(
 ) -> Result<bool> {
     let lists = parquet.has_lists();
     let read = |rows: &Range<usize>| {
-        let table = parquet.read(rows.clone());
-        parquet.check_unchanged()?;
+        let table = parquet.read(rows.clone())?;
         convert(Triplets::of(
             parquet.path(),
-            table?,
+            table,
             shape,
             rows.start,
             lists,
@@ -225,7 +220,6 @@ impl Triplets {
         lists: bool,
     ) -> Result<Self> {
         let (n, m) = (shape.map(|shape| shape.0), shape.map(|shape| shape.1));
-        check_lengths(path, &table)?;
         let has_ids = !lists || table.column(COLUMNS[0]).is_ok();
         let numbered = if has_ids { 0 } else { first + table.height() };
         let bound = n.unwrap_or(u32::MAX as usize).min(u32::MAX as usize);
@@ -256,18 +250,6 @@ impl Triplets {
             numbered,
         })
     }
-}
-
-/// Fails if the columns differ in length: Polars does not compare them in a damaged file.
-fn check_lengths(path: &Path, table: &DataFrame) -> Result<()> {
-    for column in table.columns() {
-        let (name, length) = (column.name(), column.len());
-        if length != table.height() {
-            let what = format!("column {name} has {length} of {} rows", table.height());
-            return Err(Error::format(path, what).fix(NOT_PARQUET));
-        }
-    }
-    Ok(())
 }
 
 /// Converts a table in memory.
@@ -326,25 +308,11 @@ fn check_rows(file: &OpenFile, rows: u64) -> Result<()> {
         .check_memory(rows.saturating_mul(ROW_BYTES))
 }
 
-/// Fails if one of these columns is missing, or if two have its name.
-fn check_columns<'a>(
-    path: &Path,
-    found: impl Iterator<Item = &'a str>,
-    expected: &[&str],
-) -> Result<()> {
-    let found: Vec<&str> = found.collect();
-    let number = |name: &str| found.iter().filter(|&&found| found == name).count();
-    if let Some(name) = COLUMNS.into_iter().find(|name| number(name) > 1) {
-        let what = format!("has {} columns named {name}", number(name));
-        return Err(Error::format(path, what)
-            .at(format!("its columns are: {}", found.join(", ")))
-            .fix("leave one of them, or rename the others"));
-    }
-    let missing: Vec<&str> = expected
-        .iter()
-        .copied()
-        .filter(|name| !found.contains(name))
-        .collect();
+/// Fails if one of these columns is missing.
+fn check_columns<T: AsRef<str>>(path: &Path, found: &[T], expected: &[&str]) -> Result<()> {
+    let found: Vec<&str> = found.iter().map(AsRef::as_ref).collect();
+    let mut missing = expected.to_vec();
+    missing.retain(|name| !found.contains(name));
     if missing.is_empty() {
         return Ok(());
     }

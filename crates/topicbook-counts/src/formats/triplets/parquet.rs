@@ -1,24 +1,21 @@
-//! Parquet, read with Polars after a check of footer and page headers.
+//! Triplets in Parquet files.
 
-use std::io::Cursor;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
 
-use polars::io::parquet::read::FileMetadata;
-use polars::prelude::{ArrowDataType, Column, DataFrame, ParquetReader, SerReader};
+use polars::prelude::{ArrowDataType, Column, DataFrame};
 
-use crate::data::parquet::{self, NOT_PARQUET, check_pages, guard, rows};
+use crate::data::parquet::NOT_PARQUET;
+use crate::data::{ParquetFile, Table};
 use crate::error::{Error, Result};
-use crate::system::{MappedFile, OpenFile};
+use crate::system::OpenFile;
 
 use super::{COLUMNS, check_columns, check_rows, lists};
 
-/// A file whose footer and page headers have been checked.
+/// A file whose columns of triplets have been checked.
 pub struct Parquet {
-    map: MappedFile,
-    metadata: Arc<FileMetadata>,
+    table: ParquetFile,
     /// The columns that are read.
     columns: Vec<&'static str>,
     /// Values of lists; `None` where each row has one triplet.
@@ -37,9 +34,8 @@ pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Resul
 }
 
 impl Parquet {
-    pub(super) fn open(map: MappedFile) -> Result<Self> {
-        let (path, file) = (map.path(), map.file());
-        let (metadata, schema) = parquet::open(&map)?;
+    pub(super) fn open(table: ParquetFile) -> Result<Self> {
+        let (path, schema) = (table.map.path(), &table.schema);
         let is_list = |name: &str| schema.get(name).is_some_and(|field| inner(&field.dtype).1);
         let [document, term, count] = COLUMNS;
         let lists = is_list(term) && is_list(count);
@@ -48,11 +44,8 @@ impl Parquet {
                 true => vec![term, count],
                 false => COLUMNS.to_vec(),
             };
-        check_columns(
-            path,
-            schema.iter_names().map(|name| name.as_str()),
-            &columns,
-        )?;
+        let names: Vec<&str> = schema.iter_names().map(|name| name.as_str()).collect();
+        check_columns(path, &names, &columns)?;
         if is_list(term) != is_list(count) || is_list(document) {
             let what = |name| {
                 if is_list(name) {
@@ -79,7 +72,7 @@ impl Parquet {
             }
         }
         // A table is read by row groups where it is large.
-        let groups = metadata.row_groups.iter();
+        let groups = table.metadata.row_groups.iter();
         let groups = groups.map(|group| {
             let rows = group.num_rows() as u64;
             let values = columns.iter().flat_map(|name| {
@@ -92,17 +85,16 @@ impl Parquet {
             }
         });
         let sum = groups.clone().fold(0, u64::saturating_add);
-        let stated = metadata.num_rows as u64;
+        let stated = table.metadata.num_rows as u64;
         let largest_group = groups.max().unwrap_or_default();
         let at_once = match stated == sum || (lists && stated <= sum) {
             true => largest_group,
-            false => rows(&metadata),
+            false => table.rows(),
         };
-        check_rows(file, at_once)?;
-        check_pages(file, &metadata, &columns)?;
+        check_rows(table.map.file(), at_once)?;
+        table.check(&columns)?;
         Ok(Self {
-            map,
-            metadata,
+            table,
             columns,
             values: lists.then_some(sum),
             largest_group,
@@ -111,16 +103,11 @@ impl Parquet {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.map.path()
+        self.table.map.path()
     }
 
     pub(super) fn file(&self) -> &OpenFile {
-        self.map.file()
-    }
-
-    /// Fails if the file was changed, truncated or not read since it was opened.
-    pub(super) fn check_unchanged(&self) -> Result<()> {
-        self.map.check_unchanged()
+        self.table.map.file()
     }
 
     /// Whether rows have lists of terms and counts.
@@ -135,7 +122,7 @@ impl Parquet {
 
     /// Number of rows that the footer states.
     pub(super) fn rows(&self) -> u64 {
-        rows(&self.metadata)
+        self.table.rows()
     }
 
     /// The triplets of the largest row group, at most.
@@ -151,7 +138,7 @@ impl Parquet {
     /// The rows of each row group.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Range<usize>> {
         let mut last = 0usize;
-        self.metadata.row_groups.iter().map(move |group| {
+        self.table.metadata.row_groups.iter().map(move |group| {
             let first = last;
             last = last.saturating_add(group.num_rows());
             first..last
@@ -168,7 +155,6 @@ impl Parquet {
         let rows = self.row_groups().nth(group).unwrap_or_default();
         let first = rows.start;
         let table = self.read_columns(rows, &[name])?;
-        self.check_unchanged()?;
         let column = super::columns::column(self.path(), &table, name)?;
         match self.has_lists() && name != COLUMNS[0] {
             true => lists::values(self.path(), column, first).map(|(values, _)| values),
@@ -178,23 +164,14 @@ impl Parquet {
 
     /// The bytes of a column in a row group.
     pub(super) fn bytes_of(&self, group: usize, name: &str) -> Range<u64> {
-        let group = &self.metadata.row_groups[group];
+        let group = &self.table.metadata.row_groups[group];
         let mut columns = group.columns_under_root_iter(name).into_iter().flatten();
         columns.next().map_or(0..0, |column| column.byte_range())
     }
 
     fn read_columns(&self, rows: Range<usize>, columns: &[&str]) -> Result<DataFrame> {
         check_rows(self.file(), rows.len() as u64)?;
-        let bytes = Cursor::new(self.map.bytes()?);
-        // Polars panics on some damaged files.
-        guard(self.path(), || {
-            let mut reader = ParquetReader::new(bytes);
-            reader.set_metadata(Arc::clone(&self.metadata));
-            reader
-                .with_columns(Some(columns.iter().map(ToString::to_string).collect()))
-                .with_slice(Some((rows.start, rows.len())))
-                .finish()
-        })
+        self.table.read(columns, rows).map(Table::into_inner)
     }
 }
 

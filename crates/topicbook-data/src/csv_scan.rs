@@ -1,85 +1,74 @@
-//! The text of a CSV file before Polars parses it: its header, its size, and its quotation marks.
+//! The text of a CSV file before Polars parses it: its size, and its quotation marks.
 
 use std::borrow::Cow;
 use std::path::Path;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
-use crate::system::MappedFile;
-use crate::text::{bytes, counted};
+use crate::text::{bytes, occurrences};
 
-use super::{CsvByte, CsvQuotes, CsvRows};
+use super::{CsvByte, CsvQuotes, LONGEST_QUOTED};
 
-/// Longest header, in bytes.
-const LONGEST: usize = 1 << 20;
-/// Upper bound of the memory of a column in Polars, without its values.
-const COLUMN_BYTES: u64 = 512;
-
-/// The first line that is not blank, without its end. Fails if it does not end, because Polars copies it, or if memory does
-/// not hold its columns.
-pub fn csv_header(map: &MappedFile) -> Result<&[u8]> {
-    let text = map.bytes()?;
-    let mut lines = text[..text.len().min(LONGEST)].split(|&byte| byte == b'\n');
-    let line = lines.by_ref().find(|line| !line.trim_ascii().is_empty());
-    match line {
-        // The last piece of a truncated text may be only the start of a line.
-        Some(line) if lines.next().is_some() || text.len() <= LONGEST => {
-            let ends = line
-                .iter()
-                .filter(|byte| matches!(byte, b',' | b';' | b'\t'));
-            let columns = ends.count() + 1;
-            let claim = map.file().claim(counted(columns, "column"));
-            claim.check_memory(columns as u64 * COLUMN_BYTES)?;
-            Ok(line)
-        }
-        None if text.len() <= LONGEST => Ok(&[]),
-        _ => {
-            let what = format!("its first {} have no header", bytes(LONGEST as u64));
-            Err(Error::format(map.path(), what)
-                .at("line 1")
-                .fix("begin the file with a line of the names of its columns"))
-        }
-    }
-}
-
-/// The names in a header, without the space around them.
-pub fn csv_names(header: &[u8], separator: u8) -> Vec<String> {
-    let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header);
-    let mut rows = CsvRows::new(separator, header);
-    let names = rows.next();
-    names.map_or_else(Vec::new, |row| {
-        row.iter().map(|name| name.trim().to_owned()).collect()
-    })
-}
+/// Bytes that a thread looks at in one go.
+const CHUNK: usize = 1 << 20;
 
 /// The result of a pass over a text.
+#[derive(Clone, Copy, Default)]
 pub struct CsvScan {
-    /// Number of values, the names in the header included.
+    /// Number of rows and of values, the header included.
+    pub rows: u64,
     pub values: u64,
     /// Whether values have quotation marks that do not enclose them.
     stray: bool,
 }
 
 impl CsvScan {
-    /// Fails at a quoted value of more than `longest` bytes, and at one without an end.
-    pub fn new(path: &Path, text: &[u8], separator: u8, longest: usize) -> Result<Self> {
+    /// Fails at a quoted value that is too long, and at one without an end.
+    pub fn new(path: &Path, text: &[u8], separator: u8) -> Result<Self> {
+        let bytes_of = [b'\n', separator, b'"'];
+        let [lines, separators, quotes] = text
+            .par_chunks(CHUNK)
+            .map(|chunk| bytes_of.map(|byte| occurrences(chunk, byte)))
+            .reduce(Default::default, |a, b| {
+                [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+            });
+        match quotes {
+            0 => Ok(Self {
+                // The last line may have no end.
+                rows: lines + 1,
+                values: lines + separators,
+                stray: false,
+            }),
+            _ => Self::with_quotes(path, text, separator),
+        }
+    }
+
+    fn with_quotes(path: &Path, text: &[u8], separator: u8) -> Result<Self> {
         let mut quotes = CsvQuotes::new(separator);
         let mut scan = Self {
-            values: 0,
-            stray: false,
+            rows: 1,
+            ..Self::default()
         };
         let (mut line, mut opened) = (1u64, (0, 0));
         for (at, &byte) in text.iter().enumerate() {
             let was_open = quotes.is_open();
             match quotes.step(byte) {
                 CsvByte::Quote if !was_open => opened = (at, line),
-                CsvByte::End => scan.values += 1,
+                CsvByte::End => {
+                    scan.values += 1;
+                    scan.rows += u64::from(byte == b'\n');
+                }
                 CsvByte::Stray => scan.stray = true,
                 CsvByte::Value | CsvByte::Quote => {}
             }
             line += u64::from(byte == b'\n');
-            if quotes.is_open() && (at - opened.0 > longest || at + 1 == text.len()) {
-                let what = match at - opened.0 > longest {
-                    true => format!("a text in quotes has more than {}", bytes(longest as u64)),
+            if quotes.is_open() && (at - opened.0 > LONGEST_QUOTED || at + 1 == text.len()) {
+                let what = match at - opened.0 > LONGEST_QUOTED {
+                    true => format!(
+                        "a text in quotes has more than {}",
+                        bytes(LONGEST_QUOTED as u64)
+                    ),
                     false => "a text in quotes continues to the end of the file".into(),
                 };
                 let (at, line) = opened;

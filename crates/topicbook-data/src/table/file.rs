@@ -1,0 +1,151 @@
+//! Tables in files, whose extension says their format.
+
+use std::ops::Range;
+use std::path::Path;
+
+use polars::prelude::{DataType, Field, Schema};
+
+use crate::TableFormat;
+use crate::error::{Error, Result};
+use crate::system::{MappedFile, OpenFile};
+use crate::text::counted;
+
+use super::Table;
+use super::csv_file::CsvFile;
+use super::error::attempt;
+use super::parquet_file::ParquetFile;
+
+/// A table's file, of which the names of the columns have been read.
+pub enum TableFile {
+    /// The rows are read together.
+    Csv(CsvFile),
+    /// Rows and columns can be read in parts.
+    Parquet(ParquetFile),
+}
+
+impl TableFile {
+    /// Opens a file of a format of [`Table::open`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let format = TableFormat::of(path).ok_or_else(|| {
+            let extension = path.extension().unwrap_or_default().to_string_lossy();
+            let what = format!("{extension:?} is not an extension of a table's file");
+            Error::format(path, what)
+                .fix("name the file .csv, .tsv or .parquet, as which it is then read")
+        })?;
+        let file = OpenFile::open(path)?;
+        if file.length == 0 {
+            return Err(Error::format(path, "is empty").fix("write the table again"));
+        }
+        let map = MappedFile::new(file)?;
+        match format {
+            TableFormat::Csv(separator) => CsvFile::open(map, separator).map(Self::Csv),
+            TableFormat::Parquet => ParquetFile::open(map).map(Self::Parquet),
+        }
+    }
+
+    /// Its bytes.
+    pub fn map(&self) -> &MappedFile {
+        match self {
+            Self::Csv(file) => &file.map,
+            Self::Parquet(file) => &file.map,
+        }
+    }
+
+    /// The names of the columns.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Csv(file) => file.header.names.iter().map(String::as_str).collect(),
+            Self::Parquet(file) => file.schema.iter_names().map(|name| name.as_str()).collect(),
+        }
+    }
+
+    /// Checks these columns, which is required before they are read. Returns the number of values that reading them takes.
+    pub fn check(&self, columns: &[&str]) -> Result<u64> {
+        match self {
+            Self::Csv(file) => file.table().map(|_| 0),
+            Self::Parquet(file) => file.check(columns),
+        }
+    }
+
+    /// Number of rows.
+    pub fn height(&self) -> Result<usize> {
+        match self {
+            Self::Csv(file) => file.table().map(Table::height),
+            Self::Parquet(file) => Ok(file.rows() as usize),
+        }
+    }
+
+    /// The names and types of the columns, which have been checked.
+    pub fn columns(&self) -> Result<Vec<(String, DataType)>> {
+        let schema: Schema = match self {
+            Self::Csv(file) => Schema::clone(file.table()?.schema()),
+            Self::Parquet(file) => file.schema.iter_values().map(Field::from).collect(),
+        };
+        let typed = schema.into_iter();
+        Ok(typed
+            .map(|(name, dtype)| (name.to_string(), dtype))
+            .collect())
+    }
+
+    /// The columns that were the index of a pandas frame.
+    pub fn pandas_index(&self) -> Vec<String> {
+        match self {
+            Self::Csv(_) => Vec::new(),
+            Self::Parquet(file) => file.pandas_index(),
+        }
+    }
+
+    /// Reads rows of these columns, which have been checked.
+    pub fn read(&self, columns: &[&str], rows: Range<usize>) -> Result<Table> {
+        match self {
+            Self::Csv(file) => {
+                // By name: in an expression, `^...$` would be a pattern.
+                let table = file.table()?;
+                let frame = attempt(|| table.frame.select(columns))?;
+                Ok(Table::from(frame).slice(rows.start, rows.len()))
+            }
+            Self::Parquet(file) => file.read(columns, rows),
+        }
+    }
+
+    /// Checks and reads these columns, if memory holds their values, at 8 bytes a value.
+    pub fn load(&self, columns: &[&str]) -> Result<Table> {
+        let (values, height) = (self.check(columns)?, self.height()?);
+        // Lists have more values than there are rows.
+        let values = (height as u64)
+            .saturating_mul(columns.len() as u64)
+            .max(values);
+        let shape = format!(
+            "{} × {}",
+            counted(height, "row"),
+            counted(columns.len(), "column")
+        );
+        let claim = self.map().file().claim(shape);
+        claim.check_memory(values.saturating_mul(8))?;
+        self.read(columns, 0..height)
+    }
+
+    /// The whole table.
+    pub(super) fn into_table(self) -> Result<Table> {
+        match &self {
+            // Not by the names in the header: columns may have none.
+            Self::Csv(file) => file.table().cloned(),
+            Self::Parquet(_) => self.load(&self.names()),
+        }
+    }
+
+    /// Calls `visit` with parts of these columns in order, `rows` of each at most, and with the row in which a part begins.
+    pub fn for_each(
+        &self,
+        columns: &[&str],
+        rows: usize,
+        mut visit: impl FnMut(usize, &Table) -> Result<()>,
+    ) -> Result<()> {
+        let height = self.height()?;
+        for first in (0..height).step_by(rows.max(1)) {
+            let table = self.read(columns, first..height.min(first + rows))?;
+            visit(first, &table)?;
+        }
+        Ok(())
+    }
+}
