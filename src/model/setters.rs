@@ -74,7 +74,8 @@ impl TopicModel {
     /// likelihood much sooner.
     ///
     /// The parameters of gradient steps are set on [`Solver::mini_batch`]; two that everybody uses have short-cuts here,
-    /// [`batch_size`](Self::batch_size) and [`tolerance`](Self::tolerance), which hold before and after `solver`.
+    /// [`batch_size`](Self::batch_size) and [`tolerance`](Self::tolerance), which hold before and after `solver`. A solver with
+    /// another batch size than the default replaces one that was set before.
     ///
     /// ```
     /// use topicbook::{Solver, TopicModel};

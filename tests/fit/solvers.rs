@@ -89,10 +89,13 @@ fn short_cuts_hold_before_and_after_the_solver_and_for_no_other_one() {
     let expected = Solver::from(steps.batch_size(64));
     for model in [
         model.batch_size(64).solver(&steps),
-        model.solver(steps).batch_size(64),
+        model.solver(&steps).batch_size(64),
     ] {
         assert_eq!(model.settings().solver, expected);
     }
+    // The last call that says a batch size decides.
+    let both = model.batch_size(64).solver(steps.batch_size(32));
+    assert_eq!(both.settings().solver, steps.batch_size(32).into());
     for (model, name) in [
         (model.batch_size(64).solver(Solver::em()), "batch_size"),
         (model.solver(Solver::auto()).batch_size(64), "batch_size"),

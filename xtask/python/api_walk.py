@@ -188,13 +188,6 @@ WALK = {
         "let steps = Solver::mini_batch(); let em = Solver::em();",
         "let descent = Solver::coordinate_descent(); let solver = Solver::auto();",
     ],
-    "MiniBatch": [
-        "let adam = Solver::mini_batch().batch_size(8); let adam = adam.base_lr(0.01); let adam = adam.max_lr(0.05);",
-        "let adam = adam.t_0(20); let adam = adam.t_mult(1); let adam = adam.weight_decay(1e-5);",
-        "let adam = adam.optimizer(optimizer); let adam = adam.table_storage(TableStorage::Memory);",
-        "let adam = adam.gpu_precision(precision); let adam = adam.table_precision(Precision::F32);",
-        "let adam = adam.step(step); let adam = adam.micro_batch(4); let adam = adam.clip_grad_norm(1e6);",
-    ],
     "FullPass": ["let pass_parameters = topicbook::FullPass::default();"],
     "Doctor": ["let machine = topicbook::doctor(); let well = machine.is_well();"],
     "Reading": ["let reading = Reading::Auto;"],
@@ -212,6 +205,13 @@ WALK = {
     "Precision": ["let precision = Precision::Bf16;"],
     "GradientStep": ["let step = GradientStep::CustomBackward;"],
     "TableStorage": ['let storage = TableStorage::File(".".into());'],
+    "MiniBatch": [
+        "let adam = Solver::mini_batch().batch_size(8); let adam = adam.base_lr(0.01); let adam = adam.max_lr(0.05);",
+        "let adam = adam.t_0(20); let adam = adam.t_mult(1); let adam = adam.weight_decay(1e-5);",
+        "let adam = adam.optimizer(optimizer); let adam = adam.table_storage(TableStorage::Memory);",
+        "let adam = adam.gpu_precision(precision); let adam = adam.table_precision(Precision::F32);",
+        "let adam = adam.step(step); let adam = adam.micro_batch(4); let adam = adam.clip_grad_norm(1e6);",
+    ],
     "TopicModel": [
         "let model = TopicModel::new(3).reading(Reading::InPlace); let model = model.reading(reading);",
         "let model = model.solver(&steps); let passes = TopicModel::new(3).solver(&descent).tolerance(1e-8);",

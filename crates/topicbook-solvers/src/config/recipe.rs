@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 use super::cluster::Cluster;
 use super::device::Resolved;
+use super::mini_batch::MiniBatch;
 use super::precision::Precision;
 use super::settings::Settings;
 use super::solver::Solver;
@@ -83,8 +84,13 @@ impl Recipe {
         self.on_epoch = Some(OnEpoch(Arc::new(observe)));
     }
 
-    /// Sets the solver; the short-cuts hold for it, too.
+    /// Sets the solver. The short-cuts hold for it too, but for a batch size of its own.
     pub fn set_solver(&mut self, solver: Solver) {
+        if let Solver::MiniBatch(parameters) = &solver
+            && parameters.batch_size != MiniBatch::DEFAULT.batch_size
+        {
+            self.batch_size = None;
+        }
         self.settings.solver = solver;
         self.apply_short_cuts();
     }

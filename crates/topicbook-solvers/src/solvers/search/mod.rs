@@ -128,7 +128,7 @@ impl Search {
         self.progress.candidates += 1;
         let settings = SearchSettings::of(self.topics_requested());
         let best = &self.best.best;
-        match (number % 2 == 0) == settings.noise_first {
+        match number.is_multiple_of(2) == settings.noise_first {
             true => {
                 let shape = (best.f.topics, best.f.values.len() / best.f.topics);
                 let start = start_from_noise(shape, &self.data, self.seed, 1 + number);
