@@ -150,15 +150,8 @@ impl Parts {
         let (topics, per_shard) = (self.topics, terms_per_shard(self.terms));
         let tables = self.f.par_chunks_mut(per_shard * self.width);
         let tables = tables.zip(f.par_chunks(per_shard * topics));
-        tables
-            .zip(&self.shards)
-            .for_each(|((values, rows), shard)| {
-                for (term, row) in rows.chunks_exact(topics).enumerate() {
-                    for (at, value) in shard.row(term).zip(row) {
-                        values[at] = *value;
-                    }
-                }
-            });
+        let tables = tables.zip(&self.shards);
+        tables.for_each(|((values, rows), shard)| copy_rows(shard, rows, values));
     }
 
     /// Whether any shard has this layout.
@@ -197,15 +190,26 @@ impl Parts {
         let (topics, per_shard) = (self.topics, terms_per_shard(self.terms));
         let tables = f.par_chunks_mut(per_shard * topics);
         let tables = tables.zip(statistics.par_chunks(per_shard * self.width));
-        tables
-            .zip(&self.shards)
-            .for_each(|((rows, statistics), shard)| {
-                for (term, row) in rows.chunks_exact_mut(topics).enumerate() {
-                    for (value, at) in row.iter_mut().zip(shard.row(term)) {
-                        *value = (f64::from(*value) * statistics[at]) as f32;
-                    }
-                }
-            });
+        let tables = tables.zip(&self.shards);
+        tables.for_each(|((rows, statistics), shard)| multiply_rows(shard, rows, statistics));
+    }
+}
+
+/// Copies rows (terms x topics) to the table of a shard.
+fn copy_rows(shard: &TableShape, rows: &[f32], values: &mut [f32]) {
+    for (term, row) in rows.chunks_exact(shard.topics).enumerate() {
+        for (at, value) in shard.row(term).zip(row) {
+            values[at] = *value;
+        }
+    }
+}
+
+/// Multiplies rows (terms x topics) by the factors in a table of a shard.
+fn multiply_rows(shard: &TableShape, rows: &mut [f32], factors: &[f64]) {
+    for (term, row) in rows.chunks_exact_mut(shard.topics).enumerate() {
+        for (at, value) in shard.row(term).zip(row) {
+            *value = (f64::from(*value) * factors[at]) as f32;
+        }
     }
 }
 
