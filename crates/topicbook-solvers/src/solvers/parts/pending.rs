@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::counts::View;
 use crate::counts::rows::{Block, nonzeros_between};
-use crate::kernels::TermLayout;
+use crate::kernels::{DocumentNonzeros, TermLayout};
 use crate::solvers::statistics::accumulate_statistics;
 
 use super::Parts;
@@ -25,12 +25,8 @@ const DOCUMENTS_AT_ONCE: usize = 64;
 /// The nonzero counts of consecutive documents, in the term shards that are in rows.
 #[derive(Default)]
 pub(crate) struct Pending {
-    first: usize,
-    /// The end of each document's counts.
-    pub(super) ends: Vec<usize>,
-    pub(super) columns: Vec<u32>,
-    /// The counts, or each of them over its rate.
-    pub(super) counts: Vec<f32>,
+    pub(super) nonzeros: DocumentNonzeros,
+    /// Whether they are divided by their rates.
     pub(super) are_ratios: bool,
     /// Scratch: the position of each term's first count, and the documents and counts, sorted by term.
     starts: Vec<usize>,
@@ -58,15 +54,8 @@ impl Pending {
         16 * counts + (8 + 4 * TASKS as u64 + 4 * width) * documents + 8 * terms
     }
 
-    fn push(&mut self, columns: &[u32], counts: &[f32]) {
-        self.columns.extend_from_slice(columns);
-        self.counts.extend_from_slice(counts);
-    }
-
     fn clear(&mut self) {
-        self.ends.clear();
-        self.columns.clear();
-        self.counts.clear();
+        self.nonzeros.restart(0);
         self.are_ratios = false;
     }
 
@@ -74,10 +63,11 @@ impl Pending {
     fn prepare(&mut self, terms: usize) -> Vec<Range<usize>> {
         self.starts.clear();
         self.starts.resize(terms + 1, 0);
-        for &column in &self.columns {
+        let columns = &self.nonzeros.columns;
+        for &column in columns {
             self.starts[column as usize + 1] += 1;
         }
-        let enough = self.columns.len().div_ceil(TASKS);
+        let enough = columns.len().div_ceil(TASKS);
         let (mut ranges, mut first) = (Vec::new(), 0);
         for term in 0..terms {
             self.starts[term + 1] += self.starts[term];
@@ -87,8 +77,8 @@ impl Pending {
                 first = term + 1;
             }
         }
-        self.sorted.0.resize(self.columns.len(), 0);
-        self.sorted.1.resize(self.columns.len(), 0.0);
+        self.sorted.0.resize(columns.len(), 0);
+        self.sorted.1.resize(columns.len(), 0.0);
         self.cut(&ranges);
         ranges
     }
@@ -96,9 +86,9 @@ impl Pending {
     /// Finds where ranges of terms end in each document, in one pass through its columns: a binary search for each range and
     /// document would take longer than the rest of the sort.
     fn cut(&mut self, ranges: &[Range<usize>]) {
-        let (ends, columns, ranges_of) = (&self.ends, &self.columns, ranges.len());
-        self.cuts.resize(ends.len() * ranges_of, 0);
-        let documents = self.cuts.par_chunks_mut(ranges_of);
+        let DocumentNonzeros { ends, columns, .. } = &self.nonzeros;
+        self.cuts.resize(ends.len() * ranges.len(), 0);
+        let documents = self.cuts.par_chunks_mut(ranges.len());
         let documents = documents.enumerate().with_min_len(DOCUMENTS_AT_ONCE);
         documents.for_each(|(document, cuts)| {
             let first = document.checked_sub(1).map_or(0, |before| ends[before]);
@@ -119,16 +109,15 @@ impl PendingByTerm<'_> {
     fn fill(
         &mut self,
         terms: &Range<usize>,
-        (ends, columns, counts): (&[usize], &[u32], &[f32]),
+        nonzeros: &DocumentNonzeros,
         within: impl Fn(usize) -> Range<usize>,
         next: &mut Vec<usize>,
     ) {
         let before = self.starts[0];
         next.clear();
         next.extend(self.starts.iter().map(|start| start - before));
-        let mut start = 0;
-        for (document, &end) in ends.iter().enumerate() {
-            let (columns, counts) = (&columns[start..end], &counts[start..end]);
+        for (document, at) in nonzeros.ranges().enumerate() {
+            let (columns, counts) = (&nonzeros.columns[at.clone()], &nonzeros.values[at]);
             let within = within(document);
             for (&column, &count) in columns[within.clone()].iter().zip(&counts[within]) {
                 let position = &mut next[column as usize - terms.start];
@@ -136,7 +125,6 @@ impl PendingByTerm<'_> {
                 self.counts[*position] = count;
                 *position += 1;
             }
-            start = end;
         }
     }
 
@@ -154,40 +142,38 @@ impl Parts {
     pub(crate) fn collect(&self, block: &Block<'_>, pending: &mut Pending) -> bool {
         let ranges = (self.shards().iter()).filter(|shard| shard.layout == TermLayout::Rows);
         let ranges: Vec<_> = ranges.map(|shard| &shard.terms).collect();
-        if pending.ends.is_empty() {
-            pending.first = block.first;
+        let collected = &mut pending.nonzeros;
+        if collected.ends.is_empty() {
+            collected.restart(block.first);
         }
+        let append = |row: usize, to: &mut DocumentNonzeros| {
+            BUFFERS.with_borrow_mut(|Buffers { nonzeros, .. }| {
+                for range in &ranges {
+                    let (columns, counts) =
+                        nonzeros_between(&block.view, self.terms, row, range, nonzeros);
+                    to.extend(columns.iter().copied(), counts);
+                }
+            });
+        };
         let rows = block.rows.clone();
         match block.view {
             View::Csr(_) => rows.for_each(|row| {
-                BUFFERS.with_borrow_mut(|Buffers { nonzeros, .. }| {
-                    for range in &ranges {
-                        let found = nonzeros_between(&block.view, self.terms, row, range, nonzeros);
-                        pending.push(found.0, found.1);
-                    }
-                });
-                pending.ends.push(pending.columns.len());
+                append(row, collected);
+                collected.end_document();
             }),
             View::Dense(_) => {
                 let documents = rows.into_par_iter().map(|row| {
-                    let mut all = (Vec::new(), Vec::new());
-                    BUFFERS.with_borrow_mut(|Buffers { nonzeros, .. }| {
-                        for range in &ranges {
-                            let found =
-                                nonzeros_between(&block.view, self.terms, row, range, nonzeros);
-                            all.0.extend_from_slice(found.0);
-                            all.1.extend_from_slice(found.1);
-                        }
-                    });
-                    all
+                    let mut document = DocumentNonzeros::default();
+                    append(row, &mut document);
+                    document
                 });
-                for (columns, counts) in documents.collect::<Vec<_>>() {
-                    pending.push(&columns, &counts);
-                    pending.ends.push(pending.columns.len());
+                for document in documents.collect::<Vec<_>>() {
+                    collected.extend(document.columns.into_iter(), &document.values);
+                    collected.end_document();
                 }
             }
         }
-        pending.columns.len() >= NONZEROS
+        collected.columns.len() >= NONZEROS
     }
 
     /// Adds the pending counts to the statistics of F, and returns their sum of x log rate, or 0 if they were divided by their
@@ -198,22 +184,20 @@ impl Parts {
         l: &[f32],
         statistics: &mut [f64],
     ) -> f64 {
-        if pending.columns.is_empty() {
+        if pending.nonzeros.columns.is_empty() {
             pending.clear();
             return 0.0;
         }
         let width = self.width;
         pending.l.clear();
-        pending.l.resize(pending.ends.len() * width, 0.0);
-        let rows = l[pending.first * self.topics..].chunks(self.topics);
+        pending.l.resize(pending.nonzeros.ends.len() * width, 0.0);
+        let rows = l[pending.nonzeros.first * self.topics..].chunks(self.topics);
         for (padded, row) in pending.l.chunks_mut(width).zip(rows) {
             padded[..self.topics].copy_from_slice(row);
         }
         let ranges = pending.prepare(self.terms);
         let Pending {
-            ends,
-            columns,
-            counts,
+            nonzeros,
             starts,
             sorted,
             cuts,
@@ -249,8 +233,7 @@ impl Parts {
                 let f = &self.f[terms.start * width..terms.end * width];
                 let f = (!*are_ratios).then_some(f);
                 BUFFERS.with_borrow_mut(|buffers| {
-                    let all = (&ends[..], &columns[..], &counts[..]);
-                    by_term.fill(&terms, all, within, &mut buffers.positions);
+                    by_term.fill(&terms, nonzeros, within, &mut buffers.positions);
                     buffers.weights.resize(width, 0.0);
                     let mut likelihood = 0.0;
                     accumulate_statistics(

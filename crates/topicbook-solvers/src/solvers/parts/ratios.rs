@@ -20,7 +20,7 @@ impl Parts {
         l: &[f32],
         pending: &mut Pending,
     ) -> (Vec<f32>, f64, bool) {
-        let (mut start, documents) = (pending.columns.len(), pending.ends.len());
+        let (mut start, documents) = (pending.nonzeros.columns.len(), pending.nonzeros.ends.len());
         let is_enough = self.collect(block, pending);
         pending.are_ratios = true;
         let mut tiles = self.shards().to_vec();
@@ -29,10 +29,11 @@ impl Parts {
             true => vec![0.0; block.rows.len() * self.topics],
             false => self.multipliers_of(&tiles, block, l),
         };
-        let (mut columns, mut counts) = (&pending.columns[start..], &mut pending.counts[start..]);
+        let nonzeros = &mut pending.nonzeros;
+        let (mut columns, mut counts) = (&nonzeros.columns[start..], &mut nonzeros.values[start..]);
         let rows = l[block.first * self.topics..].chunks(self.topics);
         let rows = rows.zip(multipliers.chunks_mut(self.topics));
-        let rows = pending.ends[documents..].iter().zip(rows);
+        let rows = nonzeros.ends[documents..].iter().zip(rows);
         let rows = rows.map(|(&end, (weights, out))| {
             let length = end - start;
             start = end;

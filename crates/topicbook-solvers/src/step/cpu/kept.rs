@@ -14,8 +14,8 @@
 //!
 //! G is as large as F. A step would write it to RAM and read it again, so the code defers the last line of the first loop:
 //!
-//! 1. [`Kept::push`] keeps term and ratio of each nonzero count (8 bytes), document by document.
-//! 2. The update of a shard calls [`Kept::add_to`] for a table of that shard's terms, and reads the table at once. The table belongs
+//! 1. `sparse.rs` keeps term and ratio of each nonzero count (8 bytes), document by document.
+//! 2. The update of a shard calls [`add_kept`] for a table of that shard's terms, and reads the table at once. The table belongs
 //!    to the thread (`scratch.rs`) and stays in its caches.
 //! 3. Three cases do not wait for the update, and add to a table that belongs to the shard. There may be more than [`KEPT_PER_TERM`]
 //!    counts for each term; the next micro-batch has other weights; clipping needs the norm of the gradient.
@@ -24,7 +24,7 @@
 //!
 //! The plain loop gives the same bits: each entry of G gets the same fused multiply-adds, in the order of the documents.
 
-use crate::kernels::{WIDEST, registers, with_registers};
+use crate::kernels::{DocumentNonzeros, WIDEST, registers, with_registers};
 use crate::system::{LANES, Vector, simd_dispatch};
 
 use super::row_gradient::RowGradient;
@@ -33,60 +33,17 @@ use super::row_gradient::RowGradient;
 /// does not grow with the batch.
 pub(super) const KEPT_PER_TERM: usize = 4;
 
-/// The nonzero counts of consecutive documents.
-#[derive(Default)]
-pub(super) struct Kept {
-    /// The index of the first document in its batch.
-    first: usize,
-    /// Where each document's nonzero counts end.
-    ends: Vec<usize>,
-    /// The term of each nonzero count, counted from the shard's first one.
-    terms: Vec<u32>,
-    /// The count divided by its rate.
-    ratios: Vec<f32>,
-}
-
-impl Kept {
-    /// The number of nonzero counts.
-    pub(super) fn len(&self) -> usize {
-        self.terms.len()
+/// Adds kept ratios times the weights of their documents to the gradients, and forgets them. Terms are counted from the shard's first
+/// one, documents from the batch's. `weights` has the whole batch, in rows of whole registers.
+pub(super) fn add_kept(kept: &mut DocumentNonzeros, gradient: &mut RowGradient, weights: &[f32]) {
+    let width = gradient.topics().next_multiple_of(LANES);
+    let (topics, gradients) = (gradient.topics(), gradient.values_of(&kept.columns));
+    let documents = weights.chunks_exact(width).skip(kept.first);
+    for (at, weights) in kept.ranges().zip(documents) {
+        let nonzeros = (&kept.columns[at.clone()], &kept.values[at]);
+        scatter(weights, nonzeros, gradients, topics);
     }
-
-    /// Starts a batch.
-    pub(super) fn start(&mut self) {
-        self.first = 0;
-        self.clear();
-    }
-
-    /// Keeps the nonzero counts of the next document, in the shard whose first term is `first`. `ratios` may be longer.
-    pub(super) fn push(&mut self, columns: &[u32], first: u32, ratios: &[f32]) {
-        self.terms
-            .extend(columns.iter().map(|column| column - first));
-        self.ratios.extend_from_slice(&ratios[..columns.len()]);
-        self.ends.push(self.terms.len());
-    }
-
-    /// Adds the ratios times the weights of their documents to the gradients, and forgets them; the next document follows them.
-    /// `weights` has the whole batch, in rows of whole registers.
-    pub(super) fn add_to(&mut self, gradient: &mut RowGradient, weights: &[f32]) {
-        let width = gradient.topics().next_multiple_of(LANES);
-        let (topics, gradients) = (gradient.topics(), gradient.values_of(&self.terms));
-        let documents = weights.chunks_exact(width).skip(self.first);
-        let mut start = 0;
-        for (&end, weights) in self.ends.iter().zip(documents) {
-            let nonzeros = (&self.terms[start..end], &self.ratios[start..end]);
-            scatter(weights, nonzeros, gradients, topics);
-            start = end;
-        }
-        self.first += self.ends.len();
-        self.clear();
-    }
-
-    fn clear(&mut self) {
-        self.ends.clear();
-        self.terms.clear();
-        self.ratios.clear();
-    }
+    kept.restart(kept.first + kept.ends.len());
 }
 
 simd_dispatch! {
@@ -143,18 +100,18 @@ mod tests {
         }
         // Added after each number of documents, and at the end.
         for added_after in 1..=documents.len() {
-            let mut kept = Kept::default();
+            let mut kept = DocumentNonzeros::default();
             let mut gradient = RowGradient::new(terms, topics);
-            kept.start();
             for (at, (columns, ratios)) in documents.into_iter().enumerate() {
-                kept.push(columns, 100, ratios);
+                kept.extend(columns.iter().map(|column| column - 100), ratios);
+                kept.end_document();
                 if at + 1 == added_after {
                     assert!(gradient.is_clear());
-                    kept.add_to(&mut gradient, &weights);
-                    assert_eq!(kept.len(), 0);
+                    add_kept(&mut kept, &mut gradient, &weights);
+                    assert!(kept.columns.is_empty());
                 }
             }
-            kept.add_to(&mut gradient, &weights);
+            add_kept(&mut kept, &mut gradient, &weights);
             assert!(!gradient.is_clear());
             for term in 0..terms {
                 for topic in 0..topics {

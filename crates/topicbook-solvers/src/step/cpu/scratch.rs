@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::counts::View;
 use crate::counts::rows::{NonzeroBuffer, nonzeros_after, prefetch_nonzeros};
+use crate::kernels::DocumentNonzeros;
 use crate::system::{Aligned, LANES, exp, per_lane, prefetch_lines, simd_dispatch};
 
 use super::lane_sums::LaneSums;
@@ -36,11 +37,7 @@ pub(super) struct Nonzeros {
     buffer: NonzeroBuffer,
     /// Where each document of a batch ended in the previous shard.
     ends: Vec<usize>,
-    /// The columns of the nonzero counts, and the counts.
-    pub(super) columns: Vec<u32>,
-    counts: Vec<f32>,
-    /// Each document's range in them.
-    documents: Vec<Range<usize>>,
+    collected: DocumentNonzeros,
 }
 
 impl Nonzeros {
@@ -53,13 +50,11 @@ impl Nonzeros {
         rows: &[usize],
         documents: Range<usize>,
         terms: &Range<usize>,
-    ) {
+    ) -> &DocumentNonzeros {
         if self.ends.len() < rows.len() {
             self.ends.resize(rows.len(), 0);
         }
-        self.columns.clear();
-        self.counts.clear();
-        self.documents.clear();
+        self.collected.restart(documents.start);
         for document in documents {
             if let Some(&next) = rows.get(document + 1) {
                 prefetch_nonzeros(view, next, self.ends[document + 1]);
@@ -73,17 +68,10 @@ impl Nonzeros {
                 end,
                 &mut self.buffer,
             );
-            let before = self.columns.len();
-            self.columns.extend_from_slice(columns);
-            self.counts.extend_from_slice(counts);
-            self.documents.push(before..self.columns.len());
+            self.collected.extend(columns.iter().copied(), counts);
+            self.collected.end_document();
         }
-    }
-
-    /// The range of each document's columns, and its counts.
-    pub(super) fn documents(&self) -> impl Iterator<Item = (Range<usize>, &[f32])> {
-        let documents = self.documents.iter();
-        documents.map(|document| (document.clone(), &self.counts[document.clone()]))
+        &self.collected
     }
 }
 

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use crate::counts::View;
 use crate::data::Matrix;
-use crate::kernels::{TableShape, TermLayout};
+use crate::kernels::{DocumentNonzeros, TableShape, TermLayout};
 use crate::step::divergence;
 use crate::step::update::UpdateRule;
 use crate::system::{Aligned, Values, aligned_zeros, exp, lazy_zeroed, simd_dispatch};
 
-use super::kept::Kept;
+use super::kept::add_kept;
 use super::row_gradient::RowGradient;
 use super::scratch::{SCRATCH, StepScratch};
 use super::sparse::RowSums;
@@ -40,7 +40,7 @@ pub struct TermShard {
 enum Gradient {
     Rows {
         /// Nonzero counts of the last micro-batch, whose gradients are still to be added.
-        kept: Kept,
+        kept: DocumentNonzeros,
         /// The gradients that were added since the last update.
         table: RowGradient,
     },
@@ -55,7 +55,7 @@ impl Gradient {
     fn new(shape: &TableShape) -> Self {
         match shape.layout {
             TermLayout::Rows => Self::Rows {
-                kept: Kept::default(),
+                kept: DocumentNonzeros::default(),
                 table: RowGradient::new(shape.terms.len(), shape.topics),
             },
             TermLayout::Tiles => Self::Tiles {
@@ -154,7 +154,7 @@ impl TermShard {
     /// Adds the kept nonzero counts of the last batch, which had these padded weights, to the gradients of the terms.
     pub fn add_kept(&mut self, weights: &[f32]) {
         if let Gradient::Rows { kept, table } = &mut self.gradient {
-            kept.add_to(table, weights);
+            add_kept(kept, table, weights);
         }
     }
 
@@ -213,7 +213,7 @@ impl TermShard {
                             }
                             false => table,
                         };
-                        kept.add_to(table, weights);
+                        add_kept(kept, table, weights);
                         Gradients::Rows(table)
                     }
                     Gradient::Tiles { values, is_clear } => {

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use crate::config::SMALLEST_RATE;
 use crate::counts::View;
-use crate::kernels::{Floor, add_rows, divide, prefetch_next, rates};
+use crate::kernels::{DocumentNonzeros, Floor, add_rows, divide, prefetch_next, rates};
 use crate::system::{LANES, simd_dispatch};
 
-use super::kept::{KEPT_PER_TERM, Kept};
+use super::kept::{KEPT_PER_TERM, add_kept};
 use super::row_gradient::RowGradient;
 use super::scratch::{COLLECTED, Logits, SCRATCH, StepScratch};
 use super::weights::Weights;
@@ -18,7 +18,7 @@ pub(super) struct RowSums<'a> {
     /// The logits of the shard's terms, with one register of padding.
     pub(super) logits: &'a [f32],
     /// Receives the nonzero counts, with their ratios.
-    pub(super) kept: &'a mut Kept,
+    pub(super) kept: &'a mut DocumentNonzeros,
     /// Receives their gradients where there are too many to keep.
     pub(super) gradient: &'a mut RowGradient,
     /// Documents x width.
@@ -44,7 +44,7 @@ impl RowSums<'_> {
             offsets,
             topics: *topics,
         };
-        self.kept.start();
+        self.kept.restart(0);
         let groups = padded.chunks(COLLECTED * width);
         let groups = groups.zip(self.weight_gradients.chunks_mut(COLLECTED * width));
         SCRATCH.with_borrow_mut(
@@ -57,17 +57,23 @@ impl RowSums<'_> {
                 exps.start(range.len());
                 for (group, (weights, sums)) in groups.enumerate() {
                     let documents = group * COLLECTED..rows.len().min((group + 1) * COLLECTED);
-                    nonzeros.collect(view, all_terms, rows, documents.clone(), range);
+                    let collected =
+                        nonzeros.collect(view, all_terms, rows, documents.clone(), range);
                     prefetch_next(view, all_terms, &rows[documents], range);
-                    let (exps, slots) = exps.of(&nonzeros.columns, first, logits);
+                    let (exps, slots) = exps.of(&collected.columns, first, logits);
                     let tables = weights.chunks(width).zip(sums.chunks_mut(width));
-                    for ((at, counts), tables) in nonzeros.documents().zip(tables) {
-                        let exps = (exps, &slots[at.clone()]);
-                        add_document(counts, tables, exps, ratios, self.likelihood);
-                        self.kept.push(&nonzeros.columns[at], first, ratios);
+                    for (at, tables) in collected.ranges().zip(tables) {
+                        let (columns, counts) = (
+                            &collected.columns[at.clone()],
+                            &collected.values[at.clone()],
+                        );
+                        add_document(counts, tables, (exps, &slots[at]), ratios, self.likelihood);
+                        let terms = columns.iter().map(|column| column - first);
+                        self.kept.extend(terms, &ratios[..columns.len()]);
+                        self.kept.end_document();
                     }
-                    if self.kept.len() > KEPT_PER_TERM * range.len() {
-                        self.kept.add_to(self.gradient, padded);
+                    if self.kept.columns.len() > KEPT_PER_TERM * range.len() {
+                        add_kept(self.kept, self.gradient, padded);
                     }
                 }
             },
