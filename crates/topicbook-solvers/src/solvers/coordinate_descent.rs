@@ -11,7 +11,7 @@ use crate::data::{Matrix, NamedTable};
 use crate::error::Result;
 
 use super::factor::{CHUNK, Factor, reciprocals};
-use super::row_update::{DescentScratch, FactorRows, Outcome, RowProblem, improve};
+use super::row_update::{DescentScratch, Outcome, RowProblem, improve};
 use super::state::{ASCENT, SavedTables, other_solver};
 use super::transpose::TransposedCounts;
 use super::{Iterate, Iteration, Numbers, SolverState, Start};
@@ -219,7 +219,7 @@ impl Data {
             let (columns, counts) = nonzeros_of_row(view, terms, document, buffer);
             let tokens = self.lengths[document];
             let problem = RowProblem {
-                factor: FactorRows::Table(&f.values),
+                factor: &f.values,
                 column_sums: &column_sums,
                 sweeps: sweeps.of_row(f.topics, || tokens),
             };
@@ -236,7 +236,7 @@ impl Data {
             let (documents, counts) = self.by_term.term(term);
             let tokens = || counts.iter().map(|count| f64::from(*count)).sum();
             let problem = RowProblem {
-                factor: FactorRows::Table(&l.values),
+                factor: &l.values,
                 column_sums: &column_sums,
                 sweeps: sweeps.of_row(l.topics, tokens),
             };

@@ -14,7 +14,7 @@ use crate::error::Result;
 use super::factor::{CHUNK, Factor};
 use super::parts::TermLayouts;
 use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts};
-use super::row_update::{DescentScratch, FactorRows, RowProblem, improve};
+use super::row_update::{DescentScratch, RowProblem, improve};
 use super::streaming_em::documents_in_block;
 
 /// Sweeps over a document's coordinates in a round, that is, between two convergence checks.
@@ -101,7 +101,7 @@ impl FoldIn {
         }
         let (terms, topics) = (self.parts.terms(), self.f.topics);
         let problem = RowProblem {
-            factor: FactorRows::Table(&self.f.values),
+            factor: &self.f.values,
             column_sums: &self.column_sums,
             sweeps: SWEEPS,
         };

@@ -12,25 +12,15 @@ use crate::system::{LANES, ln, max_of_numbers, per_lane, simd_dispatch, sum};
 
 use super::RATE_FLOOR;
 use super::gather::gather;
-use super::parts::Parts;
 
 /// The inputs that all rows of a factor share.
 pub struct RowProblem<'a> {
-    /// The other factor.
-    pub factor: FactorRows<'a>,
+    /// The other factor: rows x topics.
+    pub factor: &'a [f32],
     /// Column sums of the other factor, one per topic.
     pub column_sums: &'a [f32],
     /// Sweeps over the coordinates.
     pub sweeps: usize,
-}
-
-/// The rows of a factor.
-#[derive(Clone, Copy)]
-pub enum FactorRows<'a> {
-    /// Rows x topics, row-major.
-    Table(&'a [f32]),
-    /// F cut into term shards: for documents with counts in most terms, whose rows of F are faster to gather from tiles.
-    Parts(&'a Parts),
 }
 
 /// Scratch buffers of one thread. They grow to 4 bytes x (topics + 2) x the largest number of nonzero counts in a row.
@@ -73,10 +63,7 @@ pub fn improve(
             scratch.gathered.resize(gathered, 0.0);
         }
         let gathered = &mut scratch.gathered[..gathered];
-        match problem.factor {
-            FactorRows::Table(factor) => gather(indices, factor, stride, gathered),
-            FactorRows::Parts(parts) => parts.gather(indices, stride, gathered),
-        }
+        gather(indices, problem.factor, stride, gathered);
         improve_row(counts, problem, floor, weights, scratch, &mut outcome);
     }
     outcome

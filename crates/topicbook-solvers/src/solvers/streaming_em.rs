@@ -14,11 +14,11 @@ use crate::counts::Counts;
 use crate::counts::rows::{Block, NonzeroBuffer, Visit, for_each_block, nonzeros_of_row};
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernels::{DOCUMENTS, TermLayout};
+use crate::kernels::DOCUMENTS;
 
 use super::factor::{CHUNK, Factor, reciprocals};
 use super::parts::{NEWTON_DOCUMENTS, NewtonRows, Parts, Pending};
-use super::row_update::{DescentScratch, FactorRows, RowProblem, improve};
+use super::row_update::{DescentScratch, RowProblem, improve};
 use super::shards::{DocumentShards, Tree};
 use super::{Iterate, Iteration, SolverState, Start, entropy};
 
@@ -236,10 +236,7 @@ impl StreamingEm {
             return residuals.into_iter().sum();
         }
         let problem = RowProblem {
-            factor: match self.parts.has(TermLayout::Tiles) {
-                true => FactorRows::Parts(&self.parts),
-                false => FactorRows::Table(&self.f.values),
-            },
+            factor: &self.f.values,
             column_sums: &column_sums,
             sweeps: SWEEPS,
         };

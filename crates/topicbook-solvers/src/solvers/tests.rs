@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-use super::row_update::{DescentScratch, FactorRows, RowProblem, improve};
+use super::row_update::{DescentScratch, RowProblem, improve};
 use super::*;
 
 fn settings(solver: Solver) -> Settings {
@@ -209,7 +209,7 @@ proptest! {
         let floor = 1e-9 * total;
         let flat: Vec<f32> = table.iter().flatten().map(|f| *f as f32).collect();
         let column_sums_f32: Vec<f32> = column_sums.iter().map(|sum| *sum as f32).collect();
-        let problem = RowProblem { factor: FactorRows::Table(&flat), column_sums: &column_sums_f32, sweeps };
+        let problem = RowProblem { factor: &flat, column_sums: &column_sums_f32, sweeps };
         let indices: Vec<u32> = (0..nonzeros as u32).collect();
         let x32: Vec<f32> = x.iter().map(|x| *x as f32).collect();
         let mut weights: Vec<f32> = start.iter().map(|w| *w as f32).collect();

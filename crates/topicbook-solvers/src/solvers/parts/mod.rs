@@ -23,9 +23,6 @@
 //! 5. Statistics are summed in `f32` over 256 counts of a term (rows) or over a block (tiles), then in `f64`. The two layouts agree
 //!    up to rounding.
 
-#[cfg(test)]
-mod both_forms;
-mod gather;
 mod group;
 mod likelihood;
 mod multipliers;

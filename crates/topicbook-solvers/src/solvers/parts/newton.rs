@@ -355,7 +355,7 @@ mod tests {
 
     use crate::counts::Counts;
     use crate::counts::rows::{NonzeroBuffer, for_each_block, nonzeros_of_row};
-    use crate::solvers::row_update::{DescentScratch, FactorRows, RowProblem, improve};
+    use crate::solvers::row_update::{DescentScratch, RowProblem, improve};
 
     use super::*;
 
@@ -419,7 +419,7 @@ mod tests {
                 let (mut buffer, mut scratch) =
                     (NonzeroBuffer::default(), DescentScratch::default());
                 let problem = RowProblem {
-                    factor: FactorRows::Table(&f),
+                    factor: &f,
                     column_sums: &column_sums,
                     sweeps: 1_000,
                 };

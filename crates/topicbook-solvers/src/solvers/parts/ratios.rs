@@ -77,15 +77,21 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
+    use crate::counts::Counts;
     use crate::counts::rows::for_each_block;
-    use crate::solvers::parts::both_forms::{TERMS, counts};
 
     use super::*;
 
     #[test]
     fn sums_are_those_of_counts_that_are_divided_twice() {
-        let (documents, terms, topics) = (40, TERMS, 3);
-        let counts = counts(documents);
+        let (documents, terms, topics) = (40, 2_500, 3);
+        // The first terms have counts in most documents, the others in few.
+        let count = |at: usize| match (at / terms, at % terms) {
+            (document, term) if term < 1_200 => u8::from(!(term * 7 + document).is_multiple_of(3)),
+            (document, term) => u8::from((term + document).is_multiple_of(40)),
+        };
+        let cells: Vec<u8> = (0..documents * terms).map(count).collect();
+        let counts = Counts::dense(documents, terms, cells).unwrap();
         let value = |at: usize| 0.1 + (at * 31 % 17) as f32;
         let f: Vec<f32> = (0..terms * topics).map(value).collect();
         let l: Vec<f32> = (0..documents * topics).map(value).collect();
