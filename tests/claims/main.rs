@@ -94,7 +94,9 @@ fn no_file_takes_more_memory_than_its_bytes_and_what_they_state_allow() {
     let folder = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
     // Polars starts its threads at the first file of several row groups, and keeps 8 MB for them.
-    let _ = counts(Path::new("crates/fuzz/corpus/parquet/polars-groups.parquet"));
+    let _ = counts(Path::new(
+        "crates/fuzz/corpus/parquet/polars-groups.parquet",
+    ));
     for reader in &READERS {
         let path = folder.path().join(reader.file);
         let more = match reader.corpus {

@@ -52,6 +52,7 @@ pub fn check(places: &Places) -> Result<ExitCode> {
     tally += single("sizes", || sizes::check(places));
     tally += single("links", || links::check(places));
     tally += single("subjects of commits", || changes::check_subjects(places));
+    tally += single("lock file of the worker", || worker::lock_file(places));
     tally += single("lints", || lint::clippy(places));
     let changed = changes::crates(places)?;
     if !changed.is_empty() {

@@ -6,7 +6,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::places::Places;
 use crate::setup;
@@ -51,6 +51,14 @@ pub fn for_tests(places: &Places) {
     if let Err(error) = build(places) {
         eprintln!("topicbook: topicbook-worker cannot be built, so no test starts ranks: {error}");
     }
+}
+
+/// Fails if the lock file of the worker's own workspace is not that of its dependencies. Nothing else notices before CI.
+pub fn lock_file(places: &Places) -> Result<()> {
+    run(command("cargo")
+        .args(["metadata", "--locked", "--quiet", "--format-version", "1"])
+        .stdout(Stdio::null())
+        .current_dir(places.root.join("crates/topicbook-worker")))
 }
 
 /// Format and Clippy of the program, which is a workspace of its own.
