@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 pub type Result<T> = std::result::Result<T, Fail>;
@@ -90,10 +90,14 @@ pub fn run(command: &mut Command) -> Result<()> {
     let status = command
         .status()
         .map_err(|error| cannot_start(command, &error))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Fail(format!("{} ended with {status}", name(command))))
+    succeeded(command, status)
+}
+
+/// Fails if a command that has ended with this status has failed.
+pub fn succeeded(command: &Command, status: ExitStatus) -> Result<()> {
+    match status.success() {
+        true => Ok(()),
+        false => Err(Fail(format!("{} ended with {status}", name(command)))),
     }
 }
 
@@ -117,11 +121,8 @@ pub fn output_by_line(command: &mut Command, mut note: impl FnMut(&str)) -> Resu
         }
     }
     let status = child.wait()?;
-    if status.success() {
-        Ok(text.trim().to_owned())
-    } else {
-        Err(Fail(format!("{} ended with {status}", name(command))))
-    }
+    succeeded(command, status)?;
+    Ok(text.trim().to_owned())
 }
 
 fn cannot_start(command: &Command, error: &std::io::Error) -> Fail {

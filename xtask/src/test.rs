@@ -18,7 +18,7 @@ use crate::pages;
 use crate::places::Places;
 use crate::setup;
 use crate::sizes;
-use crate::task::{Fail, Result, command, run, seconds, step};
+use crate::task::{Fail, Result, command, run, seconds, step, succeeded};
 use crate::worker;
 
 #[derive(Default)]
@@ -47,12 +47,8 @@ impl AddAssign for Tally {
 
 /// The checks for every change: format, layers, sizes, links, subjects of commits, lints, unit tests of what has changed.
 pub fn check(places: &Places) -> Result<ExitCode> {
-    let mut tally = single("format", || format(places));
-    tally += single("layers", || layers::check(places));
-    tally += single("sizes", || sizes::check(places));
-    tally += single("links", || links::check(places));
+    let mut tally = quick(places);
     tally += single("subjects of commits", || changes::check_subjects(places));
-    tally += single("lock file of the worker", || worker::lock_file(places));
     tally += single("lints", || lint::clippy(places));
     let changed = changes::crates(places)?;
     if !changed.is_empty() {
@@ -64,12 +60,19 @@ pub fn check(places: &Places) -> Result<ExitCode> {
     Ok(verdict(&tally))
 }
 
-/// Runs all parts, even after one has failed, and prints the totals as the last line.
-pub fn all(places: &Places) -> Result<ExitCode> {
+/// The checks that compile nothing.
+fn quick(places: &Places) -> Tally {
     let mut tally = single("format", || format(places));
     tally += single("layers", || layers::check(places));
     tally += single("sizes", || sizes::check(places));
     tally += single("links", || links::check(places));
+    tally += single("lock file of the worker", || worker::lock_file(places));
+    tally
+}
+
+/// Runs all parts, even after one has failed, and prints the totals as the last line.
+pub fn all(places: &Places) -> Result<ExitCode> {
+    let mut tally = quick(places);
     setup::python(places)?;
     setup::nvrtc(places);
     worker::for_tests(places);
@@ -136,15 +139,12 @@ fn part<'a>(name: impl Into<String>, work: impl FnOnce() -> Result<Tally> + Send
 /// Runs parts in their order, the next one as soon as one of two has ended.
 fn two_at_a_time(parts: Vec<Part>) -> Tally {
     let waiting = Mutex::new(parts.into_iter());
+    let next = || waiting.lock().expect("no part panics").next();
     let total = Mutex::new(Tally::default());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                loop {
-                    let next = waiting.lock().expect("no part panics").next();
-                    let Some((name, work)) = next else {
-                        break;
-                    };
+                while let Some((name, work)) = next() {
                     let tally = counted(&name, work);
                     *total.lock().expect("no part panics") += tally;
                 }
@@ -168,7 +168,7 @@ fn notebooks(places: &Places) -> Result<(Vec<Part<'_>>, Tally)> {
         match notebook::prepared(places, &path) {
             Ok(mut notebook) => parts.push(part(name, move || {
                 let (_, status) = printed(&mut notebook)?;
-                passed(ended(status))
+                passed(succeeded(&notebook, status))
             })),
             Err(error) => tally += failure(&name, &error),
         }
@@ -319,7 +319,7 @@ fn count(command: &mut Command) -> Result<Tally> {
     tally.skipped += skipped;
     // A program that fails without a failed test has crashed, or did not compile.
     if tally.failed == 0
-        && let Err(error) = ended(status)
+        && let Err(error) = succeeded(command, status)
     {
         tally += failure("a test program", &error);
     }
@@ -332,13 +332,6 @@ fn printed(command: &mut Command) -> Result<(String, ExitStatus)> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     print!("{text}");
     Ok((text, output.status))
-}
-
-fn ended(status: ExitStatus) -> Result<()> {
-    match status.success() {
-        true => Ok(()),
-        false => Err(Fail::new(format!("ended with {status}"))),
-    }
 }
 
 /// The numbers of a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; zeros for other lines.
