@@ -96,18 +96,17 @@ fn check_fit(what: &str, fit: &Fit) {
     }
 }
 
+fn check_model(what: &str, model: &TopicModel, counts: &Counts) {
+    check(what, model.plan(counts).and_then(|plan| plan.fit()));
+    check(what, model.fit(counts));
+}
+
 type Change = fn(&TopicModel, usize) -> TopicModel;
 
-const SIZED: [(&str, Change); 7] = [
+const SIZED: [(&str, Change); 5] = [
     ("epochs", |model, size| model.epochs(size)),
     ("seed", |model, size| model.seed(size as u64)),
     ("batch_size", |model, size| model.batch_size(size)),
-    ("t_0", |model, size| {
-        model.solver(Solver::mini_batch().t_0(size))
-    }),
-    ("t_mult", |model, size| {
-        model.solver(Solver::mini_batch().t_mult(size))
-    }),
     ("budget", |model, size| {
         model.budget(Budget::new().ram(size as u64).unwrap_or_default())
     }),
@@ -125,12 +124,16 @@ fn sizes_at_the_ends_of_their_ranges() {
         for solver in solvers() {
             for (name, change) in SIZED {
                 for size in SIZES {
-                    let model = change(&model(&solver), size);
                     let what = format!("{counts}, {solver}, {name} = {size}");
-                    let plan = model.plan(&counts).and_then(|plan| plan.fit());
-                    check(&what, plan);
-                    check(&what, model.fit(&counts));
+                    check_model(&what, &change(&model(&solver), size), &counts);
                 }
+            }
+        }
+        for size in SIZES {
+            let steps = Solver::mini_batch();
+            for (name, steps) in [("t_0", steps.t_0(size)), ("t_mult", steps.t_mult(size))] {
+                let what = format!("{counts}, {name} = {size}");
+                check_model(&what, &model(&steps.into()), &counts);
             }
         }
     }
@@ -160,33 +163,25 @@ fn streams_of_any_size() {
     }
 }
 
-type Set = fn(&TopicModel, f64) -> TopicModel;
-
 #[test]
 fn numbers_at_the_ends_of_their_ranges() {
     let folder = tempfile::tempdir().unwrap();
-    let numbers: [(&str, Set); 5] = [
-        ("max_lr", |model, number| {
-            model.solver(Solver::mini_batch().max_lr(number))
-        }),
-        ("base_lr", |model, number| {
-            model.solver(Solver::mini_batch().base_lr(number))
-        }),
-        ("both rates", |model, number| {
-            model.solver(Solver::mini_batch().base_lr(number).max_lr(number))
-        }),
-        ("weight_decay", |model, number| {
-            model.solver(Solver::mini_batch().weight_decay(number))
-        }),
-        ("tolerance", |model, number| model.tolerance(number)),
-    ];
     for counts in counts(folder.path()) {
-        for solver in solvers() {
-            for (name, set) in numbers {
-                for number in NUMBERS {
-                    let what = format!("{counts}, {solver}, {name} = {number}");
-                    check(&what, set(&model(&solver), number).fit(&counts));
-                }
+        for number in NUMBERS {
+            for solver in solvers() {
+                let what = format!("{counts}, {solver}, tolerance = {number}");
+                let model = model(&solver).tolerance(number);
+                check(&what, model.fit(&counts));
+            }
+            let steps = Solver::mini_batch();
+            for (name, steps) in [
+                ("max_lr", steps.max_lr(number)),
+                ("base_lr", steps.base_lr(number)),
+                ("both rates", steps.base_lr(number).max_lr(number)),
+                ("weight_decay", steps.weight_decay(number)),
+            ] {
+                let what = format!("{counts}, {name} = {number}");
+                check(&what, model(&steps.into()).fit(&counts));
             }
         }
     }
