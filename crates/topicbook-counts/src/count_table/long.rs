@@ -64,7 +64,7 @@ impl Names {
 /// Reads a table with the columns `names` of documents, terms and counts.
 pub(super) fn read(
     table: &CountTable,
-    parts: &TableFile,
+    file: &TableFile,
     names: &[String; 3],
     roles: Roles,
 ) -> Result<Contents> {
@@ -73,7 +73,7 @@ pub(super) fn read(
     let mut triplets = NamedTriplets::new(path, free_memory() / MEMORY_SHARE);
     let mut zeros = 0;
     let [document, term, count] = names.each_ref().map(String::as_str);
-    parts.for_each(&[document, term, count], ROWS_AT_ONCE, |first, chunk| {
+    file.for_each(&[document, term, count], ROWS_AT_ONCE, |first, chunk| {
         let found = documents.ids(table, chunk, document, first)?;
         let terms = terms.ids(table, chunk, term, first)?;
         let counts = counts(table, chunk, count, first, &mut zeros)?;

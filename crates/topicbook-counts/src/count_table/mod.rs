@@ -323,12 +323,12 @@ impl CountTable {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
-        let parts = TableFile::open(&self.path)?;
-        parts.check(&parts.names())?;
-        let roles = Roles::of(self, &parts)?;
+        let file = TableFile::open(&self.path)?;
+        file.check(&file.names())?;
+        let roles = Roles::of(self, &file)?;
         let read = match roles.long.clone() {
-            Some(names) => long::read(self, &parts, &names, roles),
-            None => wide::read(self, &parts, roles),
+            Some(names) => long::read(self, &file, &names, roles),
+            None => wide::read(self, &file, roles),
         }?;
         Ok(self.read.get_or_init(|| read))
     }

@@ -48,10 +48,10 @@ fn is_row_names(name: &str) -> bool {
 }
 
 impl Roles {
-    pub(super) fn of(table: &CountTable, parts: &TableFile) -> Result<Self> {
-        let columns = parts.columns()?;
+    pub(super) fn of(table: &CountTable, file: &TableFile) -> Result<Self> {
+        let columns = file.columns()?;
         let settings = &table.settings;
-        let index = parts.pandas_index();
+        let index = file.pandas_index();
         let is_index = |name: &str| is_row_names(name) || index.iter().any(|found| found == name);
         let is_number = |name: &str| {
             let mut columns = columns.iter();
@@ -80,7 +80,7 @@ impl Roles {
             one_of(&COUNTS),
         ];
         match (&settings.form, found) {
-            (Some(Form::Long(long)), _) => return Self::long(table, parts, long.clone()),
+            (Some(Form::Long(long)), _) => return Self::long(table, file, long.clone()),
             (None, [Some(document), Some(term), Some(count)]) => {
                 let long = [document, term, count];
                 let others = others(&long);
@@ -88,7 +88,7 @@ impl Roles {
                     if long == ["doc", "term", "count"] && long.iter().all(|name| is_number(name)) {
                         return Err(numbered(table));
                     }
-                    return Self::long(table, parts, long.map(String::clone));
+                    return Self::long(table, file, long.map(String::clone));
                 }
                 return Err(both_forms(table, &long, &others));
             }
@@ -132,7 +132,7 @@ impl Roles {
                 () if is_row_names(name) => &mut roles.left_out,
                 () if is_index(name) => &mut roles.labels,
                 () if dtype.is_primitive_numeric() => &mut roles.terms,
-                () if text_is_term(table, parts, name, dtype)? => &mut roles.terms,
+                () if text_is_term(table, file, name, dtype)? => &mut roles.terms,
                 () => &mut roles.labels,
             };
             kept.push(name.clone());
@@ -140,7 +140,7 @@ impl Roles {
         Ok(roles)
     }
 
-    fn long(table: &CountTable, parts: &TableFile, mut long: [String; 3]) -> Result<Self> {
+    fn long(table: &CountTable, file: &TableFile, mut long: [String; 3]) -> Result<Self> {
         if let Some(names) = &table.settings.names {
             long[0].clone_from(names);
         }
@@ -155,7 +155,7 @@ impl Roles {
                     "leave out .labels([..]), or say .wide() if each column of numbers is a term",
                 ));
         }
-        let others = parts.columns()?.into_iter().map(|(name, _)| name);
+        let others = file.columns()?.into_iter().map(|(name, _)| name);
         Ok(Roles {
             names: Some(long[0].clone()),
             left_out: others.filter(|name| !long.contains(name)).collect(),
@@ -199,16 +199,16 @@ fn two_names(table: &CountTable, rows: &str, number: &str) -> Error {
 /// column of texts most of which are numbers: they would be lost as a label.
 fn text_is_term(
     table: &CountTable,
-    parts: &TableFile,
+    file: &TableFile,
     name: &str,
     dtype: &DataType,
 ) -> Result<bool> {
-    if parts.height()? == 0 || !matches!(dtype, DataType::String | DataType::Null) {
+    if file.height()? == 0 || !matches!(dtype, DataType::String | DataType::Null) {
         return Ok(false);
     }
     let (mut numbers, mut malformed, mut words, mut given) = (0, 0, 0, 0);
     let mut odd: Option<(usize, String)> = None;
-    parts.for_each(&[name], ROWS_AT_ONCE, |first, chunk| {
+    file.for_each(&[name], ROWS_AT_ONCE, |first, chunk| {
         let Ok(texts) = super::column(table, chunk, name)?.str() else {
             return Ok(());
         };

@@ -23,7 +23,7 @@ const ROWS_AT_ONCE: u64 = 1 << 16;
 /// Rows whose counts are collected from all columns at once: a cache line of a column.
 const BLOCK: usize = 64;
 
-pub(super) fn read(table: &CountTable, parts: &TableFile, roles: Roles) -> Result<Contents> {
+pub(super) fn read(table: &CountTable, file: &TableFile, roles: Roles) -> Result<Contents> {
     let terms = roles.terms.len();
     // A row as it is stored, and as numbers.
     let row_bytes = 16 * terms as u64;
@@ -31,25 +31,25 @@ pub(super) fn read(table: &CountTable, parts: &TableFile, roles: Roles) -> Resul
     let rows = (share / row_bytes.max(1)).clamp(1, ROWS_AT_ONCE);
     let shape = format!(
         "{} × {}",
-        counted(parts.height()?, "row"),
+        counted(file.height()?, "row"),
         counted(terms, "term")
     );
     Claim::new(table.path.as_path(), shape, "a table").check_memory(rows * row_bytes)?;
-    read_within(table, parts, roles, rows as usize, share)
+    read_within(table, file, roles, rows as usize, share)
 }
 
 /// [`read`] with `rows` rows at once; counts that take more than `held` bytes go into a file.
 pub(super) fn read_within(
     table: &CountTable,
-    parts: &TableFile,
+    file: &TableFile,
     roles: Roles,
     rows: usize,
     held: u64,
 ) -> Result<Contents> {
-    let (path, height) = (&table.path, parts.height()?);
+    let (path, height) = (&table.path, file.height()?);
     let terms = &roles.terms;
     if terms.is_empty() || height == 0 {
-        let columns = parts.columns()?.into_iter().map(|(name, _)| name);
+        let columns = file.columns()?.into_iter().map(|(name, _)| name);
         let columns: Vec<String> = columns.collect();
         let what = match height {
             0 => "has no rows",
@@ -65,7 +65,7 @@ pub(super) fn read_within(
     let mut named: Option<Table> = None;
     let columns = labels.iter().copied().chain(terms).map(String::as_str);
     let columns: Vec<&str> = columns.collect();
-    parts.for_each(&columns, rows, |first, chunk| {
+    file.for_each(&columns, rows, |first, chunk| {
         let numbers = terms
             .iter()
             .map(|term| numbers(table, chunk, term, first, &mut zeros))

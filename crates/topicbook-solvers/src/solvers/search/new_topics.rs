@@ -15,7 +15,7 @@ use crate::system::{Purpose, dirichlet_rows};
 const ADDED_SHARE: f64 = 0.2;
 
 /// These topics, with equal shares of them in every document.
-pub(super) fn equal_shares(f: Factor, data: &Data) -> Factors {
+fn equal_shares(f: Factor, data: &Data) -> Factors {
     let topics = f.topics;
     let lengths = data.lengths.iter();
     let shares =
