@@ -491,6 +491,17 @@ def methods(types):
                     yield name, found[1], found[2]
 
 
+def cells():
+    """(types, lines, names to show) of cells with at most a dozen lines, or the lines of one type."""
+    owners, lines, shown = [], [], []
+    for owner, more in WALK.items():
+        if owners and len(lines) + len(more) > 12:
+            yield owners, lines, shown
+            owners, lines, shown = [], [], []
+        owners, lines, shown = owners + [owner], lines + more, shown + SHOWN.get(owner, [])
+    yield owners, lines, shown
+
+
 def statements(lines):
     return [part.strip() for line in lines for part in line.split(";") if part.strip()]
 
