@@ -47,10 +47,14 @@ impl AddAssign for Tally {
 
 /// The checks for every change: format, layers, sizes, links, subjects of commits, lints, unit tests of what has changed.
 pub fn check(places: &Places) -> Result<ExitCode> {
-    let mut tally = quick(places);
-    tally += single("subjects of commits", || changes::check_subjects(places));
-    tally += single("lints", || lint::clippy(places));
     let changed = changes::crates(places)?;
+    let mut tally = thread::scope(|scope| {
+        let lints = scope.spawn(|| single("lints", || lint::changed(places, &changed)));
+        let mut tally = quick(places);
+        tally += single("subjects of commits", || changes::check_subjects(places));
+        tally += lints.join().expect("no check panics");
+        tally
+    });
     if !changed.is_empty() {
         tally += counted(&format!("unit tests of {}", changed.join(", ")), || {
             // Those on lavapipe compile shaders for ten seconds.
