@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::corpus;
+use crate::jupyter;
 use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, command, run};
+use crate::toolchain::Toolchain;
 use crate::worker;
 
 /// Measures the time from a kernel's start to the first value, and of single cells, in our kernel and in one without
@@ -16,7 +18,7 @@ pub fn cells(places: &Places) -> Result<()> {
     setup::all(places)?;
     let records = places.root.join("benches/records");
     fs::create_dir_all(&records).at(&records)?;
-    run(setup::jupyter(places, "python")
+    run(jupyter::python(places)
         .arg(places.root.join("xtask/python/bench_cells.py"))
         .arg(setup::evcxr_jupyter(places)?)
         .arg(records.join("cells.json"))
@@ -26,7 +28,7 @@ pub fn cells(places: &Places) -> Result<()> {
 /// Starts a thousand kernels on a busy machine, and counts those that never answer.
 pub fn starts(places: &Places, counts: &[&str]) -> Result<()> {
     setup::all(places)?;
-    run(setup::jupyter(places, "python")
+    run(jupyter::python(places)
         .arg(places.root.join("xtask/python/bench_starts.py"))
         .args([places.kernel_exe(), setup::evcxr_jupyter(places)?])
         .arg(places.root.join("benches/records/starts.json"))
@@ -37,7 +39,7 @@ pub fn starts(places: &Places, counts: &[&str]) -> Result<()> {
 /// Measures topicbook in a plain evcxr, without our kernel: evcxr then builds all crates itself.
 pub fn plain(places: &Places) -> Result<()> {
     setup::all(places)?;
-    run(setup::jupyter(places, "python")
+    run(jupyter::python(places)
         .arg(places.root.join("xtask/python/bench_plain.py"))
         .arg(setup::evcxr_jupyter(places)?)
         .arg(places.root.join("notebooks"))
@@ -67,7 +69,7 @@ pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
     if rows.is_empty() || rows.contains(&"notebook") {
         setup::all(places)?;
     }
-    run(setup::jupyter(places, "python")
+    run(jupyter::python(places)
         .arg(places.root.join("xtask/python/bench_peers.py"))
         .args([&peers, &python, &nips, &places.root.join("benches/records")])
         .args(rows)
@@ -158,7 +160,7 @@ pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
     fs::create_dir_all(&folder).at(&folder)?;
     let mut bench = ours(places, "text");
     bench.arg(places.root.join("benches/records"));
-    bench.args([&folder, &places.python().join("bin/python")]);
+    bench.args([&folder, &places.python.clone()]);
     bench.arg(places.root.join("xtask/python/bench_text.py"));
     bench.arg(documentation).args(megabytes);
     run_and_remove(&mut bench, &folder)
@@ -185,7 +187,7 @@ pub fn files(places: &Places, parts: &[&str]) -> Result<()> {
 
 /// Rust's documentation, of which benchmarks make long texts.
 fn rust_docs(places: &Places) -> Result<PathBuf> {
-    setup::rust_docs(places)?.ok_or_else(|| {
+    Toolchain::find(places)?.documentation().ok_or_else(|| {
         Fail::new(
             "this benchmark repeats Rust's documentation: install it with `rustup component add rust-docs`",
         )

@@ -3,38 +3,32 @@
 mod bench;
 mod built;
 mod changes;
-mod corpus;
 mod doc_examples;
 mod examples;
 mod fuzz;
 mod gpu;
-mod kernel_spec;
 mod layers;
 mod links;
 mod lint;
 mod notebook;
 mod pages;
-mod places;
 mod setup;
 mod sizes;
-mod task;
 mod test;
+mod wheel;
 mod worker;
-// Only the launcher uses the functions that configure the cells' compiler.
-#[allow(dead_code)]
-mod crates;
-#[allow(dead_code)]
-mod toolchain;
-#[allow(dead_code)]
-mod warm;
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use topicbook_launcher::{
+    corpus, crates, jupyter, kernel_spec, places, programs, task, toolchain, warm,
+};
+
 use places::Places;
-use task::{Result, command, run};
+use task::Result;
 
 const HELP: &str = "\
 cargo xtask <command>
@@ -53,6 +47,7 @@ cargo xtask <command>
   test             runs everything: format, layers, links, lints, documentation, tests, the library without its default
                    features, then the kernel, the notebooks and a browser
   setup            installs what the other commands need: Python environment, evcxr, library, kernel
+  wheel            writes Python wheels of library and kernel into build/wheel: with them, and with Rust, no build is needed
   worker           builds the program of the ranks of a fit on a cluster, with the site's MPI (MPICC, or mpicc in the PATH), or
                    with Open MPI from Python packages
   bench cells      compares the times of cells with a bare evcxr; writes benches/records/cells.json
@@ -128,7 +123,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
     match words.as_slice() {
         ["kernel", "install", ..] => {
-            kernel_spec::install(&Places::of_xtask()?, &arguments[2..])?;
+            kernel_spec::install(&Places::of_xtask()?, &arguments[2..], setup::all)?;
         }
         ["run", notebook] => notebook::execute(&Places::of_xtask()?, Path::new(notebook))?,
         ["notebooks"] => {
@@ -142,6 +137,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
         ["check"] => return test::check(&Places::of_xtask()?),
         ["test"] => return test::all(&Places::of_xtask()?),
+        ["wheel"] => wheel::make(&Places::of_xtask()?, "6").map(drop)?,
         ["worker"] => worker::build(&Places::of_xtask()?)?,
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "kernels", "record"] => bench::kernels(&Places::of_xtask()?, "record", &[])?,
@@ -186,7 +182,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["fuzz", "round", mutants, seed] => fuzz::round(&Places::of_xtask()?, mutants, seed)?,
         ["fuzz", target] => fuzz::target(&Places::of_xtask()?, target, "600")?,
         ["fuzz", target, seconds] => fuzz::target(&Places::of_xtask()?, target, seconds)?,
-        ["doctor"] => doctor(&Places::of_xtask()?)?,
+        ["doctor"] => programs::run_example(&Places::of_xtask()?, "doctor", &[])?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
@@ -195,12 +191,4 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Runs the library's own `doctor`, which checks what a fit needs.
-fn doctor(places: &Places) -> Result<()> {
-    run(command("cargo")
-        .args(["run", "--quiet", "--example", "doctor"])
-        .current_dir(&places.root)
-        .env("CARGO_TARGET_DIR", &places.target))
 }

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::corpus;
 use crate::crates;
+use crate::jupyter;
 use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, run, step};
@@ -56,30 +56,14 @@ pub fn prepared(places: &Places, notebook: &Path) -> Result<Command> {
         }
     }
     crates::build(places, &cells)?;
-    let mut program = setup::jupyter(places, "python");
-    program
-        .arg(places.root.join("xtask/python/run_notebook.py"))
-        .arg(notebook)
-        .arg(results)
-        .arg(cells);
-    Ok(program)
+    Ok(jupyter::run_notebook(places, notebook, &results, &cells))
 }
 
 /// Opens JupyterLab with the kernel ready: on the folder or the notebook that `arguments` begin with, and otherwise on the
 /// notebooks of the repository. The other arguments go to JupyterLab.
 pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
-    let (path, options) = match arguments {
-        [path, options @ ..] if !path.to_string_lossy().starts_with('-') => {
-            (Path::new(path).to_path_buf(), options)
-        }
-        options => (places.root.join("notebooks"), options),
-    };
-    if !path.exists() {
-        return Err(Fail::new(format!(
-            "there is no folder or notebook {}",
-            path.display()
-        )));
-    }
+    let (path, options) = jupyter::path_and_options(arguments)?;
+    let path = path.map_or(places.root.join("notebooks"), Path::to_path_buf);
     let path = path.canonicalize().at(&path)?;
     setup::all(places)?;
     if ours(places, &path) || path.parent().is_some_and(|folder| ours(places, folder)) {
@@ -96,13 +80,7 @@ pub fn lab(places: &Places, arguments: &[OsString]) -> Result<()> {
             path.parent().unwrap_or(&path)
         },
     )?;
-    // JupyterLab replaces this process, so that it gets the signals and can ask before it stops.
-    let error = setup::jupyter(places, "jupyter-lab")
-        .arg(path)
-        .args(options)
-        .stdin(Stdio::inherit())
-        .exec();
-    Err(Fail::new(format!("cannot start JupyterLab: {error}")))
+    jupyter::lab(places, &path, options)
 }
 
 /// Whether this is the folder of the repository's notebooks.

@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::kernel_spec;
 use crate::layers::rust_files;
 use crate::places::Places;
-use crate::task::{At, Fail, Result, command, output, run, step};
+use crate::task::{At, Fail, Result, command, run, step};
 use crate::toolchain::Toolchain;
 use crate::warm::Build;
 
@@ -38,7 +38,7 @@ pub fn library(places: &Places) -> Result<()> {
 pub fn python(places: &Places) -> Result<()> {
     environment(
         "installing Jupyter, NumPy and SciPy into the cache (half a minute)",
-        &places.python(),
+        &places.environment(),
         &places.root.join("xtask/python/requirements.txt"),
         // The file names every package.
         &["--no-deps"],
@@ -164,28 +164,26 @@ pub fn evcxr_jupyter(places: &Places) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Compiles the launcher with rustc and without Cargo: with this repository's flags for Cargo it would need the shared
-/// standard library of one toolchain, and could not start after an update of Rust.
+/// Builds the launcher. As the kernel it links the standard library statically, so that it starts after an update of Rust, too.
 fn launcher(places: &Places) -> Result<()> {
-    let sources = places.root.join("xtask").join("src");
-    let files = [
-        "../python/crates.py",
-        "crates.rs",
-        "launcher.rs",
-        "places.rs",
-        "session.rs",
-        "task.rs",
-        "toolchain.rs",
-        "warm.rs",
-    ];
-    let files = files.map(|file| sources.join(file));
+    let folder = places.root.join("crates").join("topicbook-launcher");
+    let mut files = rust_files(&folder.join("src"))?;
+    files.extend(["Cargo.toml", "python/crates.py"].map(|name| folder.join(name)));
     let program = places.launcher();
     made_from(&program, &files, "building the kernel's launcher", |made| {
-        run(command("rustc")
-            .args(["--edition", "2024", "-O", "-o"])
-            .arg(made)
-            .arg(sources.join("launcher.rs"))
-            .current_dir(&places.root))
+        run(command("cargo")
+            .args([
+                "build",
+                "--release",
+                "--quiet",
+                "--package",
+                "topicbook-launcher",
+            ])
+            .current_dir(&places.root)
+            .env("CARGO_TARGET_DIR", places.kernel_target())
+            .env("RUSTFLAGS", ""))?;
+        let built = places.kernel_target().join("release").join("topicbook");
+        fs::copy(&built, made).at(&built).map(drop)
     })
 }
 
@@ -240,27 +238,4 @@ pub fn replaced(program: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Resul
     let unfinished = program.with_extension("unfinished");
     make(&unfinished)?;
     fs::rename(&unfinished, program).at(program)
-}
-
-/// A command that runs a program of the Python environment, with all of Jupyter's folders in the cache.
-pub fn jupyter(places: &Places, program: &str) -> Command {
-    let mut command = command(places.python().join("bin").join(program));
-    command
-        .env("JUPYTER_PATH", places.jupyter())
-        .env("JUPYTER_DATA_DIR", places.jupyter())
-        .env("JUPYTER_CONFIG_DIR", places.cache.join("jupyter-config"))
-        .env("JUPYTER_RUNTIME_DIR", places.cache.join("jupyter-runtime"))
-        .env("IPYTHONDIR", places.cache.join("ipython"));
-    command
-}
-
-/// The folder of Rust's documentation, if it is installed.
-pub fn rust_docs(places: &Places) -> Result<Option<PathBuf>> {
-    let sysroot = output(
-        command("rustc")
-            .args(["--print", "sysroot"])
-            .current_dir(&places.root),
-    )?;
-    let docs = Path::new(&sysroot).join("share/doc/rust/html");
-    Ok(docs.is_dir().then_some(docs))
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::changes;
 use crate::doc_examples;
 use crate::examples;
+use crate::jupyter;
 use crate::layers;
 use crate::links;
 use crate::lint;
@@ -182,7 +183,7 @@ fn notebooks(places: &Places) -> Result<(Vec<Part<'_>>, Tally)> {
 
 fn kernel_tests(places: &Places) -> Result<Tally> {
     count(
-        setup::jupyter(places, "python")
+        jupyter::python(places)
             .arg(places.root.join("xtask/python/kernel_tests.py"))
             .env("TOPICBOOK_KERNELS", places.kernels())
             .env(
@@ -194,7 +195,7 @@ fn kernel_tests(places: &Places) -> Result<Tally> {
 
 fn browser_tests(places: &Places) -> Result<Tally> {
     count(
-        setup::jupyter(places, "python")
+        jupyter::python(places)
             .arg(places.root.join("xtask/python/browser_tests.py"))
             .arg(places.root.join("notebooks/01_quick_start.ipynb"))
             .arg(places.build()),
@@ -237,12 +238,12 @@ fn cargo_test(places: &Places) -> Command {
 
 /// Tells tests where the programs are that they call.
 fn with_python<'a>(tests: &'a mut Command, places: &Places) -> &'a mut Command {
-    let mut path = places.python().join("bin").into_os_string();
+    let mut path = places.environment().join("bin").into_os_string();
     path.push(":");
     path.push(env::var_os("PATH").unwrap_or_default());
     tests
         // The tests of file formats call NumPy and SciPy.
-        .env("TOPICBOOK_PYTHON", places.python_exe())
+        .env("TOPICBOOK_PYTHON", &places.python)
         .env("TOPICBOOK_NVRTC", places.nvrtc())
         .env("TOPICBOOK_WORKER", places.worker())
         .env("PATH", path)

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::places::Places;
-use crate::setup;
-use crate::task::{At, Fail, Result, command, run, step};
+use crate::programs::run_example;
+use crate::task::{At, Fail, Result, step};
+use crate::toolchain::Toolchain;
 
 /// The counts and their terms.
 const FILES: [&str; 2] = ["corpus.npz", "corpus_terms.txt"];
@@ -112,12 +113,7 @@ fn count_documentation(places: &Places, folder: &Path) -> Result<Option<()>> {
         return Ok(None);
     };
     step("counting the words of Rust's documentation", || {
-        run(command("cargo")
-            .args(["run", "--quiet", "--example", "count_texts", "--"])
-            .arg(pages)
-            .arg(folder.join(FILES[0]))
-            .current_dir(&places.root)
-            .env("CARGO_TARGET_DIR", &places.target))
+        run_example(places, "count_texts", &[&pages, &folder.join(FILES[0])])
     })?;
     Ok(Some(()))
 }
@@ -129,7 +125,7 @@ pub fn documentation(places: &Places) -> Result<Option<PathBuf>> {
     if pages.is_dir() {
         return Ok(Some(pages));
     }
-    let Some(docs) = setup::rust_docs(places)? else {
+    let Some(docs) = Toolchain::find(places)?.documentation() else {
         return Ok(None);
     };
     let new = places.build().join(format!("{DOCUMENTATION}.new"));
@@ -179,11 +175,7 @@ pub fn draw_cells(places: &Places) -> Result<()> {
     }
     fs::create_dir_all(&folder).at(&folder)?;
     step("drawing the counts of cells", || {
-        run(command("cargo")
-            .args(["run", "--quiet", "--example", "draw_cells", "--"])
-            .arg(&folder)
-            .current_dir(&places.root)
-            .env("CARGO_TARGET_DIR", &places.target))
+        run_example(places, "draw_cells", &[&folder])
     })
 }
 

@@ -14,6 +14,8 @@
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -38,6 +40,12 @@ pub struct Build {
 impl Build {
     /// The build of the current sources by the current toolchain, which may not exist yet.
     pub fn present(places: &Places, toolchain: &Toolchain) -> Result<Self> {
+        if places.is_wheel {
+            return Ok(Self {
+                folder: places.wheel_build(),
+                crates: places.wheel_build(),
+            });
+        }
         Ok(Self {
             folder: places.builds().join(fingerprint(places, toolchain)?),
             crates: places.target.join("debug").join("deps"),
@@ -56,6 +64,13 @@ impl Build {
             let build = Self::present(places, toolchain)?;
             if build.is_ready() {
                 return Ok(build);
+            }
+            if places.is_wheel {
+                return Err(Fail::new(format!(
+                    "{} is gone\nto do: delete {}, then restart the kernel",
+                    build.library().display(),
+                    places.cache.display()
+                )));
             }
             let messages = step(
                 "building the library (300 crates: 20 minutes on 2 cores the first time)",
@@ -78,6 +93,11 @@ impl Build {
         &self.folder
     }
 
+    /// The folder of the crates below ours.
+    pub fn crates(&self) -> &Path {
+        &self.crates
+    }
+
     pub fn facade(&self) -> PathBuf {
         self.folder.join("facade")
     }
@@ -87,7 +107,7 @@ impl Build {
     }
 
     /// The flags of a cell's compiler, in the format of `CARGO_ENCODED_RUSTFLAGS`, which allows spaces in paths.
-    pub fn encoded_rustflags(&self, more: Option<String>) -> String {
+    pub fn encoded_rustflags(&self, more: impl IntoIterator<Item = String>) -> String {
         let ours = [
             // As evcxr itself does, so that cells and library share one standard library.
             "-Cprefer-dynamic".to_owned(),
@@ -97,6 +117,19 @@ impl Build {
         ];
         let all: Vec<String> = ours.into_iter().chain(more).collect();
         all.join("\u{1f}")
+    }
+
+    /// The value of `LD_LIBRARY_PATH` for a process that links to the library: its folder and that of Rust's own libraries.
+    /// rustc writes a path into a cell that is relative to the folder in which it compiles the cell, and evcxr moves the cell
+    /// elsewhere. The user's folders, which may contain CUDA's compiler, come after them.
+    pub fn libraries(&self, toolchain: &Toolchain) -> Result<OsString> {
+        let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let ours = [self.folder(), toolchain.libraries.as_path()];
+        let all = ours
+            .into_iter()
+            .map(Path::to_path_buf)
+            .chain(env::split_paths(&named).filter(|folder| !folder.as_os_str().is_empty()));
+        env::join_paths(all).map_err(|error| Fail::new(error.to_string()))
     }
 
     fn publish(&self, places: &Places, messages: &str) -> Result<()> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::crates::Crates;
+use crate::linker;
 use crate::places::Places;
 use crate::task::{At, Fail, Result};
 use crate::toolchain::Toolchain;
@@ -51,7 +52,7 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .env("RUSTC", tools.join("rustc"))
         .env("CARGO", tools.join("cargo"))
         .env_remove("CARGO_TARGET_DIR")
-        .env("LD_LIBRARY_PATH", libraries(&build, &toolchain)?)
+        .env("LD_LIBRARY_PATH", build.libraries(&toolchain)?)
         // The write end of a pipe, which the kernel never uses: the reaper sees it closed when the kernel has ended for
         // any reason.
         .stdin(Stdio::from(OwnedFd::from(pipe)))
@@ -59,9 +60,12 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .stdout(Stdio::null());
     let error = kernel.exec();
     Err(Fail::new(format!(
-        "cannot start {}: {error}\nto do: run `cargo xtask setup` in {}, then restart the kernel",
+        "cannot start {}: {error}\nto do: {}, then restart the kernel",
         places.kernel_exe().display(),
-        places.root.display()
+        match places.is_wheel {
+            true => "install the wheel again".to_owned(),
+            false => format!("run `cargo xtask setup` in {}", places.root.display()),
+        }
     )))
 }
 
@@ -70,20 +74,6 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
 pub fn reap(folder: &Path) -> Result<()> {
     io::stdin().read_to_end(&mut Vec::new())?;
     fs::remove_dir_all(folder).at(folder)
-}
-
-/// The value of `LD_LIBRARY_PATH` for the process that runs the cells: the folders of the library and of Rust's own
-/// libraries. rustc writes a path into a cell that is relative to the folder in which it compiles the cell, and evcxr
-/// moves the cell elsewhere. The user's folders, which may contain CUDA's compiler, come after them.
-fn libraries(build: &Build, toolchain: &Toolchain) -> Result<std::ffi::OsString> {
-    let named = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let ours = [build.folder(), toolchain.libraries.as_path()];
-    env::join_paths(
-        ours.into_iter()
-            .map(Path::to_path_buf)
-            .chain(env::split_paths(&named).filter(|folder| !folder.as_os_str().is_empty())),
-    )
-    .map_err(|error| Fail::new(error.to_string()))
 }
 
 fn path_with(first: &Path) -> Result<std::ffi::OsString> {
@@ -127,7 +117,7 @@ impl Folder {
         let linked = crates.map_or(build.folder(), Crates::folder);
         symlink(linked, folder.path.join("build")).at(&folder.path)?;
         fs::create_dir(folder.std()).at(&folder.path)?;
-        if let Some(sources) = toolchain.std_sources() {
+        if let Some(sources) = places.std_sources().or_else(|| toolchain.std_sources()) {
             for part in STD {
                 symlink(sources.join(part), folder.std().join(part)).at(&folder.path)?;
             }
@@ -137,7 +127,7 @@ impl Folder {
             &start,
             format!(
                 ":opt 0\n:build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n{}",
-                build.encoded_rustflags(crates.map(Crates::flag)),
+                build.encoded_rustflags(linker::flags(places)?.into_iter().chain(crates.map(Crates::flag))),
                 build.facade(),
                 crates.map(Crates::start).unwrap_or_default(),
             ),

@@ -1,5 +1,5 @@
 //! The crates that a notebook folder names in its `topicbook.toml`: built once for each build of the library, so that cells
-//! use them as quickly as the library. `xtask/python/crates.py` builds them and says how.
+//! use them as quickly as the library. `python/crates.py` builds them and says how.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs;
@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::places::Places;
-use crate::task::{At, Result, command, run, step};
+use crate::task::{At, Fail, Result, command, run, step};
 use crate::toolchain::Toolchain;
 use crate::warm::{Build, LIBRARY};
 
@@ -65,13 +65,20 @@ impl Crates {
         if self.is_ready() {
             return Ok(());
         }
+        if places.is_wheel {
+            return Err(Fail::new(format!(
+                "{}: only a checkout of topicbook builds the crates of such a file; with the wheel, write `:dep` with the \
+                 crate's name in a cell, and move this file away",
+                self.manifest.display()
+            )));
+        }
         let unfinished = build
             .folder()
             .join("crates")
             .join(format!("unfinished-{}", std::process::id()));
         fs::create_dir_all(&unfinished).at(&unfinished)?;
         let made = step("building the crates of topicbook.toml", || {
-            run(command(places.python_exe())
+            run(command(&places.python)
                 .args(["-c", include_str!("../python/crates.py")])
                 .args([&self.manifest, &unfinished, &self.folder, &places.root])
                 .args(&self.names)

@@ -9,10 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
-
 use crate::places::Places;
-use crate::setup;
 use crate::task::{At, Fail, Result};
 
 /// The kernel's name, which notebooks keep in their metadata.
@@ -42,7 +39,13 @@ const EXTENSION: [(&str, &[u8]); 2] = [
 ];
 
 /// `cargo xtask kernel install`, with the words that follow it.
-pub fn install(places: &Places, options: &[OsString]) -> Result<()> {
+///
+/// `ready` sets up what the kernel needs.
+pub fn install(
+    places: &Places,
+    options: &[OsString],
+    ready: impl FnOnce(&Places) -> Result<()>,
+) -> Result<()> {
     let options = Options::read(options, |name| env::var_os(name))?;
     let folder = spec_folder(&options.data);
     if options.remove {
@@ -57,12 +60,16 @@ pub fn install(places: &Places, options: &[OsString]) -> Result<()> {
             ))),
         };
     }
-    setup::all(places)?;
+    ready(places)?;
     write(places, &options.data)?;
     eprintln!(
         "topicbook: installed {}\nAny Jupyter, JupyterLab or VS Code that looks there now offers \"Rust (topicbook)\", in \
-         every folder. When this repository moves, install again; `--remove` takes it away.",
-        folder.display()
+         every folder. When {} moves, install again; `--remove` takes it away.",
+        folder.display(),
+        match places.is_wheel {
+            true => "this Python environment",
+            false => "this repository",
+        }
     );
     Ok(())
 }
@@ -72,32 +79,42 @@ pub fn write(places: &Places, data: &Path) -> Result<()> {
     let folder = spec_folder(data);
     write_files(&folder, &LOGOS)?;
     write_files(&extension_folder(data), &EXTENSION)?;
-    let mut variables = Map::new();
-    for (name, path) in [
-        ("TOPICBOOK_ROOT", &places.root),
-        ("TOPICBOOK_CACHE", &places.cache),
-        ("CARGO_TARGET_DIR", &places.target),
-    ] {
-        variables.insert(name.to_owned(), json!(text(path)?));
-    }
-    // A Jupyter that a desktop starts has neither Rust in its PATH nor the variables of a shell's start-up file.
-    if let Some(folder) = rust_folder() {
-        variables.insert("TOPICBOOK_RUST".to_owned(), json!(text(&folder)?));
+    let mut variables = Vec::new();
+    let mut arguments = Vec::new();
+    if places.is_wheel {
+        arguments.extend([text(&places.python)?, "-m", "topicbook"].map(quoted));
+    } else {
+        arguments.push(quoted(text(&places.launcher())?));
+        for (name, path) in [
+            ("TOPICBOOK_ROOT", &places.root),
+            ("TOPICBOOK_CACHE", &places.cache),
+            ("CARGO_TARGET_DIR", &places.target),
+        ] {
+            variables.push((name, quoted(text(path)?)));
+        }
+        // A Jupyter that a desktop starts has neither Rust in its PATH nor the variables of a shell's start-up file.
+        if let Some(folder) = rust_folder() {
+            variables.push(("TOPICBOOK_RUST", quoted(text(&folder)?)));
+        }
     }
     for name in ["CARGO_HOME", "RUSTUP_HOME"] {
         if let Some(path) = env::var_os(name) {
-            variables.insert(name.to_owned(), json!(text(Path::new(&path))?));
+            variables.push((name, quoted(text(Path::new(&path))?)));
         }
     }
-    let spec = json!({
-        "argv": [text(&places.launcher())?, "{connection_file}"],
-        "display_name": "Rust (topicbook)",
-        "language": "rust",
-        "interrupt_mode": "message",
-        "env": Value::Object(variables),
-    });
+    arguments.extend(["kernel", "{connection_file}"].map(quoted));
+    let variables: Vec<String> = variables
+        .into_iter()
+        .map(|(name, value)| format!("{}: {value}", quoted(name)))
+        .collect();
+    let spec = format!(
+        "{{\n  \"argv\": [{}],\n  \"display_name\": \"Rust (topicbook)\",\n  \"language\": \"rust\",\n  \
+         \"interrupt_mode\": \"message\",\n  \"env\": {{{}}}\n}}\n",
+        arguments.join(", "),
+        variables.join(", ")
+    );
     let file = folder.join("kernel.json");
-    fs::write(&file, format!("{spec:#}\n")).at(&file)
+    fs::write(&file, spec).at(&file)
 }
 
 /// Removes the kernel spec and the extension below `data`; whether there was a spec.
@@ -200,6 +217,20 @@ fn rust_folder() -> Option<PathBuf> {
         .find(|folder| folder.is_absolute() && folder.join("rustc").is_file())
 }
 
+/// A text in JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            c if c < ' ' => quoted.push_str(&format!("\\u{:04x}", c as u32)),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 fn text(path: &Path) -> Result<&str> {
     path.to_str().ok_or_else(|| {
         Fail::new(format!(
@@ -211,6 +242,8 @@ fn text(path: &Path) -> Result<&str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn options(words: &[&str], variables: &[(&str, &str)]) -> std::result::Result<Options, String> {
@@ -264,9 +297,11 @@ mod tests {
     fn a_kernel_is_installed_and_removed() {
         let folder = env::temp_dir().join(format!("topicbook-kernel-spec-{}", std::process::id()));
         let places = Places {
-            root: folder.join("a root"),
+            root: folder.join("a \"root\""),
             cache: folder.join("cache"),
             target: folder.join("target"),
+            python: folder.join("python"),
+            is_wheel: false,
         };
         let data = folder.join("share/jupyter");
         // The second installation replaces the first one.

@@ -6,20 +6,49 @@ use std::path::{Path, PathBuf};
 use crate::task::{At, Fail, Result};
 
 /// Crates of our name that the library is not made of.
-const BESIDE: [&str; 3] = ["topicbook-bench", "topicbook-dylib", "topicbook-worker"];
+const BESIDE: [&str; 4] = [
+    "topicbook-bench",
+    "topicbook-dylib",
+    "topicbook-launcher",
+    "topicbook-worker",
+];
 
-/// Folders of this repository and of its cache. Nothing is written elsewhere.
+/// The folders of a checkout or of a wheel, and of the cache. Nothing is written elsewhere.
 #[derive(Clone)]
 pub struct Places {
-    /// The repository.
+    /// The repository, or the Python package that the wheel has installed.
     pub root: PathBuf,
-    /// The cache of `cargo xtask setup`: Python environment, evcxr, kernel spec, published builds, running kernels.
+    /// The cache. In a checkout, of `cargo xtask setup`: Python environment, evcxr, kernel spec, published builds, running
+    /// kernels. With a wheel, what its Python package has unpacked.
     pub cache: PathBuf,
     /// Cargo's target folder, which the library, its tests, the kernel and the user's own Cargo commands share.
     pub target: PathBuf,
+    /// The Python with Jupyter; in a checkout its environment has NumPy and SciPy, too.
+    pub python: PathBuf,
+    /// Whether these are the folders of a wheel, whose library is built.
+    pub is_wheel: bool,
 }
 
 impl Places {
+    /// The folders of an installed wheel, from the variables that its Python package sets.
+    pub fn of_wheel() -> Result<Self> {
+        let [root, cache, python] =
+            ["TOPICBOOK_WHEEL", "TOPICBOOK_UNPACKED", "TOPICBOOK_PYTHON"].map(env::var_os);
+        let (Some(root), Some(cache), Some(python)) = (root, cache, python) else {
+            return Err(Fail::new(
+                "start this as `topicbook`, or as `python -m topicbook`",
+            ));
+        };
+        let cache = PathBuf::from(cache);
+        Ok(Self {
+            root: root.into(),
+            target: cache.join("target"),
+            cache,
+            python: python.into(),
+            is_wheel: true,
+        })
+    }
+
     /// The folders for a command of `cargo xtask`, which sets the path of the repository.
     pub fn of_xtask() -> Result<Self> {
         let manifest = env::var_os("CARGO_MANIFEST_DIR")
@@ -48,10 +77,13 @@ impl Places {
             // The folder that `cargo check` and rust-analyzer use by default.
             None => root.join("target"),
         };
+        let python = python_of(&cache);
         Ok(Self {
             root,
             cache,
             target,
+            python,
+            is_wheel: false,
         })
     }
 
@@ -77,19 +109,25 @@ impl Places {
         Ok(names)
     }
 
-    /// Executed notebooks and their data.
+    /// Executed notebooks and their data; with a wheel, the data of the course alone.
     pub fn build(&self) -> PathBuf {
-        self.root.join("build")
+        match self.is_wheel {
+            true => self.cache.join("course"),
+            false => self.root.join("build"),
+        }
     }
 
-    /// The Python environment with Jupyter, NumPy and SciPy.
-    pub fn python(&self) -> PathBuf {
+    /// The programs in Python.
+    pub fn scripts(&self) -> PathBuf {
+        match self.is_wheel {
+            true => self.root.clone(),
+            false => self.root.join("xtask").join("python"),
+        }
+    }
+
+    /// The Python environment of a checkout.
+    pub fn environment(&self) -> PathBuf {
         self.cache.join("python")
-    }
-
-    /// The Python of that environment.
-    pub fn python_exe(&self) -> PathBuf {
-        self.python().join("bin").join("python")
     }
 
     /// The Python environment that has only NVIDIA's compiler and its headers.
@@ -114,7 +152,15 @@ impl Places {
 
     /// The kernel, which runs the cells.
     pub fn kernel_exe(&self) -> PathBuf {
-        kernel_exe(&self.cache)
+        self.programs().join("topicbook-evcxr")
+    }
+
+    /// The folder of the programs that kernels need.
+    fn programs(&self) -> PathBuf {
+        match self.is_wheel {
+            true => self.root.join("bin"),
+            false => self.cache.join("bin"),
+        }
     }
 
     /// Cargo's target folder for the kernel, which has a profile and flags of its own.
@@ -124,7 +170,7 @@ impl Places {
 
     /// The program that the kernel spec starts.
     pub fn launcher(&self) -> PathBuf {
-        self.cache.join("bin").join("topicbook-kernel")
+        self.programs().join("topicbook")
     }
 
     /// The program that writes what rust-analyzer reads.
@@ -146,9 +192,19 @@ impl Places {
     pub fn builds(&self) -> PathBuf {
         self.cache.join("builds")
     }
+
+    /// The one build of a wheel.
+    pub fn wheel_build(&self) -> PathBuf {
+        self.cache.join("build")
+    }
+
+    /// The sources of the standard library that a wheel brings: a toolchain without the component `rust-src` is enough.
+    pub fn std_sources(&self) -> Option<PathBuf> {
+        self.is_wheel.then(|| self.cache.join("std"))
+    }
 }
 
-/// The kernel in a cache.
-pub fn kernel_exe(cache: &Path) -> PathBuf {
-    cache.join("bin").join("topicbook-evcxr")
+/// The Python of the environment in a cache.
+pub fn python_of(cache: &Path) -> PathBuf {
+    cache.join("python").join("bin").join("python")
 }

@@ -1,0 +1,1 @@
+"""The Jupyter kernel "Rust (topicbook)", and the command `topicbook`."""
