@@ -45,9 +45,11 @@ cargo xtask <command>
   check            checks format, layers, links and lints, and runs the unit tests of the library: run it after every
                    change
   test             runs everything: format, layers, links, lints, documentation, tests, the library without its default
-                   features, then the kernel, the notebooks and a browser
+                   features, then the kernel, the wheels, the notebooks and a browser
+  test --wheel     installs the wheels, as root in a bare Debian without network, compiler or Rust, too
   setup            installs what the other commands need: Python environment, evcxr, library, kernel
   wheel            writes Python wheels of library and kernel into build/wheel: with them, and with Rust, no build is needed
+  bundle           packs these wheels with JupyterLab's and with Rust: build/topicbook-bundle.tar, for machines without a network
   worker           builds the program of the ranks of a fit on a cluster, with the site's MPI (MPICC, or mpicc in the PATH), or
                    with Open MPI from Python packages
   bench cells      compares the times of cells with a bare evcxr; writes benches/records/cells.json
@@ -136,7 +138,9 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         }
         ["lab", ..] => notebook::lab(&Places::of_xtask()?, &arguments[1..])?,
         ["check"] => return test::check(&Places::of_xtask()?),
+        ["test", "--wheel"] => return test::wheel(&Places::of_xtask()?),
         ["test"] => return test::all(&Places::of_xtask()?),
+        ["bundle"] => wheel::bundle(&Places::of_xtask()?, "6").map(drop)?,
         ["wheel"] => wheel::make(&Places::of_xtask()?, "6").map(drop)?,
         ["worker"] => worker::build(&Places::of_xtask()?)?,
         ["setup"] => setup::all(&Places::of_xtask()?)?,

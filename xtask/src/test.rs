@@ -20,6 +20,7 @@ use crate::places::Places;
 use crate::setup;
 use crate::sizes;
 use crate::task::{Fail, Result, command, run, seconds, step, succeeded};
+use crate::wheel;
 use crate::worker;
 
 #[derive(Default)]
@@ -118,6 +119,7 @@ pub fn all(places: &Places) -> Result<ExitCode> {
         }));
     }
     if has_kernel {
+        parts.push(part("wheels", || count(&mut wheel::tests(places, false)?)));
         let (notebooks, prepared) = notebooks(places)?;
         tally += prepared;
         parts.extend(notebooks);
@@ -134,6 +136,12 @@ pub fn all(places: &Places) -> Result<ExitCode> {
         // Alone: it waits for what a person sees, for some seconds.
         tally += counted("notebook 01 in a browser", || browser_tests(places));
     }
+    Ok(verdict(&tally))
+}
+
+/// Installs the wheels in a bare Debian, which takes some five minutes: not part of [`all`].
+pub fn wheel(places: &Places) -> Result<ExitCode> {
+    let tally = counted("wheels", || count(&mut wheel::tests(places, true)?));
     Ok(verdict(&tally))
 }
 

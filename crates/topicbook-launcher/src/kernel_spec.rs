@@ -301,6 +301,7 @@ mod tests {
             cache: folder.join("cache"),
             target: folder.join("target"),
             python: folder.join("python"),
+            build: folder.join("build"),
             is_wheel: false,
         };
         let data = folder.join("share/jupyter");

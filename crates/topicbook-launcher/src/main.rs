@@ -96,6 +96,7 @@ fn places() -> Result<Places> {
         )));
     }
     Ok(Places {
+        build: root.join("build"),
         python: python_of(&cache),
         root,
         cache,
@@ -125,7 +126,7 @@ fn kernel(connection_file: &Path) -> Result<()> {
         })
 }
 
-/// Copies the notebooks of the course, and links what they open.
+/// Copies the notebooks of the course, and writes what they open.
 fn course(places: &Places, folder: &Path) -> Result<()> {
     if folder.exists() {
         return Err(Fail::new(format!(
@@ -138,13 +139,19 @@ fn course(places: &Places, folder: &Path) -> Result<()> {
     for part in ["notebooks", "data"] {
         copy(&places.root.join("course").join(part), &folder.join(part))?;
     }
+    // They work in this folder, and find there what they open.
+    let places = &Places {
+        build: notebooks.clone(),
+        ..places.clone()
+    };
     corpus::draw_cells(places)?;
-    // Without Rust's documentation three notebooks lack their text, and say so.
-    if let Err(error) = corpus::prepare(places) {
-        eprintln!("topicbook: notebooks 02, 06 and 08 have no text: {error}");
+    // Without Rust's documentation three notebooks lack their text.
+    match corpus::documentation(places)? {
+        Some(_) => corpus::prepare(places)?,
+        None => eprintln!(
+            "topicbook: notebooks 02, 06 and 08 have no text: install the component rust-docs of Rust, then make a new course"
+        ),
     }
-    corpus::documentation(places)?;
-    corpus::link(places, &notebooks)?;
     eprintln!(
         "topicbook: `topicbook lab {}` opens them",
         notebooks.display()
@@ -202,10 +209,11 @@ fn run_notebook(places: &Places, notebook: &Path) -> Result<()> {
 /// Says what the installation has, and runs the library's own `doctor`.
 fn doctor(places: &Places) -> Result<()> {
     println!("topicbook in {}", places.root.display());
+    let caches = places.cache.parent().unwrap_or(&places.cache);
     println!(
-        "cache {} ({} MB; it may be deleted, and is unpacked again)",
-        places.cache.display(),
-        size(&places.cache) / 1_000_000
+        "cache {}: {} MB, of all versions; what is deleted there is unpacked again",
+        caches.display(),
+        size(caches) / 1_000_000
     );
     let toolchain = Toolchain::ready(places)?;
     println!("Rust {}", toolchain.sysroot.display());

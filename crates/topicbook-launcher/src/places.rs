@@ -25,6 +25,8 @@ pub struct Places {
     pub target: PathBuf,
     /// The Python with Jupyter; in a checkout its environment has NumPy and SciPy, too.
     pub python: PathBuf,
+    /// Executed notebooks and their data; with a wheel, the data of the course alone.
+    pub build: PathBuf,
     /// Whether these are the folders of a wheel, whose library is built.
     pub is_wheel: bool,
 }
@@ -43,6 +45,7 @@ impl Places {
         Ok(Self {
             root: root.into(),
             target: cache.join("target"),
+            build: cache.join("course"),
             cache,
             python: python.into(),
             is_wheel: true,
@@ -79,6 +82,7 @@ impl Places {
         };
         let python = python_of(&cache);
         Ok(Self {
+            build: root.join("build"),
             root,
             cache,
             target,
@@ -109,12 +113,8 @@ impl Places {
         Ok(names)
     }
 
-    /// Executed notebooks and their data; with a wheel, the data of the course alone.
     pub fn build(&self) -> PathBuf {
-        match self.is_wheel {
-            true => self.cache.join("course"),
-            false => self.root.join("build"),
-        }
+        self.build.clone()
     }
 
     /// The programs in Python.

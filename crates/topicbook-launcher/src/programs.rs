@@ -42,8 +42,18 @@ fn compiled(places: &Places, name: &str) -> Result<Command> {
             .arg(&program)
             .arg(places.root.join("examples").join(format!("{name}.rs")))
             .arg(format!("--extern=topicbook={}", library.display()))
-            .arg(format!("-Ldependency={}", build.folder().display()))
-            .args(linker::flags(places)?);
+            .arg(format!("-Ldependency={}", build.folder().display()));
+        if let Some(linker) = linker::instead_of_cc(places, &toolchain)? {
+            rustc.arg(format!("-Clinker={}", linker.display()));
+        }
+        // What it uses beside the library is in there, too.
+        let externs = build.folder().join("externs");
+        for line in fs::read_to_string(&externs).at(&externs)?.lines() {
+            if let Some((name, file)) = line.split_once('=') {
+                let file = build.folder().join(file);
+                rustc.arg(format!("--extern={name}={}", file.display()));
+            }
+        }
         run(&mut rustc)?;
     }
     let mut command = command(&program);

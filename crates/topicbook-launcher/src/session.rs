@@ -52,6 +52,7 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
         .env("RUSTC", tools.join("rustc"))
         .env("CARGO", tools.join("cargo"))
         .env_remove("CARGO_TARGET_DIR")
+        .envs(linker::instead_of_cc(places, &toolchain)?.map(|linker| (linker::VARIABLE, linker)))
         .env("LD_LIBRARY_PATH", build.libraries(&toolchain)?)
         // The write end of a pipe, which the kernel never uses: the reaper sees it closed when the kernel has ended for
         // any reason.
@@ -73,7 +74,7 @@ pub fn start(places: &Places, connection_file: &Path) -> Result<()> {
 /// inherited the locked file as its standard output.
 pub fn reap(folder: &Path) -> Result<()> {
     io::stdin().read_to_end(&mut Vec::new())?;
-    fs::remove_dir_all(folder).at(folder)
+    remove(folder)
 }
 
 fn path_with(first: &Path) -> Result<std::ffi::OsString> {
@@ -84,6 +85,27 @@ fn path_with(first: &Path) -> Result<std::ffi::OsString> {
             .chain(env::split_paths(&rest)),
     )
     .map_err(|error| Fail::new(error.to_string()))
+}
+
+/// The folder of the cells. evcxr sends the path of a compiled cell to the process that runs it, and a space ends it there: so
+/// it is a folder for temporary files where the kernel's own path has one.
+fn cells_of(folder: &Path) -> PathBuf {
+    match folder.to_string_lossy().contains(char::is_whitespace) {
+        true => {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            env::temp_dir().join(format!("topicbook-kernel-{name}"))
+        }
+        false => folder.join("cells"),
+    }
+}
+
+/// Removes the folder of a kernel that has ended.
+fn remove(folder: &Path) -> Result<()> {
+    let cells = cells_of(folder);
+    if cells.is_dir() {
+        fs::remove_dir_all(&cells).at(&cells)?;
+    }
+    fs::remove_dir_all(folder).at(folder)
 }
 
 struct Folder {
@@ -111,7 +133,8 @@ impl Folder {
         lock.lock().at(&path)?;
         drop(turn);
         let folder = Self { path, lock };
-        fs::create_dir_all(folder.cells()).at(&folder.path)?;
+        let cells = folder.cells();
+        fs::create_dir(&cells).at(&cells)?;
         fs::create_dir_all(folder.config()).at(&folder.path)?;
         // `remove_stale` keeps the builds that a running kernel links to.
         let linked = crates.map_or(build.folder(), Crates::folder);
@@ -127,7 +150,7 @@ impl Folder {
             &start,
             format!(
                 ":opt 0\n:build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n{}",
-                build.encoded_rustflags(linker::flags(places)?.into_iter().chain(crates.map(Crates::flag))),
+                build.encoded_rustflags(crates.map(Crates::flag)),
                 build.facade(),
                 crates.map(Crates::start).unwrap_or_default(),
             ),
@@ -143,7 +166,7 @@ impl Folder {
     }
 
     fn cells(&self) -> PathBuf {
-        self.path.join("cells")
+        cells_of(&self.path)
     }
 
     fn config(&self) -> PathBuf {
@@ -213,7 +236,7 @@ fn remove_stale(places: &Places) {
     for folder in entries(&places.kernels()) {
         let running = File::open(folder.join("lock")).is_ok_and(|lock| lock.try_lock().is_err());
         if !running {
-            let _ = fs::remove_dir_all(&folder);
+            let _ = remove(&folder);
         } else if let Ok(build) = fs::read_link(folder.join("build")) {
             used.push(build);
         }

@@ -122,8 +122,8 @@ impl Toolchain {
     }
 }
 
-/// Where Rust may be installed, the likely places first: TOPICBOOK_RUST, beside what a wheel has unpacked (a bundle puts it
-/// there), the toolchains of rustup, and the folders of programs.
+/// Where Rust may be installed, the likely places first: TOPICBOOK_RUST, the Python environment (a bundle
+/// puts it there), the toolchains of rustup, and the folders of programs.
 fn sysroots(places: &Places) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Some(named) = env::var_os("TOPICBOOK_RUST").map(PathBuf::from) {
@@ -131,7 +131,13 @@ fn sysroots(places: &Places) -> Vec<PathBuf> {
         folders.extend(named.parent().map(Path::to_path_buf));
         folders.push(named);
     }
-    folders.extend(places.cache.parent().map(|cache| cache.join("rust")));
+    folders.extend(
+        places
+            .python
+            .ancestors()
+            .nth(2)
+            .map(|environment| environment.join("rust")),
+    );
     let rustup = env::var_os("RUSTUP_HOME").map(PathBuf::from).or_else(|| {
         let home = env::var_os("HOME").filter(|home| !home.is_empty())?;
         Some(Path::new(&home).join(".rustup"))

@@ -107,7 +107,7 @@ impl Build {
     }
 
     /// The flags of a cell's compiler, in the format of `CARGO_ENCODED_RUSTFLAGS`, which allows spaces in paths.
-    pub fn encoded_rustflags(&self, more: impl IntoIterator<Item = String>) -> String {
+    pub fn encoded_rustflags(&self, more: Option<String>) -> String {
         let ours = [
             // As evcxr itself does, so that cells and library share one standard library.
             "-Cprefer-dynamic".to_owned(),

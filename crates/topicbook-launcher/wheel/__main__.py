@@ -76,7 +76,8 @@ def unpacked():
             print(f"topicbook: unpacking the library into {folder}: {megabytes} MB, once ...", file=sys.stderr, flush=True)
             start = time.monotonic()
             try:
-                # Decompression releases Python's lock.
+                # The folder that the archives have in common. Decompression releases Python's lock.
+                (unfinished / "build").mkdir(parents=True)
                 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                     list(pool.map(lambda archive: unpack(archive, unfinished), archives()))
                 unfinished.rename(folder)
