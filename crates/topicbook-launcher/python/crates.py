@@ -12,7 +12,7 @@ the launcher then renames to FOLDER:
   asks no registry; rustc gets the re-exports by `--extern topicbook_crates=...`;
 - twice.txt: a line for each crate that the library has too, but built with other features: its types are not the library's;
 - outline/: the sources of the crates, as packages that need no registry either. Only rust-analyzer sees them, as it sees the
-  outline of the library (see xtask/src/warm.rs).
+  outline of the library (see src/warm.rs).
 """
 
 import json
