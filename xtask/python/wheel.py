@@ -205,10 +205,12 @@ def main(root, build, crates, kernel, launcher, out, preset):
     files |= {name: (file.read_bytes(), False) for name, file in plain.items()}
     files[f"{share}/kernels/topicbook/kernel.json"] = json.dumps(SPEC, indent=2).encode(), False
     files["topicbook/licences.txt"] = licences(root), False
-    files["topicbook/parts/library.tar.xz"] = done[0][0], False
+    # One part of the stack is here, so that neither wheel is too large.
+    parts = [data for data, _ in done]
+    files |= {"topicbook/parts/library.tar.xz": (parts[0], False), "topicbook/parts/0.tar.xz": (parts[1], False)}
     files["topicbook/megabytes"] = str(megabytes).encode(), False
     files[f"topicbook-{version}.dist-info/entry_points.txt"] = b"[console_scripts]\ntopicbook = topicbook.__main__:main\n", False
-    crates_of = {f"topicbook_stack/parts/{part}.tar.xz": (data, False) for part, (data, _) in enumerate(done[1:])}
+    crates_of = {f"topicbook_stack/parts/{part}.tar.xz": (data, False) for part, data in enumerate(parts[2:], 1)}
     crates_of["topicbook_stack/__init__.py"] = b'"""What cells\' compiler reads of the crates below topicbook."""\n', False
     files["topicbook/build-id"] = crates_of["topicbook_stack/build-id"] = identity, False
     for name, (data, _) in (files | crates_of).items():

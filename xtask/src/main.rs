@@ -141,7 +141,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["test", "--wheel"] => return test::wheel(&Places::of_xtask()?),
         ["test"] => return test::all(&Places::of_xtask()?),
         ["bundle"] => wheel::bundle(&Places::of_xtask()?, "6").map(drop)?,
-        ["wheel"] => wheel::make(&Places::of_xtask()?, "6").map(drop)?,
+        ["wheel"] => wheel::make(&Places::of_xtask()?, "9").map(drop)?,
         ["worker"] => worker::build(&Places::of_xtask()?)?,
         ["setup"] => setup::all(&Places::of_xtask()?)?,
         ["bench", "kernels", "record"] => bench::kernels(&Places::of_xtask()?, "record", &[])?,

@@ -17,7 +17,7 @@ pub fn make(places: &Places, level: &str) -> Result<PathBuf> {
     setup::all(places)?;
     let build = Build::ready(places, &Toolchain::find(places)?)?;
     let out = places.build().join("wheel");
-    step("writing the wheels (five minutes)", || {
+    step("writing the wheels (seven minutes)", || {
         run(command(&places.python)
             .arg(places.scripts().join("wheel.py"))
             .args([&places.root, build.folder(), build.crates()])
