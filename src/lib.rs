@@ -24,7 +24,7 @@
 //!
 //! | Step | Types |
 //! |---|---|
-//! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`]; files of single cells as [`Cells`], tables with names as [`CountTable`]; written by a [`CountsWriter`] |
+//! | counts | [`Counts`] (opened, or from your own arrays), the [`Vectorizer`] of [`Texts`] and its [`TextCounts`], [`Synthetic`] and its [`Corpus`], [`Terms`], [`Documents`], [`Summary`], [`Resample`]; files of single cells as [`Cells`], tables with names as [`CountTable`]; written by a [`CountsWriter`]; [`Batches`] of them, each a [`CountBatch`], for a loop of one's own |
 //! | settings | [`TopicModel`], its [`Solver`], [`Optimizer`], [`GradientStep`], [`Precision`], [`Device`], [`Reading`], [`TableStorage`]; saved as [`Settings`] |
 //! | memory | [`Budget`] and [`ByteSize`]; the [`Plan`] of a fit, and an [`Estimate`] without counts |
 //! | fitting | [`TopicModel::fit`], or by the ranks of a [`Cluster`]; with several numbers of topics a [`Sweep`], its [`SweepPlan`] and [`SweepFits`]; in the background a [`Training`]; interrupted and resumed a [`Checkpoint`]; one [`Epoch`] a pass |
@@ -157,8 +157,8 @@ pub use topicbook_charts::{
 pub use topicbook_counts::CountTable;
 #[doc(inline)]
 pub use topicbook_counts::{
-    Cells, Corpus, CountValue, Counts, CountsWriter, DocumentFrequency, Dtype, Layout, Location,
-    Reading, Resample, Summary, Synthetic,
+    Batches, Cells, Corpus, CountBatch, CountValue, Counts, CountsWriter, DocumentFrequency, Dtype,
+    Layout, Location, Reading, Resample, Summary, Synthetic,
 };
 #[doc(inline)]
 pub use topicbook_data::{
@@ -187,12 +187,12 @@ pub use training::Training;
 /// ```
 pub mod prelude {
     pub use crate::{
-        Budget, ByteSize, Cells, Checkpoint, Cluster, Coherence, Corpus, CountValue, Counts,
-        CountsWriter, Device, Distinctive, Doctor, Documents, Dtype, Epoch, Error, ErrorKind,
-        Estimate, Evaluation, Fit, GradientStep, Layout, Location, Matrix, Optimizer, Plan,
-        Precision, RankingEvaluation, Reading, Resample, RowTable, Settings, Solver, Summary,
-        Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms, TextCounts, Texts,
-        TopicModel, Training, Update, Vectorizer, doctor, show_progress,
+        Batches, Budget, ByteSize, Cells, Checkpoint, Cluster, Coherence, Corpus, CountBatch,
+        CountValue, Counts, CountsWriter, Device, Distinctive, Doctor, Documents, Dtype, Epoch,
+        Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep, Layout, Location, Matrix,
+        Optimizer, Plan, Precision, RankingEvaluation, Reading, Resample, RowTable, Settings,
+        Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms,
+        TextCounts, Texts, TopicModel, Training, Update, Vectorizer, doctor, show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, CountTable, Table};

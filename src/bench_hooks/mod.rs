@@ -212,7 +212,8 @@ pub fn run_placed(
         losses: Vec::new(),
         learning_rates: Vec::new(),
     };
-    let order = Box::new(|epoch: usize| orders[epoch].clone());
+    let orders = orders.to_vec();
+    let order = Box::new(move |epoch: usize| orders[epoch].clone());
     let batches = batches::InPlace::new(counts, settings.batch_size(), order);
     let mut training = Loop::new(settings, counts, &mut [])?;
     training.run(&mut Steps {

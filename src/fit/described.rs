@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::data::{Documents, OrRef};
+use crate::data::{Documents, OrRef, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
 use crate::vectorizer::{TextCounts, Vectorizer};
@@ -52,6 +52,38 @@ impl Fit {
         self.documents.clone()
     }
 
+    /// Returns the fit with the names of its terms, one for each column of F and in their order: for a fit whose
+    /// [model](crate::TopicModel::terms) was not given them.
+    ///
+    /// ```
+    /// use topicbook::Terms;
+    /// # let (_, fit) = topicbook::example_fit()?;
+    /// let named = fit.with_terms(Terms::new((0..30).map(|term| format!("term {term}")))?)?;
+    /// assert_eq!(named.term_names().map(|terms| terms.len()), Some(30));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is not one for each column of F.
+    #[doc(alias = "vocabulary")]
+    pub fn with_terms(&self, terms: impl OrRef<Terms>) -> Result<Fit> {
+        let terms = terms.value();
+        if terms.len() != self.terms() {
+            return Err(Error::new(
+                ErrorKind::Shape,
+                format!(
+                    "there are names for {}, and the fit has {}",
+                    counted(terms.len(), "term"),
+                    counted(self.terms(), "term")
+                ),
+            )
+            .fix("pass the terms, or the texts, whose counts were fitted"));
+        }
+        let mut described = self.clone();
+        described.terms = Some(terms.clone());
+        Ok(described)
+    }
+
     /// Returns the fit with what is known of the texts that it was fitted to: the names of the terms, the names and labels of
     /// the documents, and the [`Vectorizer`]. A saved fit can then be asked about new texts.
     ///
@@ -74,20 +106,8 @@ impl Fit {
     /// As [`with_documents`](Self::with_documents), and when there is not one term for each column of F.
     pub fn with_texts(&self, texts: impl OrRef<TextCounts>) -> Result<Fit> {
         let texts = texts.value();
-        let terms = texts.terms();
-        if terms.len() != self.terms() {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "the texts have {}, and the fit has {}",
-                    counted(terms.len(), "term"),
-                    counted(self.terms(), "term")
-                ),
-            )
-            .fix("pass the texts whose counts were fitted"));
-        }
-        let mut described = self.with_documents(texts.documents())?;
-        described.terms = Some(terms);
+        let described = self.with_terms(texts.terms())?;
+        let mut described = described.with_documents(texts.documents())?;
         described.words = Some(texts.vectorizer().words());
         Ok(described)
     }
@@ -228,7 +248,7 @@ mod tests {
             (fit.with_documents(book), "1 document for the fit of 4 rows"),
             (fit.with_documents(reserved), "`rank` is a column"),
             (fit.with_documents(topic), "`topic 1` is a column"),
-            (fit.with_texts(counted.unwrap()), "the texts have 3 terms"),
+            (fit.with_texts(counted.unwrap()), "names for 3 terms"),
             (
                 fit.with_documents(letters())
                     .unwrap()

@@ -18,6 +18,7 @@ mod evaluation;
 #[cfg(feature = "charts")]
 mod explore;
 mod file;
+mod given;
 mod history;
 mod memory;
 mod memory_phases;
@@ -54,6 +55,7 @@ pub(crate) use evaluate::{evaluation_bytes, result_bytes};
 pub use evaluation::{Evaluation, ScoreDifference};
 #[cfg(feature = "charts")]
 pub use explore::Explorer;
+pub(crate) use given::GIVEN;
 #[cfg(feature = "charts")]
 pub(crate) use history::loss_chart;
 pub(crate) use memory_profile::MemoryProfile;
@@ -91,6 +93,7 @@ use crate::vectorizer::WordSettings;
 /// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | recommend terms to documents, items to users | [`recommend`](Self::recommend), [`recommend_all`](Self::recommend_all), [`evaluate_ranking`](Self::evaluate_ranking) |
 /// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
+/// | have one of factors from elsewhere | [`from_matrices`](Self::from_matrices), [`with_terms`](Self::with_terms) |
 /// | use it | [`transform`](Self::transform), [`transform_on`](Self::transform_on) and [`score_on`](Self::score_on) a cluster, [`update`](Self::update), [`save`](Self::save), [`load`](Self::load) |
 ///
 /// ```

@@ -18,7 +18,7 @@ use super::state::{RunningState, StartState};
 /// Gradient steps over the batches of a source.
 pub(crate) struct Steps<'a> {
     pub(crate) step: &'a mut dyn Step,
-    pub(crate) source: Box<dyn Source + 'a>,
+    pub(crate) source: Box<dyn Source>,
 }
 
 impl Learner for Steps<'_> {

@@ -10,6 +10,7 @@ mod malformed;
 mod numpy;
 mod obs;
 mod others_files;
+mod own_loop;
 mod pytorch;
 mod resample;
 mod rows;

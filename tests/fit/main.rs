@@ -9,6 +9,7 @@ mod explorer;
 mod extremes;
 #[cfg(feature = "polars")]
 mod fit;
+mod given;
 // Compares with the implementation through Burn's tensors.
 #[cfg(feature = "cuda")]
 mod golden;

@@ -87,7 +87,7 @@ pub use term_blocks::for_each_term_block;
 pub use write::write_npy_file;
 pub use writer::CountsWriter;
 
-pub use batches::Reading;
+pub use batches::{Batches, CountBatch, Reading};
 pub use synthetic::{Corpus, Synthetic};
 #[doc(hidden)]
 pub use topicbook_base::{Error, ErrorKind, Result};

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "polars")]
 use crate::CountTable;
-use crate::batches::Reading;
+use crate::batches::{Batches, CountBatch, Reading};
 use crate::error::Result;
 use crate::evcxr::{Picture, show, show_card};
 use crate::synthetic::{Corpus, Synthetic};
@@ -32,6 +32,22 @@ impl Counts {
             card = card.note(note);
         }
         show_card(&card, None);
+    }
+}
+
+impl Batches {
+    /// Shows below a cell how many batches there are, and which comes next.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show_card(&Card::new("Batches").note(self.to_string()), None);
+    }
+}
+
+impl CountBatch {
+    /// Shows the counts of the batch below a cell.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        self.rows().evcxr_display();
     }
 }
 

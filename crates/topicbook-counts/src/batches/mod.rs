@@ -1,10 +1,12 @@
 //! Minibatches of documents in a new random order every epoch, from memory, a memory map or a stream of a file.
 
+mod own_loop;
 mod reading;
 mod shares;
 mod shuffle;
 mod source;
 
+pub use own_loop::{Batches, CountBatch};
 pub use reading::Reading;
 pub use reading::{DEFAULT_BUFFER_BYTES, Shuffle};
 pub use shares::Shares;

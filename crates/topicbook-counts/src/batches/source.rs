@@ -1,8 +1,8 @@
 //! Sources of batches for the training loop.
 
+use crate::Counts;
 use crate::error::Result;
 use crate::rows::{Access, Reader, RowBuffer, RowFiles};
-use crate::{Counts, View};
 
 use super::Batch;
 use super::reading::Shuffle;
@@ -15,22 +15,22 @@ pub trait Source: Send {
 }
 
 /// Returns the order of the documents in an epoch (counted from 0).
-pub type Order<'a> = Box<dyn FnMut(usize) -> Vec<usize> + Send + 'a>;
+pub type Order = Box<dyn FnMut(usize) -> Vec<usize> + Send>;
 
 /// Batches of counts in memory or in a memory-mapped file.
-pub struct InPlace<'a> {
-    counts: &'a Counts,
+pub struct InPlace {
+    counts: Counts,
     batch_size: usize,
-    order: Order<'a>,
-    /// The epoch whose order `documents` has, and the counts as they were when it began.
-    epoch: Option<(usize, View<'a>)>,
+    order: Order,
+    /// The epoch whose order `documents` has.
+    epoch: Option<usize>,
     documents: Vec<usize>,
 }
 
-impl<'a> InPlace<'a> {
-    pub fn new(counts: &'a Counts, batch_size: usize, order: Order<'a>) -> Self {
+impl InPlace {
+    pub fn new(counts: &Counts, batch_size: usize, order: Order) -> Self {
         Self {
-            counts,
+            counts: counts.clone(),
             batch_size,
             order,
             epoch: None,
@@ -39,18 +39,14 @@ impl<'a> InPlace<'a> {
     }
 }
 
-impl Source for InPlace<'_> {
+impl Source for InPlace {
     fn batch(&mut self, epoch: usize, batch: usize) -> Result<Batch<'_>> {
-        let view = match self.epoch {
-            Some((of, view)) if of == epoch => view,
-            _ => {
-                self.documents = (self.order)(epoch);
-                // Checks that a mapped file has not changed. The training loop checks that again before it uses results.
-                let view = self.counts.view()?;
-                self.epoch = Some((epoch, view));
-                view
-            }
-        };
+        if self.epoch != Some(epoch) {
+            self.documents = (self.order)(epoch);
+            self.epoch = Some(epoch);
+        }
+        // Checks that a mapped file has not changed. The training loop checks that again before it uses results.
+        let view = self.counts.view()?;
         let first = batch * self.batch_size;
         let last = self.documents.len().min(first + self.batch_size);
         let documents = &self.documents[first..last];

@@ -39,7 +39,7 @@ pub fn orders(settings: &Settings, documents: usize, terms: usize) -> EpochOrder
 
 /// Streams batches from the file if the settings request a stream and the counts are stored in a file. Otherwise reads
 /// them in place.
-pub fn source<'a>(settings: &Settings, counts: &'a Counts) -> Result<Box<dyn Source + 'a>> {
+pub fn source(settings: &Settings, counts: &Counts) -> Result<Box<dyn Source>> {
     let batch_size = settings.batch_size();
     if let Some(shuffle) = settings.reading.shuffle()
         && let Some(row_file) = counts.row_file(counts.is_buffered_as_csr()?)?
