@@ -76,10 +76,10 @@ WALK = {
         'let some = dense.select_terms([2, 0])?; let (rest, left) = dense.drop_terms(&four, ["ant"])?;',
         'let (kept, names) = dense.keep_terms(&four, ["dog", "bee"])?; let (often, common) = dense.filter_terms(&four, 1, 1.0)?;',
         "let with_term = opened.documents_with(1)?; let totals = csr.term_totals()?; let df = csr.document_frequencies()?;",
-        "let by_term = dense.term_table(&four)?;",
+        "let by_term = dense.term_table(&four)?; let batches = dense.batches(2)?;",
     ],
     "Batches": [
-        "let batches = dense.batches(2)?.epochs(2); let batches = batches.seed(1); let straight = batches.in_order();",
+        "let batches = batches.epochs(2); let batches = batches.seed(1); let straight = batches.in_order();",
         "let in_place = batches.reading(Reading::InPlace); let resumed_batches = batches.start_at(1, 0);",
         "let how_many = batches.batches_per_epoch(); let mut batches = batches;",
     ],
