@@ -10,7 +10,7 @@ pub use own_loop::{Batches, CountBatch};
 pub use reading::Reading;
 pub use reading::{DEFAULT_BUFFER_BYTES, Shuffle};
 pub use shares::Shares;
-pub use source::{InPlace, Source, Streamed};
+pub use source::{InPlace, Order, Source, open_source};
 
 use crate::View;
 

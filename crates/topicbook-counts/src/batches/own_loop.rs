@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::system::{EpochOrders, TorchRandom};
 use crate::text::{count, counted};
 
-use super::{InPlace, Reading, Source, Streamed};
+use super::{Order, Reading, Source, open_source};
 
 impl Counts {
     /// Batches of this number of documents, for a training loop of one's own: an iterator over all batches of one epoch or of
@@ -169,25 +169,15 @@ impl Batches {
             Some(_) => self.reading.resolve(&self.counts, self.batch_size)?,
             None => Reading::InPlace,
         };
-        if let (Some(shuffle), Some(seed)) = (reading.shuffle(), self.seed)
-            && let Some(files) = self.counts.row_file(self.counts.is_buffered_as_csr()?)?
-        {
-            let file = (files, self.counts.largest_known());
-            let stream = Streamed::new(file, shuffle, self.batch_size, seed, self.epochs)?;
-            return Ok(Box::new(stream));
-        }
-        let mut orders = self
-            .seed
-            .map(|seed| EpochOrders::new(TorchRandom::new(seed), documents));
-        let order = move |epoch| match &mut orders {
-            Some(orders) => orders.of(epoch),
-            None => (0..documents).collect(),
+        let order = || -> Order {
+            let Some(seed) = self.seed else {
+                return Box::new(move |_| (0..documents).collect());
+            };
+            let mut orders = EpochOrders::new(TorchRandom::new(seed), documents);
+            Box::new(move |epoch| orders.of(epoch))
         };
-        Ok(Box::new(InPlace::new(
-            &self.counts,
-            self.batch_size,
-            Box::new(order),
-        )))
+        let stream = (self.seed.unwrap_or_default(), self.epochs);
+        open_source(&self.counts, reading, self.batch_size, stream, order)
     }
 
     fn read(&mut self, epoch: usize, batch: usize) -> Result<CountBatch> {

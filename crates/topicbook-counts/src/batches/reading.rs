@@ -62,7 +62,7 @@ const BLOCK_BYTES: u64 = 2 << 20;
 const MIN_BLOCKS: usize = 32;
 /// Default memory for the buffers.
 pub const DEFAULT_BUFFER_BYTES: u64 = 256 << 20;
-/// Bytes per document of the index vectors of [`Streamed`](super::Streamed): its row, its document, and its document in
+/// Bytes per document of the index vectors of [`Streamed`](super::source::Streamed): its row, its document, and its document in
 /// the next buffer.
 const INDEX_BYTES: u64 = 3 * size_of::<usize>() as u64;
 

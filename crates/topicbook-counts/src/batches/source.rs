@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rows::{Access, Reader, RowBuffer, RowFiles};
 
 use super::Batch;
-use super::reading::Shuffle;
+use super::reading::{Reading, Shuffle};
 use super::shuffle::BlockShuffle;
 
 /// The batches of a fit. Any batch can be requested; consecutive requests are fastest.
@@ -16,6 +16,25 @@ pub trait Source: Send {
 
 /// Returns the order of the documents in an epoch (counted from 0).
 pub type Order = Box<dyn FnMut(usize) -> Vec<usize> + Send>;
+
+/// Batches of counts: streamed from their file where `reading` says so and the file allows it, and otherwise in place. The seed
+/// and the number of epochs are those of a stream, and `order` is called for the other one alone.
+pub fn open_source(
+    counts: &Counts,
+    reading: Reading,
+    batch_size: usize,
+    (seed, epochs): (u64, usize),
+    order: impl FnOnce() -> Order,
+) -> Result<Box<dyn Source>> {
+    if let Some(shuffle) = reading.shuffle()
+        && let Some(row_file) = counts.row_file(counts.is_buffered_as_csr()?)?
+    {
+        let file = (row_file, counts.largest_known());
+        let stream = Streamed::new(file, shuffle, batch_size, seed, epochs)?;
+        return Ok(Box::new(stream));
+    }
+    Ok(Box::new(InPlace::new(counts, batch_size, order())))
+}
 
 /// Batches of counts in memory or in a memory-mapped file.
 pub struct InPlace {

@@ -1,6 +1,6 @@
 //! Starting values of a fit and the order of its batches, equal to tinytopics' for the same seed.
 
-use crate::batches::{InPlace, Source, Streamed};
+use crate::batches::{Order, Source, open_source};
 use crate::config::{Settings, TableStorage};
 use crate::counts::Counts;
 use crate::data::Matrix;
@@ -40,23 +40,19 @@ pub fn orders(settings: &Settings, documents: usize, terms: usize) -> EpochOrder
 /// Streams batches from the file if the settings request a stream and the counts are stored in a file. Otherwise reads
 /// them in place.
 pub fn source(settings: &Settings, counts: &Counts) -> Result<Box<dyn Source>> {
-    let batch_size = settings.batch_size();
-    if let Some(shuffle) = settings.reading.shuffle()
-        && let Some(row_file) = counts.row_file(counts.is_buffered_as_csr()?)?
-    {
-        let (seed, end) = (settings.seed, settings.epochs);
-        return Ok(Box::new(Streamed::new(
-            (row_file, counts.largest_known()),
-            shuffle,
-            batch_size,
-            seed,
-            end,
-        )?));
-    }
-    let (documents, terms) = counts.shape();
-    let mut orders = orders(settings, documents, terms);
-    let order = Box::new(move |epoch| orders.of(epoch));
-    Ok(Box::new(InPlace::new(counts, batch_size, order)))
+    let stream = (settings.seed, settings.epochs);
+    let order = || -> Order {
+        let (documents, terms) = counts.shape();
+        let mut orders = orders(settings, documents, terms);
+        Box::new(move |epoch| orders.of(epoch))
+    };
+    open_source(
+        counts,
+        settings.reading,
+        settings.batch_size(),
+        stream,
+        order,
+    )
 }
 
 #[cfg(test)]
