@@ -22,7 +22,7 @@ pub fn run_all(places: &Places) -> Result<()> {
     }
     names.sort();
     for name in names {
-        let folder = places.build().join("examples").join(&name);
+        let folder = places.build.join("examples").join(&name);
         if folder.is_dir() {
             fs::remove_dir_all(&folder).at(&folder)?;
         }

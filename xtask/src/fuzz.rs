@@ -28,7 +28,7 @@ pub fn target(places: &Places, name: &str, seconds: &str) -> Result<()> {
     step("building the fuzz targets", || {
         run(&mut cargo(places, &folder, "build"))
     })?;
-    let found = places.build().join("fuzz").join(name);
+    let found = places.build.join("fuzz").join(name);
     fs::create_dir_all(&found).at(&found)?;
     step(&format!("fuzzing {name} for {seconds} s"), || {
         run(cargo(places, &folder, "run")
@@ -55,7 +55,7 @@ pub fn round(places: &Places, mutants: &str, seed: &str) -> Result<()> {
         &places.root.join("xtask/python/fuzz.txt"),
         &[],
     )?;
-    let folder = places.build().join("fuzz").join(format!("round-{seed}"));
+    let folder = places.build.join("fuzz").join(format!("round-{seed}"));
     if folder.exists() {
         fs::remove_dir_all(&folder).at(&folder)?;
     }

@@ -15,7 +15,7 @@ const SCRIPT: &str = include_str!("gpu_run.sh");
 
 /// Builds the program, checks that it needs no shared library of Rust or topicbook, and packs it with its script.
 pub fn pack(places: &Places) -> Result<()> {
-    let folder = places.build().join("gpu");
+    let folder = places.build.join("gpu");
     if folder.is_dir() {
         fs::remove_dir_all(&folder).at(&folder)?;
     }
@@ -45,10 +45,10 @@ pub fn pack(places: &Places) -> Result<()> {
             .arg("--dest")
             .arg(&folder))
     })?;
-    let archive = places.build().join("topicbook-gpu.tar.xz");
+    let archive = places.build.join("topicbook-gpu.tar.xz");
     run(command("tar")
         .arg("-C")
-        .arg(places.build())
+        .arg(&places.build)
         .arg("-cJf")
         .arg(&archive)
         .arg("gpu"))?;

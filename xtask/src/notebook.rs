@@ -43,7 +43,10 @@ pub fn prepared(places: &Places, notebook: &Path) -> Result<Command> {
     let (results, cells) = match ours(places, folder) {
         true => {
             let name = notebook.file_stem().unwrap_or_default();
-            (places.build(), places.build().join("cells_of").join(name))
+            (
+                places.build.clone(),
+                places.build.join("cells_of").join(name),
+            )
         }
         false => (folder.join("build"), folder.to_path_buf()),
     };

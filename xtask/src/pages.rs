@@ -17,12 +17,12 @@ pub fn write(places: &Places, notebooks: &[PathBuf]) -> Result<()> {
     for notebook in notebooks {
         notebook::execute(places, notebook)?;
         let (page, pictures) = names(notebook);
-        copy(&places.build().join(&page), &executed.join(&page))?;
+        copy(&places.build.join(&page), &executed.join(&page))?;
         let old = executed.join(&pictures);
         if old.exists() {
             fs::remove_dir_all(&old).at(&old)?;
         }
-        let new = places.build().join(&pictures);
+        let new = places.build.join(&pictures);
         if new.is_dir() {
             fs::create_dir(&old).at(&old)?;
             for file in fs::read_dir(&new).at(&new)? {
@@ -40,7 +40,7 @@ pub fn in_step(places: &Places) -> Result<()> {
     let mut old = Vec::new();
     for notebook in notebook::all(places)? {
         let (page, _) = names(&notebook);
-        let [kept, new] = [executed(places), places.build()].map(|folder| folder.join(&page));
+        let [kept, new] = [executed(places), places.build.clone()].map(|folder| folder.join(&page));
         let new = fs::read_to_string(&new).at(&new)?;
         if !fs::read_to_string(&kept)
             .is_ok_and(|kept| without_outputs(&kept) == without_outputs(&new))

@@ -132,7 +132,7 @@ fn kernel(places: &Places) -> Result<()> {
     })
 }
 
-/// A call of Cargo for the kernel's own workspace. Its programs link the standard library statically, so that they start
+/// A call of Cargo for the kernel's own workspace, and for what is built as it is. These programs link the standard library statically, so that they start
 /// after an update of Rust, too.
 pub fn kernel_cargo(places: &Places) -> Command {
     let mut cargo = command("cargo");
@@ -168,20 +168,20 @@ pub fn evcxr_jupyter(places: &Places) -> Result<PathBuf> {
 fn launcher(places: &Places) -> Result<()> {
     let folder = places.root.join("crates").join("topicbook-launcher");
     let mut files = rust_files(&folder.join("src"))?;
-    files.extend(["Cargo.toml", "python/crates.py"].map(|name| folder.join(name)));
+    // With what it compiles in.
+    let parts = [
+        "Cargo.toml",
+        "python/crates.py",
+        "lab/package.json",
+        "lab/remoteEntry.js",
+    ];
+    files.extend(parts.map(|name| folder.join(name)));
     let program = places.launcher();
     made_from(&program, &files, "building the kernel's launcher", |made| {
-        run(command("cargo")
-            .args([
-                "build",
-                "--release",
-                "--quiet",
-                "--package",
-                "topicbook-launcher",
-            ])
-            .current_dir(&places.root)
-            .env("CARGO_TARGET_DIR", places.kernel_target())
-            .env("RUSTFLAGS", ""))?;
+        run(kernel_cargo(places)
+            .args(["build", "--release", "--quiet"])
+            .args(["--package", "topicbook-launcher"])
+            .current_dir(&places.root))?;
         let built = places.kernel_target().join("release").join("topicbook");
         fs::copy(&built, made).at(&built).map(drop)
     })

@@ -141,6 +141,7 @@ pub fn all(places: &Places) -> Result<ExitCode> {
 
 /// Installs the wheels in a bare Debian, which takes some five minutes: not part of [`all`].
 pub fn wheel(places: &Places) -> Result<ExitCode> {
+    setup::all(places)?;
     let tally = counted("wheels", || count(&mut wheel::tests(places, true)?));
     Ok(verdict(&tally))
 }
@@ -206,7 +207,7 @@ fn browser_tests(places: &Places) -> Result<Tally> {
         jupyter::python(places)
             .arg(places.root.join("xtask/python/browser_tests.py"))
             .arg(places.root.join("notebooks/01_quick_start.ipynb"))
-            .arg(places.build()),
+            .arg(&places.build),
     )
 }
 

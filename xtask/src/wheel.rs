@@ -11,12 +11,16 @@ use crate::task::{Result, command, run, step};
 use crate::toolchain::Toolchain;
 use crate::warm::Build;
 
-/// Builds the library and the kernel, and writes the wheels into `build/wheel`. A lower level of xz is quicker to write: the
-/// tests take 0.
+/// Builds the library and the kernel, and writes the wheels into `build/wheel`.
 pub fn make(places: &Places, level: &str) -> Result<PathBuf> {
     setup::all(places)?;
+    write(places, level)
+}
+
+/// Writes the wheels. A lower level of xz is quicker: the tests take 0.
+fn write(places: &Places, level: &str) -> Result<PathBuf> {
     let build = Build::ready(places, &Toolchain::find(places)?)?;
-    let out = places.build().join("wheel");
+    let out = places.build.join("wheel");
     step("writing the wheels (seven minutes)", || {
         run(command(&places.python)
             .arg(places.scripts().join("wheel.py"))
@@ -34,7 +38,7 @@ pub fn bundle(places: &Places, level: &str) -> Result<PathBuf> {
 }
 
 fn pack(places: &Places, wheels: &Path, level: &str) -> Result<PathBuf> {
-    let out = places.build().join("topicbook-bundle.tar");
+    let out = places.build.join("topicbook-bundle.tar");
     step("packing the bundle (five minutes)", || {
         run(command(&places.python)
             .arg(places.scripts().join("bundle.py"))
@@ -45,9 +49,9 @@ fn pack(places: &Places, wheels: &Path, level: &str) -> Result<PathBuf> {
     Ok(out)
 }
 
-/// A command that installs wheels as a person does, and uses them; with a bundle, in a bare Debian, too.
+/// A command that installs wheels of what is set up as a person does, and uses them; with a bundle, in a bare Debian, too.
 pub fn tests(places: &Places, with_bundle: bool) -> Result<Command> {
-    let wheels = make(places, "0")?;
+    let wheels = write(places, "0")?;
     let mut python = jupyter::python(places);
     python
         .arg(places.scripts().join("wheel_tests.py"))

@@ -58,7 +58,7 @@ pub fn prepare_for(places: &Places, notebook: &str) -> Result<()> {
 pub fn link(places: &Places, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).at(folder)?;
     for name in FILES.into_iter().chain([DOCUMENTATION, CELLS]) {
-        let [file, link] = [places.build().join(name), folder.join(name)];
+        let [file, link] = [places.build.join(name), folder.join(name)];
         if file.exists() && !link.exists() {
             // A link of a clone that has moved.
             let _ = fs::remove_file(&link);
@@ -71,12 +71,12 @@ pub fn link(places: &Places, folder: &Path) -> Result<()> {
 /// Writes the counts unless they exist: those of the NIPS papers if `../shared/data` has them, and otherwise those of
 /// the documentation that came with this installation of Rust, so that every machine has real text.
 pub fn prepare(places: &Places) -> Result<()> {
-    let build = places.build();
+    let build = &places.build;
     let [counts, terms] = FILES.map(|file| build.join(file));
     if counts.is_file() && terms.is_file() {
         return Ok(());
     }
-    fs::create_dir_all(&build).at(&build)?;
+    fs::create_dir_all(build).at(build)?;
     let shared = places.root.join("../shared/data");
     let papers = [shared.join("nips.npz"), shared.join("nips_terms.txt")];
     if papers.iter().all(|file| file.is_file()) {
@@ -85,7 +85,7 @@ pub fn prepare(places: &Places) -> Result<()> {
         }
         return Ok(());
     }
-    count_documentation(places, &build)?.ok_or_else(no_documentation)
+    count_documentation(places, build)?.ok_or_else(no_documentation)
 }
 
 fn no_documentation() -> Fail {
@@ -96,7 +96,7 @@ fn no_documentation() -> Fail {
 
 /// The counts of Rust's documentation, if it is installed.
 pub fn of_documentation(places: &Places) -> Result<Option<PathBuf>> {
-    let folder = places.build().join(COUNTED);
+    let folder = places.build.join(COUNTED);
     let counts = folder.join(FILES[0]);
     if !counts.is_file() {
         fs::create_dir_all(&folder).at(&folder)?;
@@ -121,14 +121,14 @@ fn count_documentation(places: &Places, folder: &Path) -> Result<Option<()>> {
 /// A folder with the English pages of Rust's documentation, as links in a folder for each book; `None` where it is not
 /// installed.
 pub fn documentation(places: &Places) -> Result<Option<PathBuf>> {
-    let pages = places.build().join(DOCUMENTATION);
+    let pages = places.build.join(DOCUMENTATION);
     if pages.is_dir() {
         return Ok(Some(pages));
     }
     let Some(docs) = Toolchain::find(places)?.documentation() else {
         return Ok(None);
     };
-    let new = places.build().join(format!("{DOCUMENTATION}.new"));
+    let new = places.build.join(format!("{DOCUMENTATION}.new"));
     if new.is_dir() {
         fs::remove_dir_all(&new).at(&new)?;
     }
@@ -169,7 +169,7 @@ fn link_pages(from: &Path, to: &Path) -> Result<()> {
 
 /// Draws the counts of the notebook on cells, unless they exist.
 pub fn draw_cells(places: &Places) -> Result<()> {
-    let folder = places.build().join(CELLS);
+    let folder = places.build.join(CELLS);
     if folder.join(CELLS_FILE).is_file() {
         return Ok(());
     }
@@ -179,8 +179,8 @@ pub fn draw_cells(places: &Places) -> Result<()> {
     })
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
-    // Shared files may be read-only, and a copy would be too.
+/// Copies a file, but not its mode: shared and installed files may be read-only.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
     let bytes = fs::read(from).at(from)?;
     fs::write(to, bytes).at(to)
 }

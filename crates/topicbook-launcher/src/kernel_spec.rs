@@ -296,14 +296,8 @@ mod tests {
     #[test]
     fn a_kernel_is_installed_and_removed() {
         let folder = env::temp_dir().join(format!("topicbook-kernel-spec-{}", std::process::id()));
-        let places = Places {
-            root: folder.join("a \"root\""),
-            cache: folder.join("cache"),
-            target: folder.join("target"),
-            python: folder.join("python"),
-            build: folder.join("build"),
-            is_wheel: false,
-        };
+        let [root, cache, target] = ["a \"root\"", "cache", "target"].map(|name| folder.join(name));
+        let places = Places::of_checkout(root, cache, target);
         let data = folder.join("share/jupyter");
         // The second installation replaces the first one.
         for _ in 0..2 {

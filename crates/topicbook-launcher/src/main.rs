@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use topicbook_launcher::places::{Places, python_of};
+use topicbook_launcher::places::Places;
 use topicbook_launcher::task::{self, At, Fail, Result, run};
 use topicbook_launcher::toolchain::Toolchain;
 use topicbook_launcher::{corpus, crates, jupyter, kernel_spec, linker, programs, session};
@@ -71,8 +71,7 @@ fn rust_first() {
     let Some(folder) = env::var_os("TOPICBOOK_RUST").map(PathBuf::from) else {
         return;
     };
-    let rest = env::var_os("PATH").unwrap_or_default();
-    if let Ok(path) = env::join_paths([folder].into_iter().chain(env::split_paths(&rest))) {
+    if let Ok(path) = session::path_with(&folder) {
         // SAFETY: this is the first statement of the program, so no other thread reads the environment.
         unsafe { env::set_var("PATH", path) };
     }
@@ -95,14 +94,7 @@ fn places() -> Result<Places> {
             root.display()
         )));
     }
-    Ok(Places {
-        build: root.join("build"),
-        python: python_of(&cache),
-        root,
-        cache,
-        target,
-        is_wheel: false,
-    })
+    Ok(Places::of_checkout(root, cache, target))
 }
 
 /// Replaces this process by the kernel, or by one that answers every cell with the error, because Jupyter shows the output of
@@ -166,11 +158,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         let to = to.join(from.file_name().unwrap_or_default());
         match from.is_dir() {
             true => copy(&from, &to)?,
-            false => {
-                // Installed files may be read-only, and a copy of their mode would be too.
-                let bytes = fs::read(&from).at(&from)?;
-                fs::write(&to, bytes).at(&to)?;
-            }
+            false => corpus::copy(&from, &to)?,
         }
     }
     Ok(())

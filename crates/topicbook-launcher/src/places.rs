@@ -80,15 +80,19 @@ impl Places {
             // The folder that `cargo check` and rust-analyzer use by default.
             None => root.join("target"),
         };
-        let python = python_of(&cache);
-        Ok(Self {
+        Ok(Self::of_checkout(root, cache, target))
+    }
+
+    /// The folders of a repository, its cache and its target folder.
+    pub fn of_checkout(root: PathBuf, cache: PathBuf, target: PathBuf) -> Self {
+        Self {
             build: root.join("build"),
+            python: cache.join("python").join("bin").join("python"),
             root,
             cache,
             target,
-            python,
             is_wheel: false,
-        })
+        }
     }
 
     /// The names of the crates below the one that cells import, which are also the names of their folders in `crates`.
@@ -111,10 +115,6 @@ impl Places {
         let mut names = self.crates_below()?;
         names.push("topicbook".into());
         Ok(names)
-    }
-
-    pub fn build(&self) -> PathBuf {
-        self.build.clone()
     }
 
     /// The programs in Python.
@@ -142,7 +142,7 @@ impl Places {
 
     /// The program of the ranks of a fit on a cluster.
     pub fn worker(&self) -> PathBuf {
-        self.cache.join("bin").join("topicbook-worker")
+        self.programs().join("topicbook-worker")
     }
 
     /// Cargo's target folder for that program, which is built with fewer features and flags of its own.
@@ -175,7 +175,7 @@ impl Places {
 
     /// The program that writes what rust-analyzer reads.
     pub fn outliner(&self) -> PathBuf {
-        self.cache.join("bin").join("topicbook-outline")
+        self.programs().join("topicbook-outline")
     }
 
     /// A data folder for Jupyter with our kernel spec, so that the user's own folder is not changed.
@@ -202,9 +202,4 @@ impl Places {
     pub fn std_sources(&self) -> Option<PathBuf> {
         self.is_wheel.then(|| self.cache.join("std"))
     }
-}
-
-/// The Python of the environment in a cache.
-pub fn python_of(cache: &Path) -> PathBuf {
-    cache.join("python").join("bin").join("python")
 }

@@ -1,6 +1,7 @@
 //! Starts a kernel: creates its folder, sets its environment, and removes the folder when it has ended.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -77,7 +78,8 @@ pub fn reap(folder: &Path) -> Result<()> {
     remove(folder)
 }
 
-fn path_with(first: &Path) -> Result<std::ffi::OsString> {
+/// The value of `PATH` with a folder in front.
+pub fn path_with(first: &Path) -> Result<OsString> {
     let rest = env::var_os("PATH").unwrap_or_default();
     env::join_paths(
         [first.to_path_buf()]
