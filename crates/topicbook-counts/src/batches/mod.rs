@@ -1,12 +1,14 @@
 //! Minibatches of documents in a new random order every epoch, from memory, a memory map or a stream of a file.
 
+mod count_batch;
 mod own_loop;
 mod reading;
 mod shares;
 mod shuffle;
 mod source;
 
-pub use own_loop::{Batches, CountBatch};
+pub use count_batch::CountBatch;
+pub use own_loop::Batches;
 pub use reading::Reading;
 pub use reading::{DEFAULT_BUFFER_BYTES, Shuffle};
 pub use shares::Shares;

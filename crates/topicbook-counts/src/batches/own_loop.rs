@@ -1,14 +1,16 @@
 //! Batches for a training loop of one's own.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::Counts;
-use crate::data::Matrix;
+use crate::data::{Matrix, first_part};
 use crate::error::{Error, Result};
 use crate::system::{EpochOrders, TorchRandom};
 use crate::text::{count, counted};
 
-use super::{Order, Reading, Source, open_source};
+use super::{CountBatch, Order, Reading, Source, open_source};
 
 impl Counts {
     /// Batches of this number of documents, for a training loop of one's own: an iterator over all batches of one epoch or of
@@ -38,26 +40,50 @@ impl Counts {
     /// A batch is copied into dense rows: 4 bytes x batch size x terms.
     #[doc(alias = "DataLoader")]
     pub fn batches(&self, batch_size: usize) -> Result<Batches> {
-        if batch_size == 0 {
-            return Err(
-                Error::setting("a batch of 0 documents").fix("use a batch size of at least 1")
-            );
+        Batches::new(Rows::Counts(self.clone()), batch_size)
+    }
+}
+
+/// Where the rows of batches come from.
+#[derive(Debug, Clone)]
+enum Rows {
+    Counts(Counts),
+    Matrix(Matrix),
+    /// Numbers of rows alone.
+    Numbers(usize),
+}
+
+impl Rows {
+    fn len(&self) -> usize {
+        match self {
+            Self::Counts(counts) => counts.documents(),
+            Self::Matrix(matrix) => matrix.rows(),
+            Self::Numbers(rows) => *rows,
         }
-        Ok(Batches {
-            counts: self.clone(),
-            batch_size,
-            seed: Some(0),
-            reading: Reading::Auto,
-            epochs: 1,
-            next: (0, 0),
-            source: None,
+    }
+
+    fn select(&self, rows: &[usize]) -> Result<Self> {
+        Ok(match self {
+            Self::Counts(counts) => Self::Counts(counts.select(rows)?),
+            Self::Matrix(matrix) => Self::Matrix(matrix.select_rows(rows)?),
+            Self::Numbers(_) => Self::Numbers(rows.len()),
         })
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        match self {
+            Self::Counts(counts) => counts.check_unchanged(),
+            Self::Matrix(_) | Self::Numbers(_) => Ok(()),
+        }
     }
 }
 
 /// Batches of documents in random order, for a training loop of one's own; [`Counts::batches`] makes them and has an example.
 pub struct Batches {
-    counts: Counts,
+    rows: Rows,
+    /// For each row, its number in what the batches were made of, where they are a part of it.
+    origin: Option<Arc<[usize]>>,
+    labels: Option<Labels>,
     batch_size: usize,
     /// `None`: in the order of the counts.
     seed: Option<u64>,
@@ -67,18 +93,201 @@ pub struct Batches {
     next: (usize, usize),
     /// Opened with the first batch.
     source: Option<Box<dyn Source>>,
+    /// The order of rows that are not counts, and the epoch that has it.
+    order: Option<(usize, Vec<usize>)>,
+}
+
+/// The class of each row, and the names of the classes.
+#[derive(Debug, Clone)]
+struct Labels {
+    classes: Arc<[String]>,
+    of: Arc<[i64]>,
 }
 
 impl Batches {
+    fn new(rows: Rows, batch_size: usize) -> Result<Self> {
+        if batch_size == 0 {
+            return Err(
+                Error::setting("a batch of 0 documents").fix("use a batch size of at least 1")
+            );
+        }
+        Ok(Self {
+            rows,
+            origin: None,
+            labels: None,
+            batch_size,
+            seed: Some(0),
+            reading: Reading::Auto,
+            epochs: 1,
+            next: (0, 0),
+            source: None,
+            order: None,
+        })
+    }
+
+    /// Batches of the rows of a matrix, such as features of any sign.
+    ///
+    /// ```
+    /// use topicbook::{Batches, Matrix};
+    /// let features = Matrix::new(3, 2, vec![0.5, -1.0, 2.0, 0.0, -0.5, 1.5])?;
+    /// let batch = Batches::of_matrix(&features, 2)?.in_order().next().expect("there are two")?;
+    /// assert_eq!(batch.rows().row(0), [0.5, -1.0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a batch has no row.
+    pub fn of_matrix(matrix: &Matrix, batch_size: usize) -> Result<Self> {
+        Self::new(Rows::Matrix(matrix.clone()), batch_size)
+    }
+
+    /// Batches of row numbers alone, for data of one's own: pairs of words, ratings, places in a text.
+    /// [`CountBatch::documents`] has the numbers.
+    ///
+    /// ```
+    /// use topicbook::Batches;
+    /// let ratings = [5, 3, 4];
+    /// let mut sum = 0;
+    /// for batch in Batches::of_rows(ratings.len(), 2)? {
+    ///     sum += batch?.documents().iter().map(|&row| ratings[row]).sum::<i32>();
+    /// }
+    /// assert_eq!(sum, 12);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a batch has no row.
+    pub fn of_rows(rows: usize, batch_size: usize) -> Result<Self> {
+        Self::new(Rows::Numbers(rows), batch_size)
+    }
+
     /// These batches with other settings, of which none has been read.
     fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
         let mut changed = Self {
-            counts: self.counts.clone(),
+            rows: self.rows.clone(),
+            origin: self.origin.clone(),
+            labels: self.labels.clone(),
             source: None,
+            order: None,
             ..*self
         };
         change(&mut changed);
         changed
+    }
+
+    /// A label for each row, from which a classifier learns: [`CountBatch::labels`] has the classes of a batch as numbers from 0,
+    /// in the order of [`classes`](Self::classes).
+    ///
+    /// ```
+    /// use topicbook::Counts;
+    /// let counts = Counts::dense(3, 2, vec![1u32, 0, 0, 2, 3, 0])?;
+    /// let batches = counts.batches(3)?.labels(["sport", "art", "sport"])?;
+    /// assert_eq!(batches.classes(), ["art", "sport"]);
+    /// let batch = batches.in_order().next().expect("there is one")?;
+    /// assert_eq!(batch.labels(), [1, 0, 1]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there are fewer or more labels than rows.
+    #[doc(alias = "targets")]
+    pub fn labels<S: ToString>(&self, labels: impl IntoIterator<Item = S>) -> Result<Self> {
+        let labels = labels.into_iter().map(|label| label.to_string()).collect();
+        self.labelled(labels)
+    }
+
+    fn labelled(&self, labels: Vec<String>) -> Result<Self> {
+        if labels.len() != self.rows.len() {
+            let (found, rows) = (
+                counted(labels.len(), "label"),
+                counted(self.rows.len(), "row"),
+            );
+            return Err(Error::setting(format!("{found} for {rows}"))
+                .fix("give one label for each row, in the order of the rows"));
+        }
+        let mut classes: Vec<&String> = labels.iter().collect();
+        // Numbers in their order, and before words.
+        classes.sort_by(|a, b| {
+            let number = |label: &str| label.parse::<f64>().unwrap_or(f64::INFINITY);
+            number(a).total_cmp(&number(b)).then_with(|| a.cmp(b))
+        });
+        classes.dedup();
+        let numbers: HashMap<&String, i64> = classes.iter().copied().zip(0..).collect();
+        let of = labels.iter().map(|label| numbers[label]).collect();
+        let classes = classes.into_iter().cloned().collect();
+        Ok(self.with(|batches| batches.labels = Some(Labels { classes, of })))
+    }
+
+    /// The classes of the [`labels`](Self::labels), sorted; numbers in their order. Empty without labels.
+    ///
+    /// ```
+    /// # use topicbook::Counts;
+    /// let counts = Counts::dense(3, 2, vec![1u32, 0, 0, 2, 3, 0])?;
+    /// let batches = counts.batches(3)?.labels([10, 2, 10])?;
+    /// assert_eq!(batches.classes(), ["2", "10"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn classes(&self) -> Vec<String> {
+        let labels = self.labels.as_ref();
+        labels.map_or_else(Vec::new, |labels| labels.classes.to_vec())
+    }
+
+    /// Two parts, as [`Counts::split`] makes them: batches for training with `share` of the rows, and batches in order for
+    /// validation. Labels and settings are kept, and [`CountBatch::documents`] numbers the rows as before.
+    ///
+    /// ```
+    /// let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
+    /// let (train, valid) = counts.batches(16)?.split(0.75, 1)?;
+    /// assert_eq!((train.rows(), valid.rows()), (45, 15));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Counts::split`], whose cost it has, too: both parts are copied in memory.
+    #[doc(alias = "train_test_split")]
+    pub fn split(&self, share: f64, seed: u64) -> Result<(Self, Self)> {
+        let in_first = first_part(self.rows(), share, seed)?;
+        let (train, valid): (Vec<usize>, Vec<usize>) =
+            (0..self.rows()).partition(|&row| in_first[row]);
+        Ok((self.part(&train)?, self.part(&valid)?.in_order()))
+    }
+
+    fn part(&self, rows: &[usize]) -> Result<Self> {
+        let chosen = self.rows.select(rows)?;
+        let origin = rows.iter().map(|&row| self.origin_of(row)).collect();
+        let labels = self.labels.as_ref().map(|labels| Labels {
+            classes: labels.classes.clone(),
+            of: rows.iter().map(|&row| labels.of[row]).collect(),
+        });
+        Ok(self.with(|batches| {
+            (batches.rows, batches.origin, batches.labels) = (chosen, Some(origin), labels);
+        }))
+    }
+
+    fn origin_of(&self, row: usize) -> usize {
+        self.origin.as_ref().map_or(row, |origin| origin[row])
+    }
+
+    /// Number of rows.
+    ///
+    /// ```
+    /// assert_eq!(topicbook::Batches::of_rows(10, 4)?.rows(), 10);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The seed, number of epochs and position, which a loop that goes on elsewhere sets again.
+    #[doc(hidden)]
+    pub fn for_epochs(&self, epochs: usize, next: (usize, usize)) -> Self {
+        self.with(|batches| (batches.epochs, batches.next) = (epochs, next))
+    }
+
+    /// Fails if a file of the rows has been changed.
+    #[doc(hidden)]
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.rows.check_unchanged()
     }
 
     /// The seed of the order; 0 by default. Read in place, the documents have the order that PyTorch's
@@ -158,47 +367,78 @@ impl Batches {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn batches_per_epoch(&self) -> usize {
-        self.counts.documents().div_ceil(self.batch_size)
+        self.rows.len().div_ceil(self.batch_size)
     }
 
-    /// The source of the batches, as for a fit.
-    fn open(&self) -> Result<Box<dyn Source>> {
+    /// The order of the rows, epoch by epoch.
+    fn order(&self) -> Order {
+        let rows = self.rows.len();
+        let Some(seed) = self.seed else {
+            return Box::new(move |_| (0..rows).collect());
+        };
+        let mut orders = EpochOrders::new(TorchRandom::new(seed), rows);
+        Box::new(move |epoch| orders.of(epoch))
+    }
+
+    /// The source of batches of counts, as for a fit.
+    fn open(&self, counts: &Counts) -> Result<Box<dyn Source>> {
         self.reading.check()?;
-        let documents = self.counts.documents();
         let reading = match self.seed {
-            Some(_) => self.reading.resolve(&self.counts, self.batch_size)?,
+            Some(_) => self.reading.resolve(counts, self.batch_size)?,
             None => Reading::InPlace,
         };
-        let order = || -> Order {
-            let Some(seed) = self.seed else {
-                return Box::new(move |_| (0..documents).collect());
-            };
-            let mut orders = EpochOrders::new(TorchRandom::new(seed), documents);
-            Box::new(move |epoch| orders.of(epoch))
-        };
         let stream = (self.seed.unwrap_or_default(), self.epochs);
-        open_source(&self.counts, reading, self.batch_size, stream, order)
+        open_source(counts, reading, self.batch_size, stream, || self.order())
+    }
+
+    /// The rows of a batch: their numbers here, and their values.
+    fn values(&mut self, epoch: usize, batch: usize) -> Result<(Vec<usize>, Matrix)> {
+        if let Rows::Counts(counts) = &self.rows {
+            let counts = counts.clone();
+            let mut source = match self.source.take() {
+                Some(source) => source,
+                None => self.open(&counts)?,
+            };
+            let (terms, read) = (counts.terms(), source.batch(epoch, batch)?);
+            let rows = read.documents.to_vec();
+            let values = Matrix::from_parts(rows.len(), terms, read.dense(terms));
+            self.source = Some(source);
+            // No value of a file that has been changed may be used.
+            counts.check_unchanged()?;
+            return Ok((rows, values));
+        }
+        let order = match self.order.take() {
+            Some((known, order)) if known == epoch => order,
+            _ => (self.order())(epoch),
+        };
+        let first = batch * self.batch_size;
+        let rows = order[first..order.len().min(first + self.batch_size)].to_vec();
+        self.order = Some((epoch, order));
+        let values = match &self.rows {
+            Rows::Matrix(matrix) => {
+                let values = rows
+                    .iter()
+                    .flat_map(|&row| matrix.row(row))
+                    .copied()
+                    .collect();
+                Matrix::from_parts(rows.len(), matrix.columns(), values)
+            }
+            _ => Matrix::from_parts(rows.len(), 0, Vec::new()),
+        };
+        Ok((rows, values))
     }
 
     fn read(&mut self, epoch: usize, batch: usize) -> Result<CountBatch> {
-        let terms = self.counts.terms();
-        let is_last = batch + 1 == self.batches_per_epoch();
-        let mut source = match self.source.take() {
-            Some(source) => source,
-            None => self.open()?,
-        };
-        let read = source.batch(epoch, batch)?;
-        let documents = read.documents.to_vec();
-        let rows = Matrix::from_parts(documents.len(), terms, read.dense(terms));
-        self.source = Some(source);
-        // No value of a file that has been changed may be used.
-        self.counts.check_unchanged()?;
+        let (rows, values) = self.values(epoch, batch)?;
+        let labels = self.labels.as_ref();
+        let labels = labels.map(|labels| rows.iter().map(|&row| labels.of[row]).collect());
         Ok(CountBatch {
             epoch,
             batch,
-            is_last,
-            documents,
-            rows,
+            is_last: batch + 1 == self.batches_per_epoch(),
+            documents: rows.iter().map(|&row| self.origin_of(row)).collect(),
+            labels: labels.unwrap_or_default(),
+            rows: values,
         })
     }
 }
@@ -240,74 +480,12 @@ impl fmt::Display for Batches {
 impl fmt::Debug for Batches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batches")
-            .field("counts", &self.counts)
+            .field("rows", &self.rows)
             .field("batch_size", &self.batch_size)
             .field("seed", &self.seed)
             .field("reading", &self.reading)
             .field("epochs", &self.epochs)
             .field("next", &self.next)
             .finish_non_exhaustive()
-    }
-}
-
-/// A batch of documents, for a training loop of one's own.
-#[derive(Debug, Clone)]
-pub struct CountBatch {
-    epoch: usize,
-    batch: usize,
-    is_last: bool,
-    documents: Vec<usize>,
-    rows: Matrix,
-}
-
-impl CountBatch {
-    /// The epoch, counted from 0.
-    ///
-    /// ```
-    /// # let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// let last = counts.batches(16)?.epochs(2).last().expect("there are documents")?;
-    /// assert_eq!((last.epoch(), last.batch(), last.is_last()), (1, 3, true));
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn epoch(&self) -> usize {
-        self.epoch
-    }
-
-    /// The batch within the epoch, counted from 0; [`epoch`](Self::epoch) has an example.
-    pub fn batch(&self) -> usize {
-        self.batch
-    }
-
-    /// Whether it is the last batch of its epoch; [`epoch`](Self::epoch) has an example.
-    pub fn is_last(&self) -> bool {
-        self.is_last
-    }
-
-    /// The documents, as row numbers of the counts: `labels.select(batch.documents())` and `l.select_rows(batch.documents())` have
-    /// what belongs to them.
-    ///
-    /// ```
-    /// # let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// let batch = counts.batches(16)?.next().expect("there are documents")?;
-    /// assert_eq!(batch.documents().len(), 16);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn documents(&self) -> Vec<usize> {
-        self.documents.clone()
-    }
-
-    /// The counts, documents x terms, in the order of [`documents`](Self::documents). A handle, not a copy; `to_tensor` makes a
-    /// tensor of Burn of it.
-    ///
-    /// ```
-    /// # let counts = topicbook::Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// let batch = counts.batches(16)?.next().expect("there are documents")?;
-    /// let mut row = vec![0.0; 30];
-    /// counts.fill_rows(&batch.documents()[..1], &mut row)?;
-    /// assert_eq!(batch.rows().row(0), row);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn rows(&self) -> Matrix {
-        self.rows.clone()
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of glibc's malloc, so that freed memory returns to the system (`mallopt`, `malloc_trim`).
 
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 /// `M_MMAP_THRESHOLD`: allocations of at least this many bytes are mapped one by one, and unmapped when freed.
 ///
@@ -33,4 +33,30 @@ pub fn release_freed() {
     unsafe {
         libc::malloc_trim(0);
     }
+}
+
+/// The bytes that malloc has handed out and that were not freed, in all threads: to the byte, while the system counts pages and
+/// what malloc keeps. 0 where the C library does not say so (glibc 2.33 does, by `mallinfo2`).
+pub fn allocated() -> u64 {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        type MallInfo = unsafe extern "C" fn() -> libc::mallinfo2;
+        static FOUND: OnceLock<Option<MallInfo>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| {
+            // Looked up by name, so that a library for an older glibc can be built.
+            // SAFETY: the name ends with a zero, and glibc's `mallinfo2` has this signature.
+            unsafe {
+                let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"mallinfo2".as_ptr());
+                (!symbol.is_null())
+                    .then(|| std::mem::transmute::<*mut libc::c_void, MallInfo>(symbol))
+            }
+        });
+        // SAFETY: it reads the allocator's counters under the allocator's own locks.
+        found.map_or(0, |mallinfo2| unsafe {
+            let info = mallinfo2();
+            (info.uordblks + info.hblkhd) as u64
+        })
+    }
+    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    0
 }

@@ -9,7 +9,7 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-pub use allocator::{MAPPED_BYTES, release_freed};
+pub use allocator::{MAPPED_BYTES, allocated, release_freed};
 pub use cgroup::OutOfMemory;
 pub use monitor::{Handle, Log, Monitor, PhaseGuard, Sample, Span, kind_of_phase, phase};
 

@@ -1,0 +1,83 @@
+//! A module and its loss, with their types erased.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use burn::backend::Flex;
+use burn::module::{AutodiffModule, ParamId};
+use burn::tensor::Tensor;
+
+use crate::parameters::{Parameter, parameters, replaced};
+use crate::{CountBatch, Cpu, Tracked};
+
+/// A module that is trained by a loss, of any type.
+pub trait Network: Send {
+    /// The loss of a batch.
+    fn loss(&self, batch: &CountBatch) -> Tensor<Cpu, 1>;
+
+    /// The parameters as they are.
+    fn parameters(&self) -> Vec<Parameter>;
+
+    /// Gives the parameters of these numbers other values.
+    fn replace(&mut self, values: HashMap<ParamId, Tracked>);
+
+    /// What the validation measures on a batch, without gradients and with dropout off; `None` without a validation.
+    fn validator(&self) -> Option<Box<dyn Fn(&CountBatch) -> Tensor<Flex, 1> + '_>>;
+}
+
+/// What the validation measures of a module without gradients.
+pub type Validation<M> = Arc<
+    dyn Fn(&<M as AutodiffModule<Cpu>>::InnerModule, &CountBatch) -> Tensor<Flex, 1> + Send + Sync,
+>;
+
+/// A module of one's own and its loss.
+pub struct OwnNetwork<M: AutodiffModule<Cpu>, L> {
+    module: M,
+    loss: L,
+    validation: Option<Validation<M>>,
+}
+
+impl<M, L> OwnNetwork<M, L>
+where
+    M: AutodiffModule<Cpu>,
+    L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
+{
+    /// A module that is trained by `loss`.
+    pub fn new(module: M, loss: L, validation: Option<Validation<M>>) -> Self {
+        Self {
+            module,
+            loss,
+            validation,
+        }
+    }
+
+    /// The module as it is.
+    pub fn into_module(self) -> M {
+        self.module
+    }
+}
+
+impl<M, L> Network for OwnNetwork<M, L>
+where
+    M: AutodiffModule<Cpu>,
+    L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
+{
+    fn loss(&self, batch: &CountBatch) -> Tensor<Cpu, 1> {
+        (self.loss)(&self.module, batch)
+    }
+
+    fn parameters(&self) -> Vec<Parameter> {
+        parameters(&self.module)
+    }
+
+    fn replace(&mut self, values: HashMap<ParamId, Tracked>) {
+        // A clone shares its values with the module.
+        self.module = replaced(self.module.clone(), values);
+    }
+
+    fn validator(&self) -> Option<Box<dyn Fn(&CountBatch) -> Tensor<Flex, 1> + '_>> {
+        let measure = self.validation.as_ref()?;
+        let module = self.module.valid();
+        Some(Box::new(move |batch| measure(&module, batch)))
+    }
+}
