@@ -111,6 +111,8 @@ mod model;
 #[cfg(feature = "notebook")]
 mod notebook;
 mod plan;
+#[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
+mod trainer;
 mod training;
 
 // The crates below, by the names of their subjects.
@@ -122,6 +124,8 @@ use topicbook_charts as charts;
 use topicbook_cluster as cluster;
 use topicbook_counts::{self as counts, batches, synthetic};
 use topicbook_data as data;
+#[cfg(feature = "cuda")]
+use topicbook_module as module;
 use topicbook_solvers::{config, cost, kernels};
 use topicbook_text as vectorizer;
 
@@ -168,6 +172,12 @@ pub use topicbook_data::{
 #[cfg(feature = "polars")]
 #[doc(inline)]
 pub use topicbook_data::{ColumnValues, Columns, Condition, GroupBy, JoinKeys, Table, TableValue};
+#[cfg(feature = "cuda")]
+#[doc(inline)]
+pub use topicbook_module::{
+    Checkpointing, Cpu, LossScale, ModuleOptimizer, NeuralPoissonNmf, checkpointed,
+    poisson_nmf_loss,
+};
 #[doc(inline)]
 pub use topicbook_solvers::{
     Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, RowTable,
@@ -175,6 +185,8 @@ pub use topicbook_solvers::{
 };
 #[doc(inline)]
 pub use topicbook_text::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
+#[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
+pub use trainer::{Trained, Trainer, TrainingEstimate};
 pub use training::Training;
 
 /// The names that a notebook's first cell brings in. `Result` is not among them: it would hide that of the standard
@@ -198,8 +210,15 @@ pub mod prelude {
     pub use crate::{ByLabel, CountTable, Table};
     #[cfg(feature = "charts")]
     pub use crate::{Chart, Explorer, palette, side_by_side, stack};
+    #[cfg(feature = "cuda")]
+    pub use crate::{
+        Checkpointing, Cpu, LossScale, ModuleOptimizer, NeuralPoissonNmf, burn, checkpointed,
+        poisson_nmf_loss,
+    };
     #[cfg(feature = "notebook")]
     pub use crate::{MemoryScope, live, memory, memory_scope, release};
+    #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
+    pub use crate::{Trained, Trainer, TrainingEstimate};
     /// Columns and values in expressions of Polars, as [`Table::filter`](crate::Table::filter) takes them.
     #[cfg(feature = "polars")]
     pub use ::polars::prelude::{col, lit};

@@ -28,7 +28,7 @@ use crate::step::cpu::FusedStep;
 use crate::step::{Fused, Loss, State, Step, TensorStep, Unfused};
 use crate::step::{initial_tables, orders};
 use crate::system::{Purpose, SelfCheck, stream};
-use crate::training::{Loop, Steps, catch_device_errors};
+use crate::training::{Loop, Steps, Target, catch_device_errors};
 
 /// Makes fits of this process use a GPU as if it had passed its self-check: tests run on a driver whose kernels do nothing.
 pub fn trust_gpu(gpu: usize) {
@@ -215,8 +215,11 @@ pub fn run_placed(
     let orders = orders.to_vec();
     let order = Box::new(move |epoch: usize| orders[epoch].clone());
     let batches = batches::InPlace::new(counts, settings.batch_size(), order);
-    let mut training = Loop::new(settings, counts, &mut [])?;
+    let target = Target::new(settings, counts)?;
+    let shape = (settings.epochs, counts.documents(), target.batches);
+    let mut training = Loop::new(shape, &mut []);
     training.run(&mut Steps {
+        target: &target,
         step: &mut recording,
         source: Box::new(batches),
     })?;

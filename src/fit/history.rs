@@ -74,10 +74,22 @@ impl Fit {
     }
 }
 
-/// Plots the loss and the log-likelihood per token against the epoch.
+/// Plots the loss and the log-likelihood per token against the epoch; for a module of one's own, its loss and what the
+/// validation measured.
 #[cfg(feature = "charts")]
 pub(crate) fn loss_chart(history: &[Epoch]) -> Chart {
-    Chart::runs(vec![run(history)])
+    let is_module = |epoch: &Epoch| epoch.log_likelihood_per_token.is_nan();
+    if history.is_empty() || !history.iter().all(is_module) {
+        return Chart::runs(vec![run(history)]);
+    }
+    let mut series = vec![("training", history.iter().map(|epoch| epoch.loss).collect())];
+    let measured: Option<Vec<f64>> = history.iter().map(|epoch| epoch.validation_loss).collect();
+    series.extend(measured.map(|values| ("validation", values)));
+    let epochs: Vec<f64> = history.iter().map(|epoch| epoch.epoch as f64).collect();
+    Chart::lines(series)
+        .x(epochs)
+        .x_label("epoch")
+        .y_label("loss")
 }
 
 /// The course of a fit, without a name, for charts.

@@ -6,6 +6,8 @@ mod judging;
 mod memory_now;
 mod memory_scope;
 mod sweeps;
+#[cfg(feature = "cuda")]
+mod trained;
 mod training;
 mod values;
 

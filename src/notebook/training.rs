@@ -14,7 +14,7 @@ use crate::evcxr::{card_html, show_card};
 /// Time between two views.
 const PAUSE: Duration = Duration::from_secs(1);
 
-impl Training {
+impl<T> Training<T> {
     /// Shows below a cell how far the fit is, its memory, the shares of its topics and its loss curve. In topicbook's
     /// kernel the output follows the fit, once a second until it ends, and stays as it was then.
     #[doc(hidden)]

@@ -4,6 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::system::memory::{Monitor, free_memory, release_freed};
 use crate::text::bytes;
+use crate::training::checkpoint_contents::{CHECKPOINT, bytes as checkpoint_bytes};
 use crate::training::{CheckpointFiles, ExistingFile, ResumeState, Run, Training};
 
 use super::Plan;
@@ -65,7 +66,9 @@ impl Plan {
             .fix("end other processes, or plan again with a smaller budget"));
         }
         let recipe = &self.recipe;
-        let claim = |path| CheckpointFiles::claim(path, existing, &recipe.settings, &self.counts);
+        let (documents, terms) = self.counts.shape();
+        let bytes = checkpoint_bytes(&recipe.settings, documents, terms);
+        let claim = |path| CheckpointFiles::claim(path, existing, &CHECKPOINT, bytes);
         let files = recipe.checkpoint.as_deref().map(claim).transpose()?;
         let monitor = Monitor::start();
         let checking = monitor.handle().phase("check");

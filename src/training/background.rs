@@ -24,7 +24,7 @@ use super::observer::{FitStart, Observer, StepContext};
 use super::progress::{epochs_done, loss};
 
 /// Handle to a fit that runs on a background thread: shows its progress, stops it early, and returns its result. Made
-/// by [`TopicModel::spawn`](crate::TopicModel::spawn).
+/// by [`TopicModel::spawn`](crate::TopicModel::spawn), or by `Trainer::spawn` for a module of one's own.
 ///
 /// It can be shown in a cell at any time. Dropping it without [`join`](Self::join) stops the fit, because its result could no
 /// longer be reached. A run of [`TopicModel::attach`](crate::TopicModel::attach) is left as it is, to be found again.
@@ -40,11 +40,11 @@ use super::progress::{epochs_done, loss};
 /// ```
 #[must_use = "dropping the handle stops the fit: call `join` for its result"]
 #[doc(alias = "JoinHandle")]
-pub struct Training {
+pub struct Training<T = Fit> {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<Result<Fit>>>>,
+    thread: Mutex<Option<JoinHandle<Result<T>>>>,
     /// What the thread returned, once it has been joined.
-    result: OnceLock<Result<Fit>>,
+    result: OnceLock<Result<T>>,
     /// The run of a cluster that was found; this handle does not end it.
     run: Option<Arc<RunFolder>>,
 }
@@ -96,7 +96,7 @@ impl StatusObserver {
         if values? > WATCHED_VALUES {
             return None;
         }
-        let l = context.learner.proportions().ok()?;
+        let l = context.learner.proportions().ok()??;
         let mut sums = vec![0.0; l.columns()];
         for row in 0..l.rows() {
             for (sum, proportion) in sums.iter_mut().zip(l.row(row)) {
@@ -137,11 +137,11 @@ impl Observer for StatusObserver {
     }
 }
 
-impl Training {
+impl<T: Clone + Send + 'static> Training<T> {
     /// Runs `fit` on a new thread. `history`: the epochs of an interrupted fit that is resumed.
     pub(crate) fn start(
         history: Vec<Epoch>,
-        fit: impl FnOnce(&mut StatusObserver) -> Result<Fit> + Send + 'static,
+        fit: impl FnOnce(&mut StatusObserver) -> Result<T> + Send + 'static,
     ) -> Result<Self> {
         let shared = Arc::new(Shared::default());
         shared.status().history = history;
@@ -178,31 +178,6 @@ impl Training {
     pub(crate) fn of_run(mut self, run: Arc<RunFolder>) -> Self {
         self.run = Some(run);
         self
-    }
-
-    /// What a view of the fit needs, also after this handle was used up by [`join`](Self::join).
-    pub(crate) fn watch(&self) -> Watch {
-        Watch(self.shared.clone())
-    }
-
-    /// Asks the fit to stop and returns at once. The fit ends at the end of the epoch, after 64 batches, or after an
-    /// eighth of a longer epoch; [`join`](Self::join) returns what it has learned.
-    ///
-    /// The history of the result contains the finished epochs. A fit with checkpoints writes a last one, from which
-    /// [`Checkpoint::open`](crate::Checkpoint::open) can continue.
-    ///
-    /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// let training = TopicModel::new(3).epochs(1_000_000).spawn(&counts)?;
-    /// training.stop();
-    /// assert!(training.join()?.epochs().len() < 1_000_000);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "cancel")]
-    #[doc(alias = "early_stopping")]
-    pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
     }
 
     /// Whether the fit has ended, so that [`join`](Self::join) returns at once.
@@ -253,7 +228,7 @@ impl Training {
     /// # Errors
     /// The error that ended the fit, as [`TopicModel::fit`](crate::TopicModel::fit) reports it. A panic is an error of
     /// kind [`ErrorKind::Panic`].
-    pub fn join(&self) -> Result<Fit> {
+    pub fn join(&self) -> Result<T> {
         let result = self.result.get_or_init(|| {
             self.wait();
             let thread = self.thread().take();
@@ -283,7 +258,7 @@ impl Training {
     }
 
     /// Ignores poisoning: the handle of the thread is taken or left, and never half changed.
-    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<Result<Fit>>>> {
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<Result<T>>>> {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -305,6 +280,33 @@ impl Training {
     #[cfg(feature = "charts")]
     pub fn plot_loss(&self) -> Chart {
         loss_chart(&self.shared.status().history)
+    }
+}
+
+impl<T> Training<T> {
+    /// What a view of the fit needs, also after this handle was used up by [`join`](Training::join).
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
+    }
+
+    /// Asks the fit to stop and returns at once. The fit ends at the end of the epoch, after 64 batches, or after an
+    /// eighth of a longer epoch; [`join`](Training::join) returns what it has learned.
+    ///
+    /// The history of the result contains the finished epochs. A fit with checkpoints writes a last one, from which
+    /// [`Checkpoint::open`](crate::Checkpoint::open) can continue.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(1_000_000).spawn(&counts)?;
+    /// training.stop();
+    /// assert!(training.join()?.epochs().len() < 1_000_000);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "cancel")]
+    #[doc(alias = "early_stopping")]
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -357,12 +359,14 @@ impl Watch {
             }
         }
         if let Some(last) = status.history.last() {
-            card = card
-                .row("loss", format!("{} per batch", loss(last.loss)))
-                .row(
-                    "log-likelihood",
-                    format!("{:.5} nats per token", last.log_likelihood_per_token),
-                );
+            card = card.row("loss", format!("{} per batch", loss(last.loss)));
+            if last.log_likelihood_per_token.is_finite() {
+                let nats = format!("{:.5} nats per token", last.log_likelihood_per_token);
+                card = card.row("log-likelihood", nats);
+            }
+            if let Some(validation) = last.validation_loss {
+                card = card.row("validation", loss(validation));
+            }
         }
         for note in &status.notes {
             card = card.note(note);
@@ -371,7 +375,7 @@ impl Watch {
     }
 }
 
-impl Drop for Training {
+impl<T> Drop for Training<T> {
     fn drop(&mut self) {
         match &self.run {
             Some(run) if !self.shared.stop.load(Ordering::Relaxed) => run.leave(),
@@ -381,13 +385,13 @@ impl Drop for Training {
 }
 
 /// Writes the state, epochs, time left and loss.
-impl fmt::Display for Training {
+impl<T> fmt::Display for Training<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.watch().card().text().trim_end())
     }
 }
 
-impl fmt::Debug for Training {
+impl<T> fmt::Debug for Training<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let status = self.shared.status();
         f.debug_struct("Training")
@@ -415,7 +419,7 @@ mod tests {
     fn a_panic_is_an_error() {
         // Unlike `panic!`, this prints no message into the tests' output.
         let panics = || resume_unwind(Box::new("topic 3 is missing"));
-        let training = Training::start(Vec::new(), move |_| panics()).unwrap();
+        let training: Training = Training::start(Vec::new(), move |_| panics()).unwrap();
         while !training.is_finished() {
             thread::yield_now();
         }

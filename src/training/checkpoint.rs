@@ -5,17 +5,15 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use crate::counts::Fingerprint;
-use crate::data::{table_bytes, tensor_file};
+use crate::data::{Epoch, FileKind, table_bytes, tensor_file};
 use crate::error::{Error, Result};
+use crate::system::memory::Handle;
 use crate::system::{DISK_FULL_REMEDY, print_lines, remove_stale, write_atomic_sized};
 
-use super::checkpoint_contents::{CHECKPOINT, CheckpointMetadata, bytes};
 use super::checkpoint_files::CheckpointFiles;
-use super::init::ResumeState;
 use super::observer::{FitStart, Observer, StepContext};
-use super::run::Run;
-use super::state::{RunningState, tables_of_logits};
+use super::position::Position;
+use super::state::RunningState;
 
 /// Writing checkpoints takes at most 1 / `TIME_DIVISOR` of a fit's time.
 const TIME_DIVISOR: u32 = 50;
@@ -40,11 +38,25 @@ pub(crate) enum ExistingFile {
     Own,
 }
 
+/// What checkpoints hold besides the tables of a running state.
+pub(crate) trait Contents: Sync {
+    /// The kind of file.
+    fn kind(&self) -> &'static FileKind;
+
+    /// What says to which training the tables belong.
+    fn metadata(
+        &self,
+        position: Position,
+        history: &[Epoch],
+        state: &RunningState,
+    ) -> serde_json::Result<serde_json::Value>;
+}
+
 /// An observer that writes the checkpoints of one fit.
 pub(crate) struct CheckpointWriter<'a> {
-    run: &'a Run,
+    contents: &'a dyn Contents,
     files: &'a CheckpointFiles,
-    counts: Fingerprint,
+    memory: Handle,
     existing: ExistingFile,
     /// The (epoch, batches) of the newest file, if this fit wrote it.
     newest: Option<(usize, usize)>,
@@ -58,25 +70,26 @@ pub(crate) struct CheckpointWriter<'a> {
 }
 
 impl<'a> CheckpointWriter<'a> {
-    /// `None` for a run without checkpoints. `prints`: whether nothing else shows that a checkpoint could not be written.
-    pub(crate) fn of(run: &'a Run, start: &ResumeState, prints: bool) -> Result<Option<Self>> {
-        let Some(files) = &run.files else {
-            return Ok(None);
-        };
-        let (documents, terms) = run.counts.shape();
-        let bytes = bytes(&run.recipe.settings, documents, terms) as f64;
-        Ok(Some(Self {
-            run,
+    /// A writer of checkpoints of `bytes` bytes. `start`: the files that exist, and the position in the newest of them. `prints`:
+    /// whether nothing else shows that a checkpoint could not be written.
+    pub(crate) fn new(
+        (contents, bytes): (&'a dyn Contents, u64),
+        files: &'a CheckpointFiles,
+        memory: Handle,
+        (existing, position): (ExistingFile, Position),
+        prints: bool,
+    ) -> Self {
+        Self {
+            contents,
             files,
-            counts: Fingerprint::of(&run.counts)?,
-            existing: start.existing,
-            newest: (start.existing == ExistingFile::Own)
-                .then_some((start.position.epoch, start.position.batches)),
+            memory,
+            existing,
+            newest: (existing == ExistingFile::Own).then_some((position.epoch, position.batches)),
             last_write: Instant::now(),
-            write_time: Duration::from_secs_f64(bytes / ASSUMED_WRITE_SPEED),
+            write_time: Duration::from_secs_f64(bytes as f64 / ASSUMED_WRITE_SPEED),
             failure: None,
             prints,
-        }))
+        }
     }
 
     /// Why the first checkpoint that failed could not be written; `None` if all were written.
@@ -85,7 +98,7 @@ impl<'a> CheckpointWriter<'a> {
     }
 
     fn write_checkpoint(&mut self, context: &mut StepContext) {
-        let _phase = self.run.monitor.handle().phase("checkpoint");
+        let _phase = self.memory.phase("checkpoint");
         let cursor = context.cursor();
         let began = Instant::now();
         let outcome = self.write(context);
@@ -123,30 +136,15 @@ impl<'a> CheckpointWriter<'a> {
     fn write(&self, context: &mut StepContext) -> Result<()> {
         let history = context.history.to_vec();
         let (position, state) = context.snapshot()?;
-        let (steps, iterations, tables) = match &state {
-            RunningState::Logits(state) => (state.steps, None, &*tables_of_logits(state)),
-            RunningState::Iterations(state, convergence) => (
-                0,
-                Some((state.numbers.clone(), *convergence)),
-                &*state.tables,
-            ),
-        };
-        let recipe = &self.run.recipe;
-        let metadata = CheckpointMetadata {
-            version: env!("CARGO_PKG_VERSION").into(),
-            settings: recipe.settings.clone(),
-            terms: recipe.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
-            device: self.run.device.to_string(),
-            counts: self.counts.clone(),
-            position,
-            history,
-            steps,
-            iterations,
-        };
+        let metadata = self
+            .contents
+            .metadata(position, &history, &state)
+            .map_err(|error| Error::format(&self.files.newest, error))?;
+        let tables = &state.tables();
         let (newest, previous) = (&*self.files.newest, &*self.files.previous);
         let failed = |error| Error::io("write", newest, error);
         write_atomic_sized(newest, table_bytes(tables), DISK_FULL_REMEDY, |out| {
-            tensor_file::write(out, newest, &CHECKPOINT, &metadata, tables)?;
+            tensor_file::write(out, newest, self.contents.kind(), &metadata, tables)?;
             // fdatasync before the older file is renamed or removed, so that a power failure leaves one complete
             // checkpoint.
             out.flush()

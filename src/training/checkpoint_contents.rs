@@ -12,15 +12,53 @@ use crate::error::Result;
 use crate::solvers::{self, Numbers, SavedState};
 use crate::step::State;
 
+use super::checkpoint::Contents;
 use super::position::Position;
-use super::state::{Convergence, StartState, is_of_l, names_of_logits};
+use super::run::Run;
+use super::state::{Convergence, RunningState, StartState, is_of_l, names_of_logits};
 
 /// Format 1 held no state of the solvers that pass over all documents, and did not recognise the contents of counts.
-pub(super) const CHECKPOINT: FileKind = FileKind {
+pub(crate) const CHECKPOINT: FileKind = FileKind {
     key: "topicbook-checkpoint",
     writer: "a fit with TopicModel::checkpoint",
     format: 2,
 };
+
+/// What the checkpoints of a run hold.
+pub(super) struct RunContents<'a>(pub(super) &'a Run, pub(super) Fingerprint);
+
+impl Contents for RunContents<'_> {
+    fn kind(&self) -> &'static FileKind {
+        &CHECKPOINT
+    }
+
+    fn metadata(
+        &self,
+        position: Position,
+        history: &[Epoch],
+        state: &RunningState,
+    ) -> serde_json::Result<serde_json::Value> {
+        let recipe = &self.0.recipe;
+        let (steps, iterations) = match state {
+            RunningState::Logits(state) => (state.steps, None),
+            RunningState::Iterations(state, convergence) => {
+                (0, Some((state.numbers.clone(), *convergence)))
+            }
+            RunningState::Module(_) => (0, None),
+        };
+        serde_json::to_value(CheckpointMetadata {
+            version: env!("CARGO_PKG_VERSION").into(),
+            settings: recipe.settings.clone(),
+            terms: recipe.terms.as_ref().map(|terms| terms.as_slice().to_vec()),
+            device: self.0.device.to_string(),
+            counts: self.1.clone(),
+            position,
+            history: history.to_vec(),
+            steps,
+            iterations,
+        })
+    }
+}
 
 /// Everything in a checkpoint except the tables.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -150,7 +188,7 @@ fn logits(tables: Vec<Matrix>, values: StateValues, steps: u64) -> Option<State>
 }
 
 /// Bytes of a checkpoint's tables, at most.
-pub(super) fn bytes(settings: &Settings, documents: usize, terms: usize) -> u64 {
+pub(crate) fn bytes(settings: &Settings, documents: usize, terms: usize) -> u64 {
     let shape = (documents as u64, terms as u64, settings.topics as u64);
     let streams = settings.reading.shuffle().is_some();
     match settings.solver.is_full_pass() {
@@ -193,6 +231,7 @@ mod tests {
             log_likelihood_per_token: -1.0,
             learning_rate: 0.0,
             grad_norm: None,
+            validation_loss: None,
             duration: std::time::Duration::ZERO,
             memory_bytes: 0,
         };

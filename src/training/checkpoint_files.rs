@@ -4,15 +4,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::config::Settings;
-use crate::counts::Counts;
-use crate::data::tensor_file;
+use crate::data::{FileKind, tensor_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{DISK_FULL_REMEDY, follow_links, write_atomic_sized};
 use crate::text::shown_path;
 
 use super::checkpoint::ExistingFile;
-use super::checkpoint_contents::{CHECKPOINT, bytes};
 
 /// Bytes that are written to see whether the disk takes them.
 const TRIAL: [u8; 4096] = [0; 4096];
@@ -28,7 +25,7 @@ pub(crate) struct CheckpointFiles {
 }
 
 impl CheckpointFiles {
-    /// Locks the files of `path`, and checks that checkpoints of such a fit can be written there.
+    /// Locks the files of `path`, and checks that checkpoints of this kind and size can be written there.
     ///
     /// # Errors
     /// When the folder does not exist, `path` is something else than a checkpoint, another fit writes its checkpoints
@@ -36,11 +33,11 @@ impl CheckpointFiles {
     pub(crate) fn claim(
         path: &Path,
         existing: ExistingFile,
-        settings: &Settings,
-        counts: &Counts,
+        kind: &FileKind,
+        bytes: u64,
     ) -> Result<Self> {
         let newest = follow_links(path);
-        check_place(&newest, existing)?;
+        check_place(&newest, existing, kind)?;
         let lock = with_ending(&newest, ".lock");
         let files = Self {
             _locked: lock_file(&lock, path)?,
@@ -48,10 +45,7 @@ impl CheckpointFiles {
             lock,
             newest,
         };
-        try_to_write(
-            &files.newest,
-            bytes(settings, counts.documents(), counts.terms()),
-        )?;
+        try_to_write(&files.newest, bytes)?;
         Ok(files)
     }
 }
@@ -74,7 +68,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn check_place(path: &Path, existing: ExistingFile) -> Result<()> {
+fn check_place(path: &Path, existing: ExistingFile, kind: &FileKind) -> Result<()> {
     let refuse = |what: String, remedy: &str| Err(Error::new(ErrorKind::Io, what).fix(remedy));
     let folder = path
         .parent()
@@ -88,7 +82,7 @@ fn check_place(path: &Path, existing: ExistingFile) -> Result<()> {
     let is_other = || match existing {
         // A damaged checkpoint of this fit may look like anything.
         ExistingFile::Own | ExistingFile::Previous => false,
-        ExistingFile::None => !tensor_file::is(path, &CHECKPOINT),
+        ExistingFile::None => !tensor_file::is(path, kind),
     };
     match fs::metadata(path) {
         // Anything but a file is not opened: reading a FIFO would wait for a writer.

@@ -20,11 +20,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::solvers::{Start, entropy, start_factors};
 use crate::text::{bytes, count, percent};
 
+use super::divergence;
 use super::epochs::{Learner, Loop};
 use super::observer::Stages;
 use super::run::{Run, as_observer};
 use super::state::{RunningState, StartState};
 use super::stop::StopObserver;
+use super::target::Target;
 
 /// Anonymous memory of a rank in addition to tables and buffers: MPI, stacks of threads, and what the heap leaves unused.
 pub(crate) const RANK_PROCESS: u64 = 12 << 20;
@@ -43,6 +45,7 @@ const SPEEDS: usize = 3;
 /// The ranks of a fit.
 struct Ranks<'a> {
     cluster: &'a Cluster,
+    target: &'a Target<'a>,
     /// The cluster without the hosts that were lost.
     left: Cluster,
     launcher: Launcher,
@@ -90,11 +93,11 @@ pub(super) struct FittedByRanks {
 /// Fits on the cluster from new logits, or follows a run.
 pub(super) fn fit(
     run: &Run,
-    cluster: &Cluster,
+    (cluster, target): (&Cluster, &Target),
     state: StartState,
     training: &mut Loop,
 ) -> Result<FittedByRanks> {
-    let (settings, counts) = (&run.recipe.settings, &run.counts);
+    let (settings, counts) = (target.settings, target.counts);
     let launcher = Launcher::find()?;
     let (folder, found) = match state {
         // It is removed when its fit is joined: the handle may be dropped before.
@@ -104,8 +107,8 @@ pub(super) fn fit(
         }
         state => (Arc::new(prepare(run, cluster, state)?), None),
     };
-    training.start(cluster.to_string(), Stages::Ranks);
-    let mut ranks = Ranks::new(cluster, launcher, folder)?;
+    training.start(cluster.to_string(), Stages::Ranks, settings.topics);
+    let mut ranks = Ranks::new((cluster, target), launcher, folder)?;
     ranks.attempt = found.map(|launched| ranks.attempt(launched));
     training.run(&mut ranks)?;
     training.note(&ranks.reached());
@@ -158,11 +161,13 @@ pub(super) fn run_once(
     counts: &Counts,
     folder: &Arc<RunFolder>,
 ) -> Result<()> {
-    let mut ranks = Ranks::new(cluster, Launcher::find()?, Arc::clone(folder))?;
+    let target = Target::new(settings, counts)?;
+    let mut ranks = Ranks::new((cluster, &target), Launcher::find()?, Arc::clone(folder))?;
     ranks.once = true;
     let mut stop = StopObserver::listen();
     let mut observers: Vec<_> = stop.as_mut().map(as_observer).into_iter().collect();
-    Loop::new(settings, counts, &mut observers)?.run(&mut ranks)?;
+    let shape = (settings.epochs, counts.documents(), target.batches);
+    Loop::new(shape, &mut observers).run(&mut ranks)?;
     match ranks.stopping {
         false => Ok(()),
         true => Err(Error::new(
@@ -207,9 +212,14 @@ pub(super) fn job(
 }
 
 impl<'a> Ranks<'a> {
-    fn new(cluster: &'a Cluster, launcher: Launcher, folder: Arc<RunFolder>) -> Result<Self> {
+    fn new(
+        (cluster, target): (&'a Cluster, &'a Target<'a>),
+        launcher: Launcher,
+        folder: Arc<RunFolder>,
+    ) -> Result<Self> {
         Ok(Self {
             cluster,
+            target,
             left: cluster.clone(),
             launcher,
             attempt: None,
@@ -359,14 +369,22 @@ impl Learner for Ranks<'_> {
         }
     }
 
-    fn report(&self, training: &Loop) -> Epoch {
+    fn report(&mut self, training: &Loop) -> Result<Epoch> {
         let line = &self.passes[self.passes.len() - 1];
         let duration = Duration::try_from_secs_f64(line.seconds).unwrap_or_default();
         let memory = line.ranks.iter().map(|rank| rank.memory).max();
-        Epoch {
+        let report = Epoch {
             memory_bytes: memory.unwrap_or_default(),
-            ..training.pass(line.score, duration)
-        }
+            ..self
+                .target
+                .pass(training.position.epoch, line.score, duration)
+        };
+        divergence::check(&report, self.target.settings)?;
+        Ok(report)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.target.counts.check_unchanged()
     }
 
     fn is_done(&self, _epochs_left: bool) -> bool {
@@ -389,7 +407,7 @@ impl Learner for Ranks<'_> {
         Err(with_the_ranks())
     }
 
-    fn proportions(&self) -> Result<Matrix> {
+    fn proportions(&self) -> Result<Option<Matrix>> {
         Err(with_the_ranks())
     }
 }

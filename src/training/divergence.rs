@@ -35,6 +35,7 @@ mod tests {
             log_likelihood_per_token: loss,
             learning_rate: 0.05,
             grad_norm: None,
+            validation_loss: None,
             duration: Duration::ZERO,
             memory_bytes: 0,
         };

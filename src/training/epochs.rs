@@ -1,17 +1,12 @@
-//! The training loop. Gradient steps, solvers of full passes and the ranks of a cluster run in it, and observers see all
-//! of them alike.
+//! The training loop. Gradient steps, solvers of full passes, the ranks of a cluster and modules of people's own run in it, and
+//! observers see all of them alike.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::config::Settings;
-use crate::counts::Counts;
 use crate::data::{Epoch, Matrix};
 use crate::error::Result;
-use crate::step::WarmRestarts;
-use crate::system::memory::process_memory;
 
-use super::divergence;
 use super::observer::{FitStart, Observer, Stages, StepContext};
 use super::position::Position;
 use super::state::RunningState;
@@ -22,7 +17,15 @@ pub(crate) trait Learner {
     fn advance(&mut self, training: &mut Loop) -> Result<bool>;
 
     /// The report of the epoch that has ended, whose losses are [settled](Self::settle).
-    fn report(&self, training: &Loop) -> Epoch;
+    ///
+    /// # Errors
+    /// When later epochs could not repair what it reports.
+    fn report(&mut self, training: &Loop) -> Result<Epoch>;
+
+    /// Fails if a file was changed from which batches were read.
+    fn check_unchanged(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Whether the training has ended. `epochs_left`: whether fewer epochs are done than the settings allow.
     fn is_done(&self, epochs_left: bool) -> bool {
@@ -52,53 +55,49 @@ pub(crate) trait Learner {
     /// Everything that the rest of the fit depends on.
     fn state(&self) -> Result<RunningState<'_>>;
 
-    /// L as it is, documents x topics. Its rows sum to one.
-    fn proportions(&self) -> Result<Matrix>;
+    /// L as it is, documents x topics. Its rows sum to one. `None` where nothing has topics.
+    fn proportions(&self) -> Result<Option<Matrix>>;
 }
 
-/// A training loop: what is fitted to what, how far it is, and who observes it.
+/// A training loop: how long it is, how far it is, and who observes it.
 pub(crate) struct Loop<'a, 'o> {
-    pub(super) settings: &'a Settings,
-    pub(super) counts: &'a Counts,
-    pub(super) tokens: f64,
-    schedule: WarmRestarts,
-    /// Batches of an epoch. Losses are means over batches, as in tinytopics, with every solver.
-    pub(super) batches: usize,
-    pub(super) position: Position,
+    /// Epochs at most.
+    epochs: usize,
+    /// Rows that an epoch passes over.
+    documents: usize,
+    /// Batches of an epoch.
+    pub(crate) batches: usize,
+    pub(crate) position: Position,
     /// The epochs that are finished.
     pub(crate) history: Vec<Epoch>,
     /// When this process began the current epoch.
-    pub(super) epoch_began: Instant,
+    pub(crate) epoch_began: Instant,
     observers: &'a mut [&'o mut dyn Observer],
 }
 
 impl<'a, 'o> Loop<'a, 'o> {
-    /// A loop before its first epoch.
+    /// A loop before its first epoch, of `epochs` epochs over `documents` rows in `batches` batches.
     pub(crate) fn new(
-        settings: &'a Settings,
-        counts: &'a Counts,
+        (epochs, documents, batches): (usize, usize, usize),
         observers: &'a mut [&'o mut dyn Observer],
-    ) -> Result<Self> {
-        Ok(Self {
-            settings,
-            counts,
-            tokens: counts.summary()?.total(),
-            schedule: WarmRestarts::new(&settings.mini_batch()),
-            batches: counts.documents().div_ceil(settings.batch_size()),
+    ) -> Self {
+        Self {
+            epochs,
+            documents,
+            batches,
             position: Position::default(),
             history: Vec::new(),
             epoch_began: Instant::now(),
             observers,
-        })
+        }
     }
 
-    /// Tells the observers that the first epoch begins, on a device or a cluster.
-    pub(super) fn start(&mut self, device: String, stages: Stages) {
-        let documents = self.counts.documents();
+    /// Tells the observers that the first epoch begins, on a device or a cluster; `topics`: columns of L.
+    pub(crate) fn start(&mut self, device: String, stages: Stages, topics: usize) {
         let start = FitStart {
-            epochs: self.settings.epochs,
-            documents,
-            l_values: documents * self.settings.topics,
+            epochs: self.epochs,
+            documents: self.documents,
+            l_values: self.documents * topics,
             device,
             done: self.position.done(self.batches),
             stages,
@@ -112,13 +111,13 @@ impl<'a, 'o> Loop<'a, 'o> {
     /// Runs until the learner is done or an observer stops it.
     pub(crate) fn run(&mut self, learner: &mut dyn Learner) -> Result<()> {
         let mut stopping = false;
-        while !learner.is_done(self.position.epoch < self.settings.epochs) {
+        while !learner.is_done(self.position.epoch < self.epochs) {
             let epoch_ended = learner.advance(self)?;
             if !epoch_ended && !learner.is_flushed() {
                 continue;
             }
             // Checked before observers see, and write, what was computed from a file that was cut meanwhile.
-            self.counts.check_unchanged()?;
+            learner.check_unchanged()?;
             if epoch_ended {
                 self.end_epoch(learner)?;
             }
@@ -141,8 +140,7 @@ impl<'a, 'o> Loop<'a, 'o> {
 
     fn end_epoch(&mut self, learner: &mut dyn Learner) -> Result<()> {
         learner.settle(&mut self.position)?;
-        let report = learner.report(self);
-        divergence::check(&report, self.settings)?;
+        let report = learner.report(self)?;
         let stage = learner.stage();
         for observer in self.observers.iter_mut() {
             observer.stage(&stage);
@@ -177,31 +175,9 @@ impl<'a, 'o> Loop<'a, 'o> {
     }
 
     /// Sends a one-line message for the user to every observer.
-    pub(super) fn note(&mut self, line: &str) {
+    pub(crate) fn note(&mut self, line: &str) {
         for observer in self.observers.iter_mut() {
             observer.noted(line);
-        }
-    }
-
-    /// The learning rate of a batch of the current epoch.
-    pub(super) fn learning_rate(&self, batch: usize) -> f64 {
-        let at = (self.position.epoch, batch);
-        self.schedule.of_step(at, self.batches)
-    }
-
-    /// The report of the current epoch as a pass over all documents with this score.
-    pub(super) fn pass(&self, score: f64, duration: Duration) -> Epoch {
-        Epoch {
-            epoch: self.position.epoch + 1,
-            loss: (self.counts.documents() as f64 - score) / self.batches as f64,
-            log_likelihood_per_token: score / self.tokens,
-            learning_rate: match self.settings.solver.is_full_pass() {
-                true => 0.0,
-                false => self.learning_rate(self.batches - 1),
-            },
-            grad_norm: None,
-            duration,
-            memory_bytes: process_memory().anonymous,
         }
     }
 }

@@ -5,21 +5,24 @@ use crate::error::{Error, Result};
 use crate::solvers::{self, Iterate, Start};
 use crate::step;
 
+use super::divergence;
 use super::epochs::{Learner, Loop};
 use super::observer::Stages;
 use super::run::{Run, catch_device_errors};
 use super::state::{Convergence, RunningState, StartState};
+use super::target::Target;
 
 /// A solver between two iterations, and whether it continues.
-struct Passes {
+struct Passes<'a> {
+    target: &'a Target<'a>,
     solver: Box<dyn Iterate>,
     convergence: Convergence,
 }
 
-impl Learner for Passes {
-    fn advance(&mut self, training: &mut Loop) -> Result<bool> {
-        let iteration = self.solver.iterate(training.counts)?;
-        let parameters = training.settings.solver.as_full_pass();
+impl Learner for Passes<'_> {
+    fn advance(&mut self, _training: &mut Loop) -> Result<bool> {
+        let iteration = self.solver.iterate(self.target.counts)?;
+        let parameters = self.target.settings.solver.as_full_pass();
         let tolerance = parameters.map_or(0.0, |parameters| parameters.tolerance);
         self.convergence = Convergence {
             score: iteration.score,
@@ -28,8 +31,15 @@ impl Learner for Passes {
         Ok(true)
     }
 
-    fn report(&self, training: &Loop) -> Epoch {
-        training.pass(self.convergence.score, training.epoch_began.elapsed())
+    fn report(&mut self, training: &Loop) -> Result<Epoch> {
+        let (epoch, seconds) = (training.position.epoch, training.epoch_began.elapsed());
+        let report = self.target.pass(epoch, self.convergence.score, seconds);
+        divergence::check(&report, self.target.settings)?;
+        Ok(report)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.target.counts.check_unchanged()
     }
 
     fn is_done(&self, epochs_left: bool) -> bool {
@@ -45,14 +55,19 @@ impl Learner for Passes {
         Ok(RunningState::Iterations(state, self.convergence))
     }
 
-    fn proportions(&self) -> Result<Matrix> {
-        Ok(self.solver.topics()?.0)
+    fn proportions(&self) -> Result<Option<Matrix>> {
+        Ok(Some(self.solver.topics()?.0))
     }
 }
 
 /// Fits by the solver of the settings; returns L and F.
-pub(super) fn fit(run: &Run, state: StartState, training: &mut Loop) -> Result<(Matrix, Matrix)> {
-    let (settings, counts) = (&run.recipe.settings, &run.counts);
+pub(super) fn fit(
+    run: &Run,
+    target: &Target,
+    state: StartState,
+    training: &mut Loop,
+) -> Result<(Matrix, Matrix)> {
+    let (settings, counts) = (target.settings, target.counts);
     let iterate = || {
         training.start(
             run.device.to_string(),
@@ -60,6 +75,7 @@ pub(super) fn fit(run: &Run, state: StartState, training: &mut Loop) -> Result<(
                 true => Stages::Search,
                 false => Stages::None,
             },
+            settings.topics,
         );
         let create = |start| solvers::create(settings, counts, (run.device, run.placement), start);
         let before = Convergence {
@@ -74,6 +90,7 @@ pub(super) fn fit(run: &Run, state: StartState, training: &mut Loop) -> Result<(
             }
         };
         let mut passes = Passes {
+            target,
             solver,
             convergence,
         };

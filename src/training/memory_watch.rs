@@ -11,7 +11,6 @@ use crate::system::memory::{Handle, PhaseGuard, process_memory};
 use crate::text::bytes;
 
 use super::observer::{FitStart, Observer, StepContext};
-use super::run::Run;
 
 /// Maximum number of phases in a chart; more epochs are grouped.
 const MAX_PHASES: usize = 100;
@@ -38,13 +37,12 @@ pub(crate) struct MemoryObserver {
 }
 
 impl MemoryObserver {
-    pub(crate) fn new(run: &Run) -> Self {
-        let handle = run.monitor.handle();
+    pub(crate) fn new(handle: Handle, ram: Limit, device: Resolved) -> Self {
         Self {
             phase: Some(handle.phase("start")),
             handle,
-            ram: run.ram,
-            gpu: gpu_of(run.device),
+            ram,
+            gpu: gpu_of(device),
             epochs: 0,
             warned: false,
             sampler: None,
@@ -100,8 +98,8 @@ fn record_vram(handle: &Handle, gpu: Option<usize>) {
 }
 
 /// Records the parts of the first steps as phases, with samples where they begin and end.
-pub(crate) fn watch_steps(run: &Run) -> Watch {
-    let (handle, gpu) = (run.monitor.handle(), gpu_of(run.device));
+pub(crate) fn watch_steps(handle: Handle, device: Resolved) -> Watch {
+    let gpu = gpu_of(device);
     let (mut current, mut recorded): (Option<PhaseGuard>, usize) = (None, 0);
     Box::new(move |next| {
         if current.is_none() && recorded >= RECORDED_PARTS {

@@ -8,40 +8,51 @@ use crate::error::{Error, Result};
 use crate::step::{self, Step};
 use crate::system::softmax;
 
+use super::divergence;
 use super::epochs::{Learner, Loop};
 use super::memory_watch::watch_steps;
 use super::observer::Stages;
 use super::position::Position;
 use super::run::Run;
 use super::state::{RunningState, StartState};
+use super::target::Target;
 
 /// Gradient steps over the batches of a source.
 pub(crate) struct Steps<'a> {
+    pub(crate) target: &'a Target<'a>,
     pub(crate) step: &'a mut dyn Step,
     pub(crate) source: Box<dyn Source>,
 }
 
 impl Learner for Steps<'_> {
     fn advance(&mut self, training: &mut Loop) -> Result<bool> {
-        let learning_rate = training.learning_rate(training.position.batches);
         let position = &mut training.position;
+        let learning_rate = self.target.learning_rate(position.epoch, position.batches);
         let batch = self.source.batch(position.epoch, position.batches)?;
         self.step.step(&batch, learning_rate)?;
         position.batches += 1;
         Ok(position.batches == training.batches)
     }
 
-    fn report(&self, training: &Loop) -> Epoch {
+    fn report(&mut self, training: &Loop) -> Result<Epoch> {
         let (position, batches) = (&training.position, training.batches as f64);
-        let clips = training.settings.mini_batch().clips();
+        let (settings, counts) = (self.target.settings, self.target.counts);
+        let clips = settings.mini_batch().clips();
         let earlier = Duration::try_from_secs_f64(position.seconds).unwrap_or_default();
         // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
-        let score = training.counts.documents() as f64 - position.loss;
-        Epoch {
+        let score = counts.documents() as f64 - position.loss;
+        let seconds = earlier + training.epoch_began.elapsed();
+        let report = Epoch {
             loss: position.loss / batches,
             grad_norm: clips.then(|| position.grad_norms / batches),
-            ..training.pass(score, earlier + training.epoch_began.elapsed())
-        }
+            ..self.target.pass(position.epoch, score, seconds)
+        };
+        divergence::check(&report, settings)?;
+        Ok(report)
+    }
+
+    fn check_unchanged(&self) -> Result<()> {
+        self.target.counts.check_unchanged()
     }
 
     fn is_flushed(&self) -> bool {
@@ -57,27 +68,33 @@ impl Learner for Steps<'_> {
         Ok(RunningState::Logits(self.step.state()?))
     }
 
-    fn proportions(&self) -> Result<Matrix> {
+    fn proportions(&self) -> Result<Option<Matrix>> {
         let logits = self.step.state()?.l;
         let (documents, topics) = logits.shape();
         let mut values = logits.into_values();
         values.chunks_mut(topics).for_each(softmax);
-        Ok(Matrix::from_parts(documents, topics, values))
+        Ok(Some(Matrix::from_parts(documents, topics, values)))
     }
 }
 
 /// Fits by gradient steps; returns L and F.
-pub(super) fn fit(run: &Run, state: StartState, training: &mut Loop) -> Result<(Matrix, Matrix)> {
+pub(super) fn fit(
+    run: &Run,
+    target: &Target,
+    state: StartState,
+    training: &mut Loop,
+) -> Result<(Matrix, Matrix)> {
     let StartState::Logits(state) = state else {
         return Err(Error::setting("gradient steps resume from logits"));
     };
-    let (settings, counts) = (&run.recipe.settings, &run.counts);
+    let (settings, counts) = (target.settings, target.counts);
     let source = step::source(settings, counts)?;
     let train = |step: &mut dyn Step| {
-        step.watch(watch_steps(run));
-        training.start(run.device.to_string(), Stages::None);
+        step.watch(watch_steps(run.monitor.handle(), run.device));
+        training.start(run.device.to_string(), Stages::None, settings.topics);
         // Frees a stream's buffers before L and F are allocated.
         training.run(&mut Steps {
+            target,
             step: &mut *step,
             source,
         })?;

@@ -20,16 +20,34 @@ mod run;
 mod smoothing;
 mod state;
 mod stop;
+mod target;
 
 pub use background::Training;
 #[cfg(feature = "notebook")]
 pub(crate) use background::Watch;
+#[cfg(feature = "cuda")]
+pub(crate) use callback::Callback;
 pub(crate) use checkpoint::ExistingFile;
+#[cfg(feature = "cuda")]
+pub(crate) use checkpoint::{CheckpointWriter, Contents};
 pub(crate) use checkpoint_files::{CheckpointFiles, previous};
 pub(crate) use cluster::RANK_PROCESS;
 pub(crate) use cluster_documents::{OnRanks, documents_by_ranks};
+#[cfg(any(test, feature = "bench-hooks", feature = "cuda"))]
+pub(crate) use epochs::Loop;
 pub(crate) use init::ResumeState;
 pub(crate) use progress::epochs_done;
 pub(crate) use run::Run;
+#[cfg(feature = "cuda")]
+pub(crate) use {
+    epochs::Learner,
+    memory_watch::{MemoryObserver, watch_steps},
+    observer::{Observer, Stages},
+    position::Position,
+    progress::FitProgress,
+    run::as_observer,
+    state::{ModuleState, RunningState},
+    stop::StopObserver,
+};
 #[cfg(any(test, feature = "bench-hooks"))]
-pub(crate) use {epochs::Loop, minibatch::Steps, run::catch_device_errors};
+pub(crate) use {minibatch::Steps, run::catch_device_errors, target::Target};

@@ -31,6 +31,8 @@ pub(crate) enum Stages {
     Search,
     /// How fast the ranks of a cluster are.
     Ranks,
+    /// What the validation of a module of one's own measured.
+    Validation,
 }
 
 /// What an observer can see and do between two batches.

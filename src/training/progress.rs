@@ -74,6 +74,7 @@ impl Observer for FitProgress {
             Stages::None => vec![("loss", 10), ("per token", 9)],
             Stages::Search => vec![("best loss", 10), ("per token", 9), ("tries next", 15)],
             Stages::Ranks => vec![("loss", 10), ("per token", 9), ("ranks' docs/s", 20)],
+            Stages::Validation => vec![("loss", 10), ("validation", 10)],
         };
         columns.extend(self.vram.is_some().then_some(("VRAM", 9)));
         let mut lines = Lines::new(
@@ -92,7 +93,7 @@ impl Observer for FitProgress {
             board,
             began: Instant::now(),
             last: Default::default(),
-            stage: (start.stages != Stages::None).then(String::new),
+            stage: matches!(start.stages, Stages::Search | Stages::Ranks).then(String::new),
             vram: self.vram.clone(),
         });
     }
@@ -105,10 +106,11 @@ impl Observer for FitProgress {
 
     fn epoch_finished(&mut self, report: &Epoch) {
         if let Some(task) = &mut self.task {
-            task.last = [
-                loss(report.loss),
-                format!("{:.5}", report.log_likelihood_per_token),
-            ];
+            let second = match report.log_likelihood_per_token {
+                none if none.is_nan() => report.validation_loss.map(loss).unwrap_or_default(),
+                nats => format!("{nats:.5}"),
+            };
+            task.last = [loss(report.loss), second];
             task.report(report.epoch as f64);
         }
     }
@@ -133,7 +135,12 @@ impl Observer for FitProgress {
 
 /// A loss with separators, and with decimal places where it is small.
 pub(crate) fn loss(value: f64) -> String {
-    fixed(value, if value.abs() < 10_000.0 { 2 } else { 0 })
+    let decimals = match value.abs() {
+        large if large >= 10_000.0 => 0,
+        small if small < 10.0 => 4,
+        _ => 2,
+    };
+    fixed(value, decimals)
 }
 
 /// Formats a number of epochs as `57`, `57.3` or `20,000`.

@@ -12,6 +12,7 @@ use crate::text::bytes;
 use super::background::Training;
 use super::callback::Callback;
 use super::checkpoint::CheckpointWriter;
+use super::checkpoint_contents::{RunContents, bytes as bytes_of_checkpoint};
 use super::checkpoint_files::CheckpointFiles;
 use super::epochs::Loop;
 use super::init::ResumeState;
@@ -20,6 +21,7 @@ use super::observer::Observer;
 use super::progress::FitProgress;
 use super::smoothing::smoothed;
 use super::stop::StopObserver;
+use super::target::Target;
 use super::{cluster, full_pass, minibatch};
 
 /// A run that a plan has prepared: what is fitted to what, where, within which memory, and what it holds meanwhile.
@@ -71,10 +73,17 @@ impl Run {
 
     fn train(&self, start: ResumeState, observer: Option<&mut dyn Observer>) -> Result<Fit> {
         let (recipe, handle) = (&self.recipe, self.monitor.handle());
-        let mut writer = CheckpointWriter::of(self, &start, recipe.quiet && observer.is_none())?;
-        let mut progress = (!recipe.quiet).then(|| FitProgress::new(handle, self.device));
+        let contents = RunContents(self, Fingerprint::of(&self.counts)?);
+        let (documents, terms) = self.counts.shape();
+        let bytes = bytes_of_checkpoint(&recipe.settings, documents, terms);
+        let prints = recipe.quiet && observer.is_none();
+        let existing = (start.existing, start.position);
+        let mut writer = self.files.as_ref().map(|files| {
+            CheckpointWriter::new((&contents, bytes), files, handle.clone(), existing, prints)
+        });
+        let mut progress = (!recipe.quiet).then(|| FitProgress::new(handle.clone(), self.device));
         let mut callback = recipe.on_epoch.clone().map(Callback::new);
-        let mut memory = MemoryObserver::new(self);
+        let mut memory = MemoryObserver::new(handle.clone(), self.ram, self.device);
         let mut stop = observer.is_none().then(StopObserver::listen).flatten();
         let mut observers: Vec<&mut dyn Observer> = vec![&mut memory];
         observers.extend(progress.as_mut().map(as_observer));
@@ -84,7 +93,13 @@ impl Run {
             Some(observer) => observers.push(observer),
             None => observers.extend(stop.as_mut().map(as_observer)),
         }
-        let mut training = Loop::new(&recipe.settings, &self.counts, &mut observers)?;
+        let target = Target::new(&recipe.settings, &self.counts)?;
+        let shape = (
+            recipe.settings.epochs,
+            self.counts.documents(),
+            target.batches,
+        );
+        let mut training = Loop::new(shape, &mut observers);
         training.position = start.position;
         training.history = start.history;
         for note in self.fallback.iter().chain(&start.note) {
@@ -93,14 +108,14 @@ impl Run {
         let (mut passes, mut failures) = (Vec::new(), None);
         let (l, f) = match &recipe.cluster {
             Some(cluster) => {
-                let fitted = cluster::fit(self, cluster, start.state, &mut training)?;
+                let fitted = cluster::fit(self, (cluster, &target), start.state, &mut training)?;
                 (passes, failures) = (fitted.passes, fitted.failures);
                 (fitted.l, fitted.f)
             }
             None if recipe.settings.solver.is_full_pass() => {
-                full_pass::fit(self, start.state, &mut training)?
+                full_pass::fit(self, &target, start.state, &mut training)?
             }
-            None => minibatch::fit(self, start.state, &mut training)?,
+            None => minibatch::fit(self, &target, start.state, &mut training)?,
         };
         let history = training.history;
         let f = smoothed(f, &l, &self.counts, recipe.settings.smoothing)?;
@@ -135,7 +150,7 @@ impl Run {
 }
 
 /// An observer as the loop takes it.
-pub(super) fn as_observer<O: Observer>(observer: &mut O) -> &mut dyn Observer {
+pub(crate) fn as_observer<O: Observer>(observer: &mut O) -> &mut dyn Observer {
     observer
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::RunFolder;
 use crate::config::StateValues;
-use crate::data::NamedTable;
+use crate::data::{Matrix, NamedTable};
 use crate::solvers::{SavedState, SolverState};
 use crate::step::State;
 
@@ -25,6 +25,31 @@ pub(crate) enum StartState {
 pub(crate) enum RunningState<'a> {
     Logits(State),
     Iterations(SolverState<'a>, Convergence),
+    /// A module of one's own.
+    Module(Box<ModuleState>),
+}
+
+impl<'a> RunningState<'a> {
+    /// The tables that it consists of.
+    pub(crate) fn tables(&'a self) -> Vec<NamedTable<'a>> {
+        match self {
+            Self::Logits(state) => tables_of_logits(state),
+            Self::Iterations(state, _) => state.tables.iter().map(NamedTable::borrowed).collect(),
+            Self::Module(state) => state
+                .tables
+                .iter()
+                .map(|(name, table)| NamedTable::of(name, table))
+                .collect(),
+        }
+    }
+}
+
+/// The state of a training of a module.
+pub(crate) struct ModuleState {
+    /// What is not in the tables, as JSON.
+    pub(crate) metadata: serde_json::Value,
+    /// The values of its parameters, and what belongs to them, each in one row.
+    pub(crate) tables: Vec<(&'static str, Matrix)>,
 }
 
 /// What decides whether a solver that passes over all documents continues.
@@ -54,7 +79,7 @@ pub(crate) fn is_of_l(name: &str) -> bool {
 }
 
 /// The tables of logits, in the order of [`names_of_logits`].
-pub(crate) fn tables_of_logits(state: &State) -> Vec<NamedTable<'_>> {
+fn tables_of_logits(state: &State) -> Vec<NamedTable<'_>> {
     let matrices = [&state.l, &state.f].into_iter();
     let values = StateValues {
         l: state.l_state.len(),

@@ -9,15 +9,15 @@ use topicbook::{Counts, Device, Matrix, TopicModel, bench_hooks};
 const TRACE: &str = "tests/data/tinytopics_trace.npz";
 
 /// The recorded run: an archive of `.npy` arrays.
-struct Trace(zip::ZipArchive<File>);
+pub(super) struct Trace(zip::ZipArchive<File>);
 
 impl Trace {
-    fn open() -> Self {
+    pub(super) fn open() -> Self {
         Self(zip::ZipArchive::new(File::open(TRACE).unwrap()).unwrap())
     }
 
     /// Shape and values of an array.
-    fn array(&mut self, name: &str) -> (Vec<u64>, Vec<f64>) {
+    pub(super) fn array(&mut self, name: &str) -> (Vec<u64>, Vec<f64>) {
         let entry = self.0.by_name(&format!("{name}.npy")).unwrap();
         let npy = npyz::NpyFile::new(entry).unwrap();
         let shape = npy.shape().to_vec();
@@ -40,7 +40,7 @@ impl Trace {
         (shape, values)
     }
 
-    fn matrix(&mut self, name: &str) -> Matrix {
+    pub(super) fn matrix(&mut self, name: &str) -> Matrix {
         let (shape, values) = self.array(name);
         Matrix::new(
             shape[0] as usize,
@@ -50,13 +50,13 @@ impl Trace {
         .unwrap()
     }
 
-    fn counts(&mut self) -> Counts {
+    pub(super) fn counts(&mut self) -> Counts {
         let x = self.matrix("X");
         Counts::dense(x.rows(), x.columns(), x.values().to_vec()).unwrap()
     }
 
     /// The order of the documents in every epoch.
-    fn orders(&mut self) -> Vec<Vec<usize>> {
+    pub(super) fn orders(&mut self) -> Vec<Vec<usize>> {
         let (shape, values) = self.array("order");
         values
             .chunks(shape[1] as usize)
@@ -65,7 +65,7 @@ impl Trace {
     }
 }
 
-fn largest_difference(left: &Matrix, right: &Matrix) -> f64 {
+pub(super) fn largest_difference(left: &Matrix, right: &Matrix) -> f64 {
     assert_eq!(left.shape(), right.shape());
     left.values()
         .iter()

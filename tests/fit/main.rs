@@ -30,6 +30,8 @@ mod solvers;
 #[cfg(feature = "cuda")]
 mod steps;
 mod sweep;
+#[cfg(feature = "notebook")]
+mod trainer;
 
 /// Every optimizer, with a learning rate at which it learns small counts.
 pub const OPTIMIZERS: [(topicbook::Optimizer, f64); 8] = {

@@ -8,13 +8,14 @@ use crate::task::{At, Fail, Result};
 
 /// The folders (and single files) of `src`, from top to bottom: each may import those after it. ARCHITECTURE.md shows
 /// the same order, and the order of the crates below, which Cargo enforces.
-const ORDER: [&str; 9] = [
+const ORDER: [&str; 10] = [
     "lib",
     "notebook",
     "bench_hooks",
     "doctor",
     "model",
     "plan",
+    "trainer",
     "training",
     "fit",
     "absent",

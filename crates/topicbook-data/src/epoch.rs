@@ -20,10 +20,11 @@ pub struct Epoch {
     /// Number of the epoch, from 1.
     pub epoch: usize,
     /// The mean over batches of the summed loss of a batch, as in tinytopics; lower is better. It grows with the batch
-    /// size. Full passes report the mean over batches of 16 documents.
+    /// size. Full passes report the mean over batches of 16 documents. Of a `Trainer`, the mean over rows of the loss.
     #[serde(with = "crate::system::serde_f64")]
     pub loss: f64,
-    /// The mean over tokens of log rate during the epoch, in nats; higher is better. It does not depend on the batch size.
+    /// The mean over tokens of log rate during the epoch, in nats; higher is better. It does not depend on the batch size. NaN
+    /// for a `Trainer`, whose loss may be anything.
     #[serde(with = "crate::system::serde_f64")]
     pub log_likelihood_per_token: f64,
     /// The learning rate of the epoch's last step; 0 for a solver without one.
@@ -33,6 +34,9 @@ pub struct Epoch {
     /// `MiniBatch::clip_grad_norm`.
     #[serde(with = "crate::system::serde_f64::option", default)]
     pub grad_norm: Option<f64>,
+    /// What the validation of a `Trainer` measured after the epoch, a mean over rows; `None` without a validation and in fits.
+    #[serde(with = "crate::system::serde_f64::option", default)]
+    pub validation_loss: Option<f64>,
     /// Wall time of the epoch.
     pub duration: Duration,
     /// Anonymous memory of the process after the epoch, in bytes.

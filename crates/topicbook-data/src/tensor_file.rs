@@ -56,6 +56,16 @@ impl<'a> NamedTable<'a> {
         }
     }
 
+    /// The same matrix, borrowed from this one.
+    pub fn borrowed(&self) -> NamedTable<'_> {
+        NamedTable {
+            name: self.name,
+            columns: self.columns,
+            values: Cow::Borrowed(&self.values),
+            of: self.of,
+        }
+    }
+
     fn rows(&self) -> usize {
         self.values.len() / self.columns.max(1)
     }

@@ -6,6 +6,7 @@
 mod checkpointed;
 mod loss_scale;
 mod network;
+mod nmf;
 mod optimizer;
 mod parameters;
 mod rank;
@@ -18,6 +19,7 @@ pub(crate) use topicbook_solvers::step::{StepPart, Watch};
 pub use checkpointed::{Checkpointing, ModuleMemory, checkpointed};
 pub use loss_scale::LossScale;
 pub use network::{Network, OwnNetwork, Validation};
+pub use nmf::{NeuralPoissonNmf, poisson_nmf_loss};
 pub use optimizer::{ModuleOptimizer, OptimizerState, Update};
 pub use parameters::Parameter;
 pub use step::{Clipping, Scaler, StepMemory, StepReport, Stepper};

@@ -8,6 +8,7 @@ use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::ops::FloatTensorOps;
 use burn::tensor::{Tensor, TensorMetadata, TensorPrimitive};
 
+use crate::error::{Error, Result};
 use crate::rank::with_rank;
 use crate::{Cpu, Plain, Tracked};
 
@@ -38,6 +39,35 @@ impl Parameter {
     /// Its value without the graph.
     pub fn plain(&self) -> Plain {
         Cpu::inner(self.value.clone())
+    }
+
+    /// A value without the graph.
+    pub fn plain_of(value: Tracked) -> Plain {
+        Cpu::inner(value)
+    }
+
+    /// Its numbers, row by row.
+    pub fn values(&self) -> Result<Vec<f32>> {
+        let values = flat(self.plain()).into_data().to_vec();
+        values.map_err(|error| {
+            Error::setting(format!("{} does not hold f32: {error:?}", self.path))
+                .fix("train the module in f32")
+        })
+    }
+
+    /// Another value for the same parameter.
+    pub fn with(&self, value: Plain) -> Tracked {
+        match self.is_trained {
+            true => leaf(value),
+            false => Cpu::from_inner(value),
+        }
+    }
+
+    /// These numbers as its value.
+    pub fn with_values(&self, values: &[f32]) -> Tracked {
+        let flat = Tensor::<Flex, 1>::from_floats(values, &Default::default());
+        let flat = flat.into_primitive().tensor();
+        self.with(Flex::float_reshape(flat, self.shape().into()))
     }
 }
 

@@ -95,8 +95,8 @@ pub struct StepMemory {
     /// By which the step's memory grew above its start at most, where it was measured: after forward passes and after blocks that
     /// were computed again.
     pub peak: u64,
-    /// By which memory was larger after the step: in the first step, the optimizer's state.
-    pub left: u64,
+    /// By which the optimizer's state grew: all of it in the first step.
+    pub state: u64,
 }
 
 /// What a step did.
@@ -187,13 +187,39 @@ impl Stepper {
             }
             report.skipped = true;
         } else {
+            let before = allocated();
             self.update(network, &parameters, sums, norm, learning_rate);
+            // A new value has come for each gradient that has gone.
+            report.memory.state = allocated().saturating_sub(before);
         }
         self.scaler.update(self.loss_scale, report.skipped);
         drop(parameters);
         (self.watch)(None);
         report.seconds[2] = update.elapsed().as_secs_f64();
-        report.memory.left = allocated().saturating_sub(began);
+        Ok(report)
+    }
+
+    /// Computes loss and gradients of a batch at once and drops them, to measure what they take.
+    ///
+    /// # Errors
+    /// When the loss is not one finite number.
+    pub fn measure(
+        &mut self,
+        network: &dyn Network,
+        batch: &CountBatch,
+        seed: u64,
+    ) -> Result<StepReport> {
+        let (parameters, mut report) = (network.parameters(), StepReport::default());
+        let (mut sums, began) = (Sums::new(), allocated());
+        self.add_gradients(
+            network,
+            &parameters,
+            (batch, 1.0, seed),
+            &mut sums,
+            &mut report,
+            began,
+        )?;
+        (self.watch)(None);
         Ok(report)
     }
 

@@ -153,7 +153,12 @@ fn checkpointing_changes_no_bit() {
             };
             assert_eq!(starts.count(), expected, "{mode:?}");
             let (kept, all) = (report.memory.activations, plain.1.memory.activations);
-            assert!(kept < all, "{mode:?}: {kept} of {all}: {:?} {:?}", report.modules, plain.1.modules);
+            assert!(
+                kept < all,
+                "{mode:?}: {kept} of {all}: {:?} {:?}",
+                report.modules,
+                plain.1.modules
+            );
         }
     }
 }

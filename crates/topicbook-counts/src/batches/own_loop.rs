@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Counts;
-use crate::data::{Matrix, first_part};
+use crate::data::{Matrix, first_part, or_ref};
 use crate::error::{Error, Result};
 use crate::system::{EpochOrders, TorchRandom};
 use crate::text::{count, counted};
@@ -96,6 +96,8 @@ pub struct Batches {
     /// The order of rows that are not counts, and the epoch that has it.
     order: Option<(usize, Vec<usize>)>,
 }
+
+or_ref!(Batches);
 
 /// The class of each row, and the names of the classes.
 #[derive(Debug, Clone)]
@@ -278,10 +280,10 @@ impl Batches {
         self.rows.len()
     }
 
-    /// The seed, number of epochs and position, which a loop that goes on elsewhere sets again.
+    /// The same batches, of which none has been read.
     #[doc(hidden)]
-    pub fn for_epochs(&self, epochs: usize, next: (usize, usize)) -> Self {
-        self.with(|batches| (batches.epochs, batches.next) = (epochs, next))
+    pub fn unread(&self) -> Self {
+        self.with(|_| {})
     }
 
     /// Fails if a file of the rows has been changed.

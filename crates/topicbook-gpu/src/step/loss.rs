@@ -10,7 +10,7 @@ use crate::counts::Counts;
 use crate::error::Result;
 
 use super::fused_loss::FusedLoss;
-use super::network::NeuralPoissonNmf;
+use topicbook_module::NeuralPoissonNmf;
 
 /// A differentiable loss of a batch, for [`TensorStep`](super::TensorStep).
 pub trait Loss<B: AutodiffBackend>: Send {

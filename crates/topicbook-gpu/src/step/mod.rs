@@ -7,7 +7,6 @@ mod fused_loss;
 mod loss;
 #[cfg(test)]
 mod narrow_tables;
-mod network;
 mod offload;
 #[cfg(test)]
 mod optimizers;

@@ -23,8 +23,8 @@ use crate::data::unexpected_data;
 use crate::error::Result;
 
 use super::loss::Loss;
-use super::network::NeuralPoissonNmf;
 use super::{State, Step, StepPart, Watch};
+use topicbook_module::NeuralPoissonNmf;
 
 /// A step on any backend of Burn. With [`Unfused`](crate::step::Unfused) as its loss it is the reference for all other
 /// steps.

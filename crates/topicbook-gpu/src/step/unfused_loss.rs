@@ -1,16 +1,15 @@
 //! The reference for the fused loss: rates by a matrix product, and automatic differentiation of every operation.
 
-use burn::tensor::activation::softmax;
-use burn::tensor::backend::{AutodiffBackend, Backend};
+use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use crate::batches::Batch;
-use crate::config::{SMALLEST_RATE, Settings};
+use crate::config::Settings;
 use crate::counts::Counts;
 use crate::error::Result;
 
 use super::loss::Loss;
-use super::network::NeuralPoissonNmf;
+use topicbook_module::{NeuralPoissonNmf, poisson_nmf_loss};
 
 /// The reference: automatic differentiation of softmax, matrix product, logarithm and sum. Resident counts are a tensor
 /// of documents x terms.
@@ -58,19 +57,4 @@ impl<B: AutodiffBackend> Loss<B> for Unfused<B> {
 fn upload<B: AutodiffBackend>(batch: &Batch<'_>, terms: usize, device: &B::Device) -> Tensor<B, 2> {
     let data = TensorData::new(batch.dense(terms), [batch.rows.len(), terms]);
     Tensor::from_data(data, device)
-}
-
-impl<B: Backend> NeuralPoissonNmf<B> {
-    /// The Poisson rates of a batch of documents: batch x terms.
-    pub fn forward(&self, documents: Tensor<B, 1, Int>) -> Tensor<B, 2> {
-        let l = softmax(self.l.val().select(0, documents), 1);
-        let f = softmax(self.f.val(), 1);
-        l.matmul(f)
-    }
-}
-
-/// The Poisson negative log-likelihood without its constant: the sum over the batch of rate - x log max(rate, 1e-10).
-fn poisson_nmf_loss<B: Backend>(counts: Tensor<B, 2>, rates: Tensor<B, 2>) -> Tensor<B, 1> {
-    let logarithms = rates.clone().clamp_min(SMALLEST_RATE).log();
-    (rates - counts * logarithms).sum()
 }

@@ -44,6 +44,10 @@ pub struct OnEpoch(Arc<EpochFn>);
 type EpochFn = dyn Fn(&Epoch) -> ControlFlow<()> + Send + Sync;
 
 impl OnEpoch {
+    pub fn new(observe: impl Fn(&Epoch) -> ControlFlow<()> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(observe))
+    }
+
     pub fn call(&self, epoch: &Epoch) -> ControlFlow<()> {
         (self.0)(epoch)
     }
@@ -81,7 +85,7 @@ impl Recipe {
         &mut self,
         observe: impl Fn(&Epoch) -> ControlFlow<()> + Send + Sync + 'static,
     ) {
-        self.on_epoch = Some(OnEpoch(Arc::new(observe)));
+        self.on_epoch = Some(OnEpoch::new(observe));
     }
 
     /// Sets the solver. The short-cuts hold for it too, but for a batch size of its own.

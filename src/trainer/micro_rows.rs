@@ -1,0 +1,127 @@
+//! How many rows of a batch fit a budget at once.
+
+use crate::CountBatch;
+use crate::batches::Batches;
+use crate::error::{Error, ErrorKind, Result};
+use crate::module::{Network, Parameter, Stepper};
+use crate::system::memory::process_memory;
+use crate::text::{bytes, counted};
+
+use super::settings::TrainerSettings;
+
+/// Shares of a batch that are measured.
+const PROBES: [usize; 2] = [16, 8];
+/// Tables of the parameters' size: gradients, new values, and up to two of the optimizer's state.
+const TABLES: u64 = 4;
+
+/// What the rows of a micro-batch take: bytes of any, and bytes of each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Slope {
+    base: f64,
+    row: f64,
+}
+
+impl Slope {
+    /// Bytes of this number of rows.
+    pub(super) fn of(self, rows: usize) -> u64 {
+        (self.base + self.row * rows as f64).max(0.0) as u64
+    }
+
+    /// The rows that fit into these bytes.
+    fn rows(self, room: u64) -> usize {
+        let rows = (room as f64 - self.base) / self.row.max(1.0);
+        rows.max(0.0) as usize
+    }
+}
+
+/// Bytes of all parameters.
+pub(super) fn parameter_bytes(parameters: &[Parameter]) -> u64 {
+    let values: usize = parameters.iter().map(Parameter::len).sum();
+    4 * values as u64
+}
+
+/// Measures two parts of a batch.
+pub(super) fn slope(
+    stepper: &mut Stepper,
+    network: &dyn Network,
+    batch: &CountBatch,
+    seed: u64,
+) -> Result<Slope> {
+    let rows = batch.documents().len();
+    // What a first call allocates for good is not counted.
+    stepper.measure(network, &batch.slice(0..1), seed)?;
+    let mut points = [(0.0, 0.0); PROBES.len()];
+    for (point, share) in points.iter_mut().zip(PROBES) {
+        let part = (rows / share).max(1);
+        let peak = stepper
+            .measure(network, &batch.slice(0..part), seed)?
+            .memory
+            .peak;
+        *point = (part as f64, peak as f64);
+    }
+    let [(x, y), (x2, y2)] = points;
+    let row = if x2 > x {
+        ((y2 - y) / (x2 - x)).max(0.0)
+    } else {
+        y / x
+    };
+    Ok(Slope {
+        base: (y - row * x).max(0.0),
+        row,
+    })
+}
+
+/// The first batch.
+pub(super) fn first_batch(batches: &Batches) -> Result<CountBatch> {
+    let mut batches = batches.epochs(1).start_at(0, 0);
+    batches.next().unwrap_or_else(|| {
+        Err(Error::setting("the batches have no row").fix("give batches of at least one row"))
+    })
+}
+
+/// Rows of a micro-batch, and a note where the budget decided.
+///
+/// # Errors
+/// When not even one row fits.
+pub(super) fn choose(
+    settings: &TrainerSettings,
+    stepper: &mut Stepper,
+    network: &dyn Network,
+    batches: &Batches,
+) -> Result<(usize, Option<String>)> {
+    if let Some(rows) = settings.micro_batch {
+        return Ok((rows, None));
+    }
+    if !settings.budget.gives_ram() {
+        return Ok((usize::MAX, None));
+    }
+    let used = process_memory().anonymous;
+    let budget = settings.budget.ram_bytes(used);
+    let fixed = used + TABLES * parameter_bytes(&network.parameters());
+    let batch = first_batch(batches)?;
+    let slope = slope(stepper, network, &batch, settings.seed)?;
+    let whole = batch.documents().len();
+    let rows = slope.rows(budget.saturating_sub(fixed));
+    if rows == 0 {
+        let needed = fixed + slope.of(1);
+        let what = format!(
+            "one row takes {}, and the budget is {}: {} are in use or belong to the parameters",
+            bytes(needed),
+            bytes(budget),
+            bytes(fixed)
+        );
+        return Err(Error::new(ErrorKind::Space, what).fix(format!(
+            "use a budget of at least {}, checkpointing(Checkpointing::All), or a smaller module",
+            bytes(needed + needed / 20)
+        )));
+    }
+    let note = (rows < whole).then(|| {
+        format!(
+            "a batch of {} would take {}; micro-batches of {rows} keep within the budget of {}",
+            counted(whole, "row"),
+            bytes(fixed + slope.of(whole)),
+            bytes(budget)
+        )
+    });
+    Ok((rows.min(whole), note))
+}

@@ -1,0 +1,97 @@
+//! What a training has seen: losses, memory and time.
+
+use std::collections::HashMap;
+
+use crate::data::Epoch;
+use crate::fit::MemoryProfile;
+use crate::module::{ModuleMemory, Parameter, StepMemory, StepReport};
+
+/// Seconds of the parts of epochs.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Times {
+    pub(super) reading: f64,
+    pub(super) forward: f64,
+    pub(super) backward: f64,
+    pub(super) update: f64,
+    pub(super) validation: f64,
+}
+
+/// Memory of a part of the module.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ModuleRow {
+    pub(super) name: String,
+    /// Number of parameters.
+    pub(super) parameters: usize,
+    /// Bytes kept for the backward pass, where a call of `checkpointed` has this name.
+    pub(super) kept: Option<u64>,
+    pub(super) again: bool,
+}
+
+/// The record of a training, without its module.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    pub(super) settings: String,
+    pub(super) history: Vec<Epoch>,
+    pub(super) memory: Option<MemoryProfile>,
+    /// The largest of each over the steps of this process.
+    pub(super) step: StepMemory,
+    pub(super) parameter_bytes: u64,
+    pub(super) modules: Vec<ModuleRow>,
+    pub(super) times: Times,
+    /// Steps that a loss scale skipped.
+    pub(super) skipped: usize,
+    /// The epoch whose module is the result, where it is not the last.
+    pub(super) best_epoch: Option<usize>,
+    pub(super) notes: Vec<String>,
+}
+
+/// Takes note of a step.
+pub(super) fn add(step: &mut StepMemory, times: &mut Times, report: &StepReport) {
+    let [forward, backward, update] = report.seconds;
+    times.forward += forward;
+    times.backward += backward;
+    times.update += update;
+    let memory = report.memory;
+    step.activations = step.activations.max(memory.activations);
+    step.gradients = step.gradients.max(memory.gradients);
+    step.peak = step.peak.max(memory.peak);
+    step.state = step.state.max(memory.state);
+}
+
+/// Parameters and activations by part of the module, in the order of its fields: under the name of a call of `checkpointed`
+/// where the parameters' path begins with it, and otherwise under the path's first field, with the number of an element.
+pub(super) fn module_rows(parameters: &[Parameter], calls: &[ModuleMemory]) -> Vec<ModuleRow> {
+    let mut rows: Vec<ModuleRow> = Vec::new();
+    let mut at: HashMap<String, usize> = HashMap::new();
+    let mut row = |rows: &mut Vec<ModuleRow>, name: &str| {
+        *at.entry(name.to_string()).or_insert_with(|| {
+            rows.push(ModuleRow {
+                name: name.into(),
+                ..ModuleRow::default()
+            });
+            rows.len() - 1
+        })
+    };
+    for parameter in parameters {
+        let called = calls.iter().find(|call| {
+            let rest = parameter.path.strip_prefix(&call.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        });
+        let fields: Vec<&str> = parameter.path.split('.').collect();
+        let is_element = fields
+            .get(1)
+            .is_some_and(|field| field.parse::<usize>().is_ok());
+        let name = match called {
+            Some(call) => call.name.clone(),
+            None => fields[..fields.len().min(1 + usize::from(is_element))].join("."),
+        };
+        let index = row(&mut rows, &name);
+        rows[index].parameters += parameter.len();
+    }
+    for call in calls {
+        let index = row(&mut rows, &call.name);
+        rows[index].kept = Some(rows[index].kept.unwrap_or(0) + call.kept);
+        rows[index].again |= call.again;
+    }
+    rows
+}

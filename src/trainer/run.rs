@@ -1,0 +1,177 @@
+//! One training of a module: registers the observers, runs the training loop and collects what was seen.
+
+use crate::config::Resolved;
+use crate::cost::Limit;
+use crate::error::{Error, Result};
+use crate::module::{Network, StepMemory};
+use crate::system::memory::{Monitor, phase, process_memory};
+use crate::training::{
+    Callback, CheckpointFiles, CheckpointWriter, ExistingFile, FitProgress, Loop, MemoryObserver,
+    Observer, Position, Stages, StopObserver, as_observer, watch_steps,
+};
+
+use super::data::Data;
+use super::learner::ModuleSteps;
+use super::micro_rows::{choose, parameter_bytes};
+use super::record::{Record, Times, module_rows};
+use super::resume::{self, MODULE_CHECKPOINT, ModuleContents, Resumed};
+use super::settings::TrainerSettings;
+
+/// Where a training starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Start {
+    New,
+    /// From the checkpoint of the settings.
+    Resume,
+}
+
+/// Trains the network. `observer` is registered after the built-in ones; a training without one listens to the stop button.
+pub(super) fn train(
+    settings: &TrainerSettings,
+    network: &mut dyn Network,
+    data: Data,
+    start: Start,
+    observer: Option<&mut dyn Observer>,
+) -> Result<Record> {
+    let _fitting = phase("fit");
+    settings.check(data.validation.is_some())?;
+    let parameters = network.parameters();
+    if !parameters.iter().any(|parameter| parameter.is_trained) {
+        return Err(
+            Error::setting("the module has no parameter that is trained")
+                .fix("derive Module for the struct, and keep parameters in its fields"),
+        );
+    }
+    let parameter_bytes = parameter_bytes(&parameters);
+    drop(parameters);
+    let resumed = match (start, &settings.checkpoint) {
+        (Start::New, _) => None,
+        (Start::Resume, Some(path)) => Some(resume::read(path)?),
+        (Start::Resume, None) => {
+            return Err(Error::setting("nothing to resume from")
+                .fix("name the file of the interrupted training: checkpoint(\"net.ckpt\")"));
+        }
+    };
+    let existing = resumed
+        .as_ref()
+        .map_or(ExistingFile::None, |resumed| resumed.existing);
+    let bytes = resume::bytes(network);
+    let claim = |path: &std::path::PathBuf| {
+        CheckpointFiles::claim(path, existing, &MODULE_CHECKPOINT, bytes)
+    };
+    let files = settings.checkpoint.as_ref().map(claim).transpose()?;
+
+    let monitor = Monitor::start();
+    let handle = monitor.handle();
+    let used = process_memory().anonymous;
+    let budget = settings.budget.ram_bytes(used);
+    let mut stepper = settings.stepper(usize::MAX, Box::new(|_| {}));
+    let (micro_rows, note) = choose(settings, &mut stepper, network, data.batches)?;
+    (stepper.micro_rows, stepper.watch) =
+        (micro_rows, watch_steps(monitor.handle(), Resolved::Cpu));
+    let mut steps = ModuleSteps {
+        settings,
+        network,
+        stepper,
+        batches: data.batches.epochs(settings.epochs).start_at(0, 0),
+        validation: data.validation,
+        rates: match &settings.schedule {
+            Some(schedule) => schedule(),
+            None => {
+                let rate = settings.learning_rate;
+                Box::new(move || rate)
+            }
+        },
+        rate: settings.learning_rate,
+        epochs_done: 0,
+        best: None,
+        memory: StepMemory::default(),
+        times: Times::default(),
+        calls: Vec::new(),
+        skipped: 0,
+        room: settings.budget.gives_ram().then_some((used, budget)),
+    };
+    let (position, history, lost) = go_on(&mut steps, resumed)?;
+
+    let prints = settings.quiet && observer.is_none();
+    let mut writer = files.as_ref().map(|files| {
+        let contents = (&ModuleContents as _, bytes);
+        CheckpointWriter::new(
+            contents,
+            files,
+            handle.clone(),
+            (existing, position),
+            prints,
+        )
+    });
+    let limit = Limit {
+        budget,
+        predicted: used + 4 * parameter_bytes,
+    };
+    let mut memory = MemoryObserver::new(handle.clone(), limit, Resolved::Cpu);
+    let mut progress = (!settings.quiet).then(|| FitProgress::new(handle, Resolved::Cpu));
+    let mut callback = settings.on_epoch.clone().map(Callback::new);
+    let mut stop = observer.is_none().then(StopObserver::listen).flatten();
+    let mut observers: Vec<&mut dyn Observer> = vec![&mut memory];
+    observers.extend(progress.as_mut().map(as_observer));
+    observers.extend(writer.as_mut().map(as_observer));
+    observers.extend(callback.as_mut().map(as_observer));
+    match observer {
+        Some(observer) => observers.push(observer),
+        None => observers.extend(stop.as_mut().map(as_observer)),
+    }
+    let shape = (
+        settings.epochs,
+        data.batches.rows(),
+        data.batches.batches_per_epoch(),
+    );
+    let mut training = Loop::new(shape, &mut observers);
+    (training.position, training.history) = (position, history);
+    let mut notes: Vec<String> = note.into_iter().chain(lost).collect();
+    for note in &notes {
+        training.note(note);
+    }
+    training.start("the CPU".into(), Stages::Validation, 0);
+    training.run(&mut steps)?;
+
+    let history = training.history;
+    let best_epoch = steps.restore_best(history.len());
+    drop(memory);
+    notes.extend(writer.and_then(CheckpointWriter::into_failure));
+    Ok(Record {
+        settings: settings.to_string(),
+        history,
+        memory: Some(crate::fit::MemoryProfile::new(
+            monitor.log(),
+            limit,
+            None,
+            &[],
+        )),
+        step: steps.memory,
+        parameter_bytes,
+        modules: module_rows(&steps.network.parameters(), &steps.calls),
+        times: steps.times,
+        skipped: steps.skipped,
+        best_epoch,
+        notes,
+    })
+}
+
+/// Goes to where an interrupted training was. Returns its position and history, and a note.
+fn go_on(
+    steps: &mut ModuleSteps,
+    resumed: Option<Resumed>,
+) -> Result<(Position, Vec<crate::data::Epoch>, Option<String>)> {
+    let Some(resumed) = resumed else {
+        return Ok((Position::default(), Vec::new(), None));
+    };
+    let path = steps.settings.checkpoint.clone().unwrap_or_default();
+    resumed.saved.restore(&path, steps)?;
+    let position = resumed.position;
+    steps.batches = steps.batches.start_at(position.epoch, position.batches);
+    steps.epochs_done = position.epoch;
+    for _ in 0..position.epoch * steps.batches.batches_per_epoch() + position.batches {
+        steps.rate = (steps.rates)();
+    }
+    Ok((position, resumed.history, resumed.note))
+}

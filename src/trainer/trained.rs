@@ -1,0 +1,248 @@
+//! The result of a training.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::burn::module::AutodiffModule;
+use crate::charts::Chart;
+use crate::data::{Epoch, Table};
+use crate::fit::loss_chart;
+use crate::module::Cpu;
+use crate::polars::prelude::Column;
+use crate::text::{Card, bytes, count, fixed, seconds};
+
+use super::record::Record;
+
+/// A trained module, and what its training has seen: losses, memory and time. [`Trainer::fit`](crate::Trainer::fit) returns it;
+/// [`Trainer`](crate::Trainer) has an example. Cheap to clone.
+#[derive(Clone)]
+pub struct Trained<M> {
+    module: M,
+    record: Arc<Record>,
+}
+
+const MIB: f64 = 1_048_576.0;
+
+impl<M: AutodiffModule<Cpu>> Trained<M> {
+    pub(super) fn new(module: M, record: Record) -> Self {
+        Self {
+            module,
+            record: Arc::new(record),
+        }
+    }
+
+    /// The module as it was trained; a copy shares its parameters. `trained.module().valid()` is the module without gradients and
+    /// with dropout off.
+    pub fn module(&self) -> M {
+        self.module.clone()
+    }
+}
+
+impl<M> Trained<M> {
+    /// The finished epochs, in order.
+    #[doc(alias = "history")]
+    pub fn epochs(&self) -> Vec<Epoch> {
+        self.record.history.clone()
+    }
+
+    /// The mean over rows of the loss in the last epoch, while the module changed; NaN without an epoch.
+    pub fn loss(&self) -> f64 {
+        self.record
+            .history
+            .last()
+            .map_or(f64::NAN, |epoch| epoch.loss)
+    }
+
+    /// What the validation measured of the module that this is: after the last epoch, or after the best with
+    /// [`patience`](crate::Trainer::patience). `None` without a validation.
+    pub fn validation_loss(&self) -> Option<f64> {
+        let history = &self.record.history;
+        let epoch = self.record.best_epoch.unwrap_or(history.len());
+        history.get(epoch.checked_sub(1)?)?.validation_loss
+    }
+
+    /// The epochs as a table: `epoch`, `loss`, `validation` (missing without one), `learning_rate`, `grad_norm`, `seconds`.
+    pub fn table(&self) -> Table {
+        let history = &self.record.history;
+        let column = |name: &str, value: fn(&Epoch) -> Option<f64>| {
+            let values: Vec<Option<f64>> = history.iter().map(value).collect();
+            Column::new(name.into(), values)
+        };
+        let epochs: Vec<u32> = history.iter().map(|epoch| epoch.epoch as u32).collect();
+        Table::from_columns(vec![
+            Column::new("epoch".into(), epochs),
+            column("loss", |epoch| Some(epoch.loss)),
+            column("validation", |epoch| epoch.validation_loss),
+            column("learning_rate", |epoch| Some(epoch.learning_rate)),
+            column("grad_norm", |epoch| epoch.grad_norm),
+            column("seconds", |epoch| Some(epoch.duration.as_secs_f64())),
+        ])
+    }
+
+    /// Plots the loss of each epoch, and what the validation measured.
+    pub fn plot_loss(&self) -> Chart {
+        loss_chart(&self.record.history)
+    }
+
+    /// Plots the memory of the process while it trained, with the epochs and the parts of the first steps.
+    pub fn plot_memory(&self) -> Chart {
+        match &self.record.memory {
+            Some(memory) => memory.chart(),
+            None => Chart::lines(Vec::<f64>::new()),
+        }
+    }
+
+    /// What a step takes of memory, as malloc counts it, in MiB: parameters, gradients, the optimizer's state, the activations of
+    /// a micro-batch, and the peak of forward and backward pass above what was there before the step.
+    pub fn memory_by_part(&self) -> Table {
+        let (step, parameters) = (self.record.step, self.record.parameter_bytes);
+        let rows = [
+            ("parameters", parameters),
+            ("gradients", step.gradients),
+            ("optimizer state", step.state),
+            ("activations", step.activations),
+            ("peak of a step", step.peak),
+        ];
+        let mib = rows.iter().map(|(_, bytes)| *bytes as f64 / MIB);
+        Table::from_columns(vec![
+            Column::new(
+                "part".into(),
+                rows.iter().map(|row| row.0).collect::<Vec<_>>(),
+            ),
+            Column::new("MiB".into(), mib.collect::<Vec<f64>>()),
+        ])
+    }
+
+    /// Memory by part of the module: `module`, number of `parameters`, and in MiB `parameters_mib`, `gradients_mib`, `state_mib`
+    /// and `activations_mib` (missing without a call of [`checkpointed`](crate::checkpointed) of that name); `again`: whether the
+    /// call is computed again, so that only its input was kept.
+    pub fn memory_by_module(&self) -> Table {
+        let (rows, step) = (&self.record.modules, self.record.step);
+        let all: usize = rows.iter().map(|row| row.parameters).sum();
+        let share = |bytes: u64| -> Vec<f64> {
+            let of = |parameters: usize| bytes as f64 / MIB * parameters as f64 / all.max(1) as f64;
+            rows.iter().map(|row| of(row.parameters)).collect()
+        };
+        let kept: Vec<Option<f64>> = rows
+            .iter()
+            .map(|row| row.kept.map(|bytes| bytes as f64 / MIB))
+            .collect();
+        Table::from_columns(vec![
+            Column::new(
+                "module".into(),
+                rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "parameters".into(),
+                rows.iter()
+                    .map(|row| row.parameters as u64)
+                    .collect::<Vec<_>>(),
+            ),
+            Column::new("parameters_mib".into(), share(self.record.parameter_bytes)),
+            Column::new("gradients_mib".into(), share(step.gradients)),
+            Column::new("state_mib".into(), share(step.state)),
+            Column::new("activations_mib".into(), kept),
+            Column::new(
+                "again".into(),
+                rows.iter().map(|row| row.again).collect::<Vec<_>>(),
+            ),
+        ])
+    }
+
+    /// Seconds of all epochs by part: reading batches, forward pass, backward pass, update, validation.
+    #[doc(alias = "profile")]
+    pub fn times(&self) -> Table {
+        let times = self.record.times;
+        let rows = [
+            ("reading", times.reading),
+            ("forward", times.forward),
+            ("backward", times.backward),
+            ("update", times.update),
+            ("validation", times.validation),
+        ];
+        let all: f64 = rows.iter().map(|row| row.1).sum();
+        Table::from_columns(vec![
+            Column::new(
+                "part".into(),
+                rows.iter().map(|row| row.0).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "seconds".into(),
+                rows.iter().map(|row| row.1).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "share".into(),
+                rows.iter().map(|row| row.1 / all).collect::<Vec<_>>(),
+            ),
+        ])
+    }
+
+    /// Bytes by which forward and backward pass of a step rose above what was there before it, at most.
+    pub fn peak_of_a_step(&self) -> u64 {
+        self.record.step.peak
+    }
+
+    /// Bytes that a micro-batch kept between forward and backward pass, at most.
+    pub fn activations(&self) -> u64 {
+        self.record.step.activations
+    }
+
+    /// Steps that were skipped, because under a [`loss_scale`](crate::Trainer::loss_scale) their gradients were not finite.
+    pub fn skipped_steps(&self) -> usize {
+        self.record.skipped
+    }
+
+    /// What a reader should know: micro-batches by the budget, a lost checkpoint.
+    pub fn notes(&self) -> Vec<String> {
+        self.record.notes.clone()
+    }
+
+    pub(crate) fn card(&self) -> Card {
+        let (record, history) = (&self.record, &self.record.history);
+        let values = record.modules.iter().map(|row| row.parameters as u64).sum();
+        let mut card = Card::new("Trained module")
+            .row("settings", record.settings.clone())
+            .row("parameters", count(values))
+            .row("epochs", count(history.len() as u64));
+        if let Some(last) = history.last() {
+            card = card.row("loss", fixed(last.loss, 5));
+        }
+        if let Some(validation) = self.validation_loss() {
+            let which = record
+                .best_epoch
+                .map_or(String::new(), |epoch| format!(", of epoch {epoch}"));
+            card = card.row("validation", format!("{}{which}", fixed(validation, 5)));
+        }
+        let time: f64 = history
+            .iter()
+            .map(|epoch| epoch.duration.as_secs_f64())
+            .sum();
+        card = card
+            .row("time", seconds(time))
+            .row("activations", bytes(record.step.activations))
+            .row("peak of a step", bytes(record.step.peak));
+        if record.skipped > 0 {
+            card = card.row("skipped steps", count(record.skipped as u64));
+        }
+        for note in &record.notes {
+            card = card.note(note);
+        }
+        card
+    }
+}
+
+/// Writes losses, memory and time.
+impl<M> fmt::Display for Trained<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.card().text().trim_end())
+    }
+}
+
+impl<M> fmt::Debug for Trained<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Trained")
+            .field("settings", &self.record.settings)
+            .field("epochs", &self.record.history.len())
+            .finish_non_exhaustive()
+    }
+}
