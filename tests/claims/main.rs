@@ -1,9 +1,10 @@
 //! The most memory that a file takes for each of its bytes, whatever it states: held by an allocator that counts.
 
-// Tables and Parquet are among the files.
+// Tables, Parquet and Arrow are among the files.
 #![cfg(feature = "polars")]
 
 mod allocator;
+mod arrow;
 mod files;
 mod parquet;
 mod pickles;
@@ -52,7 +53,7 @@ fn texts(path: &Path) -> Result<(), Error> {
 }
 
 #[rustfmt::skip] // one reader a line
-const READERS: [Reader; 20] = [
+const READERS: [Reader; 24] = [
     Reader { file: "X.pt", corpus: "pt", read: counts, files: pickles::pickles, most: [BUFFERS, 192, 0] },
     Reader { file: "X.npy", corpus: "npy", read: counts, files: files::arrays, most: [BUFFERS, 0, 0] },
     Reader { file: "X.npz", corpus: "npz", read: counts, files: files::archives, most: [BUFFERS, 16, 32] },
@@ -67,9 +68,13 @@ const READERS: [Reader; 20] = [
     Reader { file: "X.csv", corpus: "csv", read: counts, files: files::triplets, most: [BUFFERS, 64, 32] },
     Reader { file: "X.parquet", corpus: "parquet", read: counts, files: parquet::counts, most: [BUFFERS, 64, 32] },
     Reader { file: "footer.parquet", corpus: "", read: counts, files: parquet::footers, most: [BUFFERS, 64, 512] },
+    Reader { file: "X.arrow", corpus: "arrow", read: counts, files: arrow::counts, most: [BUFFERS, 64, 32] },
+    Reader { file: "footer.arrow", corpus: "", read: counts, files: arrow::footers, most: [BUFFERS, 64, 512] },
     Reader { file: "t.csv", corpus: "", read: documents, files: files::tables, most: [BUFFERS, 64, 64] },
     Reader { file: "t.parquet", corpus: "", read: documents, files: parquet::labels, most: [BUFFERS, 64, 64] },
     Reader { file: "texts.parquet", corpus: "", read: texts, files: parquet::texts, most: [BATCHES, 64, 64] },
+    Reader { file: "t.arrow", corpus: "", read: documents, files: arrow::labels, most: [BUFFERS, 64, 64] },
+    Reader { file: "texts.arrow", corpus: "", read: texts, files: arrow::texts, most: [BATCHES, 64, 64] },
     Reader { file: "texts.jsonl", corpus: "jsonl", read: texts, files: files::lines_of_json, most: [BATCHES, 128, 0] },
     Reader { file: "words.json", corpus: "", read: |path| Vectorizer::open(path).map(drop), files: files::vectorizers, most: [BUFFERS, 32, 0] },
     Reader { file: "terms.txt", corpus: "terms", read: |path| Terms::open(path).map(drop), files: files::terms, most: [BUFFERS, 64, 0] },

@@ -12,7 +12,7 @@ fn written(columns: Vec<Column>) -> Vec<u8> {
 }
 
 /// A column of one long text in all rows.
-fn shared(name: &str, rows: usize) -> Column {
+pub fn shared(name: &str, rows: usize) -> Column {
     let text = "sea ".repeat(25_000);
     Column::new_scalar(
         name.into(),

@@ -1,5 +1,7 @@
 //! Counts: layouts, file formats, malformed input, resampling and synthetic counts.
 
+#[cfg(feature = "polars")]
+mod arrow;
 mod cells;
 mod file_set;
 mod h5ad;

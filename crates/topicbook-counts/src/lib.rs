@@ -4,7 +4,7 @@
 //!
 //! | Feature | What it adds |
 //! |---|---|
-//! | `polars` | `CountTable`, and counts from Parquet and CSV files |
+//! | `polars` | `CountTable`, and counts from Parquet, Arrow and CSV files |
 //! | `charts` | charts of synthetic corpora |
 
 mod access;

@@ -31,8 +31,8 @@ impl Counts {
     /// | `.h5` | the matrix of 10x Genomics' Cell Ranger | the headers; counts stay in the file |
     /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; one with files of gene and cell names next to it is genes x cells, which [`Cells`](crate::Cells) reads | everything, into memory |
     /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
-    /// | `.csv`, `.tsv`, `.tab`, `.parquet`, `.pq` | a table as `Table::open` reads it, with the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
-    /// | `.parquet`, `.pq` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |
+    /// | `.csv`, `.tsv`, `.tab`, `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | a table as `Table::open` reads it, with the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count | everything, into memory |
+    /// | `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |
     ///
     /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`, which stay in the file. `bool` and `i8`
     /// are read as `u8`, `i16` as `u16`, `u64` as `i64`, after a pass on opening that refuses negative values. `f16` and `bf16`
@@ -67,6 +67,8 @@ impl Counts {
     #[doc(alias = "load_npz")]
     #[doc(alias = "read_csv")]
     #[doc(alias = "read_parquet")]
+    #[doc(alias = "read_feather")]
+    #[doc(alias = "read_ipc")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
@@ -102,8 +104,8 @@ impl Counts {
     /// names.
     ///
     /// # Cost
-    /// Reads a few kilobytes of each file. Tables are read into memory; Parquet tables that are together too large for that
-    /// stay in their files, see [`open_triplets`](Self::open_triplets).
+    /// Reads a few kilobytes of each file. Tables are read into memory; those of Parquet and Arrow that are together too large
+    /// for that stay in their files, see [`open_triplets`](Self::open_triplets).
     #[doc(alias = "concat")]
     #[doc(alias = "vstack")]
     pub fn open_files(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self> {
@@ -111,7 +113,7 @@ impl Counts {
         file_set::open_paths(paths.collect())
     }
 
-    /// Opens a table (`.csv`, `.tsv`, `.parquet`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads them, as
+    /// Opens a table (`.csv`, `.parquet`, `.arrow`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads them, as
     /// counts of a given shape. `open` derives the shape from the largest ids instead, which leaves out empty documents and
     /// terms at the end.
     ///
@@ -130,9 +132,9 @@ impl Counts {
     /// of the shape, or a pair of document and term occurs twice.
     ///
     /// # Cost
-    /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read. A Parquet file that
-    /// needs more than half of the free memory is read by row groups, once to check it. If it is in the order of documents and
-    /// terms, the counts stay there, and a pass over them decodes the row groups again: write a `.npz`
+    /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read. A Parquet or
+    /// Arrow file that needs more than half of the free memory is read by row groups or record batches, once to check it. If it is in the order of documents and
+    /// terms, the counts stay there, and a pass over them decodes these again: write a `.npz`
     /// ([`write_npz`](Self::write_npz)) for many passes. If it is not, it is sorted into temporary files in its folder.
     #[cfg(feature = "polars")]
     pub fn open_triplets(path: impl AsRef<Path>, documents: usize, terms: usize) -> Result<Self> {

@@ -4,9 +4,11 @@
 //!
 //! | Feature | What it adds |
 //! |---|---|
-//! | `polars` | `Table` with its `GroupBy`, documents from tables, and what Parquet and CSV files state |
+//! | `polars` | `Table` with its `GroupBy`, documents from tables, and what Parquet, Arrow and CSV files state |
 //! | `burn` | conversions between matrices and tensors of Burn |
 
+#[cfg(feature = "polars")]
+mod arrow;
 mod budget;
 mod byte_size;
 mod csv_header;
@@ -25,8 +27,9 @@ mod matrix_rows;
 mod number_text;
 mod or_ref;
 #[cfg(feature = "polars")]
-#[doc(hidden)]
-pub mod parquet;
+mod parquet;
+#[cfg(feature = "polars")]
+mod polars_input;
 mod row_draws;
 mod show;
 mod sort_documents;
@@ -76,7 +79,7 @@ pub use table::{
 };
 #[cfg(feature = "polars")]
 #[doc(hidden)]
-pub use table::{CsvFile, ParquetFile, TableFile};
+pub use table::{CsvFile, RowGroups, TableFile};
 #[doc(hidden)]
 pub use table_format::TableFormat;
 #[doc(hidden)]

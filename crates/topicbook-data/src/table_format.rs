@@ -9,16 +9,21 @@ pub enum TableFormat {
     Csv(Option<u8>),
     /// Columns with types, in groups of rows.
     Parquet,
+    /// Columns with types, in record batches.
+    Arrow,
 }
 
 impl TableFormat {
     /// All extensions, in lower case and without the dot.
-    pub const EXTENSIONS: [(&str, Self); 5] = [
+    pub const EXTENSIONS: [(&str, Self); 8] = [
         ("csv", Self::Csv(None)),
         ("tsv", Self::Csv(Some(b'\t'))),
         ("tab", Self::Csv(Some(b'\t'))),
         ("parquet", Self::Parquet),
         ("pq", Self::Parquet),
+        ("arrow", Self::Arrow),
+        ("feather", Self::Arrow),
+        ("ipc", Self::Arrow),
     ];
 
     /// The format of a file; `None` if its extension is not one of a table.

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use polars::prelude::{Column, DataFrame, ParquetWriter};
+use polars::prelude::{Column, DataFrame, IpcCompression, IpcWriter, ParquetWriter, SerWriter};
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
@@ -115,6 +115,16 @@ pub fn parquet(columns: Vec<Column>) -> Vec<u8> {
     bytes
 }
 
+/// An Arrow IPC file with two rows in a record batch.
+pub fn arrow(columns: Vec<Column>, compression: Option<IpcCompression>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut table = DataFrame::new_infer_height(columns).unwrap();
+    let writer = IpcWriter::new(&mut bytes).with_compression(compression);
+    let mut writer = writer.with_record_batch_size(Some(2));
+    writer.finish(&mut table).unwrap();
+    bytes
+}
+
 /// The same matrix in every format.
 pub fn good_npy() -> Vec<u8> {
     npy("'|u1'", "(2, 3)", &[1, 0, 2, 0, 3, 0])
@@ -132,12 +142,20 @@ pub fn good_safetensors() -> Vec<u8> {
     tensor("U8", "[2,3]", &[1, 0, 2, 0, 3, 0])
 }
 
-pub fn good_parquet() -> Vec<u8> {
-    parquet(vec![
+fn good_columns() -> Vec<Column> {
+    vec![
         Column::new("doc".into(), [0i64, 0, 1]),
         Column::new("term".into(), [0i64, 2, 1]),
         Column::new("count".into(), [1i64, 2, 3]),
-    ])
+    ]
+}
+
+pub fn good_parquet() -> Vec<u8> {
+    parquet(good_columns())
+}
+
+pub fn good_arrow() -> Vec<u8> {
+    arrow(good_columns(), None)
 }
 
 /// A `.safetensors` file with this header.

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use polars::prelude::{Column, NamedFrom, Series};
+use polars::prelude::{Column, IpcCompression, NamedFrom, Series};
 use serde_json::{Value, json};
 use testkit::Cgroup;
 use topicbook::ErrorKind::{self, Format, Io, Space};
@@ -105,6 +105,18 @@ fn good_table() -> Vec<u8> {
     ])
 }
 
+/// A compressed column whose first buffer states 2^40 bytes.
+fn inflated_arrow() -> Vec<u8> {
+    let zeros = vec![0i64; 2];
+    let names = ["doc", "term", "count"];
+    let columns = names.map(|name| Column::new(name.into(), &zeros));
+    let mut bytes = arrow(columns.into(), Some(IpcCompression::default()));
+    let stated = [&16u64.to_le_bytes()[..], &[0x28, 0xb5, 0x2f, 0xfd]].concat();
+    let at = bytes.windows(12).position(|bytes| bytes == stated).unwrap();
+    bytes[at..at + 8].copy_from_slice(&(1u64 << 40).to_le_bytes());
+    bytes
+}
+
 /// A table of 5 million rows and 20 columns of zeros, in a small file.
 fn table_of_zeros() -> Vec<u8> {
     let zeros = Column::new("".into(), vec![0i64; 5_000_000]);
@@ -144,6 +156,7 @@ fn bombs() -> Vec<Bomb> {
         ("deflated shape", "f.npz", || deflated_zeros(zeros(100), 0), Format, &["shape has 100000000 numbers"]),
         ("entry longer than the file", "g.npz", too_long_entry, Format, &["directory states 3.8 GiB", "for a file of", "entry data.npy"]),
         ("term id in Parquet", "a.parquet", || triplet(0, 1 << 30), Space, &["1,073,741,825 terms for 1 stored count"]),
+        ("buffer of Arrow", "b.arrow", inflated_arrow, Space, &["a record batch of 1 TiB", "are free"]),
         ("document id in Parquet", "b.parquet", || triplet(1 << 30, 0), Space, &["1,073,741,825 documents for 1 data row", "data row 1"]),
     ]
 }
@@ -281,6 +294,18 @@ fn flip_within_limit() {
     flip_each_byte(&folder.join("table.parquet"), &good_table(), |path| {
         Table::open(path).map(|table| table.to_string()).is_ok()
     });
+    flip_each_byte(&folder.join("counts.arrow"), &good_arrow(), |path| {
+        Counts::open(path)
+            .and_then(|counts| counts.summary())
+            .is_ok()
+    });
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/counts/golden/arrow");
+    for name in ["kinds.arrow", "kinds.feather"] {
+        let good = fs::read(golden.join(name)).unwrap();
+        flip_each_byte(&folder.join(name), &good, |path| {
+            Table::open(path).map(|table| table.to_string()).is_ok()
+        });
+    }
 }
 
 /// Reads the file as it is, and with bits of each byte flipped.
@@ -303,7 +328,7 @@ fn flip_each_byte(path: &Path, good: &[u8], is_read: fn(&Path) -> bool) {
 }
 
 #[test]
-fn damaged_parquet_files_end_no_process() {
+fn damaged_tables_end_no_process() {
     let folder = tempfile::tempdir().unwrap();
     run_within_limit("flip_within_limit", folder.path());
 }

@@ -48,6 +48,7 @@ fn the_intact_files_behind_the_malformed_ones_are_read() {
         ("a.npy", good_npy()),
         ("a.npz", good_npz()),
         ("a.parquet", good_parquet()),
+        ("a.arrow", good_arrow()),
         ("a.csv", good_csv()),
         ("a.safetensors", good_safetensors()),
     ];
@@ -76,6 +77,7 @@ fn files_cut_at_any_length_are_refused() {
         ("a.npy", good_npy()),
         ("a.npz", good_npz()),
         ("a.parquet", good_parquet()),
+        ("a.arrow", good_arrow()),
         ("a.safetensors", good_safetensors()),
     ];
     for (file, bytes) in files {
@@ -150,6 +152,7 @@ fn write_the_fuzz_corpus() {
         ("intact", "a.npy", good_npy()),
         ("intact", "a.npz", good_npz()),
         ("intact", "a.parquet", good_parquet()),
+        ("intact", "a.arrow", good_arrow()),
         ("intact", "a.csv", good_csv()),
         ("intact", "a.safetensors", good_safetensors()),
     ];

@@ -31,7 +31,7 @@ use roles::{Form, Roles};
 ///
 /// | Column | What it is | Setting |
 /// |---|---|---|
-/// | `document`, `doc`, `doc_id`; without one of them the row names of pandas and R (no name, `Unnamed: 0`, the index of a Parquet file) | the names of the documents; texts come before numbers. A second one is a label; row names next to such a column are left out | [`names`](Self::names), or [`wide`](Self::wide): columns of numbers are terms |
+/// | `document`, `doc`, `doc_id`; without one of them the row names of pandas and R (no name, `Unnamed: 0`, the index of a Parquet or Arrow file) | the names of the documents; texts come before numbers. A second one is a label; row names next to such a column are left out | [`names`](Self::names), or [`wide`](Self::wide): columns of numbers are terms |
 /// | named in a setting | a label of the documents | [`labels`](Self::labels) |
 /// | numbers | a term; an empty cell, `NA` or NaN is an error | [`missing_as_zero`](Self::missing_as_zero) |
 /// | texts, dates, truth values | a label | |
@@ -278,9 +278,9 @@ impl CountTable {
     /// and the setting for each.
     ///
     /// # Cost
-    /// The first of these methods reads the table: a Parquet file some rows at a time, another file whole. Counts that take
-    /// more than an eighth of the free memory go into a temporary file in the table's folder, whose space is free again when
-    /// the counts are dropped.
+    /// The first of these methods reads the table: a Parquet or Arrow file some rows at a time, another file whole. Counts that
+    /// take more than an eighth of the free memory go into a temporary file in the table's folder, whose space is free again
+    /// when the counts are dropped.
     pub fn counts(&self) -> Result<Counts> {
         self.read().map(|read| read.counts.clone())
     }

@@ -1,5 +1,5 @@
 //! Rows of CSR arrays in a file, read by position: from the entries of an uncompressed `.npz`, from HDF5, or from the columns
-//! of a Parquet table.
+//! of a Parquet or Arrow table.
 
 use std::ops::Range;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(super) enum Numbers {
     Npz(FileArray),
     Hdf5(NumberArray),
     #[cfg(feature = "polars")]
-    Parquet(GroupColumn),
+    Groups(GroupColumn),
     #[cfg(feature = "polars")]
     Memory(Arc<[u64]>),
 }
@@ -63,7 +63,7 @@ impl Numbers {
             Numbers::Npz(array) => array.width() as u64,
             Numbers::Hdf5(array) => array.width() as u64,
             #[cfg(feature = "polars")]
-            Numbers::Parquet(_) => GroupColumn::WIDTH,
+            Numbers::Groups(_) => GroupColumn::WIDTH,
             #[cfg(feature = "polars")]
             Numbers::Memory(_) => size_of::<u64>() as u64,
         }
@@ -82,7 +82,7 @@ impl Numbers {
             Numbers::Npz(array) => array.read(file, range, stage, checksum, visit),
             Numbers::Hdf5(array) => array.read(range, visit),
             #[cfg(feature = "polars")]
-            Numbers::Parquet(column) => column.read(range, visit),
+            Numbers::Groups(column) => column.read(range, visit),
             #[cfg(feature = "polars")]
             Numbers::Memory(values) => {
                 let range = range.start as usize..range.end as usize;
@@ -105,7 +105,7 @@ impl Numbers {
             Numbers::Npz(_) => false,
             Numbers::Hdf5(_) => true,
             #[cfg(feature = "polars")]
-            Numbers::Parquet(_) => true,
+            Numbers::Groups(_) => true,
             #[cfg(feature = "polars")]
             Numbers::Memory(_) => false,
         }
@@ -117,7 +117,7 @@ impl Numbers {
             Numbers::Npz(array) => array.byte_range(range),
             Numbers::Hdf5(_) => 0..0,
             #[cfg(feature = "polars")]
-            Numbers::Parquet(column) => column.byte_range(range),
+            Numbers::Groups(column) => column.byte_range(range),
             #[cfg(feature = "polars")]
             Numbers::Memory(_) => 0..0,
         }
@@ -291,7 +291,7 @@ impl CsrArrays {
     pub fn rest(&self) {
         #[cfg(feature = "polars")]
         for array in [&self.indices, &self.data] {
-            if let Numbers::Parquet(column) = array {
+            if let Numbers::Groups(column) = array {
                 column.rest();
             }
         }

@@ -28,7 +28,7 @@ pub enum CsrFile {
     Npz(Box<NpzFile>),
     Hdf5(Box<HdfFile>),
     #[cfg(feature = "polars")]
-    Parquet(Box<TripletFile>),
+    Groups(Box<TripletFile>),
 }
 
 /// Calls a method that the files of both formats have.
@@ -38,7 +38,7 @@ macro_rules! each {
             CsrFile::Npz(file) => file.$method(),
             CsrFile::Hdf5(file) => file.$method(),
             #[cfg(feature = "polars")]
-            CsrFile::Parquet(file) => file.$method(),
+            CsrFile::Groups(file) => file.$method(),
         }
     };
 }
@@ -99,7 +99,7 @@ impl LazyCsr {
         match self {
             #[cfg(feature = "polars")]
             LazyCsr::File {
-                source: CsrFile::Parquet(file),
+                source: CsrFile::Groups(file),
                 ..
             } => file.held_bytes(),
             _ => 0,
@@ -112,7 +112,7 @@ impl LazyCsr {
         match self {
             #[cfg(feature = "polars")]
             LazyCsr::File {
-                source: CsrFile::Parquet(file),
+                source: CsrFile::Groups(file),
                 ..
             } => file.scratch_bytes(),
             _ => 0,

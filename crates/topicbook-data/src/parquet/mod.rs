@@ -7,17 +7,17 @@ mod schema;
 mod thrift;
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use polars::io::parquet::read::FileMetadata;
 use polars::prelude::PolarsResult;
 
-use crate::error::{Error, Result, panic_text};
+use crate::error::{Error, Result};
+use crate::polars_input::guard_as;
 use crate::system::OpenFile;
 use crate::text::bytes;
 
-pub use schema::{check_types, open};
+pub use schema::open;
 use thrift::{Record, Stop, Walk};
 
 /// The remedy for a file that is not a Parquet file, or is damaged.
@@ -80,14 +80,7 @@ fn check_footer(file: &OpenFile) -> Result<()> {
 /// Calls Polars; its errors and panics become errors that name the file. The walk checks only sizes, and Polars panics on some
 /// damaged values, such as lengths of texts that exceed their page.
 pub fn guard<T>(path: &Path, read: impl FnOnce() -> PolarsResult<T>) -> Result<T> {
-    let unreadable = |what: String| {
-        Error::format(path, format!("cannot be read as Parquet: {what}")).fix(NOT_PARQUET)
-    };
-    match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(source)) => Err(unreadable(source.to_string()).because(source)),
-        Err(panic) => Err(unreadable(panic_text(&*panic))),
-    }
+    guard_as("Parquet", NOT_PARQUET, path, read)
 }
 
 /// The number of rows that the footer states: its own total or the sum over its row groups, whichever is larger.

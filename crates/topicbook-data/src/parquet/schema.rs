@@ -1,17 +1,16 @@
 //! The footer of a Parquet file, and the types of its columns.
 
 use std::io::Cursor;
-use std::path::Path;
 use std::sync::Arc;
 
 use polars::io::parquet::read::FileMetadata;
 use polars::prelude::{
-    ArrowDataType, ArrowField, ArrowSchema, Column, DataFrame, DataType, ParquetReader,
-    ParquetWriter, PolarsResult, SerReader,
+    ArrowSchema, Column, DataFrame, DataType, ParquetReader, ParquetWriter, PolarsResult, SerReader,
 };
 
 use crate::check_names;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::polars_input::{check_types, wider};
 use crate::system::MappedFile;
 
 use super::{check_footer, guard};
@@ -42,20 +41,6 @@ pub fn open(map: &MappedFile) -> Result<(Arc<FileMetadata>, Arc<ArrowSchema>)> {
     guard(path, || widened(&metadata, &schema))
 }
 
-/// The 32-bit type for integers of a smaller type.
-fn wider(dtype: &ArrowDataType) -> Option<ArrowDataType> {
-    match dtype {
-        ArrowDataType::Int8 | ArrowDataType::Int16 => Some(ArrowDataType::Int32),
-        ArrowDataType::UInt8 | ArrowDataType::UInt16 => Some(ArrowDataType::UInt32),
-        ArrowDataType::List(inner) | ArrowDataType::LargeList(inner) => {
-            let mut inner = inner.clone();
-            inner.dtype = wider(&inner.dtype)?;
-            Some(ArrowDataType::LargeList(inner))
-        }
-        _ => None,
-    }
-}
-
 /// The metadata with the wider types, taken from a file without rows that Polars writes.
 fn widened(
     metadata: &FileMetadata,
@@ -80,35 +65,4 @@ fn widened(
     keys.extend(kept.filter(|kept| kept.key != ARROW_SCHEMA));
     metadata.key_value_metadata = Some(keys);
     Ok((Arc::new(metadata), reader.schema()?))
-}
-
-/// Fails if a column has a type that is not enabled in this build of Polars, which panics on it.
-pub fn check_types<'a>(
-    path: &Path,
-    mut fields: impl Iterator<Item = &'a ArrowField>,
-) -> Result<()> {
-    let Some(field) = fields.find(|field| !is_read(field)) else {
-        return Ok(());
-    };
-    let what = format!(
-        "column {:?} has type {:?}, which is not read",
-        field.name, field.dtype
-    );
-    Err(Error::format(path, what).fix(
-        "write the column as integers or floats of 32 or 64 bits, or as text: in pandas, .astype(\"int64\")",
-    ))
-}
-
-fn is_read(field: &ArrowField) -> bool {
-    use ArrowDataType as Type;
-    match &field.dtype {
-        Type::Null | Type::Boolean => true,
-        Type::Int8 | Type::Int16 | Type::Int32 | Type::Int64 => true,
-        Type::UInt8 | Type::UInt16 | Type::UInt32 | Type::UInt64 => true,
-        Type::Float32 | Type::Float64 | Type::Utf8 | Type::LargeUtf8 | Type::Utf8View => true,
-        Type::Binary | Type::LargeBinary | Type::BinaryView => true,
-        Type::Date32 | Type::Date64 | Type::Timestamp(..) | Type::Dictionary(..) => true,
-        Type::List(inner) | Type::LargeList(inner) => is_read(inner),
-        _ => false,
-    }
 }

@@ -11,16 +11,18 @@ use crate::system::{MappedFile, OpenFile};
 use crate::text::counted;
 
 use super::Table;
+use super::arrow_file::ArrowFile;
 use super::csv_file::CsvFile;
 use super::error::attempt;
 use super::parquet_file::ParquetFile;
+use super::row_groups::RowGroups;
 
 /// A table's file, of which the names of the columns have been read.
 pub enum TableFile {
     /// The rows are read together.
     Csv(CsvFile),
     /// Rows and columns can be read in parts.
-    Parquet(ParquetFile),
+    Groups(Box<dyn RowGroups>),
 }
 
 impl TableFile {
@@ -30,7 +32,7 @@ impl TableFile {
             let extension = path.extension().unwrap_or_default().to_string_lossy();
             let what = format!("{extension:?} is not an extension of a table's file");
             Error::format(path, what)
-                .fix("name the file .csv, .tsv or .parquet, as which it is then read")
+                .fix("name the file .csv, .tsv, .parquet or .arrow, as which it is then read")
         })?;
         let file = OpenFile::open(path)?;
         if file.length == 0 {
@@ -39,7 +41,8 @@ impl TableFile {
         let map = MappedFile::new(file)?;
         match format {
             TableFormat::Csv(separator) => CsvFile::open(map, separator).map(Self::Csv),
-            TableFormat::Parquet => ParquetFile::open(map).map(Self::Parquet),
+            TableFormat::Parquet => Ok(Self::Groups(Box::new(ParquetFile::open(map)?))),
+            TableFormat::Arrow => Ok(Self::Groups(Box::new(ArrowFile::open(map)?))),
         }
     }
 
@@ -47,7 +50,7 @@ impl TableFile {
     pub fn map(&self) -> &MappedFile {
         match self {
             Self::Csv(file) => &file.map,
-            Self::Parquet(file) => &file.map,
+            Self::Groups(file) => file.map(),
         }
     }
 
@@ -55,7 +58,11 @@ impl TableFile {
     pub fn names(&self) -> Vec<&str> {
         match self {
             Self::Csv(file) => file.header.names.iter().map(String::as_str).collect(),
-            Self::Parquet(file) => file.schema.iter_names().map(|name| name.as_str()).collect(),
+            Self::Groups(file) => file
+                .schema()
+                .iter_names()
+                .map(|name| name.as_str())
+                .collect(),
         }
     }
 
@@ -63,7 +70,7 @@ impl TableFile {
     pub fn check(&self, columns: &[&str]) -> Result<u64> {
         match self {
             Self::Csv(file) => file.table().map(|_| 0),
-            Self::Parquet(file) => file.check(columns),
+            Self::Groups(file) => file.check(columns),
         }
     }
 
@@ -71,7 +78,7 @@ impl TableFile {
     pub fn height(&self) -> Result<usize> {
         match self {
             Self::Csv(file) => file.table().map(Table::height),
-            Self::Parquet(file) => Ok(file.rows() as usize),
+            Self::Groups(file) => Ok(file.rows() as usize),
         }
     }
 
@@ -79,7 +86,10 @@ impl TableFile {
     pub fn columns(&self) -> Result<Vec<(String, DataType)>> {
         let schema: Schema = match self {
             Self::Csv(file) => Schema::clone(file.table()?.schema()),
-            Self::Parquet(file) => file.schema.iter_values().map(Field::from).collect(),
+            Self::Groups(file) => {
+                let fields = file.schema().iter_values();
+                attempt(|| Ok(fields.map(Field::from).collect()))?
+            }
         };
         let typed = schema.into_iter();
         Ok(typed
@@ -89,10 +99,17 @@ impl TableFile {
 
     /// The columns that were the index of a pandas frame.
     pub fn pandas_index(&self) -> Vec<String> {
-        match self {
-            Self::Csv(_) => Vec::new(),
-            Self::Parquet(file) => file.pandas_index(),
-        }
+        let note = match self {
+            Self::Csv(_) => None,
+            Self::Groups(file) => file.pandas_note(),
+        };
+        let note: serde_json::Value = note
+            .and_then(|note| serde_json::from_str(note).ok())
+            .unwrap_or_default();
+        let index = note["index_columns"].as_array().into_iter().flatten();
+        index
+            .filter_map(|name| name.as_str().map(str::to_string))
+            .collect()
     }
 
     /// Reads rows of these columns, which have been checked.
@@ -104,7 +121,7 @@ impl TableFile {
                 let frame = attempt(|| table.frame.select(columns))?;
                 Ok(Table::from(frame).slice(rows.start, rows.len()))
             }
-            Self::Parquet(file) => file.read(columns, rows),
+            Self::Groups(file) => file.read(columns, rows),
         }
     }
 
@@ -130,7 +147,7 @@ impl TableFile {
         match &self {
             // Not by the names in the header: columns may have none.
             Self::Csv(file) => file.table().cloned(),
-            Self::Parquet(_) => self.load(&self.names()),
+            Self::Groups(_) => self.load(&self.names()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tables: Polars DataFrames with methods that give tables again, text and HTML forms, and files.
 
+mod arrow_file;
 mod columns;
 mod csv_file;
 mod error;
@@ -11,6 +12,7 @@ mod names;
 mod open;
 mod parquet_file;
 mod pivot;
+mod row_groups;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -31,7 +33,7 @@ pub use frame_joins::DataFrameJoinOps;
 pub use group::GroupBy;
 pub use join::JoinKeys;
 pub use names::Columns;
-pub use parquet_file::ParquetFile;
+pub use row_groups::RowGroups;
 pub use verbs::Condition;
 
 /// A table: named columns of one length, each of one type, with a Polars DataFrame inside.

@@ -1,4 +1,4 @@
-//! Tables from CSV, TSV and Parquet files.
+//! Tables from CSV, TSV, Parquet and Arrow files.
 
 use std::path::Path;
 
@@ -14,6 +14,7 @@ impl Table {
     /// | `.csv` | text with a header line; columns are separated by commas, or by semicolons or tabs where the header has no comma |
     /// | `.tsv`, `.tab` | the same, separated by tabs |
     /// | `.parquet`, `.pq` | Parquet |
+    /// | `.arrow`, `.feather`, `.ipc` | Arrow IPC, which is Feather of version 2; plain or compressed with LZ4 or Zstandard |
     ///
     /// The type of a CSV column depends on all its values: whole numbers, numbers, `true` and `false`, or text. Empty values
     /// are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`) in a column that otherwise has
@@ -33,14 +34,17 @@ impl Table {
     ///
     /// # Errors
     /// When there is no such file, the extension is none of these, or the free memory does not hold the values. When a row of
-    /// a CSV file has more values than the header, or two columns have one name. When a Parquet file is damaged or has a
-    /// column of a type that is not read, such as decimals.
+    /// a CSV file has more values than the header, or two columns have one name. When a Parquet or Arrow file is
+    /// damaged or has a column of a type that is not read, such as decimals. When an Arrow file is a stream, which has no
+    /// footer, or Feather of version 1.
     ///
     /// # Cost
     /// The whole file is read into memory; a CSV file is read three times: for the number of its values, for the types of its
     /// columns, and for the values.
     #[doc(alias = "read_csv")]
     #[doc(alias = "read_parquet")]
+    #[doc(alias = "read_feather")]
+    #[doc(alias = "read_ipc")]
     #[doc(alias = "scan_csv")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         TableFile::open(path.as_ref())?.into_table()

@@ -8,19 +8,19 @@ use polars::io::parquet::read::FileMetadata;
 use polars::prelude::{ArrowSchema, ParquetReader, SerReader};
 
 use crate::error::{Error, Result};
-use crate::parquet::{self, NOT_PARQUET, check_pages, check_types, guard};
+use crate::parquet::{self, NOT_PARQUET, check_pages, guard};
+use crate::polars_input::check_types;
 use crate::system::MappedFile;
 
 use super::Table;
+use super::row_groups::RowGroups;
 
 /// A Parquet file whose footer has been read and checked.
 pub struct ParquetFile {
-    /// Its bytes.
-    pub map: MappedFile,
+    map: MappedFile,
     /// What its footer states.
-    pub metadata: Arc<FileMetadata>,
-    /// The types of its columns.
-    pub schema: Arc<ArrowSchema>,
+    metadata: Arc<FileMetadata>,
+    schema: Arc<ArrowSchema>,
 }
 
 impl ParquetFile {
@@ -32,22 +32,48 @@ impl ParquetFile {
             schema,
         })
     }
+}
 
-    /// Number of rows.
-    pub fn rows(&self) -> u64 {
+impl RowGroups for ParquetFile {
+    fn map(&self) -> &MappedFile {
+        &self.map
+    }
+
+    fn schema(&self) -> &ArrowSchema {
+        &self.schema
+    }
+
+    fn rows(&self) -> u64 {
         parquet::rows(&self.metadata)
     }
 
-    /// Checks these columns, which is required before they are read. Returns the number of their values, including the values
-    /// of lists.
-    pub fn check(&self, columns: &[&str]) -> Result<u64> {
+    fn groups(&self) -> Vec<usize> {
+        let groups = self.metadata.row_groups.iter();
+        groups.map(|group| group.num_rows()).collect()
+    }
+
+    fn values(&self, group: usize, column: &str) -> Result<u64> {
+        let chunks = self.metadata.row_groups[group].columns_under_root_iter(column);
+        let values = chunks
+            .into_iter()
+            .flatten()
+            .map(|chunk| chunk.num_values().max(0) as u64);
+        Ok(values.max().unwrap_or_default())
+    }
+
+    fn bytes_of(&self, group: usize, column: &str) -> Range<u64> {
+        let chunks = self.metadata.row_groups[group].columns_under_root_iter(column);
+        let mut chunks = chunks.into_iter().flatten();
+        chunks.next().map_or(0..0, |chunk| chunk.byte_range())
+    }
+
+    fn check(&self, columns: &[&str]) -> Result<u64> {
         let fields = columns.iter().filter_map(|name| self.schema.get(name));
         check_types(self.map.path(), fields)?;
         check_pages(self.map.file(), &self.metadata, columns)
     }
 
-    /// Reads rows of these columns.
-    pub fn read(&self, columns: &[&str], rows: Range<usize>) -> Result<Table> {
+    fn read(&self, columns: &[&str], rows: Range<usize>) -> Result<Table> {
         let (path, bytes) = (self.map.path(), Cursor::new(self.map.bytes()?));
         let frame = guard(path, || {
             let mut reader = ParquetReader::new(bytes);
@@ -71,18 +97,9 @@ impl ParquetFile {
         }
     }
 
-    /// The columns that were the index of a pandas frame; pandas writes their names into the file.
-    pub(super) fn pandas_index(&self) -> Vec<String> {
+    fn pandas_note(&self) -> Option<&str> {
         let keys = self.metadata.key_value_metadata.iter().flatten();
-        let note = keys
-            .filter(|pair| pair.key == "pandas")
-            .find_map(|pair| pair.value.as_deref());
-        let note: serde_json::Value = note
-            .and_then(|note| serde_json::from_str(note).ok())
-            .unwrap_or_default();
-        let index = note["index_columns"].as_array().into_iter().flatten();
-        index
-            .filter_map(|name| name.as_str().map(str::to_string))
-            .collect()
+        keys.filter(|pair| pair.key == "pandas")
+            .find_map(|pair| pair.value.as_deref())
     }
 }

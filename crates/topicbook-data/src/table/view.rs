@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use polars::prelude::{AnyValue, Column, DataFrame, DataType};
+use polars::prelude::{AnyValue, Column, DataFrame, DataType, TimeUnit};
 
 use crate::text::{
     cell, count, counted, decimals_of, escape, fixed, pad_left, pad_right, printable, shorten,
@@ -11,6 +11,8 @@ use crate::text::{
 
 /// Rows that a cell shows unless [`Table::rows`](super::Table::rows) says otherwise.
 pub(super) const ROWS_SHOWN: usize = 20;
+/// Seconds from 1970 to the year 250,000, and back. Polars panics when it writes later dates, which damaged files have.
+const LAST_SECOND: i64 = 7_800_000_000_000;
 /// Columns that a cell shows; one more says how many are left out.
 const COLUMNS_SHOWN: usize = 30;
 /// A short table with more text columns than this is shown transposed: a line for each column.
@@ -238,6 +240,12 @@ impl NumberFormat {
         match value {
             AnyValue::Null => return "–".into(),
             AnyValue::Boolean(truth) => return truth.to_string(),
+            AnyValue::Date(days) if i64::from(*days).abs() > LAST_SECOND / 86_400 => {
+                return format!("day {days}");
+            }
+            AnyValue::Datetime(time, unit, _) if is_far(*time, *unit) => {
+                return format!("{time} {}", unit.to_ascii());
+            }
             _ => {}
         }
         if let Some(text) = value.get_str() {
@@ -259,6 +267,16 @@ impl NumberFormat {
             _ => shorten(&value.to_string(), TEXT_SHOWN),
         }
     }
+}
+
+/// Whether a time is beyond [`LAST_SECOND`].
+fn is_far(time: i64, unit: TimeUnit) -> bool {
+    let second = match unit {
+        TimeUnit::Milliseconds => 1_000,
+        TimeUnit::Microseconds => 1_000_000,
+        TimeUnit::Nanoseconds => 1_000_000_000,
+    };
+    time.unsigned_abs() / second > LAST_SECOND as u64
 }
 
 /// A number. An `f32` has the digits that tell it from its neighbours: 16777.19, not 16777.189453125.

@@ -110,7 +110,7 @@ impl Texts {
     /// | a file `.txt` | its lines |
     /// | a file `.jsonl`, `.ndjson` | its lines, each an object: the field `text`, and the other fields as label columns |
     /// | a file `.csv`, `.tsv`, `.tab` | its rows: the column `text`, and the other columns as label columns |
-    /// | a file `.parquet`, `.pq` | likewise (feature `polars`) |
+    /// | a file `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | likewise (feature `polars`) |
     ///
     /// [`column`](Self::column) names another field or column. All files are UTF-8. Of an HTML page the text of `<main>` is
     /// taken, or of `<body>` where it has none, without scripts and styles. A column or field `document` names the documents.
@@ -151,7 +151,7 @@ impl Texts {
             (other, _) => {
                 let what = format!("{other:?} is not an extension of a file of texts");
                 return Err(Error::format(path, what).fix(
-                    "name a folder, or a file .txt (one text per line), .jsonl, .csv or .parquet",
+                    "name a folder, or a file .txt (one text per line), .jsonl, .csv, .parquet or .arrow",
                 ));
             }
         };

@@ -1,20 +1,19 @@
-//! The values of a column of a Parquet file by their position, decoded by row groups.
+//! The values of a column of a Parquet or Arrow file by their position, decoded by row groups.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use polars::prelude::Column;
 
-use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
 use crate::formats::number_runs::visit_values;
 
-use super::parquet::Parquet;
+use super::row_groups::{DAMAGED, TripletGroups};
 
 /// A column of numbers, or of lists of numbers.
 #[derive(Clone)]
 pub struct GroupColumn {
-    parquet: Arc<Parquet>,
+    source: Arc<TripletGroups>,
     name: &'static str,
     /// For each row group the number of values before it, followed by the number of all.
     starts: Arc<[u64]>,
@@ -35,9 +34,13 @@ impl GroupColumn {
     /// Bytes of a value in a buffer of rows.
     pub const WIDTH: u64 = size_of::<u32>() as u64;
 
-    pub(super) fn new(parquet: &Arc<Parquet>, name: &'static str, starts: &Arc<[u64]>) -> Self {
+    pub(super) fn new(
+        source: &Arc<TripletGroups>,
+        name: &'static str,
+        starts: &Arc<[u64]>,
+    ) -> Self {
         Self {
-            parquet: Arc::clone(parquet),
+            source: Arc::clone(source),
             name,
             starts: Arc::clone(starts),
             last: LastGroup::default(),
@@ -55,8 +58,8 @@ impl GroupColumn {
             return 0..0;
         }
         let (first, last) = (self.group_of(range.start), self.group_of(range.end - 1));
-        let start = self.parquet.bytes_of(first, self.name).start;
-        start..self.parquet.bytes_of(last, self.name).end
+        let start = self.source.bytes_of(first, self.name).start;
+        start..self.source.bytes_of(last, self.name).end
     }
 
     /// Calls `visit` with runs of the values `range`, in order.
@@ -83,9 +86,9 @@ impl GroupColumn {
     }
 
     fn changed(&self, group: usize, what: String) -> Error {
-        Error::format(self.parquet.path(), what)
+        Error::format(self.source.path(), what)
             .at(format!("column {}, row group {group}", self.name))
-            .fix(NOT_PARQUET)
+            .fix(DAMAGED)
     }
 
     fn decode(&self, group: usize) -> Result<Column> {
@@ -97,7 +100,7 @@ impl GroupColumn {
         }
         // Freed before the next is decoded.
         *last = None;
-        let values = self.parquet.read_column(group, self.name)?;
+        let values = self.source.read_column(group, self.name)?;
         let (found, expected) = (
             values.len() as u64,
             self.starts[group + 1] - self.starts[group],
@@ -124,6 +127,6 @@ impl GroupColumn {
         }
         numbers!(u32 i64 i32 u64 f32 f64);
         let what = format!("has values of type {}", values.dtype());
-        Err(Error::format(self.parquet.path(), what).fix(NOT_PARQUET))
+        Err(Error::format(self.source.path(), what).fix(DAMAGED))
     }
 }

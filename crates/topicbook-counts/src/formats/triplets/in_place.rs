@@ -1,5 +1,5 @@
-//! Triplets in the order of documents and terms: they stay in their Parquet file, and row groups are decoded when their rows
-//! are needed.
+//! Triplets in the order of documents and terms: they stay in their Parquet or Arrow file, and row groups are decoded when
+//! their rows are needed.
 //!
 //! One pass over the file checks all values and finds where the rows of the documents begin. Later reads decode the columns of
 //! terms and counts alone.
@@ -16,7 +16,7 @@ use crate::text::counted;
 use crate::{Counts, Location, Store};
 
 use super::group_column::GroupColumn;
-use super::parquet::Parquet;
+use super::row_groups::TripletGroups;
 use super::{COLUMNS, Triplets};
 
 /// Most triplets of a row group that is decoded for any of its rows.
@@ -71,9 +71,9 @@ impl GroupRows {
     }
 }
 
-/// Sparse counts in a Parquet file.
+/// Sparse counts in a Parquet or Arrow file.
 pub struct TripletFile {
-    parquet: Arc<Parquet>,
+    source: Arc<TripletGroups>,
     documents: usize,
     terms: usize,
     stored: u64,
@@ -137,16 +137,16 @@ impl<'a> InOrder<'a> {
     /// The counts, of this shape or of the shape that the largest ids give.
     pub(super) fn finish(
         mut self,
-        parquet: Parquet,
+        source: TripletGroups,
         shape: Option<(usize, usize)>,
     ) -> Result<Counts> {
         let (documents, terms) = shape.unwrap_or((self.documents, self.terms));
         check_documents(self.path, documents)?;
         self.starts.resize(documents + 1, self.stored);
-        let parquet = Arc::new(parquet);
+        let source = Arc::new(source);
         let [_, term, count] = COLUMNS;
         let groups: Arc<[u64]> = self.groups.into();
-        let column = |name| Numbers::Parquet(GroupColumn::new(&parquet, name, &groups));
+        let column = |name| Numbers::Groups(GroupColumn::new(&source, name, &groups));
         let arrays = [
             Numbers::Memory(self.starts.into()),
             column(term),
@@ -157,9 +157,9 @@ impl<'a> InOrder<'a> {
             terms,
             stored: self.stored,
             arrays: CsrArrays::new(documents, self.stored, arrays),
-            parquet,
+            source,
         };
-        let store = Store::Csr(LazyCsr::in_file(CsrFile::Parquet(Box::new(file))));
+        let store = Store::Csr(LazyCsr::in_file(CsrFile::Groups(Box::new(file))));
         Counts::new(documents, terms, store, Location::Loaded(self.path.into()))
     }
 }
@@ -183,7 +183,7 @@ impl TripletFile {
 
     /// The file and its arrays.
     pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
-        Some((self.parquet.file(), self.arrays.clone()))
+        Some((self.source.file(), self.arrays.clone()))
     }
 
     /// Bytes in memory while the counts are in the file: where the rows begin.
@@ -193,11 +193,11 @@ impl TripletFile {
 
     /// Bytes of memory that reading needs on top of the CSR rows it produces: the row group that was decoded last.
     pub fn scratch_bytes(&self) -> u64 {
-        self.parquet.decoded_group()
+        self.source.decoded_group()
     }
 
     pub fn claim(&self) -> Claim<'_> {
-        self.parquet.file().claim(format!(
+        self.source.file().claim(format!(
             "{} × {} with {}",
             counted(self.documents, "document"),
             counted(self.terms, "term"),
@@ -207,7 +207,7 @@ impl TripletFile {
 
     /// Reads all counts into memory, as CSR. The caller has checked that they fit.
     pub fn read(&self) -> Result<Csr> {
-        self.arrays.read_all(self.parquet.file(), self.terms)
+        self.arrays.read_all(self.source.file(), self.terms)
     }
 }
 
@@ -217,7 +217,9 @@ impl TripletFile {
 mod tests {
     use std::ops::Range;
 
-    use polars::prelude::{Column, DataFrame, NamedFrom, ParquetWriter, Series};
+    use polars::prelude::{
+        Column, DataFrame, IpcWriter, NamedFrom, ParquetWriter, SerWriter, Series,
+    };
 
     use super::super::{open_in_files_beyond, open_within};
     use super::*;
@@ -241,7 +243,16 @@ mod tests {
 
     fn write(path: &Path, columns: Vec<Column>) {
         let mut frame = DataFrame::new_infer_height(columns).unwrap();
-        ParquetWriter::new(std::fs::File::create(path).unwrap())
+        let file = std::fs::File::create(path).unwrap();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "arrow")
+        {
+            let writer = IpcWriter::new(file).with_record_batch_size(Some(97));
+            { writer }.finish(&mut frame).unwrap();
+            return;
+        }
+        ParquetWriter::new(file)
             .with_row_group_size(Some(97))
             .finish(&mut frame)
             .unwrap();
@@ -280,8 +291,13 @@ mod tests {
 
     #[test]
     fn rows_are_read_from_the_file_in_any_order() {
+        check_rows_in_any_order("X.parquet");
+        check_rows_in_any_order("X.arrow");
+    }
+
+    fn check_rows_in_any_order(name: &str) {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let path = folder.path().join(name);
         write_triplets(&path);
         let (documents, terms, counts) = triplets();
         let mut expected = vec![Vec::new(); 310];

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use polars::prelude::{ChunkExplode, Column, DataFrame, ExplodeOptions, PolarsError};
 
-use crate::data::parquet::NOT_PARQUET;
 use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::COLUMNS;
 use super::columns::{column, first_null};
+use super::row_groups::DAMAGED;
 
 /// Row numbers that name the triplets of a table in messages, counted from 1 without the header.
 pub(super) struct RowNumbers {
@@ -99,14 +99,14 @@ pub(super) fn values(path: &Path, column: &Column, first: usize) -> Result<(Colu
         .collect();
     if starts.len() != column.len() + 1 || starts.last() != Some(&values.len()) {
         let what = format!("column {} has lists that do not add up", column.name());
-        return Err(Error::format(path, what).fix(NOT_PARQUET));
+        return Err(Error::format(path, what).fix(DAMAGED));
     }
     Ok((values.into(), starts))
 }
 
 fn unreadable(path: &Path, source: PolarsError) -> Error {
-    Error::format(path, format!("cannot be read as Parquet: {source}"))
-        .fix(NOT_PARQUET)
+    Error::format(path, format!("cannot be read: {source}"))
+        .fix(DAMAGED)
         .because(source)
 }
 

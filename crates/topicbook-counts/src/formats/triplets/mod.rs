@@ -1,12 +1,12 @@
-//! Counts in tables with one row per nonzero count (document, term, count): Parquet and CSV, read with Polars. Parquet tables
-//! may have lists of terms and counts instead, one row per document.
+//! Counts in tables with one row per nonzero count (document, term, count): Parquet, Arrow and CSV, read with Polars. Tables
+//! of Parquet and Arrow may have lists of terms and counts instead, one row per document.
 
 mod columns;
 mod group_column;
 mod in_place;
 mod lists;
 mod named;
-mod parquet;
+mod row_groups;
 mod runs;
 mod write;
 
@@ -33,7 +33,7 @@ pub use write::write;
 use columns::{Ids, Values, counts, ids};
 use in_place::{GroupRows, InOrder};
 use lists::RowNumbers;
-use parquet::Parquet;
+use row_groups::TripletGroups;
 use runs::Runs;
 
 /// Required columns: row and column in the matrix, both counted from 0, and the count.
@@ -45,7 +45,7 @@ const ROW_BYTES: u64 = 3 * 8 + 8 + 3 * 4;
 /// Most bytes of a row while tables are joined: the rows of one table, and of all, which may be copied while they grow.
 const JOINED_BYTES: u64 = 3 * 8;
 
-/// Share of the free memory that a Parquet file may take while it is read whole.
+/// Share of the free memory that a file with groups of rows may take while it is read whole.
 const MEMORY_SHARE: u64 = 2;
 
 /// The remedy for a pair of document and term that comes twice.
@@ -56,7 +56,7 @@ pub fn open(path: &Path, shape: Option<(usize, usize)>) -> Result<Counts> {
     open_within(path, shape, free_memory() / MEMORY_SHARE)
 }
 
-/// Opens Parquet files that stay on disk, if all together would take too much memory.
+/// Opens files with groups of rows that stay on disk, if all together would take too much memory.
 pub fn open_in_files(paths: &[PathBuf]) -> Result<Option<Vec<Counts>>> {
     open_in_files_beyond(paths, free_memory() / MEMORY_SHARE)
 }
@@ -65,34 +65,34 @@ pub fn open_in_files(paths: &[PathBuf]) -> Result<Option<Vec<Counts>>> {
 fn open_in_files_beyond(paths: &[PathBuf], limit: u64) -> Result<Option<Vec<Counts>>> {
     let mut triplets = 0u64;
     for path in paths {
-        let TableFile::Parquet(file) = TableFile::open(path)? else {
+        let TableFile::Groups(file) = TableFile::open(path)? else {
             return Ok(None);
         };
-        let parquet = parquet::guarded(path, || Parquet::open(file))?;
-        triplets = triplets.saturating_add(parquet.triplets());
+        let source = row_groups::guarded(path, || TripletGroups::open(file))?;
+        triplets = triplets.saturating_add(source.triplets());
     }
     if triplets.saturating_mul(JOINED_BYTES) <= limit {
         return Ok(None);
     }
-    let in_file = |parquet| in_file(parquet, None, limit, 0);
+    let in_file = |source| in_file(source, None, limit, 0);
     let files = paths.iter().map(|path| open_by(path, None, in_file));
     files.collect::<Result<_>>().map(Some)
 }
 
-/// [`open`] with about `limit` bytes of memory: a larger Parquet file is read by row groups.
+/// [`open`] with about `limit` bytes of memory: a larger file is read by groups of rows, if it has them.
 fn open_within(path: &Path, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
-    open_by(path, shape, |parquet| from_parquet(parquet, shape, limit))
+    open_by(path, shape, |source| from_groups(source, shape, limit))
 }
 
-/// Opens a file: Parquet by `read`, other formats whole.
+/// Opens a file: one with groups of rows by `read`, others whole.
 fn open_by(
     path: &Path,
     shape: Option<(usize, usize)>,
-    read: impl FnOnce(Parquet) -> Result<Counts>,
+    read: impl FnOnce(TripletGroups) -> Result<Counts>,
 ) -> Result<Counts> {
     match TableFile::open(path)? {
         TableFile::Csv(file) => from_csv(path, &file, shape),
-        TableFile::Parquet(file) => parquet::guarded(path, || read(Parquet::open(file)?)),
+        TableFile::Groups(file) => row_groups::guarded(path, || read(TripletGroups::open(file)?)),
     }
 }
 
@@ -108,37 +108,37 @@ fn from_csv(path: &Path, file: &CsvFile, shape: Option<(usize, usize)>) -> Resul
     from_table(path, file.read_as(&types, ROW_BYTES)?, shape, false)
 }
 
-/// Reads a Parquet file whole, if it takes no more than `limit` in memory.
-fn from_parquet(parquet: Parquet, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
-    let path = &parquet.path().to_path_buf();
-    if parquet.triplets().saturating_mul(ROW_BYTES) <= limit || parquet.rows() == 0 {
-        let lists = parquet.has_lists();
-        let table = parquet.read(0..parquet.rows() as usize)?;
+/// Reads a file with groups of rows whole, if it takes no more than `limit` in memory.
+fn from_groups(source: TripletGroups, shape: Option<(usize, usize)>, limit: u64) -> Result<Counts> {
+    let path = &source.path().to_path_buf();
+    if source.triplets().saturating_mul(ROW_BYTES) <= limit || source.rows() == 0 {
+        let lists = source.has_lists();
+        let table = source.read(0..source.rows() as usize)?;
         return from_table(path, table, shape, lists);
     }
-    in_file(parquet, shape, limit, limit / 4)
+    in_file(source, shape, limit, limit / 4)
 }
 
 /// Leaves triplets in their file if they are in order; others are sorted into temporary files, or into memory if they take no
 /// more than `held` bytes there. Uses about `limit` bytes.
 fn in_file(
-    parquet: Parquet,
+    source: TripletGroups,
     shape: Option<(usize, usize)>,
     limit: u64,
     held: u64,
 ) -> Result<Counts> {
-    let path = &parquet.path().to_path_buf();
-    if parquet.largest_group() <= in_place::MAX_GROUP {
+    let path = &source.path().to_path_buf();
+    if source.largest_group() <= in_place::MAX_GROUP {
         let mut in_order = InOrder::new(path);
         let groups = rayon::current_num_threads();
-        if for_each_group(&parquet, shape, limit, groups, GroupRows::of, |rows| {
+        if for_each_group(&source, shape, limit, groups, GroupRows::of, |rows| {
             in_order.add(rows)
         })? {
-            return in_order.finish(parquet, shape);
+            return in_order.finish(source, shape);
         }
     }
     let mut runs = Runs::new(path, limit / 4, held);
-    for_each_group(&parquet, shape, limit, 1, Ok, |found: Triplets| {
+    for_each_group(&source, shape, limit, 1, Ok, |found: Triplets| {
         runs.add(&found.documents, &found.terms, &found.counts.into_f32())?;
         runs.extend(found.numbered);
         Ok(true)
@@ -149,26 +149,26 @@ fn in_file(
 /// Calls `visit` with what `convert` makes of each row group, in order, until `visit` returns `false`. Returns its last
 /// result. Reads `at_once` row groups side by side, or one where about `limit` bytes do not hold more.
 fn for_each_group<T: Send>(
-    parquet: &Parquet,
+    source: &TripletGroups,
     shape: Option<(usize, usize)>,
     limit: u64,
     at_once: usize,
     convert: impl Fn(Triplets) -> Result<T> + Sync,
     mut visit: impl FnMut(T) -> Result<bool> + Send,
 ) -> Result<bool> {
-    let lists = parquet.has_lists();
+    let lists = source.has_lists();
     let read = |rows: &Range<usize>| {
-        let table = parquet.read(rows.clone())?;
+        let table = source.read(rows.clone())?;
         convert(Triplets::of(
-            parquet.path(),
+            source.path(),
             table,
             shape,
             rows.start,
             lists,
         )?)
     };
-    let group = parquet.largest_group().saturating_mul(ROW_BYTES).max(1);
-    let groups: Vec<Range<usize>> = parquet.row_groups().collect();
+    let group = source.largest_group().saturating_mul(ROW_BYTES).max(1);
+    let groups: Vec<Range<usize>> = source.row_groups().collect();
     // The next row groups are decoded while these are visited, where both have room.
     let at_once = at_once.min((limit / group / 2) as usize).max(1);
     let overlap = group.saturating_mul(2) <= limit / 2;
@@ -322,8 +322,8 @@ fn check_columns<T: AsRef<str>>(path: &Path, found: &[T], expected: &[&str]) -> 
     )
     .at(format!("its columns are: {}", found.join(", ")))
     .fix(
-        "name the columns doc, term and count; doc and term are whole numbers from 0. A Parquet table with one row per \
-         document has lists in term and count, and needs no doc. CountTable::open reads tables with a column per term, and \
+        "name the columns doc, term and count; doc and term are whole numbers from 0. A Parquet or Arrow table with one row \
+         per document has lists in term and count, and needs no doc. CountTable::open reads tables with a column per term, and \
          tables with the names of documents and terms",
     ))
 }

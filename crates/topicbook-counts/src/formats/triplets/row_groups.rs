@@ -1,4 +1,4 @@
-//! Triplets in Parquet files.
+//! Triplets in files with groups of rows: row groups of Parquet, record batches of Arrow.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,16 +6,18 @@ use std::path::Path;
 
 use polars::prelude::{ArrowDataType, Column, DataFrame};
 
-use crate::data::parquet::NOT_PARQUET;
-use crate::data::{ParquetFile, Table};
+use crate::data::{RowGroups, Table};
 use crate::error::{Error, Result};
 use crate::system::OpenFile;
 
 use super::{COLUMNS, check_columns, check_rows, lists};
 
+/// The remedy for a file whose values are not those that it states.
+pub(super) const DAMAGED: &str = "the file was truncated, damaged or changed: write it again";
+
 /// A file whose columns of triplets have been checked.
-pub struct Parquet {
-    table: ParquetFile,
+pub struct TripletGroups {
+    table: Box<dyn RowGroups>,
     /// The columns that are read.
     columns: Vec<&'static str>,
     /// Values of lists; `None` where each row has one triplet.
@@ -28,14 +30,13 @@ pub struct Parquet {
 
 /// Calls `read`, which calls Polars. Polars panics on some damaged files.
 pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        Err(Error::format(path, "is damaged: it cannot be read as Parquet").fix(NOT_PARQUET))
-    })
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(Error::format(path, "is damaged: it cannot be read").fix(DAMAGED)))
 }
 
-impl Parquet {
-    pub(super) fn open(table: ParquetFile) -> Result<Self> {
-        let (path, schema) = (table.map.path(), &table.schema);
+impl TripletGroups {
+    pub(super) fn open(table: Box<dyn RowGroups>) -> Result<Self> {
+        let (path, schema) = (table.map().path(), table.schema());
         let is_list = |name: &str| schema.get(name).is_some_and(|field| inner(&field.dtype).1);
         let [document, term, count] = COLUMNS;
         let lists = is_list(term) && is_list(count);
@@ -72,26 +73,20 @@ impl Parquet {
             }
         }
         // A table is read by row groups where it is large.
-        let groups = table.metadata.row_groups.iter();
-        let groups = groups.map(|group| {
-            let rows = group.num_rows() as u64;
-            let values = columns.iter().flat_map(|name| {
-                let chunks = group.columns_under_root_iter(name).into_iter().flatten();
-                chunks.map(|chunk| chunk.num_values().max(0) as u64)
-            });
-            match lists {
-                true => values.fold(rows, u64::max),
-                false => rows,
+        let (mut sum, mut largest_group) = (0u64, 0);
+        for (group, rows) in table.groups().into_iter().enumerate() {
+            let mut triplets = rows as u64;
+            for name in columns.iter().filter(|_| lists) {
+                triplets = triplets.max(table.values(group, name)?);
             }
-        });
-        let sum = groups.clone().fold(0, u64::saturating_add);
-        let stated = table.metadata.num_rows as u64;
-        let largest_group = groups.max().unwrap_or_default();
-        let at_once = match stated == sum || (lists && stated <= sum) {
+            sum = sum.saturating_add(triplets);
+            largest_group = largest_group.max(triplets);
+        }
+        let at_once = match table.rows() <= sum {
             true => largest_group,
             false => table.rows(),
         };
-        check_rows(table.map.file(), at_once)?;
+        check_rows(table.map().file(), at_once)?;
         table.check(&columns)?;
         Ok(Self {
             table,
@@ -103,11 +98,11 @@ impl Parquet {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.table.map.path()
+        self.table.map().path()
     }
 
     pub(super) fn file(&self) -> &OpenFile {
-        self.table.map.file()
+        self.table.map().file()
     }
 
     /// Whether rows have lists of terms and counts.
@@ -137,11 +132,10 @@ impl Parquet {
 
     /// The rows of each row group.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Range<usize>> {
-        let mut last = 0usize;
-        self.table.metadata.row_groups.iter().map(move |group| {
-            let first = last;
-            last = last.saturating_add(group.num_rows());
-            first..last
+        self.table.groups().into_iter().scan(0usize, |last, rows| {
+            let first = *last;
+            *last = last.saturating_add(rows);
+            Some(first..*last)
         })
     }
 
@@ -164,9 +158,7 @@ impl Parquet {
 
     /// The bytes of a column in a row group.
     pub(super) fn bytes_of(&self, group: usize, name: &str) -> Range<u64> {
-        let group = &self.table.metadata.row_groups[group];
-        let mut columns = group.columns_under_root_iter(name).into_iter().flatten();
-        columns.next().map_or(0..0, |column| column.byte_range())
+        self.table.bytes_of(group, name)
     }
 
     fn read_columns(&self, rows: Range<usize>, columns: &[&str]) -> Result<DataFrame> {

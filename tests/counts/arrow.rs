@@ -1,0 +1,96 @@
+//! Arrow IPC files that PyArrow, pandas and Polars wrote from Python (`golden/make_arrow.py`).
+
+use std::path::{Path, PathBuf};
+
+use topicbook::{CountTable, Counts, Table, Texts};
+
+/// The counts in all files. Columns of lists number a last document, which is empty.
+const X: [f32; 20] = [
+    0.0, 3.0, 0.0, 1.0, 0.0, //
+    0.0, 0.0, 0.0, 0.0, 0.0, //
+    7.0, 0.0, 0.0, 200.0, 1.0, //
+    0.0, 1.0, 0.0, 0.0, 9.0,
+];
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/counts/golden/arrow")
+        .join(name)
+}
+
+fn rows(counts: &Counts) -> Vec<f32> {
+    let mut rows = vec![-1.0; 20];
+    counts.fill_rows(&[0, 1, 2, 3], &mut rows).unwrap();
+    rows
+}
+
+#[test]
+fn triplets_and_lists_are_counts() {
+    let names = ["plain.arrow", "lz4.arrow", "zstd.arrow"].map(|name| format!("triplets-{name}"));
+    for name in names.iter().map(String::as_str).chain(["lists.ipc"]) {
+        let counts = Counts::open(golden(name)).unwrap();
+        assert_eq!(counts.shape(), (4, 5), "{name}");
+        assert_eq!(rows(&counts), X, "{name}");
+    }
+    let both = names.map(|name| golden(&name));
+    assert_eq!(Counts::open_files(both).unwrap().shape(), (12, 5));
+}
+
+#[test]
+fn the_index_of_pandas_names_documents() {
+    let table = CountTable::open(golden("wide.feather")).unwrap();
+    let table = table.wide();
+    assert_eq!(rows(&table.counts().unwrap()), X);
+    assert_eq!(table.terms().unwrap().as_slice()[4], "Ünder");
+    let documents = table.documents().unwrap().table();
+    assert_eq!(
+        documents.texts("tissue").unwrap(),
+        ["liver", "", "kidney", "liver"]
+    );
+}
+
+#[test]
+fn values_of_all_kinds_are_those_of_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = folder.path().join("kinds.parquet");
+    for name in ["kinds.feather", "kinds.arrow"] {
+        let table = Table::open(golden(name)).unwrap();
+        assert_eq!(table.shape(), (4, 7), "{name}");
+        table.write_parquet(&parquet).unwrap();
+        assert_eq!(
+            Table::open(&parquet).unwrap().to_string(),
+            table.to_string()
+        );
+        assert_eq!(table.numbers("age").unwrap()[3], 4.0, "{name}");
+        assert_eq!(table.texts("kind").unwrap()[..2], ["b", "a"], "{name}");
+        let texts = Texts::open(golden(name)).unwrap();
+        let beginnings = format!("{:?}", texts.beginnings(99).unwrap());
+        assert!(
+            beginnings.contains("longer than a view of 12 bytes"),
+            "{beginnings}"
+        );
+    }
+}
+
+#[test]
+fn other_files_of_arrow_are_named() {
+    let refused = [
+        (
+            "triplets-stream.arrow",
+            ["a stream of Arrow", "read_ipc_stream"],
+        ),
+        (
+            "triplets-1.feather",
+            ["Feather file of version 1", "write_feather"],
+        ),
+        (
+            "runs.arrow",
+            ["\"run\" is run-end-encoded", "without this column"],
+        ),
+    ];
+    for (name, parts) in refused {
+        let error = Table::open(golden(name)).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        assert!(error.contains(name), "{error}");
+    }
+}
