@@ -52,6 +52,9 @@ def tables():
     small = table.cast({"doc": pl.UInt32, "term": pl.UInt8, "count": pl.Float32})
     for codec in ["uncompressed", "snappy", "zstd", "lz4", "gzip"]:
         table.write_parquet(corpus / "parquet" / f"polars-{codec}.parquet", compression=codec, statistics=False)
+    for codec in ["uncompressed", "zstd", "lz4"]:
+        table.write_ipc(corpus / "arrow" / f"polars-{codec}.arrow", compression=codec)
+    small.write_ipc(corpus / "arrow" / "polars-small-types.arrow", record_batch_size=8)
     small.write_parquet(corpus / "parquet" / "polars-small-types.parquet", compression="uncompressed")
     small.write_parquet(corpus / "parquet" / "polars-groups.parquet", compression="uncompressed", row_group_size=8)
     small.write_parquet(corpus / "parquet" / "polars-pages.parquet", compression="uncompressed", data_page_size=16)
@@ -70,7 +73,7 @@ def texts():
         (corpus / "byte-size" / name).write_text(text)
 
 
-for target in ["npy", "npz", "safetensors", "csv", "parquet", "terms", "pages", "byte-size", "settings"]:
+for target in ["npy", "npz", "safetensors", "csv", "parquet", "arrow", "terms", "pages", "byte-size", "settings"]:
     (corpus / target).mkdir(exist_ok=True)
 array_files()
 sparse_files()

@@ -39,9 +39,13 @@ def triplets(doc, term, count):
     return sparse.coo_array((np.asarray(count), (np.asarray(doc), np.asarray(term))), shape=shape)
 
 
-def parquet(path):
-    table = pl.read_parquet(path)
+def parquet(path, read=pl.read_parquet):
+    table = read(path)
     return triplets(*(table[name].to_numpy() for name in ["doc", "term", "count"]))
+
+
+def arrow(path):
+    return parquet(path, pl.read_ipc)
 
 
 def text(path):
@@ -51,7 +55,7 @@ def text(path):
     return triplets(*ids, [float(row["count"]) for row in rows])
 
 
-PEERS = {"npy": npy, "npz": npz, "safetensors": tensors, "parquet": parquet, "csv": text}
+PEERS = {"npy": npy, "npz": npz, "safetensors": tensors, "parquet": parquet, "arrow": arrow, "csv": text}
 
 
 def checksum(counts):
