@@ -55,7 +55,7 @@ fn values_of_all_kinds_are_those_of_parquet() {
     let parquet = folder.path().join("kinds.parquet");
     for name in ["kinds.feather", "kinds.arrow"] {
         let table = Table::open(golden(name)).unwrap();
-        assert_eq!(table.shape(), (4, 7), "{name}");
+        assert_eq!(table.shape(), (4, 9), "{name}");
         table.write_parquet(&parquet).unwrap();
         assert_eq!(
             Table::open(&parquet).unwrap().to_string(),
@@ -85,7 +85,7 @@ fn other_files_of_arrow_are_named() {
         ),
         (
             "runs.arrow",
-            ["\"run\" is run-end-encoded", "without this column"],
+            ["\"run\" has unions, runs of values", "without this column"],
         ),
     ];
     for (name, parts) in refused {

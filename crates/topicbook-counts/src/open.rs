@@ -113,9 +113,9 @@ impl Counts {
         file_set::open_paths(paths.collect())
     }
 
-    /// Opens a table (`.csv`, `.parquet`, `.arrow`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads them, as
-    /// counts of a given shape. `open` derives the shape from the largest ids instead, which leaves out empty documents and
-    /// terms at the end.
+    /// Opens a table (`.csv`, `.parquet`, `.arrow`) with the columns `doc`, `term` and `count`, as [`open`](Self::open) reads
+    /// them, as counts of a given shape. `open` derives the shape from the largest ids instead, which leaves out empty
+    /// documents and terms at the end.
     ///
     /// ```
     /// use topicbook::Counts;
@@ -132,9 +132,9 @@ impl Counts {
     /// of the shape, or a pair of document and term occurs twice.
     ///
     /// # Cost
-    /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read. A Parquet or
-    /// Arrow file that needs more than half of the free memory is read by row groups or record batches, once to check it. If it is in the order of documents and
-    /// terms, the counts stay there, and a pass over them decodes these again: write a `.npz`
+    /// Reads the whole table into memory: 8 bytes per count, and about five times that during the read. A Parquet or Arrow file
+    /// that needs more than half of the free memory is read by row groups or record batches, once to check it. If it is in the
+    /// order of documents and terms, the counts stay there, and a pass over them decodes these again: write a `.npz`
     /// ([`write_npz`](Self::write_npz)) for many passes. If it is not, it is sorted into temporary files in its folder.
     #[cfg(feature = "polars")]
     pub fn open_triplets(path: impl AsRef<Path>, documents: usize, terms: usize) -> Result<Self> {

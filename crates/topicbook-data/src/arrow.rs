@@ -114,7 +114,7 @@ struct SchemaWalk {
     fields: u64,
     /// Bytes of the texts and numbers of fields that may still come.
     left: usize,
-    /// A column of a type of which Polars knows nothing.
+    /// What Polars panics on, even where the column is not read.
     unread: Option<String>,
 }
 
@@ -140,19 +140,25 @@ impl SchemaWalk {
     }
 
     fn field(&mut self, field: FieldRef, depth: usize) -> Walked<()> {
+        let name = field.name()?.unwrap_or_default();
         if depth > MAX_DEPTH {
-            return Err(format!("its schema has more than {MAX_DEPTH} lists in a list").into());
+            let what = format!("column {name:?} is inside of more than {MAX_DEPTH} lists");
+            self.unread = Some(what);
+            return Ok(());
         }
         self.fields += 1;
         self.take(1)?;
-        let name = field.name()?.unwrap_or_default();
         self.take(name.len())?;
         self.pairs(field.custom_metadata()?)?;
         match field.type_()? {
             Some(TypeRef::Timestamp(of)) => self.take(of.timezone()?.map_or(0, str::len))?,
-            Some(TypeRef::Union(of)) => self.take(of.type_ids()?.map_or(0, |ids| 4 * ids.len()))?,
-            Some(TypeRef::RunEndEncoded(_) | TypeRef::ListView(_) | TypeRef::LargeListView(_)) => {
-                let what = "is run-end-encoded or has views of lists, which are not read";
+            Some(
+                TypeRef::Union(_)
+                | TypeRef::RunEndEncoded(_)
+                | TypeRef::ListView(_)
+                | TypeRef::LargeListView(_),
+            ) => {
+                let what = "has unions, runs of values or views of lists, which are not read";
                 self.unread = Some(format!("column {name:?} {what}"));
             }
             _ => {}
@@ -347,7 +353,6 @@ impl<'a> BatchWalk<'a> {
             }
             Type::FixedSizeList(field, _) => (1, slice::from_ref(&**field)),
             Type::Struct(fields) => (1, &fields[..]),
-            Type::Union(of) => (if of.mode.is_sparse() { 1 } else { 2 }, &of.fields[..]),
             _ => (2, &[][..]),
         };
         for _ in 0..buffers {

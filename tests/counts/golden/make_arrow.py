@@ -46,8 +46,11 @@ kinds = pd.DataFrame(
         "day": pd.to_datetime(["1987-01-02", "1998-03-04", None, "2001-05-06"]),
     }
 )
-kinds.to_feather(HERE / "kinds.feather", compression="zstd", chunksize=3)
-pl.from_pandas(kinds).write_ipc(HERE / "kinds.arrow", compression="lz4")
+kinds = pa.Table.from_pandas(kinds)
+kinds = kinds.append_column("marks", pa.array([[1, 2], [], None, [3]], pa.list_(pa.int8())))
+kinds = kinds.append_column("seen at", pa.array([1, 2, None, 4], pa.timestamp("s", "Europe/Berlin")))
+feather.write_feather(kinds, HERE / "kinds.feather", compression="zstd", chunksize=3)
+pl.from_arrow(kinds).write_ipc(HERE / "kinds.arrow", compression="lz4")
 # What is refused.
 runs = pa.RunEndEncodedArray.from_arrays([2, 4], ["a", "b"])
 write(pa.table({"text": ["a", "b", "c", "d"], "run": runs}), "runs.arrow", 4)

@@ -123,12 +123,17 @@ impl ArrowFile {
         place: usize,
         array: &dyn Array,
     ) -> PolarsResult<ArrayRef> {
-        let dtype = self
-            .schema
-            .get_at_index(place)
-            .map(|(_, field)| &field.dtype);
-        let Some(dtype @ ArrowDataType::Dictionary(..)) = dtype else {
-            return cast_default(array, dtype.unwrap_or(array.dtype()));
+        let column = self.schema.get_at_index(place);
+        let dtype = column.map_or(array.dtype(), |(_, field)| &field.dtype);
+        let ArrowDataType::Dictionary(..) = dtype else {
+            return match array.dtype() {
+                // Polars does not cast values while it widens their offsets.
+                ArrowDataType::List(field) => {
+                    let wide = ArrowDataType::LargeList(field.clone());
+                    cast_default(&*cast_default(array, &wide)?, dtype)
+                }
+                _ => cast_default(array, dtype),
+            };
         };
         let id = self.metadata.ipc_schema.fields[place].dictionary_id;
         let values = id.and_then(|id| dictionaries.get(&id));

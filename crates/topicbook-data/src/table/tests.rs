@@ -3,10 +3,11 @@
 use std::fs;
 
 use polars::prelude::{
-    DataFrame, DataType, IntoColumn, NamedFrom, ParquetWriter, Series, col, len, lit, when,
+    DataFrame, DataType, IntoColumn, IpcWriter, NamedFrom, ParquetWriter, SerWriter, Series, col,
+    len, lit, when,
 };
 
-use super::Table;
+use super::{Table, TableFile};
 use crate::error::{ErrorKind, Result};
 
 fn papers() -> Result<Table> {
@@ -311,5 +312,32 @@ fn a_cast_makes_numbers_of_texts() -> Result<()> {
     let table = Table::new().with_column("x", ["1", "2.5"])?;
     let cast = table.with_column("x", col("x").cast(DataType::Float64));
     assert_eq!(cast?.numbers("x")?, [1.0, 2.5]);
+    Ok(())
+}
+
+#[test]
+fn rows_of_record_batches_are_read_in_parts() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.arrow");
+    let texts: Vec<String> = (0..10).map(|row| format!("text {row}")).collect();
+    let table = Table::new().with_column("row", 0..10i64)?;
+    let table = table.with_column("text", texts)?;
+    let writer = IpcWriter::new(fs::File::create(&path).unwrap());
+    let mut writer = writer.with_record_batch_size(Some(4));
+    writer.finish(&mut table.clone().into_inner()).unwrap();
+    let file = TableFile::open(&path)?;
+    let columns = ["text", "row"];
+    file.check(&columns)?;
+    assert_eq!(file.height()?, 10);
+    for first in 0..10 {
+        for end in first..=10 {
+            let part = table.select(columns)?.slice(first, end - first);
+            assert_eq!(
+                file.read(&columns, first..end)?.to_string(),
+                part.to_string()
+            );
+            assert_eq!(file.read(&["row"], first..end)?.height(), end - first);
+        }
+    }
     Ok(())
 }

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use polars::prelude::{AnyValue, Column, DataFrame, DataType, TimeUnit};
+use polars::prelude::{AnyValue, Column, DataFrame, DataType};
 
 use crate::text::{
     cell, count, counted, decimals_of, escape, fixed, pad_left, pad_right, printable, shorten,
     width,
 };
 
+use super::error::attempt;
+
 /// Rows that a cell shows unless [`Table::rows`](super::Table::rows) says otherwise.
 pub(super) const ROWS_SHOWN: usize = 20;
-/// Seconds from 1970 to the year 250,000, and back. Polars panics when it writes later dates, which damaged files have.
-const LAST_SECOND: i64 = 7_800_000_000_000;
 /// Columns that a cell shows; one more says how many are left out.
 const COLUMNS_SHOWN: usize = 30;
 /// A short table with more text columns than this is shown transposed: a line for each column.
@@ -240,11 +240,9 @@ impl NumberFormat {
         match value {
             AnyValue::Null => return "–".into(),
             AnyValue::Boolean(truth) => return truth.to_string(),
-            AnyValue::Date(days) if i64::from(*days).abs() > LAST_SECOND / 86_400 => {
-                return format!("day {days}");
-            }
-            AnyValue::Datetime(time, unit, _) if is_far(*time, *unit) => {
-                return format!("{time} {}", unit.to_ascii());
+            // This build of Polars knows no time zones; times with a zone are stored in UTC.
+            AnyValue::Datetime(time, unit, Some(_)) => {
+                return format!("{} UTC", text_of(&AnyValue::Datetime(*time, *unit, None)));
             }
             _ => {}
         }
@@ -264,19 +262,14 @@ impl NumberFormat {
             }
             // Above 2^53, `f64` does not hold every integer.
             (Self::Fixed(decimals), Some(number)) if number.abs() < 9e15 => fixed(number, decimals),
-            _ => shorten(&value.to_string(), TEXT_SHOWN),
+            _ => shorten(&text_of(value), TEXT_SHOWN),
         }
     }
 }
 
-/// Whether a time is beyond [`LAST_SECOND`].
-fn is_far(time: i64, unit: TimeUnit) -> bool {
-    let second = match unit {
-        TimeUnit::Milliseconds => 1_000,
-        TimeUnit::Microseconds => 1_000_000,
-        TimeUnit::Nanoseconds => 1_000_000_000,
-    };
-    time.unsigned_abs() / second > LAST_SECOND as u64
+/// The text that Polars has for a value. It has none for dates after the year 262,142, which damaged files have.
+fn text_of(value: &AnyValue<'_>) -> String {
+    attempt(|| Ok(value.to_string())).unwrap_or_else(|problem| format!("({})", problem.sentence))
 }
 
 /// A number. An `f32` has the digits that tell it from its neighbours: 16777.19, not 16777.189453125.
