@@ -36,7 +36,7 @@
 //!
 //! [`Counts::open`] reads `.npy` (in place), SciPy's `.npz` (row by row), `.safetensors`, `.h5ad` and 10x `.h5` (row by row),
 //! `.mtx(.gz)`, UCI's bags of words, and with the feature `polars` tables of triplets, as [`Table::open`] opens them:
-//! `.csv`, `.tsv` and `.parquet`. [`Counts::write_npy`], [`Counts::write_npz`] and the methods beside them write
+//! `.csv`, `.tsv`, `.parquet` and `.arrow`. [`Counts::write_npy`], [`Counts::write_npz`] and the methods beside them write
 //! in bounded memory. A fit is saved by [`Fit::save`] and read by [`Fit::load`]; its file is in the safetensors format, so
 //! that Python reads L and F from it.
 //!
@@ -72,10 +72,10 @@
 //! # Notebooks
 //!
 //! `notebooks/` in the repository is a course, in this order: `00_rust_in_ten_lines` (for people who know Python),
-//! `01_quick_start`, `02_real_text`, `03_larger_than_vram`, `04_streamed_from_disk`, `05_larger_than_ram`,
-//! `06_working_with_a_fit`, `07_what_each_technique_saves`, `08_what_is_in_these_texts`, `09_what_is_in_these_cells`,
-//! `10_more_rows_than_memory` and `11_more_than_one_machine`. `cargo xtask lab` opens JupyterLab with a kernel in which the
-//! first cell answers at once; `notebooks/executed` has the notebooks as they ran.
+//! `01_quick_start`, `02_real_text`, `03_larger_than_vram`, `04_streamed_from_disk`, `05_larger_than_ram`, `06_working_with_a_fit`,
+//! `07_what_each_technique_saves`, `08_what_is_in_these_texts`, `09_what_is_in_these_cells`, `10_more_rows_than_memory`,
+//! `11_more_than_one_machine` and `12_a_model_of_your_own`. `cargo xtask lab` opens JupyterLab with a kernel in which the first
+//! cell answers at once; `notebooks/executed` has the notebooks as they ran.
 //!
 //! # Files
 //!

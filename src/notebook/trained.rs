@@ -1,12 +1,11 @@
 //! Notebook display of trainers and of what they have trained.
 
-use crate::burn::module::AutodiffModule;
 use crate::text::Card;
-use crate::{Cpu, Trained, Trainer, TrainingEstimate};
+use crate::{Trained, Trainer, TrainingEstimate};
 
 use crate::evcxr::show_card;
 
-impl<M: AutodiffModule<Cpu>> Trainer<M> {
+impl<M> Trainer<M> {
     /// Shows the settings below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {

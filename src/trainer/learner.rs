@@ -7,7 +7,7 @@ use crate::batches::Batches;
 use crate::burn::module::ParamId;
 use crate::data::{Epoch, Matrix};
 use crate::error::{Error, ErrorKind, Result};
-use crate::module::{ModuleMemory, Network, Plain, StepMemory, Stepper};
+use crate::module::{Measure, ModuleMemory, Network, Plain, StepMemory, Stepper};
 use crate::system::memory::process_memory;
 use crate::text::bytes;
 use crate::training::{Learner, Loop, RunningState};
@@ -36,7 +36,7 @@ pub(super) struct ModuleSteps<'a> {
     pub(super) epochs_done: usize,
     /// Kept with patience alone.
     pub(super) best: Option<Best>,
-    pub(super) memory: StepMemory,
+    pub(super) memory: Vec<StepMemory>,
     pub(super) times: Times,
     pub(super) calls: Vec<ModuleMemory>,
     pub(super) skipped: usize,
@@ -50,7 +50,7 @@ impl ModuleSteps<'_> {
         let Some((used, budget)) = self.room else {
             return Ok(());
         };
-        let peak = peak + self.memory.state;
+        let peak = peak + self.memory.first().map_or(0, |step| step.state);
         if used + peak <= budget {
             return Ok(());
         }
@@ -80,22 +80,9 @@ impl ModuleSteps<'_> {
             return Ok(None);
         };
         let began = Instant::now();
-        let (mut sum, mut rows) = (0.0, 0);
-        for batch in batches.epochs(1).start_at(0, 0) {
-            let batch = batch?;
-            let values = measure(&batch);
-            let [length] = values.dims();
-            if length != 1 {
-                let what =
-                    format!("the validation has {length} numbers for a batch, and needs one");
-                return Err(Error::new(ErrorKind::Value, what).fix("end it with .mean()"));
-            }
-            sum += f64::from(values.into_scalar()) * batch.documents().len() as f64;
-            rows += batch.documents().len();
-        }
-        drop(measure);
+        let mean = mean_over_rows(batches, &measure)?;
         self.times.validation += began.elapsed().as_secs_f64();
-        Ok(Some(sum / rows.max(1) as f64))
+        Ok(Some(mean))
     }
 
     /// Remembers the module if it is the best so far.
@@ -135,6 +122,23 @@ impl ModuleSteps<'_> {
             _ => false,
         }
     }
+}
+
+/// The mean over the rows of all batches of what is the mean over the rows of one.
+pub(super) fn mean_over_rows(batches: &Batches, measure: &Measure) -> Result<f64> {
+    let (mut sum, mut rows) = (0.0, 0);
+    for batch in batches.epochs(1).start_at(0, 0) {
+        let batch = batch?;
+        let values = measure(&batch);
+        let [length] = values.dims();
+        if length != 1 {
+            let what = format!("what is measured has {length} numbers for a batch, and needs one");
+            return Err(Error::new(ErrorKind::Value, what).fix("end it with .mean()"));
+        }
+        sum += f64::from(values.into_scalar()) * batch.documents().len() as f64;
+        rows += batch.documents().len();
+    }
+    Ok(sum / rows.max(1) as f64)
 }
 
 impl Learner for ModuleSteps<'_> {

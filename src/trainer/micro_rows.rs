@@ -36,7 +36,7 @@ impl Slope {
 
 /// Bytes of all parameters.
 pub(super) fn parameter_bytes(parameters: &[Parameter]) -> u64 {
-    let values: usize = parameters.iter().map(Parameter::len).sum();
+    let values: usize = parameters.iter().map(Parameter::count).sum();
     4 * values as u64
 }
 

@@ -75,24 +75,25 @@ use settings::TrainerSettings;
 ///
 /// Every setter returns a new trainer, and leaves this one as it is.
 #[must_use = "a trainer does nothing until `fit` or `spawn`"]
-pub struct Trainer<M: AutodiffModule<Cpu>> {
+pub struct Trainer<M> {
     module: M,
     settings: TrainerSettings,
     validation: Option<(Batches, Validation<M>)>,
 }
 
-impl<M: AutodiffModule<Cpu>> Clone for Trainer<M> {
+impl<M: Clone> Clone for Trainer<M> {
     fn clone(&self) -> Self {
         let validation = self.validation.as_ref();
         Self {
             module: self.module.clone(),
             settings: self.settings.clone(),
-            validation: validation.map(|(batches, loss)| (batches.unread(), loss.clone())),
+            validation: validation.map(|(batches, loss)| (batches.clone(), loss.clone())),
         }
     }
 }
 
-impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
+// Bounds stand at the methods: rust-analyzer, which sees no derived traits, then still finds the methods in a notebook.
+impl<M> Trainer<M> {
     /// A trainer of this module: AdamW with a learning rate of 0.001, 10 epochs.
     ///
     /// ```
@@ -119,6 +120,7 @@ impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
     /// the batches was changed.
     pub fn fit<L>(&self, batches: impl OrRef<Batches>, loss: L) -> Result<Trained<M>>
     where
+        M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
         self.train(batches.value(), loss, Start::New)
@@ -148,6 +150,7 @@ impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
     /// Those of [`fit`](Self::fit); when there is no checkpoint, or one of another module, with the parameter that differs.
     pub fn resume<L>(&self, batches: impl OrRef<Batches>, loss: L) -> Result<Trained<M>>
     where
+        M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
         self.train(batches.value(), loss, Start::Resume)
@@ -171,9 +174,10 @@ impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
     /// When no thread can be started; [`Training::join`] returns the errors of [`fit`](Self::fit).
     pub fn spawn<L>(&self, batches: impl OrRef<Batches>, loss: L) -> Result<Training<Trained<M>>>
     where
+        M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send + 'static,
     {
-        let (trainer, batches) = (self.quiet(), batches.value().unread());
+        let (trainer, batches) = (self.quiet(), batches.value().clone());
         Training::start(Vec::new(), move |observer| {
             let mut network = trainer.network(loss);
             let data = trainer.data(&batches);
@@ -208,6 +212,7 @@ impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
     #[doc(alias = "estimate_activation_memory")]
     pub fn estimate<L>(&self, batches: impl OrRef<Batches>, loss: L) -> Result<TrainingEstimate>
     where
+        M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
         let mut network = self.network(loss);
@@ -216,6 +221,7 @@ impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
 
     fn network<L>(&self, loss: L) -> OwnNetwork<M, L>
     where
+        M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
         let validation = self.validation.as_ref().map(|(_, loss)| loss.clone());
@@ -231,6 +237,7 @@ impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
 
     fn train<L>(&self, batches: &Batches, loss: L, start: Start) -> Result<Trained<M>>
     where
+        M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
         let mut network = self.network(loss);
@@ -245,20 +252,20 @@ impl<M: AutodiffModule<Cpu> + 'static> Trainer<M> {
     }
 }
 
-impl<M: AutodiffModule<Cpu>> Trainer<M> {
+impl<M> Trainer<M> {
     pub(crate) fn settings_text(&self) -> String {
         self.settings.to_string()
     }
 }
 
 /// Writes the settings.
-impl<M: AutodiffModule<Cpu>> fmt::Display for Trainer<M> {
+impl<M> fmt::Display for Trainer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Trainer: {}", self.settings)
     }
 }
 
-impl<M: AutodiffModule<Cpu>> fmt::Debug for Trainer<M> {
+impl<M> fmt::Debug for Trainer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

@@ -32,8 +32,8 @@ pub(super) struct ModuleRow {
 pub(super) struct Record {
     pub(super) settings: String,
     pub(super) history: Vec<Epoch>,
-    pub(super) memory: Option<MemoryProfile>,
-    /// The largest of each over the steps of this process.
+    pub(super) memory: MemoryProfile,
+    /// The median of each over the first steps of this process.
     pub(super) step: StepMemory,
     pub(super) parameter_bytes: u64,
     pub(super) modules: Vec<ModuleRow>,
@@ -45,17 +45,37 @@ pub(super) struct Record {
     pub(super) notes: Vec<String>,
 }
 
+/// Steps whose memory is kept.
+const STEPS: usize = 1000;
+
 /// Takes note of a step.
-pub(super) fn add(step: &mut StepMemory, times: &mut Times, report: &StepReport) {
+pub(super) fn add(steps: &mut Vec<StepMemory>, times: &mut Times, report: &StepReport) {
     let [forward, backward, update] = report.seconds;
     times.forward += forward;
     times.backward += backward;
     times.update += update;
-    let memory = report.memory;
-    step.activations = step.activations.max(memory.activations);
-    step.gradients = step.gradients.max(memory.gradients);
-    step.peak = step.peak.max(memory.peak);
-    step.state = step.state.max(memory.state);
+    if steps.len() < STEPS {
+        steps.push(report.memory);
+    }
+}
+
+/// What a step takes: the median of the steps, because one of them also allocates what threads keep for products. The
+/// optimizer's state comes with the first.
+pub(super) fn typical(steps: &[StepMemory]) -> StepMemory {
+    let median = |of: fn(&StepMemory) -> u64| {
+        let mut values: Vec<u64> = steps.iter().map(of).collect();
+        values.sort_unstable();
+        values
+            .get(values.len().saturating_sub(1) / 2)
+            .copied()
+            .unwrap_or(0)
+    };
+    StepMemory {
+        activations: median(|step| step.activations),
+        gradients: median(|step| step.gradients),
+        peak: median(|step| step.peak),
+        state: steps.first().map_or(0, |step| step.state),
+    }
 }
 
 /// Parameters and activations by part of the module, in the order of its fields: under the name of a call of `checkpointed`
@@ -86,7 +106,7 @@ pub(super) fn module_rows(parameters: &[Parameter], calls: &[ModuleMemory]) -> V
             None => fields[..fields.len().min(1 + usize::from(is_element))].join("."),
         };
         let index = row(&mut rows, &name);
-        rows[index].parameters += parameter.len();
+        rows[index].parameters += parameter.count();
     }
     for call in calls {
         let index = row(&mut rows, &call.name);

@@ -197,10 +197,10 @@ fn split<'a>(
     parameters: &'a [Parameter],
     values: &'a [f32],
 ) -> Option<impl Iterator<Item = (crate::burn::module::ParamId, crate::module::Tracked)> + 'a> {
-    let all: usize = parameters.iter().map(Parameter::len).sum();
+    let all: usize = parameters.iter().map(Parameter::count).sum();
     let mut rest = (all == values.len()).then_some(values)?;
     Some(parameters.iter().map(move |parameter| {
-        let (mine, others) = rest.split_at(parameter.len());
+        let (mine, others) = rest.split_at(parameter.count());
         rest = others;
         (parameter.id, parameter.with_values(mine))
     }))
@@ -286,6 +286,6 @@ pub(super) fn read(path: &Path) -> Result<Resumed> {
 
 /// Bytes of a checkpoint of these parameters, at most: values, two of state, and the best.
 pub(super) fn bytes(network: &dyn Network) -> u64 {
-    let values: usize = network.parameters().iter().map(Parameter::len).sum();
+    let values: usize = network.parameters().iter().map(Parameter::count).sum();
     4 * 4 * values as u64
 }

@@ -3,7 +3,8 @@
 use crate::config::Resolved;
 use crate::cost::Limit;
 use crate::error::{Error, Result};
-use crate::module::{Network, StepMemory};
+use crate::fit::MemoryProfile;
+use crate::module::{Network, Stepper};
 use crate::system::memory::{Monitor, phase, process_memory};
 use crate::training::{
     Callback, CheckpointFiles, CheckpointWriter, ExistingFile, FitProgress, Loop, MemoryObserver,
@@ -13,7 +14,7 @@ use crate::training::{
 use super::data::Data;
 use super::learner::ModuleSteps;
 use super::micro_rows::{choose, parameter_bytes};
-use super::record::{Record, Times, module_rows};
+use super::record::{Record, Times, module_rows, typical};
 use super::resume::{self, MODULE_CHECKPOINT, ModuleContents, Resumed};
 use super::settings::TrainerSettings;
 
@@ -34,32 +35,13 @@ pub(super) fn train(
     observer: Option<&mut dyn Observer>,
 ) -> Result<Record> {
     let _fitting = phase("fit");
-    settings.check(data.validation.is_some())?;
-    let parameters = network.parameters();
-    if !parameters.iter().any(|parameter| parameter.is_trained) {
-        return Err(
-            Error::setting("the module has no parameter that is trained")
-                .fix("derive Module for the struct, and keep parameters in its fields"),
-        );
-    }
-    let parameter_bytes = parameter_bytes(&parameters);
-    drop(parameters);
-    let resumed = match (start, &settings.checkpoint) {
-        (Start::New, _) => None,
-        (Start::Resume, Some(path)) => Some(resume::read(path)?),
-        (Start::Resume, None) => {
-            return Err(Error::setting("nothing to resume from")
-                .fix("name the file of the interrupted training: checkpoint(\"net.ckpt\")"));
-        }
-    };
-    let existing = resumed
-        .as_ref()
-        .map_or(ExistingFile::None, |resumed| resumed.existing);
+    let Prepared {
+        parameter_bytes,
+        resumed,
+        files,
+        existing,
+    } = prepare(settings, network, data, start)?;
     let bytes = resume::bytes(network);
-    let claim = |path: &std::path::PathBuf| {
-        CheckpointFiles::claim(path, existing, &MODULE_CHECKPOINT, bytes)
-    };
-    let files = settings.checkpoint.as_ref().map(claim).transpose()?;
 
     let monitor = Monitor::start();
     let handle = monitor.handle();
@@ -69,28 +51,8 @@ pub(super) fn train(
     let (micro_rows, note) = choose(settings, &mut stepper, network, data.batches)?;
     (stepper.micro_rows, stepper.watch) =
         (micro_rows, watch_steps(monitor.handle(), Resolved::Cpu));
-    let mut steps = ModuleSteps {
-        settings,
-        network,
-        stepper,
-        batches: data.batches.epochs(settings.epochs).start_at(0, 0),
-        validation: data.validation,
-        rates: match &settings.schedule {
-            Some(schedule) => schedule(),
-            None => {
-                let rate = settings.learning_rate;
-                Box::new(move || rate)
-            }
-        },
-        rate: settings.learning_rate,
-        epochs_done: 0,
-        best: None,
-        memory: StepMemory::default(),
-        times: Times::default(),
-        calls: Vec::new(),
-        skipped: 0,
-        room: settings.budget.gives_ram().then_some((used, budget)),
-    };
+    let room = settings.budget.gives_ram().then_some((used, budget));
+    let mut steps = first_steps(settings, network, stepper, data, room);
     let (position, history, lost) = go_on(&mut steps, resumed)?;
 
     let prints = settings.quiet && observer.is_none();
@@ -131,23 +93,23 @@ pub(super) fn train(
     for note in &notes {
         training.note(note);
     }
-    training.start("the CPU".into(), Stages::Validation, 0);
+    let stages = match data.validation {
+        Some(_) => Stages::Validation,
+        None => Stages::Module,
+    };
+    training.start("the CPU".into(), stages, 0);
     training.run(&mut steps)?;
 
     let history = training.history;
-    let best_epoch = steps.restore_best(history.len());
     drop(memory);
     notes.extend(writer.and_then(CheckpointWriter::into_failure));
+    let memory = MemoryProfile::new(monitor.log(), limit, None, &[]);
+    let best_epoch = steps.restore_best(history.len());
     Ok(Record {
         settings: settings.to_string(),
         history,
-        memory: Some(crate::fit::MemoryProfile::new(
-            monitor.log(),
-            limit,
-            None,
-            &[],
-        )),
-        step: steps.memory,
+        memory,
+        step: typical(&steps.memory),
         parameter_bytes,
         modules: module_rows(&steps.network.parameters(), &steps.calls),
         times: steps.times,
@@ -155,6 +117,87 @@ pub(super) fn train(
         best_epoch,
         notes,
     })
+}
+
+/// What is known before the first step.
+struct Prepared {
+    parameter_bytes: u64,
+    resumed: Option<Resumed>,
+    files: Option<CheckpointFiles>,
+    existing: ExistingFile,
+}
+
+/// Checks the settings and the module, reads the checkpoint to resume from, and claims the files of the next ones.
+fn prepare(
+    settings: &TrainerSettings,
+    network: &dyn Network,
+    data: Data,
+    start: Start,
+) -> Result<Prepared> {
+    settings.check(data.validation.is_some())?;
+    let parameters = network.parameters();
+    if !parameters.iter().any(|parameter| parameter.is_trained) {
+        return Err(
+            Error::setting("the module has no parameter that is trained")
+                .fix("derive Module for the struct, and keep parameters in its fields"),
+        );
+    }
+    let parameter_bytes = parameter_bytes(&parameters);
+    drop(parameters);
+    let resumed = match (start, &settings.checkpoint) {
+        (Start::New, _) => None,
+        (Start::Resume, Some(path)) => Some(resume::read(path)?),
+        (Start::Resume, None) => {
+            return Err(Error::setting("nothing to resume from")
+                .fix("name the file of the interrupted training: checkpoint(\"net.ckpt\")"));
+        }
+    };
+    let existing = resumed
+        .as_ref()
+        .map_or(ExistingFile::None, |resumed| resumed.existing);
+    let bytes = resume::bytes(network);
+    let claim = |path: &std::path::PathBuf| {
+        CheckpointFiles::claim(path, existing, &MODULE_CHECKPOINT, bytes)
+    };
+    let files = settings.checkpoint.as_ref().map(claim).transpose()?;
+    Ok(Prepared {
+        parameter_bytes,
+        resumed,
+        files,
+        existing,
+    })
+}
+
+/// The module before its first step.
+fn first_steps<'a>(
+    settings: &'a TrainerSettings,
+    network: &'a mut dyn Network,
+    stepper: Stepper,
+    data: Data<'a>,
+    room: Option<(u64, u64)>,
+) -> ModuleSteps<'a> {
+    ModuleSteps {
+        settings,
+        network,
+        stepper,
+        batches: data.batches.epochs(settings.epochs).start_at(0, 0),
+        validation: data.validation,
+        rates: match &settings.schedule {
+            Some(schedule) => schedule(),
+            None => {
+                let rate = settings.learning_rate;
+                Box::new(move || rate)
+            }
+        },
+        rate: settings.learning_rate,
+        epochs_done: 0,
+        best: None,
+        memory: Vec::new(),
+        times: Times::default(),
+        calls: Vec::new(),
+        skipped: 0,
+        room,
+    }
 }
 
 /// Goes to where an interrupted training was. Returns its position and history, and a note.

@@ -13,27 +13,36 @@ use crate::burn::module::AutodiffModule;
 use crate::burn::tensor::Tensor;
 use crate::config::OnEpoch;
 use crate::data::{Budget, Epoch};
-use crate::module::{Checkpointing, Cpu, LossScale, ModuleOptimizer};
+use crate::module::{Checkpointing, Cpu, LossScale, Measure, ModuleOptimizer};
 
 use super::Trainer;
 
 /// Settings; those that are not set have the defaults of the text.
-impl<M: AutodiffModule<Cpu>> Trainer<M> {
-    fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
+impl<M> Trainer<M> {
+    fn with(&self, change: impl FnOnce(&mut Self)) -> Self
+    where
+        M: Clone,
+    {
         let mut changed = self.clone();
         change(&mut changed);
         changed
     }
 
     /// Passes over the rows; 10 by default.
-    pub fn epochs(&self, epochs: usize) -> Self {
+    pub fn epochs(&self, epochs: usize) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.epochs = epochs)
     }
 
     /// The seed of the random numbers that the module draws in training; 0 by default. The order of the rows has the seed of the
     /// [`Batches`].
     #[doc(alias = "manual_seed")]
-    pub fn seed(&self, seed: u64) -> Self {
+    pub fn seed(&self, seed: u64) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.seed = seed)
     }
 
@@ -46,13 +55,19 @@ impl<M: AutodiffModule<Cpu>> Trainer<M> {
     /// let trainer = Trainer::new(layer).optimizer(SgdConfig::new());
     /// assert!(trainer.to_string().contains("Sgd"));
     /// ```
-    pub fn optimizer(&self, optimizer: impl Into<ModuleOptimizer>) -> Self {
+    pub fn optimizer(&self, optimizer: impl Into<ModuleOptimizer>) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.optimizer = optimizer.into())
     }
 
     /// The learning rate of all steps; 0.001 by default.
     #[doc(alias = "lr")]
-    pub fn learning_rate(&self, rate: f64) -> Self {
+    pub fn learning_rate(&self, rate: f64) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| {
             (trainer.settings.learning_rate, trainer.settings.schedule) = (rate, None);
         })
@@ -68,7 +83,11 @@ impl<M: AutodiffModule<Cpu>> Trainer<M> {
     /// let trainer = Trainer::new(layer).lr_scheduler(cosine);
     /// assert!(trainer.to_string().contains("by a schedule"));
     /// ```
-    pub fn lr_scheduler<S: LrScheduler + 'static>(&self, scheduler: S) -> Self {
+    pub fn lr_scheduler<S>(&self, scheduler: S) -> Self
+    where
+        M: Clone,
+        S: LrScheduler + 'static,
+    {
         let start = move || -> Box<dyn FnMut() -> f64 + Send> {
             let mut scheduler = scheduler.clone();
             Box::new(move || scheduler.step())
@@ -79,35 +98,53 @@ impl<M: AutodiffModule<Cpu>> Trainer<M> {
     /// Cuts each batch into micro-batches of at most this number of rows, whose gradients are accumulated: the same step, up to
     /// rounding, with the activations of a micro-batch. By default the whole batch, or what the [`budget`](Self::budget) allows.
     #[doc(alias = "gradient_accumulation")]
-    pub fn micro_batch(&self, rows: usize) -> Self {
+    pub fn micro_batch(&self, rows: usize) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.micro_batch = Some(rows))
     }
 
     /// Scales all gradients of a step so that their common norm is at most this number, as `clip_grad_norm_` of PyTorch; by
     /// default they stay as they are. [`Epoch::grad_norm`] has the mean norm before.
-    pub fn clip_grad_norm(&self, norm: f64) -> Self {
+    pub fn clip_grad_norm(&self, norm: f64) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.clipping.norm = Some(norm))
     }
 
     /// Bounds every gradient by this number and its negative, as `clip_grad_value_` of PyTorch; by default they stay as they are.
-    pub fn clip_grad_value(&self, value: f64) -> Self {
+    pub fn clip_grad_value(&self, value: f64) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.clipping.value = Some(value))
     }
 
     /// By what losses are multiplied before their gradients are computed; nothing by default.
-    pub fn loss_scale(&self, scale: LossScale) -> Self {
+    pub fn loss_scale(&self, scale: LossScale) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.loss_scale = scale)
     }
 
     /// Which calls of [`checkpointed`](crate::checkpointed) in the loss compute their activations again; none by default.
     #[doc(alias = "gradient_checkpointing")]
-    pub fn checkpointing(&self, checkpointing: Checkpointing) -> Self {
+    pub fn checkpointing(&self, checkpointing: Checkpointing) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.checkpointing = checkpointing)
     }
 
     /// The RAM that the process may use. Before it trains, the trainer measures what a few rows take, and cuts the batches into
     /// micro-batches that fit; where a step takes more, it halves them, and says so. Without one, batches are not cut.
-    pub fn budget(&self, budget: Budget) -> Self {
+    pub fn budget(&self, budget: Budget) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.budget = budget)
     }
 
@@ -115,35 +152,51 @@ impl<M: AutodiffModule<Cpu>> Trainer<M> {
     /// [mean over rows](Epoch::validation_loss). The function that is trained with serves, where it is generic in its backend.
     pub fn validation<V>(&self, batches: impl OrRef<Batches>, loss: V) -> Self
     where
+        M: AutodiffModule<Cpu>,
+        M::InnerModule: 'static,
         V: Fn(&M::InnerModule, &CountBatch) -> Tensor<Flex, 1> + Send + Sync + 'static,
     {
-        let batches = batches.value().unread();
-        self.with(|trainer| trainer.validation = Some((batches, Arc::new(loss))))
+        let (batches, loss) = (batches.value().clone(), Arc::new(loss));
+        let validation = move |module: &M| -> Measure {
+            let (module, loss) = (module.valid(), loss.clone());
+            Box::new(move |batch| loss(&module, batch))
+        };
+        self.with(|trainer| trainer.validation = Some((batches, Arc::new(validation))))
     }
 
     /// Ends the training after this number of epochs without a lower [validation](Self::validation) loss. The result then is the
     /// module of the epoch with the lowest.
     #[doc(alias = "early_stopping")]
-    pub fn patience(&self, epochs: usize) -> Self {
+    pub fn patience(&self, epochs: usize) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.patience = Some(epochs))
     }
 
     /// Writes a checkpoint to this file from time to time, in at most a fiftieth of the time, from which
     /// [`resume`](Self::resume) goes on.
-    pub fn checkpoint(&self, path: impl Into<PathBuf>) -> Self {
+    pub fn checkpoint(&self, path: impl Into<PathBuf>) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.checkpoint = Some(path.into()))
     }
 
     /// Calls a function after each epoch, which may end the training.
     pub fn on_epoch<F>(&self, call: F) -> Self
     where
+        M: Clone,
         F: Fn(&Epoch) -> ControlFlow<()> + Send + Sync + 'static,
     {
         self.with(|trainer| trainer.settings.on_epoch = Some(OnEpoch::new(call)))
     }
 
     /// Prints no progress.
-    pub fn quiet(&self) -> Self {
+    pub fn quiet(&self) -> Self
+    where
+        M: Clone,
+    {
         self.with(|trainer| trainer.settings.quiet = true)
     }
 }

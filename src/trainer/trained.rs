@@ -3,14 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::CountBatch;
+use crate::batches::Batches;
+use crate::burn::backend::Flex;
 use crate::burn::module::AutodiffModule;
+use crate::burn::tensor::Tensor;
 use crate::charts::Chart;
-use crate::data::{Epoch, Table};
+use crate::data::{Epoch, OrRef, Table};
+use crate::error::Result;
 use crate::fit::loss_chart;
-use crate::module::Cpu;
+use crate::module::{Cpu, Measure};
 use crate::polars::prelude::Column;
 use crate::text::{Card, bytes, count, fixed, seconds};
 
+use super::learner::mean_over_rows;
 use super::record::Record;
 
 /// A trained module, and what its training has seen: losses, memory and time. [`Trainer::fit`](crate::Trainer::fit) returns it;
@@ -23,7 +29,7 @@ pub struct Trained<M> {
 
 const MIB: f64 = 1_048_576.0;
 
-impl<M: AutodiffModule<Cpu>> Trained<M> {
+impl<M> Trained<M> {
     pub(super) fn new(module: M, record: Record) -> Self {
         Self {
             module,
@@ -33,12 +39,29 @@ impl<M: AutodiffModule<Cpu>> Trained<M> {
 
     /// The module as it was trained; a copy shares its parameters. `trained.module().valid()` is the module without gradients and
     /// with dropout off.
-    pub fn module(&self) -> M {
+    pub fn module(&self) -> M
+    where
+        M: Clone,
+    {
         self.module.clone()
     }
-}
 
-impl<M> Trained<M> {
+    /// What a function measures of the module without gradients and with dropout off: the mean over the rows of these batches.
+    ///
+    /// # Errors
+    /// When it has not one number for a batch, or a file of the batches cannot be read.
+    #[doc(alias = "evaluate")]
+    pub fn measure<V>(&self, batches: impl OrRef<Batches>, measure: V) -> Result<f64>
+    where
+        M: AutodiffModule<Cpu>,
+        M::InnerModule: 'static,
+        V: Fn(&M::InnerModule, &CountBatch) -> Tensor<Flex, 1> + 'static,
+    {
+        let module = self.module.valid();
+        let measure: Measure = Box::new(move |batch: &CountBatch| measure(&module, batch));
+        mean_over_rows(batches.value(), &measure)
+    }
+
     /// The finished epochs, in order.
     #[doc(alias = "history")]
     pub fn epochs(&self) -> Vec<Epoch> {
@@ -86,10 +109,7 @@ impl<M> Trained<M> {
 
     /// Plots the memory of the process while it trained, with the epochs and the parts of the first steps.
     pub fn plot_memory(&self) -> Chart {
-        match &self.record.memory {
-            Some(memory) => memory.chart(),
-            None => Chart::lines(Vec::<f64>::new()),
-        }
+        self.record.memory.chart()
     }
 
     /// What a step takes of memory, as malloc counts it, in MiB: parameters, gradients, the optimizer's state, the activations of
@@ -177,12 +197,12 @@ impl<M> Trained<M> {
         ])
     }
 
-    /// Bytes by which forward and backward pass of a step rose above what was there before it, at most.
+    /// Bytes by which forward and backward pass of a step rose above what was there before it; the median of the first steps.
     pub fn peak_of_a_step(&self) -> u64 {
         self.record.step.peak
     }
 
-    /// Bytes that a micro-batch kept between forward and backward pass, at most.
+    /// Bytes that a micro-batch kept between forward and backward pass; the median of the first steps.
     pub fn activations(&self) -> u64 {
         self.record.step.activations
     }

@@ -137,12 +137,16 @@ impl Observer for StatusObserver {
     }
 }
 
-impl<T: Clone + Send + 'static> Training<T> {
+// Bounds stand at the methods: rust-analyzer, which sees no derived traits, then still finds the methods in a notebook.
+impl<T> Training<T> {
     /// Runs `fit` on a new thread. `history`: the epochs of an interrupted fit that is resumed.
     pub(crate) fn start(
         history: Vec<Epoch>,
         fit: impl FnOnce(&mut StatusObserver) -> Result<T> + Send + 'static,
-    ) -> Result<Self> {
+    ) -> Result<Self>
+    where
+        T: Send + 'static,
+    {
         let shared = Arc::new(Shared::default());
         shared.status().history = history;
         let mut observer = StatusObserver {
@@ -178,6 +182,31 @@ impl<T: Clone + Send + 'static> Training<T> {
     pub(crate) fn of_run(mut self, run: Arc<RunFolder>) -> Self {
         self.run = Some(run);
         self
+    }
+
+    /// What a view of the fit needs, also after this handle was used up by [`join`](Self::join).
+    pub(crate) fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
+    }
+
+    /// Asks the fit to stop and returns at once. The fit ends at the end of the epoch, after 64 batches, or after an
+    /// eighth of a longer epoch; [`join`](Self::join) returns what it has learned.
+    ///
+    /// The history of the result contains the finished epochs. A fit with checkpoints writes a last one, from which
+    /// [`Checkpoint::open`](crate::Checkpoint::open) can continue.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(1_000_000).spawn(&counts)?;
+    /// training.stop();
+    /// assert!(training.join()?.epochs().len() < 1_000_000);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "cancel")]
+    #[doc(alias = "early_stopping")]
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
     }
 
     /// Whether the fit has ended, so that [`join`](Self::join) returns at once.
@@ -228,7 +257,10 @@ impl<T: Clone + Send + 'static> Training<T> {
     /// # Errors
     /// The error that ended the fit, as [`TopicModel::fit`](crate::TopicModel::fit) reports it. A panic is an error of
     /// kind [`ErrorKind::Panic`].
-    pub fn join(&self) -> Result<T> {
+    pub fn join(&self) -> Result<T>
+    where
+        T: Clone,
+    {
         let result = self.result.get_or_init(|| {
             self.wait();
             let thread = self.thread().take();
@@ -280,33 +312,6 @@ impl<T: Clone + Send + 'static> Training<T> {
     #[cfg(feature = "charts")]
     pub fn plot_loss(&self) -> Chart {
         loss_chart(&self.shared.status().history)
-    }
-}
-
-impl<T> Training<T> {
-    /// What a view of the fit needs, also after this handle was used up by [`join`](Training::join).
-    pub(crate) fn watch(&self) -> Watch {
-        Watch(self.shared.clone())
-    }
-
-    /// Asks the fit to stop and returns at once. The fit ends at the end of the epoch, after 64 batches, or after an
-    /// eighth of a longer epoch; [`join`](Training::join) returns what it has learned.
-    ///
-    /// The history of the result contains the finished epochs. A fit with checkpoints writes a last one, from which
-    /// [`Checkpoint::open`](crate::Checkpoint::open) can continue.
-    ///
-    /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// let training = TopicModel::new(3).epochs(1_000_000).spawn(&counts)?;
-    /// training.stop();
-    /// assert!(training.join()?.epochs().len() < 1_000_000);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "cancel")]
-    #[doc(alias = "early_stopping")]
-    pub fn stop(&self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) enum Stages {
     Search,
     /// How fast the ranks of a cluster are.
     Ranks,
+    /// Nothing, of a module of one's own, whose loss is no log-likelihood.
+    Module,
     /// What the validation of a module of one's own measured.
     Validation,
 }

@@ -32,8 +32,8 @@ struct Task {
     lines: Lines,
     board: Board,
     began: Instant,
-    /// Loss and log-likelihood per token of the last epoch.
-    last: [String; 2],
+    /// Loss of the last epoch, and what belongs to it: the log-likelihood per token, or what a validation measured.
+    last: Vec<String>,
     /// What the solver tries, or how fast ranks are.
     stage: Option<String>,
     vram: Option<Handle>,
@@ -74,8 +74,10 @@ impl Observer for FitProgress {
             Stages::None => vec![("loss", 10), ("per token", 9)],
             Stages::Search => vec![("best loss", 10), ("per token", 9), ("tries next", 15)],
             Stages::Ranks => vec![("loss", 10), ("per token", 9), ("ranks' docs/s", 20)],
+            Stages::Module => vec![("loss", 10)],
             Stages::Validation => vec![("loss", 10), ("validation", 10)],
         };
+        let columns_of_losses = columns.len().min(2);
         columns.extend(self.vram.is_some().then_some(("VRAM", 9)));
         let mut lines = Lines::new(
             title,
@@ -92,7 +94,7 @@ impl Observer for FitProgress {
             lines,
             board,
             began: Instant::now(),
-            last: Default::default(),
+            last: vec![String::new(); columns_of_losses],
             stage: matches!(start.stages, Stages::Search | Stages::Ranks).then(String::new),
             vram: self.vram.clone(),
         });
@@ -106,11 +108,11 @@ impl Observer for FitProgress {
 
     fn epoch_finished(&mut self, report: &Epoch) {
         if let Some(task) = &mut self.task {
-            let second = match report.log_likelihood_per_token {
-                none if none.is_nan() => report.validation_loss.map(loss).unwrap_or_default(),
-                nats => format!("{nats:.5}"),
-            };
-            task.last = [loss(report.loss), second];
+            task.last = vec![loss(report.loss)];
+            match report.log_likelihood_per_token {
+                none if none.is_nan() => task.last.extend(report.validation_loss.map(loss)),
+                nats => task.last.push(format!("{nats:.5}")),
+            }
             task.report(report.epoch as f64);
         }
     }

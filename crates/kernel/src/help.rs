@@ -1,7 +1,7 @@
 //! The documentation that Shift+Tab shows.
 
 /// The names that rust-analyzer has for the library and the crates that it shows.
-const INTERNAL: [&str; 10] = [
+const INTERNAL: [&str; 11] = [
     "topicbook_outline",
     "topicbook_lib",
     "topicbook_base",
@@ -10,6 +10,7 @@ const INTERNAL: [&str; 10] = [
     "topicbook_counts",
     "topicbook_data",
     "topicbook_gpu",
+    "topicbook_module",
     "topicbook_solvers",
     "topicbook_text",
 ];

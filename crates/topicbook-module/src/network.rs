@@ -22,16 +22,18 @@ pub trait Network: Send {
     fn replace(&mut self, values: HashMap<ParamId, Tracked>);
 
     /// What the validation measures on a batch, without gradients and with dropout off; `None` without a validation.
-    fn validator(&self) -> Option<Box<dyn Fn(&CountBatch) -> Tensor<Flex, 1> + '_>>;
+    fn validator(&self) -> Option<Measure>;
 }
 
-/// What the validation measures of a module without gradients.
-pub type Validation<M> = Arc<
-    dyn Fn(&<M as AutodiffModule<Cpu>>::InnerModule, &CountBatch) -> Tensor<Flex, 1> + Send + Sync,
->;
+/// What measures a batch.
+pub type Measure = Box<dyn Fn(&CountBatch) -> Tensor<Flex, 1>>;
+
+/// Makes of a module what measures it without gradients. The type of that module is not in its own, so that a notebook's type
+/// inference, which sees no derived traits, can name what holds it.
+pub type Validation<M> = Arc<dyn Fn(&M) -> Measure + Send + Sync>;
 
 /// A module of one's own and its loss.
-pub struct OwnNetwork<M: AutodiffModule<Cpu>, L> {
+pub struct OwnNetwork<M, L> {
     module: M,
     loss: L,
     validation: Option<Validation<M>>,
@@ -75,9 +77,8 @@ where
         self.module = replaced(self.module.clone(), values);
     }
 
-    fn validator(&self) -> Option<Box<dyn Fn(&CountBatch) -> Tensor<Flex, 1> + '_>> {
-        let measure = self.validation.as_ref()?;
-        let module = self.module.valid();
-        Some(Box::new(move |batch| measure(&module, batch)))
+    fn validator(&self) -> Option<Measure> {
+        let validation = self.validation.as_ref()?;
+        Some(validation(&self.module))
     }
 }

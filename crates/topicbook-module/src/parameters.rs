@@ -32,7 +32,7 @@ impl Parameter {
     }
 
     /// Number of its values.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.shape().iter().product()
     }
 

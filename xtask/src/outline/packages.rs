@@ -47,9 +47,9 @@ impl Kept {
     }
 }
 
-/// The packages of an outline: the library with the crates below it (`topicbook-*`), Polars' front, the values in its
-/// signatures, and what these need. `num-traits` bounds the operators of Polars: with an unknown bound every type would fit.
-const PACKAGES: [(&str, Kept); 15] = [
+/// The packages of an outline: the library with the crates below it (`topicbook-*`), the fronts of Polars and Burn, the values in
+/// their signatures, and what these need. `num-traits` bounds the operators of Polars: with an unknown bound every type would fit.
+const PACKAGES: [(&str, Kept); 24] = [
     ("topicbook", Kept::Ours),
     ("polars", Kept::All),
     ("polars-core", Kept::All),
@@ -65,6 +65,15 @@ const PACKAGES: [(&str, Kept); 15] = [
     ("polars-buffer", Kept::Types),
     ("polars-dtype", Kept::Types),
     ("num-traits", Kept::Types),
+    ("burn", Kept::All),
+    ("burn-core", Kept::All),
+    ("burn-nn", Kept::All),
+    ("burn-optim", Kept::All),
+    ("burn-tensor", Kept::All),
+    ("burn-autodiff", Kept::Mentioned),
+    ("burn-backend", Kept::Mentioned),
+    ("burn-flex", Kept::Mentioned),
+    ("burn-std", Kept::Types),
 ];
 
 /// The library and the packages of Polars that its build links.

@@ -2,6 +2,7 @@
 
 mod count_batch;
 mod own_loop;
+mod own_rows;
 mod reading;
 mod shares;
 mod shuffle;

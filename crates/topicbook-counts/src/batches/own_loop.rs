@@ -5,11 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Counts;
-use crate::data::{Matrix, first_part, or_ref};
+use crate::data::{LabelValue, Matrix, first_part, or_ref};
 use crate::error::{Error, Result};
 use crate::system::{EpochOrders, TorchRandom};
 use crate::text::{count, counted};
 
+use super::own_rows::Rows;
 use super::{CountBatch, Order, Reading, Source, open_source};
 
 impl Counts {
@@ -44,40 +45,6 @@ impl Counts {
     }
 }
 
-/// Where the rows of batches come from.
-#[derive(Debug, Clone)]
-enum Rows {
-    Counts(Counts),
-    Matrix(Matrix),
-    /// Numbers of rows alone.
-    Numbers(usize),
-}
-
-impl Rows {
-    fn len(&self) -> usize {
-        match self {
-            Self::Counts(counts) => counts.documents(),
-            Self::Matrix(matrix) => matrix.rows(),
-            Self::Numbers(rows) => *rows,
-        }
-    }
-
-    fn select(&self, rows: &[usize]) -> Result<Self> {
-        Ok(match self {
-            Self::Counts(counts) => Self::Counts(counts.select(rows)?),
-            Self::Matrix(matrix) => Self::Matrix(matrix.select_rows(rows)?),
-            Self::Numbers(_) => Self::Numbers(rows.len()),
-        })
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        match self {
-            Self::Counts(counts) => counts.check_unchanged(),
-            Self::Matrix(_) | Self::Numbers(_) => Ok(()),
-        }
-    }
-}
-
 /// Batches of documents in random order, for a training loop of one's own; [`Counts::batches`] makes them and has an example.
 pub struct Batches {
     rows: Rows,
@@ -98,6 +65,13 @@ pub struct Batches {
 }
 
 or_ref!(Batches);
+
+/// The same batches, of which none has been read.
+impl Clone for Batches {
+    fn clone(&self) -> Self {
+        self.with(|_| {})
+    }
+}
 
 /// The class of each row, and the names of the classes.
 #[derive(Debug, Clone)]
@@ -177,7 +151,7 @@ impl Batches {
         changed
     }
 
-    /// A label for each row, from which a classifier learns: [`CountBatch::labels`] has the classes of a batch as numbers from 0,
+    /// A label for each row, as `documents.labels("folder")?` has them, from which a classifier learns: [`CountBatch::labels`] has the classes of a batch as numbers from 0,
     /// in the order of [`classes`](Self::classes).
     ///
     /// ```
@@ -191,14 +165,22 @@ impl Batches {
     /// ```
     ///
     /// # Errors
-    /// When there are fewer or more labels than rows.
+    /// When there are fewer or more labels than rows, or a row has none.
     #[doc(alias = "targets")]
-    pub fn labels<S: ToString>(&self, labels: impl IntoIterator<Item = S>) -> Result<Self> {
-        let labels = labels.into_iter().map(|label| label.to_string()).collect();
-        self.labelled(labels)
+    pub fn labels<I>(&self, labels: I) -> Result<Self>
+    where
+        I: IntoIterator,
+        I::Item: LabelValue,
+    {
+        self.labelled(labels.into_iter().map(LabelValue::into_label).collect())
     }
 
-    fn labelled(&self, labels: Vec<String>) -> Result<Self> {
+    fn labelled(&self, labels: Vec<Option<String>>) -> Result<Self> {
+        if let Some(row) = labels.iter().position(Option::is_none) {
+            return Err(Error::setting(format!("row {row} has no label"))
+                .fix("select the rows that have one, or give the others a label of their own"));
+        }
+        let labels: Vec<String> = labels.into_iter().flatten().collect();
         if labels.len() != self.rows.len() {
             let (found, rows) = (
                 counted(labels.len(), "label"),
@@ -278,12 +260,6 @@ impl Batches {
     /// ```
     pub fn rows(&self) -> usize {
         self.rows.len()
-    }
-
-    /// The same batches, of which none has been read.
-    #[doc(hidden)]
-    pub fn unread(&self) -> Self {
-        self.with(|_| {})
     }
 
     /// Fails if a file of the rows has been changed.

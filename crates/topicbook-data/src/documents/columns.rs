@@ -13,7 +13,8 @@ const MISSING: u32 = u32::MAX;
 /// Whole numbers up to this size are exact as `f64`.
 const LARGEST_WHOLE: f64 = (1u64 << 53) as f64;
 
-/// A label as [`Documents::with_labels`] takes it: a text, or an `Option` of one, where `None` is a missing label.
+/// A label as [`Documents::with_labels`] takes it: a text, a whole number or a `bool`, or an `Option` of one, where `None` is a
+/// missing label.
 ///
 /// ```
 /// let labels = vec![Some("Letters"), None];
@@ -43,6 +44,17 @@ impl LabelValue for &String {
         Some(self.clone())
     }
 }
+
+macro_rules! plain_labels {
+    ($($kind:ty),*) => {$(
+        impl LabelValue for $kind {
+            fn into_label(self) -> Option<String> {
+                Some(self.to_string())
+            }
+        }
+    )*};
+}
+plain_labels!(bool, u8, i32, u32, i64, u64, usize);
 
 impl<T: LabelValue> LabelValue for Option<T> {
     fn into_label(self) -> Option<String> {
