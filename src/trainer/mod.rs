@@ -19,7 +19,7 @@ use crate::batches::Batches;
 use crate::burn::module::AutodiffModule;
 use crate::burn::tensor::Tensor;
 use crate::error::Result;
-use crate::module::{Cpu, OwnNetwork, Validation};
+use crate::module::{Cpu, OwnNetwork, Validation, initialize};
 use crate::training::Training;
 
 pub use estimate::TrainingEstimate;
@@ -103,7 +103,11 @@ impl<M> Trainer<M> {
     /// let trainer = Trainer::new(layer).epochs(3);
     /// assert!(trainer.to_string().contains("3 epochs"));
     /// ```
-    pub fn new(module: M) -> Self {
+    pub fn new(module: M) -> Self
+    where
+        M: AutodiffModule<Cpu>,
+    {
+        initialize(&module);
         Self {
             module,
             settings: TrainerSettings::default(),

@@ -204,6 +204,22 @@ fn a_budget_cuts_batches() {
 }
 
 #[test]
+fn a_trainer_starts_from_the_same_values_each_time() {
+    let _alone = ALONE.lock();
+    let batches = Batches::of_matrix(&features(16), 4).unwrap();
+    let trainer = Trainer::new(LinearConfig::new(3, 1).init::<Cpu>(&Default::default())).quiet();
+    let square = |layer: &Linear<Cpu>, batch: &CountBatch| {
+        let x = batch.rows().to_tensor(&Default::default());
+        layer.forward(x).powf_scalar(2.0).mean()
+    };
+    let losses = [1, 1, 2].map(|epochs| {
+        let trained = trainer.epochs(epochs).fit(&batches, square).unwrap();
+        trained.epochs()[0].loss
+    });
+    assert_eq!(losses, [losses[0]; 3]);
+}
+
+#[test]
 fn patience_returns_the_best_module() {
     let _alone = ALONE.lock();
     let batches = Batches::of_matrix(&features(16), 16).unwrap();

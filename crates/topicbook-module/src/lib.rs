@@ -21,7 +21,7 @@ pub use loss_scale::LossScale;
 pub use network::{Measure, Network, OwnNetwork, Validation};
 pub use nmf::{NeuralPoissonNmf, poisson_nmf_loss};
 pub use optimizer::{ModuleOptimizer, OptimizerState, Update};
-pub use parameters::Parameter;
+pub use parameters::{Parameter, initialize};
 pub use step::{Clipping, Scaler, StepMemory, StepReport, Stepper};
 
 /// Burn on the CPU, with gradients: the backend of modules that a `Trainer` trains.

@@ -132,6 +132,12 @@ pub(crate) fn parameters<M: Module<Cpu>>(module: &M) -> Vec<Parameter> {
     collect.found
 }
 
+/// Draws the values of parameters that wait for their first use, so that all copies of the module begin alike: a copy of a
+/// parameter that waits would draw its own.
+pub fn initialize<M: Module<Cpu>>(module: &M) {
+    parameters(module);
+}
+
 /// Replaces values; others stay.
 struct Replace<'a>(&'a mut HashMap<ParamId, Tracked>);
 
