@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::plan::Plan;
 use crate::training::{
-    ExistingFile, ResumeState, Training, checkpoint_contents, epochs_done, previous,
+    ExistingFile, ResumeState, Training, checkpoint_contents, epochs_done, read_either,
 };
 
 /// An interrupted fit, read from its checkpoint: [`fit`](Self::fit) continues it.
@@ -76,20 +76,16 @@ impl Checkpoint {
     #[doc(alias = "resume")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        match Self::read(path, path, ExistingFile::Own) {
-            Ok(checkpoint) => Ok(checkpoint),
-            Err(error) => match Self::read(path, &previous(path), ExistingFile::Previous) {
-                Ok(mut checkpoint) => {
-                    checkpoint.start.note = Some(format!(
-                        "The newest checkpoint is lost ({}); the one before it is used, after {} epochs.",
-                        error.headline(),
-                        checkpoint.done()
-                    ));
-                    Ok(checkpoint)
-                }
-                Err(_) => Err(error),
-            },
-        }
+        let read = |file: &Path, existing| Self::read(path, file, existing);
+        let (mut checkpoint, lost) = read_either(path, read)?;
+        checkpoint.start.note = lost.map(|error| {
+            format!(
+                "The newest checkpoint is lost ({}); the one before it is used, after {} epochs.",
+                error.headline(),
+                checkpoint.done()
+            )
+        });
+        Ok(checkpoint)
     }
 
     fn read(path: &Path, file: &Path, existing: ExistingFile) -> Result<Self> {

@@ -6,10 +6,10 @@ use crate::batches::Batches;
 use crate::data::Table;
 use crate::error::Result;
 use crate::module::Network;
-use crate::polars::prelude::Column;
 use crate::text::{bytes, count};
 
 use super::micro_rows::{Slope, first_batch, parameter_bytes, slope};
+use super::record::parts_table;
 use super::settings::TrainerSettings;
 
 /// Bytes that a training takes, by part: what [`Trainer::estimate`](crate::Trainer::estimate) returns.
@@ -39,15 +39,7 @@ impl TrainingEstimate {
 
     /// All parts for whole batches, in MiB.
     pub fn table(&self) -> Table {
-        let parts = self.parts();
-        let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
-        let mib = parts
-            .iter()
-            .map(|(_, bytes)| *bytes as f64 / f64::from(1 << 20));
-        Table::from_columns(vec![
-            Column::new("part".into(), names),
-            Column::new("MiB".into(), mib.collect::<Vec<f64>>()),
-        ])
+        parts_table(&self.parts())
     }
 
     /// All parts with their sizes in words.

@@ -1,7 +1,7 @@
 //! Gradient steps of a module in the training loop.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::batches::Batches;
 use crate::burn::module::ParamId;
@@ -13,7 +13,7 @@ use crate::text::bytes;
 use crate::training::{Learner, Loop, RunningState};
 
 use super::record::{Times, add};
-use super::resume::{self, Saved};
+use super::resume::Saved;
 use super::settings::TrainerSettings;
 
 /// The values of all parameters after the epoch with the lowest validation loss.
@@ -176,7 +176,6 @@ impl Learner for ModuleSteps<'_> {
 
     fn report(&mut self, training: &Loop) -> Result<Epoch> {
         let position = &training.position;
-        let earlier = Duration::try_from_secs_f64(position.seconds).unwrap_or_default();
         let validation_loss = self.validate()?;
         let epoch = position.epoch + 1;
         self.epochs_done = epoch;
@@ -188,13 +187,9 @@ impl Learner for ModuleSteps<'_> {
             learning_rate: self.rate,
             grad_norm: Some(position.grad_norms / training.batches as f64),
             validation_loss,
-            duration: earlier + training.epoch_began.elapsed(),
+            duration: training.epoch_duration(),
             memory_bytes: process_memory().anonymous,
         })
-    }
-
-    fn check_unchanged(&self) -> Result<()> {
-        self.batches.check_unchanged()
     }
 
     fn is_done(&self, epochs_left: bool) -> bool {
@@ -203,7 +198,7 @@ impl Learner for ModuleSteps<'_> {
 
     fn state(&self) -> Result<RunningState<'_>> {
         let saved = Saved::of(self)?;
-        Ok(RunningState::Module(Box::new(resume::state(saved)?)))
+        Ok(RunningState::Module(Box::new(saved.into_state()?)))
     }
 
     fn proportions(&self) -> Result<Option<Matrix>> {

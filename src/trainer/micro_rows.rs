@@ -4,15 +4,13 @@ use crate::CountBatch;
 use crate::batches::Batches;
 use crate::error::{Error, ErrorKind, Result};
 use crate::module::{Network, Parameter, Stepper};
-use crate::system::memory::process_memory;
 use crate::text::{bytes, counted};
-
-use super::settings::TrainerSettings;
 
 /// Shares of a batch that are measured.
 const PROBES: [usize; 2] = [16, 8];
-/// Tables of the parameters' size: gradients, new values, and up to two of the optimizer's state.
-const TABLES: u64 = 4;
+/// Tables of the parameters' size: gradients, new values, and up to two of the optimizer's state. In a checkpoint, values, the best
+/// ones, and the state.
+pub(super) const TABLES: u64 = 4;
 
 /// What the rows of a micro-batch take: bytes of any, and bytes of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -79,28 +77,16 @@ pub(super) fn first_batch(batches: &Batches) -> Result<CountBatch> {
     })
 }
 
-/// Rows of a micro-batch, and a note where the budget decided.
+/// Rows of a micro-batch of a batch of `whole` rows within a budget, of which `fixed` bytes are in use or belong to the parameters;
+/// and a note where the budget decided.
 ///
 /// # Errors
 /// When not even one row fits.
 pub(super) fn choose(
-    settings: &TrainerSettings,
-    stepper: &mut Stepper,
-    network: &dyn Network,
-    batches: &Batches,
+    slope: Slope,
+    whole: usize,
+    (fixed, budget): (u64, u64),
 ) -> Result<(usize, Option<String>)> {
-    if let Some(rows) = settings.micro_batch {
-        return Ok((rows, None));
-    }
-    if !settings.budget.gives_ram() {
-        return Ok((usize::MAX, None));
-    }
-    let used = process_memory().anonymous;
-    let budget = settings.budget.ram_bytes(used);
-    let fixed = used + TABLES * parameter_bytes(&network.parameters());
-    let batch = first_batch(batches)?;
-    let slope = slope(stepper, network, &batch, settings.seed)?;
-    let whole = batch.documents().len();
     let rows = slope.rows(budget.saturating_sub(fixed));
     if rows == 0 {
         let needed = fixed + slope.of(1);

@@ -1,6 +1,5 @@
 //! Training a Burn module of one's own with the loop, the monitor and the checkpoints that fits have.
 
-mod data;
 mod estimate;
 mod learner;
 mod micro_rows;
@@ -20,13 +19,12 @@ use crate::burn::module::AutodiffModule;
 use crate::burn::tensor::Tensor;
 use crate::error::Result;
 use crate::module::{Cpu, OwnNetwork, Validation, initialize};
-use crate::training::Training;
+use crate::training::{Observer, Training};
 
 pub use estimate::TrainingEstimate;
 pub use trained::Trained;
 
-use data::Data;
-use run::Start;
+use run::{Data, Start};
 use settings::TrainerSettings;
 
 /// Trains a [Burn](crate::burn) module of one's own on batches of rows, by a loss that is a function of module and batch: with
@@ -127,7 +125,7 @@ impl<M> Trainer<M> {
         M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
-        self.train(batches.value(), loss, Start::New)
+        self.train(batches.value(), loss, Start::New, None)
     }
 
     /// Goes on from the [`checkpoint`](Self::checkpoint) of a training that was interrupted, with the same module, batches and
@@ -157,7 +155,7 @@ impl<M> Trainer<M> {
         M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
-        self.train(batches.value(), loss, Start::Resume)
+        self.train(batches.value(), loss, Start::Resume, None)
     }
 
     /// Does what [`fit`](Self::fit) does on a thread of its own: the handle shows how far it is, and stops it.
@@ -183,16 +181,7 @@ impl<M> Trainer<M> {
     {
         let (trainer, batches) = (self.quiet(), batches.value().clone());
         Training::start(Vec::new(), move |observer| {
-            let mut network = trainer.network(loss);
-            let data = trainer.data(&batches);
-            let record = run::train(
-                &trainer.settings,
-                &mut network,
-                data,
-                Start::New,
-                Some(observer),
-            )?;
-            Ok(Trained::new(network.into_module(), record))
+            trainer.train(&batches, loss, Start::New, Some(observer))
         })
     }
 
@@ -232,26 +221,23 @@ impl<M> Trainer<M> {
         OwnNetwork::new(self.module.clone(), loss, validation)
     }
 
-    fn data<'a>(&'a self, batches: &'a Batches) -> Data<'a> {
-        Data {
-            batches,
-            validation: self.validation.as_ref().map(|(batches, _)| batches),
-        }
-    }
-
-    fn train<L>(&self, batches: &Batches, loss: L, start: Start) -> Result<Trained<M>>
+    fn train<L>(
+        &self,
+        batches: &Batches,
+        loss: L,
+        start: Start,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Trained<M>>
     where
         M: AutodiffModule<Cpu> + 'static,
         L: Fn(&M, &CountBatch) -> Tensor<Cpu, 1> + Send,
     {
         let mut network = self.network(loss);
-        let record = run::train(
-            &self.settings,
-            &mut network,
-            self.data(batches),
-            start,
-            None,
-        )?;
+        let data = Data {
+            batches,
+            validation: self.validation.as_ref().map(|(batches, _)| batches),
+        };
+        let record = run::train(&self.settings, &mut network, data, start, observer)?;
         Ok(Trained::new(network.into_module(), record))
     }
 }

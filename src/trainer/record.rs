@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::data::Epoch;
+use crate::data::{Epoch, Table};
 use crate::fit::MemoryProfile;
 use crate::module::{ModuleMemory, Parameter, StepMemory, StepReport};
+use crate::polars::prelude::Column;
 
 /// Seconds of the parts of epochs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -44,6 +45,19 @@ pub(super) struct Record {
     pub(super) best_epoch: Option<usize>,
     pub(super) notes: Vec<String>,
 }
+
+/// Parts and their bytes as a table in MiB.
+pub(super) fn parts_table(parts: &[(&str, u64)]) -> Table {
+    let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+    let mib: Vec<f64> = parts.iter().map(|(_, bytes)| *bytes as f64 / MIB).collect();
+    Table::from_columns(vec![
+        Column::new("part".into(), names),
+        Column::new("MiB".into(), mib),
+    ])
+}
+
+/// Bytes of a MiB.
+pub(super) const MIB: f64 = 1_048_576.0;
 
 /// Steps whose memory is kept.
 const STEPS: usize = 1000;

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::data::{Epoch, FileKind, Matrix, tensor_file};
 use crate::error::{Error, ErrorKind, Result};
-use crate::module::{Network, OptimizerState, Parameter};
-use crate::training::{Contents, ExistingFile, ModuleState, Position, RunningState, previous};
+use crate::module::{OptimizerState, Parameter, Plain};
+use crate::training::{Contents, ExistingFile, ModuleState, Position, RunningState, read_either};
 
 use super::learner::{Best, ModuleSteps};
 
@@ -64,28 +64,24 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = f32> + '_ {
 impl Saved {
     pub(super) fn of(steps: &ModuleSteps) -> Result<Self> {
         let parameters = steps.network.parameters();
-        let states = steps.stepper.state()?;
-        let values: Result<Vec<Vec<f32>>> = parameters.iter().map(Parameter::values).collect();
-        let mut tables = vec![(PARAMETERS, row(values?.concat()))];
-        if !states.is_empty() {
-            let words = states
+        let states = steps.stepper.optimizer.state()?;
+        let table = |value: &dyn Fn(&Parameter) -> Plain| -> Result<Matrix> {
+            let numbers = parameters
                 .iter()
-                .flat_map(|(_, _, bytes)| words(bytes))
-                .collect();
-            tables.push((OPTIMIZER, row(words)));
+                .map(|parameter| parameter.numbers(value(parameter)));
+            Ok(row(numbers.collect::<Result<Vec<_>>>()?.concat()))
+        };
+        let mut tables = vec![(PARAMETERS, table(&Parameter::plain)?)];
+        if !states.is_empty() {
+            let words = states.iter().flat_map(|(_, _, bytes)| words(bytes));
+            tables.push((OPTIMIZER, row(words.collect())));
         }
         if let Some(best) = &steps.best {
             let value = |parameter: &Parameter| {
                 let value = best.values.get(&parameter.id).cloned();
-                let value = value.unwrap_or_else(|| parameter.plain());
-                Parameter {
-                    value: parameter.with(value),
-                    ..parameter.clone()
-                }
-                .values()
+                value.unwrap_or_else(|| parameter.plain())
             };
-            let values: Result<Vec<Vec<f32>>> = parameters.iter().map(value).collect();
-            tables.push((BEST, row(values?.concat())));
+            tables.push((BEST, table(&value)?));
         }
         Ok(Self {
             parameters: parameters
@@ -107,6 +103,16 @@ impl Saved {
             best: steps.best.as_ref().map(|best| (best.epoch, best.loss)),
             tables,
         })
+    }
+
+    /// The state as a checkpoint takes it.
+    pub(super) fn into_state(mut self) -> Result<ModuleState> {
+        let tables = std::mem::take(&mut self.tables);
+        let metadata = serde_json::to_value(self).map_err(|error| {
+            let what = format!("the training's state cannot be written: {error}");
+            Error::new(ErrorKind::Value, what)
+        })?;
+        Ok(ModuleState { metadata, tables })
     }
 
     fn table(&self, name: &str) -> Option<&Matrix> {
@@ -151,9 +157,9 @@ impl Saved {
                 .fix("train from the start")
         };
         let values = self.table(PARAMETERS).ok_or_else(damaged)?.values();
-        steps
-            .network
-            .replace(split(&parameters, values).ok_or_else(damaged)?.collect());
+        let values = split(&parameters, values).ok_or_else(damaged)?;
+        let values = values.map(|(parameter, value)| (parameter.id, parameter.with(value)));
+        steps.network.replace(values.collect());
         let ids = self.parameters.iter().map(|(id, ..)| *id).zip(&parameters);
         let now: std::collections::HashMap<u64, u64> = ids
             .map(|(id, parameter)| (id, parameter.id.val()))
@@ -181,41 +187,29 @@ impl Saved {
         if let Some((epoch, loss)) = self.best {
             let values = self.table(BEST).ok_or_else(damaged)?.values();
             let values = split(&parameters, values).ok_or_else(damaged)?;
-            let plain = |(id, value)| (id, Parameter::plain_of(value));
+            let values = values.map(|(parameter, value)| (parameter.id, value));
             steps.best = Some(Best {
                 epoch,
                 loss,
-                values: values.map(plain).collect(),
+                values: values.collect(),
             });
         }
         Ok(())
     }
 }
 
-/// The values of the parameters, out of one row.
+/// The parameters with their values out of one row.
 fn split<'a>(
     parameters: &'a [Parameter],
     values: &'a [f32],
-) -> Option<impl Iterator<Item = (crate::burn::module::ParamId, crate::module::Tracked)> + 'a> {
+) -> Option<impl Iterator<Item = (&'a Parameter, Plain)>> {
     let all: usize = parameters.iter().map(Parameter::count).sum();
     let mut rest = (all == values.len()).then_some(values)?;
     Some(parameters.iter().map(move |parameter| {
         let (mine, others) = rest.split_at(parameter.count());
         rest = others;
-        (parameter.id, parameter.with_values(mine))
+        (parameter, parameter.shaped(mine))
     }))
-}
-
-/// The state of a running training as a checkpoint takes it.
-pub(super) fn state(mut saved: Saved) -> Result<ModuleState> {
-    let tables = std::mem::take(&mut saved.tables);
-    let metadata = serde_json::to_value(saved).map_err(|error| {
-        Error::new(
-            ErrorKind::Value,
-            format!("the training's state cannot be written: {error}"),
-        )
-    })?;
-    Ok(ModuleState { metadata, tables })
 }
 
 /// What the checkpoints of a trainer hold.
@@ -256,7 +250,7 @@ pub(super) struct Resumed {
 
 /// Reads the newest checkpoint, or the one before it where the newest cannot be read.
 pub(super) fn read(path: &Path) -> Result<Resumed> {
-    let read = |file: &Path, existing, note| -> Result<Resumed> {
+    let read = |file: &Path, existing| -> Result<Resumed> {
         let names = |metadata: &Metadata| {
             let mut names = vec![PARAMETERS];
             names.extend((!metadata.training.states.is_empty()).then_some(OPTIMIZER));
@@ -272,20 +266,15 @@ pub(super) fn read(path: &Path) -> Result<Resumed> {
             history: metadata.history,
             saved: metadata.training,
             existing,
-            note,
+            note: None,
         })
     };
-    read(path, ExistingFile::Own, None).or_else(|error| {
-        let note = format!(
+    let (mut resumed, lost) = read_either(path, read)?;
+    resumed.note = lost.map(|error| {
+        format!(
             "The newest checkpoint is lost ({}); the one before it is used.",
             error.headline()
-        );
-        read(&previous(path), ExistingFile::Previous, Some(note)).map_err(|_| error)
-    })
-}
-
-/// Bytes of a checkpoint of these parameters, at most: values, two of state, and the best.
-pub(super) fn bytes(network: &dyn Network) -> u64 {
-    let values: usize = network.parameters().iter().map(Parameter::count).sum();
-    4 * 4 * values as u64
+        )
+    });
+    Ok(resumed)
 }

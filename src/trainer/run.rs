@@ -1,5 +1,6 @@
 //! One training of a module: registers the observers, runs the training loop and collects what was seen.
 
+use crate::batches::Batches;
 use crate::config::Resolved;
 use crate::cost::Limit;
 use crate::error::{Error, Result};
@@ -7,16 +8,22 @@ use crate::fit::MemoryProfile;
 use crate::module::{Network, Stepper};
 use crate::system::memory::{Monitor, phase, process_memory};
 use crate::training::{
-    Callback, CheckpointFiles, CheckpointWriter, ExistingFile, FitProgress, Loop, MemoryObserver,
-    Observer, Position, Stages, StopObserver, as_observer, watch_steps,
+    CheckpointFiles, CheckpointWriter, ExistingFile, Loop, Observer, Observers, Position, Stages,
+    watch_steps,
 };
 
-use super::data::Data;
 use super::learner::ModuleSteps;
-use super::micro_rows::{choose, parameter_bytes};
+use super::micro_rows::{TABLES, choose, first_batch, parameter_bytes, slope};
 use super::record::{Record, Times, module_rows, typical};
 use super::resume::{self, MODULE_CHECKPOINT, ModuleContents, Resumed};
 use super::settings::TrainerSettings;
+
+/// Batches to train on, and batches to validate on.
+#[derive(Clone, Copy)]
+pub(super) struct Data<'a> {
+    pub(super) batches: &'a Batches,
+    pub(super) validation: Option<&'a Batches>,
+}
 
 /// Where a training starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,23 +48,31 @@ pub(super) fn train(
         files,
         existing,
     } = prepare(settings, network, data, start)?;
-    let bytes = resume::bytes(network);
 
     let monitor = Monitor::start();
     let handle = monitor.handle();
     let used = process_memory().anonymous;
     let budget = settings.budget.ram_bytes(used);
     let mut stepper = settings.stepper(usize::MAX, Box::new(|_| {}));
-    let (micro_rows, note) = choose(settings, &mut stepper, network, data.batches)?;
+    let room = settings.budget.gives_ram().then_some((used, budget));
+    let fixed = used + TABLES * parameter_bytes;
+    let (micro_rows, note) = match (settings.micro_batch, room) {
+        (Some(rows), _) => (rows, None),
+        (None, None) => (usize::MAX, None),
+        (None, Some(_)) => {
+            let batch = first_batch(data.batches)?;
+            let slope = slope(&mut stepper, network, &batch, settings.seed)?;
+            choose(slope, batch.documents().len(), (fixed, budget))?
+        }
+    };
     (stepper.micro_rows, stepper.watch) =
         (micro_rows, watch_steps(monitor.handle(), Resolved::Cpu));
-    let room = settings.budget.gives_ram().then_some((used, budget));
     let mut steps = first_steps(settings, network, stepper, data, room);
     let (position, history, lost) = go_on(&mut steps, resumed)?;
 
     let prints = settings.quiet && observer.is_none();
-    let mut writer = files.as_ref().map(|files| {
-        let contents = (&ModuleContents as _, bytes);
+    let writer = files.as_ref().map(|files| {
+        let contents = (&ModuleContents as _, TABLES * parameter_bytes);
         CheckpointWriter::new(
             contents,
             files,
@@ -68,26 +83,22 @@ pub(super) fn train(
     });
     let limit = Limit {
         budget,
-        predicted: used + 4 * parameter_bytes,
+        predicted: fixed,
     };
-    let mut memory = MemoryObserver::new(handle.clone(), limit, Resolved::Cpu);
-    let mut progress = (!settings.quiet).then(|| FitProgress::new(handle, Resolved::Cpu));
-    let mut callback = settings.on_epoch.clone().map(Callback::new);
-    let mut stop = observer.is_none().then(StopObserver::listen).flatten();
-    let mut observers: Vec<&mut dyn Observer> = vec![&mut memory];
-    observers.extend(progress.as_mut().map(as_observer));
-    observers.extend(writer.as_mut().map(as_observer));
-    observers.extend(callback.as_mut().map(as_observer));
-    match observer {
-        Some(observer) => observers.push(observer),
-        None => observers.extend(stop.as_mut().map(as_observer)),
-    }
+    let mut observers = Observers::new(
+        handle,
+        (limit, Resolved::Cpu),
+        (settings.quiet, settings.on_epoch.clone()),
+        writer,
+        observer.is_none(),
+    );
+    let mut all = observers.all(observer);
     let shape = (
         settings.epochs,
         data.batches.rows(),
         data.batches.batches_per_epoch(),
     );
-    let mut training = Loop::new(shape, &mut observers);
+    let mut training = Loop::new(shape, &mut all);
     (training.position, training.history) = (position, history);
     let mut notes: Vec<String> = note.into_iter().chain(lost).collect();
     for note in &notes {
@@ -101,8 +112,7 @@ pub(super) fn train(
     training.run(&mut steps)?;
 
     let history = training.history;
-    drop(memory);
-    notes.extend(writer.and_then(CheckpointWriter::into_failure));
+    notes.extend(observers.end());
     let memory = MemoryProfile::new(monitor.log(), limit, None, &[]);
     let best_epoch = steps.restore_best(history.len());
     Ok(Record {
@@ -155,7 +165,7 @@ fn prepare(
     let existing = resumed
         .as_ref()
         .map_or(ExistingFile::None, |resumed| resumed.existing);
-    let bytes = resume::bytes(network);
+    let bytes = TABLES * parameter_bytes;
     let claim = |path: &std::path::PathBuf| {
         CheckpointFiles::claim(path, existing, &MODULE_CHECKPOINT, bytes)
     };

@@ -17,7 +17,7 @@ use crate::polars::prelude::Column;
 use crate::text::{Card, bytes, count, fixed, seconds};
 
 use super::learner::mean_over_rows;
-use super::record::Record;
+use super::record::{MIB, Record, parts_table};
 
 /// A trained module, and what its training has seen: losses, memory and time. [`Trainer::fit`](crate::Trainer::fit) returns it;
 /// [`Trainer`](crate::Trainer) has an example. Cheap to clone.
@@ -26,8 +26,6 @@ pub struct Trained<M> {
     module: M,
     record: Arc<Record>,
 }
-
-const MIB: f64 = 1_048_576.0;
 
 impl<M> Trained<M> {
     pub(super) fn new(module: M, record: Record) -> Self {
@@ -116,20 +114,12 @@ impl<M> Trained<M> {
     /// a micro-batch, and the peak of forward and backward pass above what was there before the step.
     pub fn memory_by_part(&self) -> Table {
         let (step, parameters) = (self.record.step, self.record.parameter_bytes);
-        let rows = [
+        parts_table(&[
             ("parameters", parameters),
             ("gradients", step.gradients),
             ("optimizer state", step.state),
             ("activations", step.activations),
             ("peak of a step", step.peak),
-        ];
-        let mib = rows.iter().map(|(_, bytes)| *bytes as f64 / MIB);
-        Table::from_columns(vec![
-            Column::new(
-                "part".into(),
-                rows.iter().map(|row| row.0).collect::<Vec<_>>(),
-            ),
-            Column::new("MiB".into(), mib.collect::<Vec<f64>>()),
         ])
     }
 

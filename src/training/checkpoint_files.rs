@@ -58,8 +58,26 @@ impl Drop for CheckpointFiles {
 }
 
 /// The path of the checkpoint before the newest: `path` with `.previous` appended.
-pub(crate) fn previous(path: &Path) -> PathBuf {
+fn previous(path: &Path) -> PathBuf {
     with_ending(&follow_links(path), ".previous")
+}
+
+/// Reads the newest checkpoint of `path` by `read`, or the one before it where the newest cannot be read. Returns with the older
+/// one why the newest cannot.
+///
+/// # Errors
+/// That of the newest, where neither can be read.
+pub(crate) fn read_either<T>(
+    path: &Path,
+    read: impl Fn(&Path, ExistingFile) -> Result<T>,
+) -> Result<(T, Option<Error>)> {
+    match read(path, ExistingFile::Own) {
+        Ok(newest) => Ok((newest, None)),
+        Err(error) => match read(&previous(path), ExistingFile::Previous) {
+            Ok(older) => Ok((older, Some(error))),
+            Err(_) => Err(error),
+        },
+    }
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {

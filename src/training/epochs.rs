@@ -2,7 +2,7 @@
 //! observers see all of them alike.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::data::{Epoch, Matrix};
 use crate::error::Result;
@@ -172,6 +172,12 @@ impl<'a, 'o> Loop<'a, 'o> {
         for note in context.notes {
             self.note(&note);
         }
+    }
+
+    /// Wall time of the current epoch, over all processes that have worked on it.
+    pub(crate) fn epoch_duration(&self) -> Duration {
+        let earlier = Duration::try_from_secs_f64(self.position.seconds).unwrap_or_default();
+        earlier + self.epoch_began.elapsed()
     }
 
     /// Sends a one-line message for the user to every observer.

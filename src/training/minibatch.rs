@@ -1,7 +1,5 @@
 //! Fits by gradient steps over mini-batches, independent of tensor library and observers.
 
-use std::time::Duration;
-
 use crate::batches::Source;
 use crate::data::{Epoch, Matrix};
 use crate::error::{Error, Result};
@@ -38,14 +36,14 @@ impl Learner for Steps<'_> {
         let (position, batches) = (&training.position, training.batches as f64);
         let (settings, counts) = (self.target.settings, self.target.counts);
         let clips = settings.mini_batch().clips();
-        let earlier = Duration::try_from_secs_f64(position.seconds).unwrap_or_default();
         // The rates of a document sum to one, so the rest of the loss is the log-likelihood.
         let score = counts.documents() as f64 - position.loss;
-        let seconds = earlier + training.epoch_began.elapsed();
         let report = Epoch {
             loss: position.loss / batches,
             grad_norm: clips.then(|| position.grad_norms / batches),
-            ..self.target.pass(position.epoch, score, seconds)
+            ..self
+                .target
+                .pass(position.epoch, score, training.epoch_duration())
         };
         divergence::check(&report, settings)?;
         Ok(report)

@@ -14,6 +14,7 @@ mod init;
 mod memory_watch;
 mod minibatch;
 mod observer;
+mod observers;
 mod position;
 mod progress;
 mod run;
@@ -25,12 +26,10 @@ mod target;
 pub use background::Training;
 #[cfg(feature = "notebook")]
 pub(crate) use background::Watch;
-#[cfg(feature = "cuda")]
-pub(crate) use callback::Callback;
 pub(crate) use checkpoint::ExistingFile;
 #[cfg(feature = "cuda")]
 pub(crate) use checkpoint::{CheckpointWriter, Contents};
-pub(crate) use checkpoint_files::{CheckpointFiles, previous};
+pub(crate) use checkpoint_files::{CheckpointFiles, read_either};
 pub(crate) use cluster::RANK_PROCESS;
 pub(crate) use cluster_documents::{OnRanks, documents_by_ranks};
 #[cfg(any(test, feature = "bench-hooks", feature = "cuda"))]
@@ -41,13 +40,11 @@ pub(crate) use run::Run;
 #[cfg(feature = "cuda")]
 pub(crate) use {
     epochs::Learner,
-    memory_watch::{MemoryObserver, watch_steps},
+    memory_watch::watch_steps,
     observer::{Observer, Stages},
+    observers::Observers,
     position::Position,
-    progress::FitProgress,
-    run::as_observer,
     state::{ModuleState, RunningState},
-    stop::StopObserver,
 };
 #[cfg(any(test, feature = "bench-hooks"))]
 pub(crate) use {minibatch::Steps, run::catch_device_errors, target::Target};

@@ -10,17 +10,14 @@ use crate::system::memory::{Monitor, phase};
 use crate::text::bytes;
 
 use super::background::Training;
-use super::callback::Callback;
 use super::checkpoint::CheckpointWriter;
 use super::checkpoint_contents::{RunContents, bytes as bytes_of_checkpoint};
 use super::checkpoint_files::CheckpointFiles;
 use super::epochs::Loop;
 use super::init::ResumeState;
-use super::memory_watch::MemoryObserver;
 use super::observer::Observer;
-use super::progress::FitProgress;
+use super::observers::Observers;
 use super::smoothing::smoothed;
-use super::stop::StopObserver;
 use super::target::Target;
 use super::{cluster, full_pass, minibatch};
 
@@ -78,28 +75,24 @@ impl Run {
         let bytes = bytes_of_checkpoint(&recipe.settings, documents, terms);
         let prints = recipe.quiet && observer.is_none();
         let existing = (start.existing, start.position);
-        let mut writer = self.files.as_ref().map(|files| {
+        let writer = self.files.as_ref().map(|files| {
             CheckpointWriter::new((&contents, bytes), files, handle.clone(), existing, prints)
         });
-        let mut progress = (!recipe.quiet).then(|| FitProgress::new(handle.clone(), self.device));
-        let mut callback = recipe.on_epoch.clone().map(Callback::new);
-        let mut memory = MemoryObserver::new(handle.clone(), self.ram, self.device);
-        let mut stop = observer.is_none().then(StopObserver::listen).flatten();
-        let mut observers: Vec<&mut dyn Observer> = vec![&mut memory];
-        observers.extend(progress.as_mut().map(as_observer));
-        observers.extend(writer.as_mut().map(as_observer));
-        observers.extend(callback.as_mut().map(as_observer));
-        match observer {
-            Some(observer) => observers.push(observer),
-            None => observers.extend(stop.as_mut().map(as_observer)),
-        }
+        let mut observers = Observers::new(
+            handle,
+            (self.ram, self.device),
+            (recipe.quiet, recipe.on_epoch.clone()),
+            writer,
+            observer.is_none(),
+        );
+        let mut all = observers.all(observer);
         let target = Target::new(&recipe.settings, &self.counts)?;
         let shape = (
             recipe.settings.epochs,
             self.counts.documents(),
             target.batches,
         );
-        let mut training = Loop::new(shape, &mut observers);
+        let mut training = Loop::new(shape, &mut all);
         training.position = start.position;
         training.history = start.history;
         for note in self.fallback.iter().chain(&start.note) {
@@ -119,7 +112,7 @@ impl Run {
         };
         let history = training.history;
         let f = smoothed(f, &l, &self.counts, recipe.settings.smoothing)?;
-        drop(memory);
+        let failure = observers.end();
         let log = self.monitor.log();
         Ok(Fit::new(
             recipe.settings.clone(),
@@ -136,7 +129,7 @@ impl Run {
         .fitted_to(Some(Fingerprint::of(&self.counts)?))
         .by_ranks(passes)
         .noted(failures)
-        .noted(writer.and_then(CheckpointWriter::into_failure)))
+        .noted(failure))
     }
 
     /// The planned items in VRAM, one per line.
@@ -147,11 +140,6 @@ impl Run {
         let (all, _) = peak(&self.items, Memory::Vram);
         format!("the plan has {} on the GPU:{lines}", bytes(all))
     }
-}
-
-/// An observer as the loop takes it.
-pub(crate) fn as_observer<O: Observer>(observer: &mut O) -> &mut dyn Observer {
-    observer
 }
 
 /// Runs `work` on a device; failures of a GPU become errors.

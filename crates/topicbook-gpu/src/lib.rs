@@ -22,4 +22,5 @@ pub(crate) use topicbook_counts::batches;
 #[cfg(test)]
 pub(crate) use topicbook_counts::synthetic;
 pub(crate) use topicbook_data as data;
+pub(crate) use topicbook_module as module;
 pub(crate) use topicbook_solvers::{config, cost};

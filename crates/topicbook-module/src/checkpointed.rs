@@ -30,7 +30,7 @@ use burn::tensor::{Tensor, TensorMetadata, TensorPrimitive};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::parameters::leaf;
-use crate::system::memory::allocated;
+use crate::system::{memory::allocated, mix};
 use crate::{Cpu, Plain, Tracked};
 
 /// Which calls of [`checkpointed`] keep their activations in a training step.
@@ -112,12 +112,7 @@ thread_local! {
 
 /// The seed of the random numbers of a call.
 fn seed_of(seed: u64, call: u64) -> u64 {
-    // The mixing step of SplitMix64.
-    let mut word =
-        (seed ^ call.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+    mix(seed ^ call.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Seeds the random numbers of Burn on the CPU, as dropout draws them.
@@ -125,13 +120,11 @@ pub(crate) fn seed_backend(seed: u64) {
     Flex::seed(&Default::default(), seed);
 }
 
-/// Runs a module of a network as a block whose activations a `Trainer` need not keep: its
-/// `checkpointing` says for which names they are computed again in the
-/// backward pass. Outside of a training step it is `run(module, input)`.
+/// Runs a module of a network as a block whose activations a `Trainer` need not keep: its `checkpointing` says for which names they
+/// are computed again in the backward pass. Outside of a training step it is `run(module, input)`.
 ///
-/// The name also stands in the table of
-/// `Trained::memory_by_module`. `run` may use the module, the input, and values
-/// without gradients. The gradients and the random numbers of dropout are the same bits with and without checkpointing. A running
+/// The name also stands in the table of `Trained::memory_by_module`. `run` may use the module, the input, and values without
+/// gradients. The gradients and the random numbers of dropout are the same bits with and without checkpointing. A running
 /// mean, as that of `BatchNorm`, moves twice where a block is computed twice.
 ///
 /// ```

@@ -41,20 +41,6 @@ impl Parameter {
         Cpu::inner(self.value.clone())
     }
 
-    /// A value without the graph.
-    pub fn plain_of(value: Tracked) -> Plain {
-        Cpu::inner(value)
-    }
-
-    /// Its numbers, row by row.
-    pub fn values(&self) -> Result<Vec<f32>> {
-        let values = flat(self.plain()).into_data().to_vec();
-        values.map_err(|error| {
-            Error::setting(format!("{} does not hold f32: {error:?}", self.path))
-                .fix("train the module in f32")
-        })
-    }
-
     /// Another value for the same parameter.
     pub fn with(&self, value: Plain) -> Tracked {
         match self.is_trained {
@@ -63,11 +49,19 @@ impl Parameter {
         }
     }
 
-    /// These numbers as its value.
-    pub fn with_values(&self, values: &[f32]) -> Tracked {
-        let flat = Tensor::<Flex, 1>::from_floats(values, &Default::default());
-        let flat = flat.into_primitive().tensor();
-        self.with(Flex::float_reshape(flat, self.shape().into()))
+    /// The numbers of a value of this parameter, row by row.
+    pub fn numbers(&self, value: Plain) -> Result<Vec<f32>> {
+        let numbers = flat(value).into_data().to_vec();
+        numbers.map_err(|error| {
+            Error::setting(format!("{} does not hold f32: {error:?}", self.path))
+                .fix("train the module in f32")
+        })
+    }
+
+    /// A value of this parameter of these numbers.
+    pub fn shaped(&self, numbers: &[f32]) -> Plain {
+        let flat = Tensor::<Flex, 1>::from_floats(numbers, &Default::default());
+        Flex::float_reshape(flat.into_primitive().tensor(), self.shape().into())
     }
 }
 

@@ -18,15 +18,15 @@ use std::time::Instant;
 
 use burn::backend::Flex;
 use burn::module::ParamId;
-use burn::tensor::Tensor;
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::ops::FloatTensorOps;
+use burn::tensor::{Tensor, TensorMetadata};
 
 use crate::checkpointed::{Checkpointing, ModuleMemory, Tape};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loss_scale::LossScale;
 use crate::network::Network;
-use crate::optimizer::{OptimizerState, Update};
+use crate::optimizer::Update;
 use crate::parameters::{Parameter, flat, leaf};
 use crate::system::memory::allocated;
 use crate::{CountBatch, Cpu, Plain, StepPart, Watch};
@@ -170,10 +170,8 @@ impl Stepper {
         }
         let update = Instant::now();
         (self.watch)(Some(StepPart::Update));
-        report.memory.gradients = sums
-            .values()
-            .map(|sum| flat(sum.clone()).dims()[0] as u64 * 4)
-            .sum();
+        let gradients = sums.values().map(|sum| sum.shape().num_elements());
+        report.memory.gradients = 4 * gradients.sum::<usize>() as u64;
         let norms = norms(&parameters, &sums);
         let norm = norms
             .iter()
@@ -312,11 +310,6 @@ impl Stepper {
         }
         network.replace(values);
     }
-
-    /// The state of the optimizer.
-    pub fn state(&self) -> Result<Vec<OptimizerState>> {
-        self.optimizer.state()
-    }
 }
 
 /// The value of a loss.
@@ -335,18 +328,18 @@ fn scalar(loss: &Tensor<Cpu, 1>) -> Result<f64> {
 }
 
 /// The norm of each parameter's gradient, with the parameter's path.
-fn norms(parameters: &[Parameter], sums: &Sums) -> Vec<(String, f64)> {
-    let norm = |parameter: &Parameter| {
+fn norms<'a>(parameters: &'a [Parameter], sums: &Sums) -> Vec<(&'a str, f64)> {
+    let norm = |parameter: &'a Parameter| {
         let gradient = flat(sums.get(&parameter.id)?.clone());
         let squares = f64::from(gradient.clone().mul(gradient).sum().into_scalar());
-        Some((parameter.path.clone(), squares.sqrt()))
+        Some((parameter.path.as_str(), squares.sqrt()))
     };
     parameters.iter().filter_map(norm).collect()
 }
 
-fn not_finite(norms: &[(String, f64)]) -> Error {
+fn not_finite(norms: &[(&str, f64)]) -> Error {
     let bad = norms.iter().filter(|(_, norm)| !norm.is_finite());
-    let paths: Vec<&str> = bad.map(|(path, _)| path.as_str()).take(5).collect();
+    let paths: Vec<&str> = bad.map(|(path, _)| *path).take(5).collect();
     let what = format!("the gradients of {} are not finite", paths.join(", "));
     Error::new(ErrorKind::Value, what)
         .fix("lower learning_rate; look for divisions by 0, and for roots and logarithms at 0, in the loss")

@@ -85,10 +85,7 @@ fn stepper(optimizer: impl Into<ModuleOptimizer>, checkpointing: Checkpointing) 
 }
 
 fn values(parameters: &[Parameter]) -> Vec<f32> {
-    let value = |parameter: &Parameter| {
-        let data = parameters::flat(parameter.plain()).into_data();
-        data.to_vec::<f32>().unwrap()
-    };
+    let value = |parameter: &Parameter| parameter.numbers(parameter.plain()).unwrap();
     parameters.iter().flat_map(value).collect()
 }
 
@@ -263,7 +260,7 @@ fn the_state_of_an_optimizer_is_saved_bit_for_bit() {
         let mut stepper = stepper(AdamConfig::new(), Checkpointing::None);
         for step in 0..6 {
             if resume && step == 3 {
-                let state = stepper.state().unwrap();
+                let state = stepper.optimizer.state().unwrap();
                 stepper.optimizer = ModuleOptimizer::from(AdamConfig::new()).create();
                 stepper.optimizer.load(&state).unwrap();
             }

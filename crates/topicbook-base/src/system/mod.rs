@@ -52,7 +52,7 @@ pub use open_file::{Advice, OpenFile};
 pub use prefetch::prefetch_lines;
 pub use progress_lines::show_progress;
 pub use progress_lines::{Board, Lines, Progress, Throughput, print_lines};
-pub use random::{Purpose, dirichlet_rows, stream};
+pub use random::{Purpose, dirichlet_rows, mix, stream};
 pub use regular_file::{check_regular, read_whole};
 #[cfg(feature = "cuda")]
 pub use self_checks::{SelfCheck, Subject};

@@ -151,8 +151,8 @@ impl Batches {
         changed
     }
 
-    /// A label for each row, as `documents.labels("folder")?` has them, from which a classifier learns: [`CountBatch::labels`] has the classes of a batch as numbers from 0,
-    /// in the order of [`classes`](Self::classes).
+    /// A label for each row, as `documents.labels("folder")?` has them, from which a classifier learns: [`CountBatch::labels`] has
+    /// the classes of a batch as numbers from 0, in the order of [`classes`](Self::classes).
     ///
     /// ```
     /// use topicbook::Counts;
@@ -260,12 +260,6 @@ impl Batches {
     /// ```
     pub fn rows(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Fails if a file of the rows has been changed.
-    #[doc(hidden)]
-    pub fn check_unchanged(&self) -> Result<()> {
-        self.rows.check_unchanged()
     }
 
     /// The seed of the order; 0 by default. Read in place, the documents have the order that PyTorch's

@@ -29,11 +29,4 @@ impl Rows {
             Self::Numbers(_) => Self::Numbers(rows.len()),
         })
     }
-
-    pub(super) fn check_unchanged(&self) -> Result<()> {
-        match self {
-            Self::Counts(counts) => counts.check_unchanged(),
-            Self::Matrix(_) | Self::Numbers(_) => Ok(()),
-        }
-    }
 }

@@ -8,9 +8,9 @@ use crate::batches::Batch;
 use crate::config::{Precision, Settings};
 use crate::counts::Counts;
 use crate::error::Result;
+use crate::module::NeuralPoissonNmf;
 
 use super::fused_loss::FusedLoss;
-use topicbook_module::NeuralPoissonNmf;
 
 /// A differentiable loss of a batch, for [`TensorStep`](super::TensorStep).
 pub trait Loss<B: AutodiffBackend>: Send {

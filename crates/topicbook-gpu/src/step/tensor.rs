@@ -21,10 +21,10 @@ use crate::counts::Counts;
 use crate::data::Matrix;
 use crate::data::unexpected_data;
 use crate::error::Result;
+use crate::module::NeuralPoissonNmf;
 
 use super::loss::Loss;
 use super::{State, Step, StepPart, Watch};
-use topicbook_module::NeuralPoissonNmf;
 
 /// A step on any backend of Burn. With [`Unfused`](crate::step::Unfused) as its loss it is the reference for all other
 /// steps.

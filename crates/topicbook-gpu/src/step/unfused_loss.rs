@@ -7,9 +7,9 @@ use crate::batches::Batch;
 use crate::config::Settings;
 use crate::counts::Counts;
 use crate::error::Result;
+use crate::module::{NeuralPoissonNmf, poisson_nmf_loss};
 
 use super::loss::Loss;
-use topicbook_module::{NeuralPoissonNmf, poisson_nmf_loss};
 
 /// The reference: automatic differentiation of softmax, matrix product, logarithm and sum. Resident counts are a tensor
 /// of documents x terms.
