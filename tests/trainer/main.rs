@@ -4,7 +4,9 @@
 #![cfg(all(feature = "cuda", feature = "notebook"))]
 
 use std::ops::ControlFlow;
-use std::sync::Mutex;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use topicbook::burn;
 use topicbook::burn::module::{AutodiffModule, Module};
@@ -97,198 +99,213 @@ fn numbers(net: &Net<Cpu>) -> Vec<f32> {
         .collect()
 }
 
-static ALONE: Mutex<()> = Mutex::new(());
+/// Runs a test while no other one runs. It has a thread of its own, which has freed its buffers when the next test begins.
+fn alone(test: fn()) {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(panic) = thread::spawn(test).join() {
+        resume_unwind(panic);
+    }
+}
 
 #[test]
 fn a_training_resumes_bit_for_bit() {
-    let _alone = ALONE.lock();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("net.ckpt");
-    let batches = Batches::of_matrix(&features(50), 8).unwrap().seed(3);
-    let (train, valid) = batches.split(0.8, 1).unwrap();
-    let trainer = Trainer::new(net(16, 0.2))
-        .epochs(6)
-        .validation(&valid, error)
-        .patience(100)
-        .quiet();
-    let whole = trainer.fit(&train, loss).unwrap();
-    let with_files = trainer.checkpoint(&path);
-    let stopped = with_files.on_epoch(|epoch| match epoch.epoch {
-        3 => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    assert_eq!(stopped.fit(&train, loss).unwrap().epochs().len(), 3);
-    let resumed = with_files.resume(&train, loss).unwrap();
-    assert_eq!(numbers(&resumed.module()), numbers(&whole.module()));
-    let losses = |trained: &topicbook::Trained<Net<Cpu>>| -> Vec<(f64, Option<f64>)> {
-        trained
-            .epochs()
-            .iter()
-            .map(|epoch| (epoch.loss, epoch.validation_loss))
-            .collect()
-    };
-    assert_eq!(losses(&resumed), losses(&whole));
-    assert!(whole.validation_loss().unwrap() < whole.epochs()[0].validation_loss.unwrap());
+    alone(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("net.ckpt");
+        let batches = Batches::of_matrix(&features(50), 8).unwrap().seed(3);
+        let (train, valid) = batches.split(0.8, 1).unwrap();
+        let trainer = Trainer::new(net(16, 0.2))
+            .epochs(6)
+            .validation(&valid, error)
+            .patience(100)
+            .quiet();
+        let whole = trainer.fit(&train, loss).unwrap();
+        let with_files = trainer.checkpoint(&path);
+        let stopped = with_files.on_epoch(|epoch| match epoch.epoch {
+            3 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        assert_eq!(stopped.fit(&train, loss).unwrap().epochs().len(), 3);
+        let resumed = with_files.resume(&train, loss).unwrap();
+        assert_eq!(numbers(&resumed.module()), numbers(&whole.module()));
+        let losses = |trained: &topicbook::Trained<Net<Cpu>>| -> Vec<(f64, Option<f64>)> {
+            trained
+                .epochs()
+                .iter()
+                .map(|epoch| (epoch.loss, epoch.validation_loss))
+                .collect()
+        };
+        assert_eq!(losses(&resumed), losses(&whole));
+        assert!(whole.validation_loss().unwrap() < whole.epochs()[0].validation_loss.unwrap());
 
-    let other = Trainer::new(net(17, 0.0))
-        .checkpoint(&path)
-        .resume(&train, loss)
-        .unwrap_err();
-    assert!(other.to_string().contains("first.weight"), "{other}");
-    let nothing = Trainer::new(net(16, 0.0)).resume(&train, loss).unwrap_err();
-    assert!(nothing.to_string().contains("checkpoint("), "{nothing}");
+        let other = Trainer::new(net(17, 0.0))
+            .checkpoint(&path)
+            .resume(&train, loss)
+            .unwrap_err();
+        assert!(other.to_string().contains("first.weight"), "{other}");
+        let nothing = Trainer::new(net(16, 0.0)).resume(&train, loss).unwrap_err();
+        assert!(nothing.to_string().contains("checkpoint("), "{nothing}");
+    });
 }
 
 #[test]
 fn checkpointing_and_micro_batches_save_memory_and_change_nothing() {
-    let _alone = ALONE.lock();
-    let batches = Batches::of_matrix(&features(512), 256).unwrap();
-    let trainer = Trainer::new(net(64, 0.1)).epochs(2).quiet();
-    let plain = trainer.fit(&batches, loss).unwrap();
-    let again = trainer
-        .checkpointing(Checkpointing::All)
-        .fit(&batches, loss)
-        .unwrap();
-    assert_eq!(numbers(&plain.module()), numbers(&again.module()));
-    assert!(2 * again.activations() < plain.activations());
-    assert!(again.peak_of_a_step() < plain.peak_of_a_step());
-    let parts = Trainer::new(net(64, 0.0)).epochs(2).quiet();
-    let (whole, parts) = (
-        parts.fit(&batches, loss).unwrap(),
-        parts.micro_batch(50).fit(&batches, loss).unwrap(),
-    );
-    assert!(3 * parts.activations() < whole.activations());
-    let (whole, parts) = (numbers(&whole.module()), numbers(&parts.module()));
-    let differences = whole.iter().zip(&parts).map(|(a, b)| (a - b).abs());
-    assert!(differences.fold(0.0, f32::max) < 1e-4);
+    alone(|| {
+        let batches = Batches::of_matrix(&features(512), 256).unwrap();
+        let trainer = Trainer::new(net(64, 0.1)).epochs(2).quiet();
+        let plain = trainer.fit(&batches, loss).unwrap();
+        let again = trainer
+            .checkpointing(Checkpointing::All)
+            .fit(&batches, loss)
+            .unwrap();
+        assert_eq!(numbers(&plain.module()), numbers(&again.module()));
+        assert!(2 * again.activations() < plain.activations());
+        assert!(again.peak_of_a_step() < plain.peak_of_a_step());
+        let parts = Trainer::new(net(64, 0.0)).epochs(2).quiet();
+        let (whole, parts) = (
+            parts.fit(&batches, loss).unwrap(),
+            parts.micro_batch(50).fit(&batches, loss).unwrap(),
+        );
+        assert!(3 * parts.activations() < whole.activations());
+        let (whole, parts) = (numbers(&whole.module()), numbers(&parts.module()));
+        let differences = whole.iter().zip(&parts).map(|(a, b)| (a - b).abs());
+        assert!(differences.fold(0.0, f32::max) < 1e-4);
 
-    let table = plain.memory_by_module();
-    let names = table.column("module").unwrap();
-    assert_eq!(names.len(), 8, "{table}");
-    assert!(plain.times().to_string().contains("backward"));
-    let estimate = trainer.estimate(&batches, loss).unwrap();
-    let measured = plain.activations() as f64;
-    let predicted = estimate.activations(256) as f64;
-    assert!(
-        (predicted / measured - 1.0).abs() < 0.25,
-        "{predicted} {measured}"
-    );
-    assert_eq!(
-        numbers(&plain.module()),
-        numbers(&trainer.fit(&batches, loss).unwrap().module())
-    );
+        let table = plain.memory_by_module();
+        let names = table.column("module").unwrap();
+        assert_eq!(names.len(), 8, "{table}");
+        assert!(plain.times().to_string().contains("backward"));
+        let estimate = trainer.estimate(&batches, loss).unwrap();
+        let measured = plain.activations() as f64;
+        let predicted = estimate.activations(256) as f64;
+        assert!(
+            (predicted / measured - 1.0).abs() < 0.25,
+            "{predicted} {measured}"
+        );
+        assert_eq!(
+            numbers(&plain.module()),
+            numbers(&trainer.fit(&batches, loss).unwrap().module())
+        );
+    });
 }
 
 #[test]
 fn a_budget_cuts_batches() {
-    let _alone = ALONE.lock();
-    let batches = Batches::of_matrix(&features(4096), 4096).unwrap();
-    let trainer = Trainer::new(net(256, 0.0)).epochs(1).quiet();
-    let plain = trainer.fit(&batches, loss).unwrap();
-    let room = plain.peak_of_a_step() / 3;
-    let used = memory().anonymous + room;
-    let within = trainer
-        .budget(Budget::new().ram(used).unwrap())
-        .fit(&batches, loss)
-        .unwrap();
-    assert!(
-        within.notes()[0].contains("micro-batches"),
-        "{:?}",
-        within.notes()
-    );
-    assert!(2 * within.peak_of_a_step() < plain.peak_of_a_step());
-    let none = trainer
-        .budget(Budget::new().ram(1 << 20).unwrap())
-        .fit(&batches, loss);
-    assert!(none.unwrap_err().to_string().contains("one row takes"));
+    alone(|| {
+        let batches = Batches::of_matrix(&features(4096), 4096).unwrap();
+        let trainer = Trainer::new(net(256, 0.0)).epochs(1).quiet();
+        let plain = trainer.fit(&batches, loss).unwrap();
+        let room = plain.peak_of_a_step() / 3;
+        let used = memory().anonymous + room;
+        let within = trainer
+            .budget(Budget::new().ram(used).unwrap())
+            .fit(&batches, loss)
+            .unwrap();
+        assert!(
+            within.notes()[0].contains("micro-batches"),
+            "{:?}",
+            within.notes()
+        );
+        assert!(2 * within.peak_of_a_step() < plain.peak_of_a_step());
+        let none = trainer
+            .budget(Budget::new().ram(1 << 20).unwrap())
+            .fit(&batches, loss);
+        assert!(none.unwrap_err().to_string().contains("one row takes"));
+    });
 }
 
 #[test]
 fn a_trainer_starts_from_the_same_values_each_time() {
-    let _alone = ALONE.lock();
-    let batches = Batches::of_matrix(&features(16), 4).unwrap();
-    let trainer = Trainer::new(LinearConfig::new(3, 1).init::<Cpu>(&Default::default())).quiet();
-    let square = |layer: &Linear<Cpu>, batch: &CountBatch| {
-        let x = batch.rows().to_tensor(&Default::default());
-        layer.forward(x).powf_scalar(2.0).mean()
-    };
-    let losses = [1, 1, 2].map(|epochs| {
-        let trained = trainer.epochs(epochs).fit(&batches, square).unwrap();
-        trained.epochs()[0].loss
+    alone(|| {
+        let batches = Batches::of_matrix(&features(16), 4).unwrap();
+        let trainer =
+            Trainer::new(LinearConfig::new(3, 1).init::<Cpu>(&Default::default())).quiet();
+        let square = |layer: &Linear<Cpu>, batch: &CountBatch| {
+            let x = batch.rows().to_tensor(&Default::default());
+            layer.forward(x).powf_scalar(2.0).mean()
+        };
+        let losses = [1, 1, 2].map(|epochs| {
+            let trained = trainer.epochs(epochs).fit(&batches, square).unwrap();
+            trained.epochs()[0].loss
+        });
+        assert_eq!(losses, [losses[0]; 3]);
     });
-    assert_eq!(losses, [losses[0]; 3]);
 }
 
 #[test]
 fn patience_returns_the_best_module() {
-    let _alone = ALONE.lock();
-    let batches = Batches::of_matrix(&features(16), 16).unwrap();
-    // What is validated grows with the epoch.
-    let trained = Trainer::new(net(8, 0.0))
-        .epochs(50)
-        .validation(
-            &batches,
-            |net: &Net<topicbook::burn::backend::Flex>, _: &CountBatch| {
-                net.last.weight.val().powf_scalar(2.0).mean() * -1.0 + 1e6
-            },
-        )
-        .patience(2)
-        .learning_rate(0.5)
-        .on_epoch(|_| ControlFlow::Continue(()))
-        .quiet()
-        .fit(&batches, loss)
-        .unwrap();
-    let epochs = trained.epochs();
-    let best = trained.validation_loss().unwrap();
-    assert!(
-        epochs
-            .iter()
-            .all(|epoch| epoch.validation_loss.unwrap() >= best)
-    );
-    let table: Table = trained.table();
-    assert_eq!(table.height(), epochs.len());
+    alone(|| {
+        let batches = Batches::of_matrix(&features(16), 16).unwrap();
+        // What is validated grows with the epoch.
+        let trained = Trainer::new(net(8, 0.0))
+            .epochs(50)
+            .validation(
+                &batches,
+                |net: &Net<topicbook::burn::backend::Flex>, _: &CountBatch| {
+                    net.last.weight.val().powf_scalar(2.0).mean() * -1.0 + 1e6
+                },
+            )
+            .patience(2)
+            .learning_rate(0.5)
+            .on_epoch(|_| ControlFlow::Continue(()))
+            .quiet()
+            .fit(&batches, loss)
+            .unwrap();
+        let epochs = trained.epochs();
+        let best = trained.validation_loss().unwrap();
+        assert!(
+            epochs
+                .iter()
+                .all(|epoch| epoch.validation_loss.unwrap() >= best)
+        );
+        let table: Table = trained.table();
+        assert_eq!(table.height(), epochs.len());
+    });
 }
 
 #[test]
 fn wrong_settings_and_data_say_what_to_do() {
-    let _alone = ALONE.lock();
-    let batches = Batches::of_matrix(&features(16), 4).unwrap();
-    let trainer = Trainer::new(net(4, 0.0)).quiet();
-    let message = |trainer: Trainer<Net<Cpu>>| trainer.fit(&batches, loss).unwrap_err().to_string();
-    assert!(message(trainer.learning_rate(-1.0)).contains("learning rate of -1"));
-    assert!(message(trainer.micro_batch(0)).contains("micro_batch(1)"));
-    assert!(message(trainer.patience(3)).contains("validation("));
-    assert!(message(trainer.clip_grad_norm(0.0)).contains("clipped at 0"));
-    assert!(message(trainer.checkpointing(Checkpointing::Every(0))).contains("Every(1)"));
-    assert!(
-        batches
-            .labels(["a"])
-            .unwrap_err()
-            .to_string()
-            .contains("1 label for 16 rows")
-    );
-    let diverges = trainer
-        .learning_rate(1e30)
-        .epochs(20)
-        .fit(&batches, loss)
-        .unwrap_err();
-    assert!(diverges.to_string().contains("of epoch"), "{diverges}");
-    let dropout = DropoutConfig::new(0.5).init();
-    #[derive(Module, Debug)]
-    struct Empty<B: Backend> {
-        dropout: Dropout,
-        of: std::marker::PhantomData<B>,
-    }
-    let empty = Empty::<Cpu> {
-        dropout,
-        of: std::marker::PhantomData,
-    };
-    let error = Trainer::new(empty).quiet().fit(&batches, |_, batch| {
-        batch.rows().to_tensor::<Cpu>(&Default::default()).mean()
+    alone(|| {
+        let batches = Batches::of_matrix(&features(16), 4).unwrap();
+        let trainer = Trainer::new(net(4, 0.0)).quiet();
+        let message =
+            |trainer: Trainer<Net<Cpu>>| trainer.fit(&batches, loss).unwrap_err().to_string();
+        assert!(message(trainer.learning_rate(-1.0)).contains("learning rate of -1"));
+        assert!(message(trainer.micro_batch(0)).contains("micro_batch(1)"));
+        assert!(message(trainer.patience(3)).contains("validation("));
+        assert!(message(trainer.clip_grad_norm(0.0)).contains("clipped at 0"));
+        assert!(message(trainer.checkpointing(Checkpointing::Every(0))).contains("Every(1)"));
+        assert!(
+            batches
+                .labels(["a"])
+                .unwrap_err()
+                .to_string()
+                .contains("1 label for 16 rows")
+        );
+        let diverges = trainer
+            .learning_rate(1e30)
+            .epochs(20)
+            .fit(&batches, loss)
+            .unwrap_err();
+        assert!(diverges.to_string().contains("of epoch"), "{diverges}");
+        let dropout = DropoutConfig::new(0.5).init();
+        #[derive(Module, Debug)]
+        struct Empty<B: Backend> {
+            dropout: Dropout,
+            of: std::marker::PhantomData<B>,
+        }
+        let empty = Empty::<Cpu> {
+            dropout,
+            of: std::marker::PhantomData,
+        };
+        let error = Trainer::new(empty).quiet().fit(&batches, |_, batch| {
+            batch.rows().to_tensor::<Cpu>(&Default::default()).mean()
+        });
+        assert!(error.unwrap_err().to_string().contains("no parameter"));
+        let training = trainer.epochs(1_000_000).spawn(&batches, loss).unwrap();
+        training.stop();
+        let trained = training.join().unwrap();
+        assert!(trained.epochs().len() < 1_000_000 && trained.module().valid().blocks.len() == 6);
     });
-    assert!(error.unwrap_err().to_string().contains("no parameter"));
-    let training = trainer.epochs(1_000_000).spawn(&batches, loss).unwrap();
-    training.stop();
-    let trained = training.join().unwrap();
-    assert!(trained.epochs().len() < 1_000_000 && trained.module().valid().blocks.len() == 6);
 }
