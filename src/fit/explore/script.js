@@ -230,9 +230,9 @@ function showDocuments() {
     if (label) item.append(" · ", text(label));
     if (content && content.length > 160) {
       const beginning = content.slice(0, 150).replace(/\s+\S*$/, "");
-      item.append(element("details", {}, element("summary", {}, text(`${beginning} …`)), element("p", {}, text(content))));
+      item.append(element("details", {}, element("summary", {}, text(`${beginning} …`)), element("p", { dir: "auto" }, content)));
     } else if (content) {
-      item.append(element("p", { class: "text" }, text(content)));
+      item.append(element("p", { class: "text", dir: "auto" }, content));
     }
     return item;
   }));
@@ -270,7 +270,7 @@ byId("lambda").addEventListener("input", showLambda);
 byId("lambda").addEventListener("change", () =>
   announce(`first terms: ${relevantTerms(state.topic, state.lambda).slice(0, 5).map((row) => data.terms[row.term]).join(", ")}`));
 byId("topic").append(...data.topics.map((_, topic) => {
-  const option = element("option", { value: topic });
+  const option = element("option", { value: topic, dir: "auto" });
   option.textContent = `${topicName(topic)}: ${firstTerms[topic]}`;
   return option;
 }));

@@ -1,11 +1,22 @@
 //! HTML escaping and table cells.
 
-/// A cell of an HTML table with its text escaped.
+/// A cell of an HTML table with its text escaped. One with letters that are written from right to left has the direction of
+/// its first letter.
 pub fn cell(tag: &str, align: &str, text: &str) -> String {
+    let direction = match text.contains(is_right_to_left) {
+        true => " dir=\"auto\"",
+        false => "",
+    };
     format!(
-        "<{tag} align=\"{align}\" style=\"text-align:{align}\">{}</{tag}>",
+        "<{tag}{direction} align=\"{align}\" style=\"text-align:{align}\">{}</{tag}>",
         escape(text)
     )
+}
+
+/// Whether a character is in a block of Unicode for scripts from right to left, such as Hebrew and Arabic.
+fn is_right_to_left(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{8FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFE}'
+        | '\u{10800}'..='\u{10FFF}' | '\u{1E800}'..='\u{1EFFF}')
 }
 
 /// Escapes text, so that HTML and SVG show it literally. A control character, which XML does not allow, becomes `\u{FFFD}`.
@@ -30,6 +41,13 @@ pub fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_is_from_right_to_left_where_its_text_is() {
+        let plain = "<td align=\"left\" style=\"text-align:left\">письмо 海</td>";
+        assert_eq!(cell("td", "left", "письмо 海"), plain);
+        assert!(cell("td", "left", "رسالة (1)").starts_with("<td dir=\"auto\" align"));
+    }
 
     #[test]
     fn text_is_shown_literally() {
