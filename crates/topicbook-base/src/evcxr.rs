@@ -14,6 +14,23 @@ pub struct Picture {
     /// Width and height on the page, in CSS pixels.
     pub size: (u32, u32),
     pub description: String,
+    /// A sentence below the picture: what is missing in it.
+    pub note: Option<String>,
+}
+
+impl Picture {
+    fn html(&self) -> String {
+        let (width, height) = self.size;
+        let mut html = format!(
+            "<p><img width=\"{width}\" height=\"{height}\" alt=\"{}\" src=\"data:image/png;base64,{}\"></p>\n",
+            escape(&self.description),
+            STANDARD.encode(&self.png)
+        );
+        if let Some(note) = &self.note {
+            html.push_str(&format!("<p>{}</p>\n", escape(note)));
+        }
+        html
+    }
 }
 
 /// Shows a value as HTML, and as text for front ends without HTML.
@@ -32,14 +49,15 @@ pub fn show_card(card: &Card, picture: Option<Picture>) {
 pub fn card_html(card: &Card, picture: Option<Picture>) -> String {
     let mut html = card.html();
     if let Some(picture) = picture {
-        let (width, height) = picture.size;
-        html.push_str(&format!(
-            "<p><img width=\"{width}\" height=\"{height}\" alt=\"{}\" src=\"data:image/png;base64,{}\"></p>\n",
-            escape(&picture.description),
-            STANDARD.encode(picture.png)
-        ));
+        html.push_str(&picture.html());
     }
     html
+}
+
+/// Shows a picture with its note.
+pub fn show_picture(picture: &Picture) {
+    let note = picture.note.as_deref().unwrap_or_default();
+    show(&picture.html(), &format!("{}\n{note}", picture.description));
 }
 
 /// Shows a PNG picture, and a line of text for front ends without pictures.
@@ -88,6 +106,19 @@ impl Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_has_its_description_and_its_note() {
+        let picture = Picture {
+            png: vec![1],
+            size: (2, 3),
+            description: "a < b".into(),
+            note: Some("no font & no letters".into()),
+        };
+        let html = card_html(&Card::new("Card"), Some(picture));
+        assert!(html.contains("alt=\"a &lt; b\""), "{html}");
+        assert!(html.ends_with("<p>no font &amp; no letters</p>\n"));
+    }
 
     #[test]
     fn a_text_cannot_begin_a_block() {

@@ -1,5 +1,6 @@
 //! Drawing surface of charts: a few shapes and text, and their pixels by plotters.
 
+use std::cell::RefCell;
 use std::sync::OnceLock;
 
 use plotters::backend::BitMapBackend;
@@ -9,9 +10,13 @@ use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBColor, TextStyle, register_font};
 
+use unicode_script::Script;
+
 use crate::error::{Error, ErrorKind, Result};
 
+use super::fonts::is_plain;
 use super::palette::Rgb;
+use super::shaping::{em, shape};
 use super::theme::{Theme, luminance, mix};
 
 /// A position in pixels, from the upper left corner of the picture.
@@ -150,9 +155,44 @@ pub struct Pixels<'a, 'b> {
     pub theme: &'static Theme,
     /// Pixels per unit.
     pub scale: f64,
+    /// The language whose forms Chinese characters have.
+    pub language: &'static str,
+    /// The texts that the embedded font alone does not draw.
+    pub shaped: RefCell<String>,
+    /// The scripts of characters that no font has.
+    pub missing: RefCell<Vec<Script>>,
 }
 
 impl Pixels<'_, '_> {
+    /// Draws a text in the fonts of its scripts.
+    fn shaped(
+        &self,
+        text: &str,
+        at: Point,
+        anchor: Anchor,
+        height: f64,
+        colour: Rgb,
+    ) -> Result<()> {
+        let (shaped, em) = (shape(text, self.language), em(height));
+        self.shaped.borrow_mut().push_str(text);
+        self.missing.borrow_mut().extend(&shaped.missing);
+        let before = match anchor {
+            Anchor::Left => 0.0,
+            Anchor::Right => shaped.width * em,
+            Anchor::Centre => shaped.width * em / 2.0,
+        };
+        // The baseline of centred letters, as plotters draws them.
+        let start = (
+            at.0 as f32 - before,
+            (f64::from(at.1) + 0.28 * height).round() as f32,
+        );
+        let draw = |x, y, covered: f32| {
+            self.area
+                .draw_pixel((x, y), &rgb(colour).mix(covered.into()))
+        };
+        shaped.draw(start, em, draw).map_err(failed)
+    }
+
     fn at(&self, (x, y): Point) -> Point {
         (scaled(x, self.scale), scaled(y, self.scale))
     }
@@ -234,9 +274,12 @@ impl Canvas for Pixels<'_, '_> {
             Anchor::Centre => HPos::Center,
         };
         let text = measured(text);
-        let colour = rgb(colour);
         let height = height * self.scale;
         let at = self.at(at);
+        if !is_plain(text) {
+            return self.shaped(text, at, anchor, height, colour);
+        }
+        let colour = rgb(colour);
         // Plotters centres text by its ascent, which is a fifth of the height too high for letters.
         let at = (at.0, at.1 + (0.19 * height).round() as i32);
         let style = TextStyle::from(font(height))
@@ -291,10 +334,17 @@ fn measured(text: &str) -> &str {
     &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
+/// The language of Chinese characters in a picture without kana and Hangul. Their widths are the same in all languages.
+pub const LANGUAGE: &str = "zh";
+
 /// Width of a text in pixels.
 pub fn text_width(text: &str, height: f64) -> i32 {
+    let text = measured(text);
+    if !is_plain(text) {
+        return (shape(text, LANGUAGE).width * em(height)).round() as i32;
+    }
     font(height)
-        .layout_box(measured(text))
+        .layout_box(text)
         .map(|((left, _), (right, _))| right - left)
         .unwrap_or(0)
 }

@@ -42,7 +42,7 @@ impl Chart {
              td, th {{ padding: 0.2em 0.7em 0.2em 0; font-variant-numeric: tabular-nums }}\n\
              {}\n.dark {{ display: none }}\n\
              @media (prefers-color-scheme: dark) {{ {} .light {{ display: none }} .dark {{ display: block }} }}\n\
-             </style>\n</head>\n<body>\n<h1>{heading}</h1>\n<div class=\"light\">\n{light}</div>\n\
+             </style>\n</head>\n<body>\n<h1 dir=\"auto\">{heading}</h1>\n<div class=\"light\">\n{light}</div>\n\
              <div class=\"dark\">\n{dark}</div>\n{tables}</body>\n</html>\n",
             colours(&LIGHT),
             colours(&DARK)

@@ -1,12 +1,16 @@
 //! Sizes of charts, and where the parts of a chart are drawn.
 
+use std::cell::RefCell;
+
 use plotters::backend::BitMapBackend;
 use plotters::drawing::IntoDrawingArea;
+use unicode_script::Script;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::count;
 
-use super::canvas::{Anchor, Area, Canvas, LARGE, Pixels, fit_text};
+use super::canvas::{Anchor, Area, Canvas, LANGUAGE, LARGE, Pixels, fit_text};
+use super::fonts;
 use super::options::{Look, css};
 use super::palette::Rgb;
 use super::svg::Svg;
@@ -187,19 +191,30 @@ impl Chart {
         })
     }
 
-    /// The picture as a PNG file.
-    pub(super) fn png(&self) -> Result<Vec<u8>> {
+    /// The picture as a PNG file, and the scripts of its characters that no font has.
+    pub(super) fn png(&self) -> Result<(Vec<u8>, Vec<Script>)> {
         let page = self.page()?;
         let (width, height) = page.pixels;
-        let on = |backdrop| self.pixels(&page, backdrop);
-        match page.look.is_transparent() {
-            true => pixels::encode_transparent(&on([255; 3])?, &on([0; 3])?, width, height),
-            false => pixels::encode(&on(page.look.theme().background)?, width, height),
-        }
+        let on = |backdrop| self.pixels(&page, backdrop, LANGUAGE);
+        let is_transparent = page.look.is_transparent();
+        let (pixels, missing) = on(match is_transparent {
+            true => [255; 3],
+            false => page.look.theme().background,
+        })?;
+        let file = match is_transparent {
+            true => pixels::encode_transparent(&pixels, &on([0; 3])?.0, width, height),
+            false => pixels::encode(&pixels, width, height),
+        };
+        Ok((file?, missing))
     }
 
-    /// The picture on a backdrop, as red, green and blue values row by row.
-    fn pixels(&self, page: &Page, backdrop: Rgb) -> Result<Vec<u8>> {
+    /// The picture on a backdrop, as red, green and blue values row by row, and the scripts of its characters that no font has.
+    fn pixels(
+        &self,
+        page: &Page,
+        backdrop: Rgb,
+        language: &'static str,
+    ) -> Result<(Vec<u8>, Vec<Script>)> {
         let (width, height) = page.pixels;
         let mut pixels = backdrop.repeat(width as usize * height as usize);
         let area = BitMapBackend::with_buffer(&mut pixels, page.pixels).into_drawing_area();
@@ -207,10 +222,19 @@ impl Chart {
             area: &area,
             theme: page.look.theme(),
             scale: page.scale,
+            language,
+            shaped: RefCell::default(),
+            missing: RefCell::default(),
         };
         self.draw(&canvas, page.inside())?;
+        let missing = canvas.missing.take();
+        // The language of Chinese characters is known once all texts are.
+        let found = fonts::language(&canvas.shaped.take()).unwrap_or(language);
         drop(area);
-        Ok(pixels)
+        match found == language {
+            true => Ok((pixels, missing)),
+            false => self.pixels(page, backdrop, found),
+        }
     }
 
     /// The picture as an SVG document.

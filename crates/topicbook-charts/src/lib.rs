@@ -8,6 +8,7 @@
 mod axis;
 mod bars;
 mod canvas;
+mod fonts;
 mod heatmap;
 mod histogram;
 mod html;
@@ -27,6 +28,7 @@ mod plain;
 mod point_groups;
 mod points;
 mod scatter;
+mod shaping;
 mod show;
 mod structure;
 #[cfg(feature = "polars")]
@@ -84,8 +86,9 @@ use topics::{TopicNames, Topics};
 /// | several charts | [`side_by_side`], [`stack`] |
 /// | files | [`save_png`](Self::save_png), [`save_svg`](Self::save_svg) |
 ///
-/// Pictures are 900 pixels of the page wide, and 1,600 in a PNG, on a white background. Text is drawn with an embedded
-/// font, so no font needs to be installed.
+/// Pictures are 900 pixels of the page wide, and 1,600 in a PNG, on a white background. Latin, Greek and
+/// Cyrillic letters and emoji are drawn with embedded fonts, every other script with a font of the system: a note below the
+/// picture says if there is none, and how to install one. An SVG is drawn in the browser's fonts.
 ///
 /// ```
 /// use topicbook::{Chart, Matrix, side_by_side};
@@ -345,7 +348,7 @@ impl Chart {
     /// no place. When a setting does not apply to the kind of chart. When the picture would be higher than 32,000 pixels, or
     /// too small for its texts.
     pub fn to_png(&self) -> Result<Vec<u8>> {
-        self.png()
+        Ok(self.png()?.0)
     }
 
     /// The picture as an SVG document, with its description as its title.

@@ -1,14 +1,16 @@
 //! Notebook display of charts.
 
 use crate::Chart;
-use crate::evcxr::{Picture, show_png, show_text};
+use crate::evcxr::{Picture, show_picture, show_png, show_text};
+use crate::fonts::note;
 
 impl Chart {
     /// Shows the picture below a cell, or the error if it cannot be drawn.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        match self.to_png() {
-            Ok(png) => show_png(&png, &self.describe()),
+        match self.png().map(|(png, missing)| (png, note(&missing))) {
+            Ok((png, None)) => show_png(&png, &self.describe()),
+            Ok((png, note)) => show_picture(&self.picture_of(png, note)),
             Err(error) => show_text(&format!("{}: {error}", self.describe())),
         }
     }
@@ -16,11 +18,17 @@ impl Chart {
     /// The picture below a card; `None` if it cannot be drawn, so that the values are shown.
     #[doc(hidden)]
     pub fn picture(&self) -> Option<Picture> {
-        Some(Picture {
-            png: self.to_png().ok()?,
-            size: self.css_size().ok()?,
+        let (png, missing) = self.png().ok()?;
+        Some(self.picture_of(png, note(&missing)))
+    }
+
+    fn picture_of(&self, png: Vec<u8>, note: Option<String>) -> Picture {
+        Picture {
+            png,
+            size: self.css_size().unwrap_or_default(),
             description: self.describe(),
-        })
+            note,
+        }
     }
 }
 
@@ -29,6 +37,15 @@ mod tests {
     use crate::Chart;
     use crate::evcxr::card_html;
     use crate::text::Card;
+
+    #[test]
+    fn one_note_is_below_a_picture_with_characters_that_no_font_has() {
+        let picture = |text: &str| Chart::bars([(text, 1), (text, 2)]).picture().unwrap();
+        let missing = picture("\u{10FFFD}");
+        assert!(missing.note.unwrap().contains("characters of some symbols"));
+        assert!(missing.description.contains('\u{10FFFD}'));
+        assert_eq!(picture("письмо 🚢").note, None);
+    }
 
     #[test]
     fn a_card_shows_its_values_if_its_chart_cannot_be_drawn() {

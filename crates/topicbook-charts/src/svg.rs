@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::text::escape;
 
 use super::canvas::{Anchor, Area, Canvas, FAMILY, Fill, Hatch, Point, STRIPES};
+use super::fonts::language;
 use super::palette::Rgb;
+use super::shaping::is_right_to_left;
 use super::theme::Theme;
 
 /// The elements of an SVG document.
@@ -17,6 +19,8 @@ pub struct Svg {
     elements: RefCell<String>,
     /// Hatched fills that the elements use.
     fills: RefCell<BTreeSet<(Rgb, Hatch)>>,
+    /// The texts with letters beyond ASCII, by which a browser is told their language.
+    texts: RefCell<String>,
 }
 
 impl Svg {
@@ -25,6 +29,7 @@ impl Svg {
             theme,
             elements: RefCell::default(),
             fills: RefCell::default(),
+            texts: RefCell::default(),
         }
     }
 
@@ -38,8 +43,10 @@ impl Svg {
         description: &str,
     ) -> String {
         let description = escape(description);
+        let language = language(&self.texts.into_inner());
+        let language = language.map_or(String::new(), |language| format!(" lang=\"{language}\""));
         let mut svg = format!(
-            "<svg width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" xmlns=\"http://www.w3.org/2000/svg\" \
+            "<svg{language} width=\"{}\" height=\"{}\" viewBox=\"0 0 {} {}\" xmlns=\"http://www.w3.org/2000/svg\" \
              role=\"img\" aria-label=\"{description}\">\n<title>{description}</title>\n",
             shown.0, shown.1, pixels.0, pixels.1
         );
@@ -130,15 +137,25 @@ impl Canvas for Svg {
     }
 
     fn text(&self, text: &str, at: Point, anchor: Anchor, height: f64, colour: Rgb) -> Result<()> {
+        if !text.is_ascii() {
+            self.texts.borrow_mut().push_str(text);
+        }
+        let is_rtl = !text.is_ascii() && is_right_to_left(text);
         let anchor = match anchor {
-            Anchor::Left => "start",
-            Anchor::Right => "end",
             Anchor::Centre => "middle",
+            // A text from right to left starts at its right end.
+            Anchor::Left if !is_rtl => "start",
+            Anchor::Right if is_rtl => "start",
+            Anchor::Left | Anchor::Right => "end",
+        };
+        let direction = match is_rtl {
+            true => " direction=\"rtl\" unicode-bidi=\"embed\"",
+            false => "",
         };
         // The baseline of centred letters.
         let y = at.1 + (0.3 * height).round() as i32;
         self.add(format_args!(
-            "<text x=\"{}\" y=\"{y}\" text-anchor=\"{anchor}\" font-family=\"{FAMILY}\" font-size=\"{:.0}\" \
+            "<text x=\"{}\" y=\"{y}\" text-anchor=\"{anchor}\"{direction} font-family=\"{FAMILY}\" font-size=\"{:.0}\" \
              fill=\"{}\">{}</text>\n",
             at.0,
             // The same height as in a bitmap, where the font's ascent and descent together are the height.
@@ -186,4 +203,24 @@ fn joined(points: &[Point]) -> String {
         let _ = write!(text, "{space}{x},{y}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Chart;
+
+    #[test]
+    fn a_browser_is_told_direction_and_language() {
+        let chart = Chart::bars([("رسالة", 1), ("お茶", 2), ("海", 3)]).title("מכתב");
+        let svg = chart.to_svg().unwrap();
+        assert!(svg.starts_with("<svg lang=\"ja\" width"));
+        let element = |text: &str| {
+            svg.lines()
+                .find(|line| line.contains(&format!(">{text}</text>")))
+        };
+        // A title begins at the left, where a text from right to left ends.
+        assert!(element("מכתב").is_some_and(|title| title.contains("\"end\" direction=\"rtl\"")));
+        assert!(element("رسالة").is_some_and(|name| name.contains("\"middle\" direction=\"rtl\"")));
+        assert!(!element("お茶").is_some_and(|name| name.contains("direction")));
+    }
 }
