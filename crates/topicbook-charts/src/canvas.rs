@@ -9,7 +9,6 @@ use plotters::drawing::DrawingArea;
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBColor, TextStyle, register_font};
-
 use unicode_script::Script;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -4,6 +4,7 @@
 //! lists the folders and maps fonts until one has it, those first whose file names suggest it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,6 +38,10 @@ impl Face {
         outlines.set_variation(b"wght", 400.0);
         Some(Self { shaper, outlines })
     }
+
+    pub fn has(&self, c: char) -> bool {
+        has(&self.shaper, c)
+    }
 }
 
 /// The font of Latin, Greek and Cyrillic letters.
@@ -69,12 +74,6 @@ fn has(font: &ttf_parser::Face, c: char) -> bool {
     let tables = font.tables();
     let outlines = tables.glyf.is_some() || tables.cff.is_some() || tables.cff2.is_some();
     is_hidden || outlines && font.glyph_index(c).is_some()
-}
-
-impl Face {
-    pub fn has(&self, c: char) -> bool {
-        has(&self.shaper, c)
-    }
 }
 
 fn is_cjk(script: Script) -> bool {
@@ -164,20 +163,20 @@ impl System {
     }
 }
 
-/// The font files in the folders of Linux, macOS and Windows, and in the folders inside these.
+/// The font files in the folders of the user and the system, and in the folders inside these.
 fn font_files() -> Vec<PathBuf> {
     let home = std::env::home_dir().unwrap_or_default();
-    let of_user = [".local/share/fonts", ".fonts", "Library/Fonts"];
-    let of_all = [
-        "/usr/share/fonts",
-        "/usr/local/share/fonts",
-        "/Library/Fonts",
-        "/System/Library/Fonts",
-        "C:\\Windows\\Fonts",
+    let mut folders = vec![
+        home.join(".local/share/fonts"),
+        home.join(".fonts"),
+        "/usr/local/share/fonts".into(),
+        "/usr/share/fonts".into(),
     ];
-    let folders = of_user.iter().chain(&of_all);
-    // Joined to another path, an absolute one stays as it is.
-    let mut folders: Vec<PathBuf> = folders.map(|folder| home.join(folder)).collect();
+    let is_font = |ending: &OsStr| {
+        ["ttf", "otf", "ttc", "otc"]
+            .iter()
+            .any(|&font| ending == font)
+    };
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -186,12 +185,7 @@ fn font_files() -> Vec<PathBuf> {
             match entry.file_type() {
                 // Links to folders could go round in circles.
                 Ok(kind) if kind.is_dir() => folders.push(path),
-                _ if ["ttf", "otf", "ttc", "otc"]
-                    .iter()
-                    .any(|&font| ending == font) =>
-                {
-                    files.push(path)
-                }
+                _ if is_font(&ending) => files.push(path),
                 _ => {}
             }
         }
@@ -206,8 +200,7 @@ fn rank(path: &Path, script: Script, region: &str) -> impl Ord + use<> {
     let wanted = match script {
         Script::Common | Script::Unknown => ["symbol".into(), "math".into()],
         script if is_cjk(script) => ["cjk".into(), region.to_lowercase()],
-        script => [script.full_name(), script.full_name()]
-            .map(|name| name.to_lowercase().replace('_', "")),
+        script => [script.full_name(); 2].map(|name| name.to_lowercase().replace('_', "")),
     };
     let styles = "bold italic oblique light thin black medium condensed mono serif ui looped";
     (
