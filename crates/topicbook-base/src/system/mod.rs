@@ -7,6 +7,7 @@ mod cache_folder;
 mod claim;
 #[cfg(feature = "cuda")]
 pub mod cuda_driver;
+mod encoding;
 mod held;
 mod live_output;
 mod mapped_file;
@@ -29,6 +30,7 @@ mod simd_math;
 mod spread;
 mod stop_button;
 mod team;
+mod text_file;
 mod torch_random;
 mod vector;
 mod write_target;
@@ -41,6 +43,7 @@ pub use atomic_file::{
 pub use bf16::{from_bf16, to_bf16};
 pub use cache_folder::cache_folder;
 pub use claim::{Claim, parsed_json};
+pub use encoding::Encoding;
 pub use held::held;
 pub use held::{address, hold};
 pub use live_output::LiveOutput;
@@ -62,6 +65,9 @@ pub use simd_math::{LANES, exp, lanes, ln, max, max_of_numbers, per_lane, softma
 pub use spread::spread_threads;
 pub use stop_button::StopButton;
 pub use team::Team;
+pub use text_file::{
+    TextFile, decoded, is_note, line_of, not_utf8, unpacked_extension, unpacked_name,
+};
 pub use torch_random::{EpochOrders, TorchRandom};
 pub use vector::Vector;
 #[cfg(target_arch = "x86_64")]
