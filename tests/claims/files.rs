@@ -153,13 +153,23 @@ pub fn matrices() -> Vec<File> {
 
 pub fn gzipped_matrices() -> Vec<File> {
     let entries = format!("{MTX}1 1 3000000\n{}", "1 1\n".repeat(3_000_000));
+    vec![file("an entry many times", gzipped(&entries), 3_000_000)]
+}
+
+fn gzipped(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(entries.as_bytes()).unwrap();
-    vec![file(
-        "an entry many times",
-        encoder.finish().unwrap(),
-        3_000_000,
-    )]
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub fn gzipped_triplets() -> Vec<File> {
+    let text = format!("doc,term,count\n{}", "0,0,1\n".repeat(1_000_000));
+    vec![file("a row many times", gzipped(&text), 1_000_000)]
+}
+
+/// A file of 200 KB that has 200 MB of text.
+pub fn gzipped_lines() -> Vec<File> {
+    vec![file("blank lines", gzipped(&"\n".repeat(200_000_000)), 0)]
 }
 
 #[rustfmt::skip] // one file a line

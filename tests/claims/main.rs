@@ -53,7 +53,7 @@ fn texts(path: &Path) -> Result<(), Error> {
 }
 
 #[rustfmt::skip] // one reader a line
-const READERS: [Reader; 24] = [
+const READERS: [Reader; 26] = [
     Reader { file: "X.pt", corpus: "pt", read: counts, files: pickles::pickles, most: [BUFFERS, 192, 0] },
     Reader { file: "X.npy", corpus: "npy", read: counts, files: files::arrays, most: [BUFFERS, 0, 0] },
     Reader { file: "X.npz", corpus: "npz", read: counts, files: files::archives, most: [BUFFERS, 16, 32] },
@@ -66,6 +66,7 @@ const READERS: [Reader; 24] = [
     Reader { file: "X.mtx.gz", corpus: "", read: counts, files: files::gzipped_matrices, most: [BUFFERS, 8, 32] },
     Reader { file: "docword.X.txt", corpus: "txt", read: counts, files: files::bags_of_words, most: [BUFFERS, 8, 32] },
     Reader { file: "X.csv", corpus: "csv", read: counts, files: files::triplets, most: [BUFFERS, 64, 32] },
+    Reader { file: "X.csv.gz", corpus: "", read: counts, files: files::gzipped_triplets, most: [BUFFERS, 64, 128] },
     Reader { file: "X.parquet", corpus: "parquet", read: counts, files: parquet::counts, most: [BUFFERS, 64, 32] },
     Reader { file: "footer.parquet", corpus: "", read: counts, files: parquet::footers, most: [BUFFERS, 64, 512] },
     Reader { file: "X.arrow", corpus: "arrow", read: counts, files: arrow::counts, most: [BUFFERS, 64, 32] },
@@ -76,6 +77,7 @@ const READERS: [Reader; 24] = [
     Reader { file: "t.arrow", corpus: "", read: documents, files: arrow::labels, most: [BUFFERS, 64, 64] },
     Reader { file: "texts.arrow", corpus: "", read: texts, files: arrow::texts, most: [BATCHES, 64, 64] },
     Reader { file: "texts.jsonl", corpus: "jsonl", read: texts, files: files::lines_of_json, most: [BATCHES, 128, 0] },
+    Reader { file: "texts.jsonl.gz", corpus: "", read: texts, files: files::gzipped_lines, most: [BATCHES, 128, 0] },
     Reader { file: "words.json", corpus: "", read: |path| Vectorizer::open(path).map(drop), files: files::vectorizers, most: [BUFFERS, 32, 0] },
     Reader { file: "terms.txt", corpus: "terms", read: |path| Terms::open(path).map(drop), files: files::terms, most: [BUFFERS, 64, 0] },
 ];

@@ -3,6 +3,8 @@
 #[cfg(feature = "polars")]
 mod arrow;
 mod cells;
+#[cfg(feature = "polars")]
+mod dialects;
 mod file_set;
 mod h5ad;
 mod layouts;

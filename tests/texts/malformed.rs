@@ -16,9 +16,9 @@ fn files_of_lines() -> Vec<Case> {
     vec![
         (
             "utf8.txt",
-            b"good\nb\xe4d\n".to_vec(),
+            b"good\nb\x81d\n".to_vec(),
             "not UTF-8",
-            "byte 6 (counted from 0), in line 2",
+            "byte 81 (hexadecimal), in line 2",
         ),
         ("cut.txt", b"good\n\xe2\x82".to_vec(), "not UTF-8", "byte 5"),
         ("empty.txt", vec![], "is empty", ""),
@@ -57,7 +57,7 @@ fn files_of_lines() -> Vec<Case> {
             "utf8.jsonl",
             b"{\"text\": \"\xff\"}\n".to_vec(),
             "not UTF-8",
-            "byte 10",
+            "in line 1",
         ),
         ("blank.jsonl", b"\n\n\n".to_vec(), "has no documents", ""),
         ("texts.doc", b"ab".to_vec(), "not an extension", ""),
@@ -87,8 +87,8 @@ fn tables() -> Vec<Case> {
         ),
         (
             "wide.csv",
-            b"text,year\nab,1,2\n".to_vec(),
-            "a row has 3 values",
+            b"text,year\nab,1,2,3\n".to_vec(),
+            "a row has 4 values",
             "line 2",
         ),
         (
@@ -108,7 +108,7 @@ fn tables() -> Vec<Case> {
             "utf8.csv",
             b"text,year\n\xff\xff,1\n".to_vec(),
             "not UTF-8",
-            "byte 10 (counted from 0), in line 2",
+            "byte ff (hexadecimal), in line 2",
         ),
         (
             "utf8.tsv",
@@ -170,13 +170,13 @@ fn folders_without_texts_are_refused() {
     assert!(open(&at("none/*.txt")).contains("no file has a path like"));
     assert!(open(&at("[")).contains("no pattern of paths"));
     // A page that is not UTF-8, found while its folder is counted.
-    fs::write(at("empty/page.html"), b"<p>ab</p>\n<p>\xfcber").unwrap();
+    fs::write(at("empty/page.html"), b"<p>\xc3\xbcber</p>\n<p>\xfcber").unwrap();
     let error = Vectorizer::new().fit_transform(at("empty")).unwrap_err();
     assert!(
         error.to_string().contains("page.html: is not UTF-8"),
         "{error}"
     );
-    assert_eq!(error.place(), Some("byte 13 (counted from 0), in line 2"));
+    assert_eq!(error.place(), Some("byte 16 (counted from 0), in line 2"));
 }
 
 #[test]

@@ -140,7 +140,7 @@ WALK = {
         'let dtm = CountTable::open("dtm.csv")?.labels(["year"])?; let dtm_counts = dtm.counts()?;',
         "let dtm_terms = dtm.terms()?; let dtm_documents = dtm.documents()?;",
         'let by_year = dtm.names("year")?; let as_long = dtm.long("doc", "year", "ant")?;',
-        "let as_wide = dtm.wide(); let with_zeros = dtm.missing_as_zero();",
+        "let as_wide = dtm.wide(); let with_zeros = dtm.missing_as_zero(); let by_point = dtm.decimal('.')?;",
     ],
     "CountsWriter": [
         "let mut writer = writer;",
@@ -419,6 +419,7 @@ WALK = {
         'let counted = papers.value_counts("year")?; let wide = papers.pivot("year", "document", "age")?;',
         'let numbers = papers.numbers("year")?; let texts = papers.texts("year")?; let longer = papers.rows(100);',
         'papers.write_csv("papers.csv")?; let read = Table::open("papers.csv")?; let groups = papers.group_by("year")?;',
+        "let by_comma = Table::open_with_decimal(\"papers.csv\", ',')?;",
         'top.write_csv("top.csv")?; top.write_parquet("top.parquet")?;',
         "let frame = top.clone().into_inner();",
         "let table = Table::from(frame); let lazy = table.lazy();",

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::data::{Documents, Terms};
+use crate::data::{Documents, Terms, converted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::check_regular;
 use crate::text::{quoted_list, shown_path};
@@ -81,6 +81,9 @@ impl Cells {
     /// Reads a few kilobytes.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
+        if let Some(error) = converted(path) {
+            return Err(error);
+        }
         let path = match path.is_dir() {
             true => only_matrix(path)?,
             false => path.to_path_buf(),

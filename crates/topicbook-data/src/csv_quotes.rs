@@ -54,9 +54,8 @@ impl CsvQuotes {
             (At::Start, b'"') => (At::Quoted, CsvByte::Quote),
             (At::Closed, b'"') => (At::Quoted, CsvByte::Value),
             (_, byte) if byte == b'\n' || byte == self.separator => (At::Start, CsvByte::End),
-            // The line may end with both, and a file may begin with a byte order mark.
+            // The line may end with both.
             (At::Closed, b'\r') => (At::Closed, CsvByte::Value),
-            (At::Start, 0xef | 0xbb | 0xbf) => (At::Start, CsvByte::Value),
             (At::Closed, _) | (At::Plain, b'"') => (At::Plain, CsvByte::Stray),
             _ => (At::Plain, CsvByte::Value),
         };

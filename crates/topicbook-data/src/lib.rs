@@ -16,6 +16,7 @@ mod csv_quotes;
 mod csv_rows;
 #[cfg(feature = "polars")]
 mod csv_scan;
+mod decimal;
 mod documents;
 mod epoch;
 mod find_term;
@@ -52,6 +53,8 @@ pub use csv_quotes::{CsvByte, CsvQuotes, LONGEST_QUOTED};
 #[doc(hidden)]
 pub use csv_rows::CsvRows;
 #[doc(hidden)]
+pub use decimal::{ColumnMarks, Decimal};
+#[doc(hidden)]
 pub use documents::SavedDocuments;
 pub use documents::{Documents, LabelValue};
 pub use epoch::Epoch;
@@ -81,7 +84,7 @@ pub use table::{
 #[doc(hidden)]
 pub use table::{CsvFile, RowGroups, TableFile};
 #[doc(hidden)]
-pub use table_format::TableFormat;
+pub use table_format::{TableFormat, converted, unknown_format};
 #[doc(hidden)]
 pub use tensor_file::{FileKind, NamedTable, invalid_file, table_bytes};
 #[cfg(feature = "burn")]

@@ -3,7 +3,7 @@
 /// Whole numbers below this size are exact as `f64`.
 const EXACT: f64 = (1u64 << 53) as f64;
 /// Words for a missing number, of R, pandas and Excel, in lower case.
-const MISSING: [&str; 8] = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none"];
+const MISSING: [&str; 9] = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"];
 
 /// A text in a column that may have numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,7 +12,7 @@ pub enum NumberText {
     Number(f64),
     /// A word for a missing number, such as `NA`.
     Missing,
-    /// Neither a number nor a word, such as `1,000`, `5?` or `-`.
+    /// Neither a number nor a word, such as `1,000` or `5?`.
     Malformed,
     /// Words, dates, and codes such as `007`.
     Other,
@@ -79,7 +79,7 @@ mod tests {
             ("1,000", Malformed),
             ("1.000.000", Malformed),
             ("5?", Malformed),
-            ("-", Malformed),
+            ("-", Missing),
             ("007", Other),
             ("9007199254740993", Other),
             ("1e999", Other),

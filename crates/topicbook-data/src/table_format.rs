@@ -1,6 +1,10 @@
-//! The formats of tables in files, by the extension.
+//! The formats of tables in files, by the extension, and those that are read by other programs alone.
 
 use std::path::Path;
+
+use crate::error::Error;
+use crate::system::{unpacked_extension, unpacked_name};
+use crate::text::shown_path;
 
 /// A format of tables.
 #[derive(Clone, Copy, PartialEq)]
@@ -14,7 +18,7 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
-    /// All extensions, in lower case and without the dot.
+    /// All extensions, in lower case and without the dot. Those of text may be followed by `.gz`, `.zst` or `.zip`.
     pub const EXTENSIONS: [(&str, Self); 8] = [
         ("csv", Self::Csv(None)),
         ("tsv", Self::Csv(Some(b'\t'))),
@@ -28,10 +32,65 @@ impl TableFormat {
 
     /// The format of a file; `None` if its extension is not one of a table.
     pub fn of(path: &Path) -> Option<Self> {
-        let extension = path.extension()?;
+        let (is_packed, extension) = (unpacked_name(path).1, unpacked_extension(path));
         let mut known = Self::EXTENSIONS.into_iter();
-        known
-            .find(|(name, _)| extension.eq_ignore_ascii_case(name))
-            .map(|(_, format)| format)
+        let (_, format) = known.find(|(name, _)| *name == extension)?;
+        (!is_packed || matches!(format, Self::Csv(_))).then_some(format)
     }
+}
+
+/// Formats that other programs convert: extensions, what they are, and a command in which `{}` is the path; Mallet's files are
+/// objects of Java, which nothing else reads.
+const OTHERS: [(&[&str], &str, &str); 6] = [
+    (
+        &["xlsx", "xls", "xlsm", "ods"],
+        "a spreadsheet",
+        "python3 -c \"import pandas; pandas.read_excel('{}').to_csv('table.csv', index=False)\"",
+    ),
+    (
+        &["svmlight", "libsvm", "svm"],
+        "a svmlight file",
+        "python3 -c \"import scipy.sparse as s, sklearn.datasets as d; s.save_npz('X.npz', d.load_svmlight_file('{}')[0])\"",
+    ),
+    (
+        &["mm"],
+        "a corpus of gensim",
+        "python3 -c \"import scipy.sparse as s, scipy.io as io; s.save_npz('X.npz', s.csr_array(io.mmread('{}')))\"",
+    ),
+    (
+        &["ldac", "lda-c"],
+        "a corpus of lda-c",
+        "python3 -c \"import scipy.sparse as s, gensim; s.save_npz('X.npz', s.csr_array(gensim.matutils.corpus2csc(gensim.corpora.BleiCorpus('{}')).T))\"",
+    ),
+    (&["mallet"], "a corpus of Mallet", ""),
+    (
+        &["zarr"],
+        "a Zarr store",
+        "python3 -c \"import anndata; anndata.read_zarr('{}').write_h5ad('X.h5ad')\"",
+    ),
+];
+
+/// The error for a file of a format that another program converts, with the command; `None` if no such format is known.
+pub fn converted(path: &Path) -> Option<Error> {
+    let extension = path.extension()?.to_string_lossy().to_lowercase();
+    let is_known = |names: &&[&str]| names.contains(&extension.as_str());
+    let (_, kind, command) = OTHERS.iter().find(|(names, ..)| is_known(names))?;
+    let command = command.replace("{}", &shown_path(path));
+    let error = Error::format(path, format!("is {kind}, which is not read"));
+    Some(error.fix(match command.is_empty() {
+        true => "open the texts that it was made from: Texts::open(\"letters\")".into(),
+        false => format!("convert it: {command}"),
+    }))
+}
+
+/// The error for a path whose extension is none of `what`.
+pub fn unknown_format(path: &Path, what: &str) -> Error {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    converted(path).unwrap_or_else(|| {
+        let error = Error::format(path, format!("{extension:?} is not an extension of {what}"));
+        error.fix(match unpacked_name(path).1 {
+            true => "unpack it: only texts, such as .csv.gz, are read from compressed files",
+            false => "tables are .csv, .tsv, .parquet or .arrow; texts also .txt (one a line) or .jsonl, or a folder of .txt",
+        })
+    })
 }

@@ -55,7 +55,6 @@ fn cases() -> Vec<Case> {
         ("UCI that is a text", "a.txt", "In the beginning was\nthe word\n".into(), Format, &["number of documents", "In the beginning", "docword"]),
         ("UCI from 0", "a.txt", "2\n3\n1\n0 0 1\n".into(), Format, &["document 0", "line 4"]),
         ("UCI cut", "a.txt", "2\n3\n2\n1 1 1\n".into(), Format, &["1 of the 2 entries"]),
-        ("not gzipped", "a.mtx.gz", mtx("2 3 1\n1 1 1\n"), Format, &["cannot be read on", "line 1"]),
     ]
 }
 

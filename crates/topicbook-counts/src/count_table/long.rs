@@ -85,6 +85,7 @@ pub(super) fn read(
         documents: Documents::new(documents.names)?,
         roles,
         zeros,
+        understood: Vec::new(),
     })
 }
 
@@ -124,7 +125,7 @@ fn counts(
             Ok(Column::new(name.into(), numbers.collect::<Vec<f64>>()))
         }
         Some(row) => Err(table
-            .wrong(format!("column {name:?} is empty or NA"))
+            .wrong(format!("column {name:?} is empty, NA or \"-\""))
             .at(place(row))
             .fix("remove the row, write a count, or say .missing_as_zero()")),
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use polars::prelude::{Column, DataType, PolarsError};
 
-use crate::data::{Documents, Table, TableFile, Terms};
+use crate::data::{Decimal, Documents, Table, TableFile, Terms};
 use crate::error::{Error, Result};
 use crate::text::{counted, quoted_list, shown_path};
 
@@ -33,9 +33,9 @@ use roles::{Form, Roles};
 /// |---|---|---|
 /// | `document`, `doc`, `doc_id`; without one of them the row names of pandas and R (no name, `Unnamed: 0`, the index of a Parquet or Arrow file) | the names of the documents; texts come before numbers. A second one is a label; row names next to such a column are left out | [`names`](Self::names), or [`wide`](Self::wide): columns of numbers are terms |
 /// | named in a setting | a label of the documents | [`labels`](Self::labels) |
-/// | numbers | a term; an empty cell, `NA` or NaN is an error | [`missing_as_zero`](Self::missing_as_zero) |
+/// | numbers | a term; an empty cell, `NA`, `-` or NaN is an error | [`missing_as_zero`](Self::missing_as_zero) |
 /// | texts, dates, truth values | a label | |
-/// | texts of which at least half are numbers, such as one with `1,000` or `5?`; texts that are all empty | an error with column and row | `labels` |
+/// | texts of which at least half are numbers, such as one with `1,000` or `5?`; texts that are all empty | an error with column and row | `labels`, [`decimal`](Self::decimal) |
 ///
 /// A long table in numbers that also has other columns of numbers may be a wide one: an error says so. Shown below a cell, a
 /// table says what it was read as. Tables with the columns `doc`, `term` and `count` in numbers are opened by
@@ -77,6 +77,7 @@ struct Settings {
     names: Option<String>,
     labels: Vec<String>,
     missing_as_zero: bool,
+    decimal: Option<Decimal>,
 }
 
 /// The contents of a table.
@@ -87,6 +88,8 @@ struct Contents {
     roles: Roles,
     /// Missing cells that are counts of 0.
     zeros: usize,
+    /// What was found about the file.
+    understood: Vec<String>,
 }
 
 /// A column of a chunk of the table's rows.
@@ -207,6 +210,29 @@ impl CountTable {
         self.with(|settings| settings.missing_as_zero = true)
     }
 
+    /// The same table, whose numbers have this decimal mark, `'.'` or `','`; the other one separates thousands. Without the
+    /// setting it is found: `1,5` has a decimal comma where the values of the file are not separated by commas, `1,234` is an
+    /// error unless other numbers of the file say what it is. The card shows how such numbers were read.
+    ///
+    /// ```
+    /// use topicbook::CountTable;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.csv", "doc;sea;ship\na;1.234;2\nb;7;4\n")?;
+    /// let letters = CountTable::open("letters.csv")?;
+    /// assert!(letters.counts().is_err()); // 1.234 is no count
+    /// assert_eq!(letters.decimal(',')?.counts()?.summary()?.total(), 1247.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the mark is neither. When the table is read: if it is no text, such as Parquet.
+    #[doc(alias = "thousands")]
+    pub fn decimal(&self, mark: char) -> Result<Self> {
+        let mark = Decimal::of(mark)?;
+        Ok(self.with(|settings| settings.decimal = Some(mark)))
+    }
+
     /// The same table, in which these columns too are labels of the documents, and no terms.
     ///
     /// ```
@@ -323,13 +349,14 @@ impl CountTable {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
-        let file = TableFile::open(&self.path)?;
+        let file = TableFile::open(&self.path)?.with_decimal(self.settings.decimal)?;
         file.check(&file.names())?;
         let roles = Roles::of(self, &file)?;
-        let read = match roles.long.clone() {
+        let mut read = match roles.long.clone() {
             Some(names) => long::read(self, &file, &names, roles),
             None => wide::read(self, &file, roles),
         }?;
+        read.understood = file.understood()?;
         Ok(self.read.get_or_init(|| read))
     }
 
@@ -342,6 +369,7 @@ impl CountTable {
             roles,
             terms,
             zeros,
+            understood,
             ..
         }) = self.read.get()
         else {
@@ -374,6 +402,9 @@ impl CountTable {
             if !names.is_empty() {
                 rows.push((what, list(names)));
             }
+        }
+        if !understood.is_empty() {
+            rows.push(("file", understood.join("; ")));
         }
         if *zeros > 0 {
             rows.push((

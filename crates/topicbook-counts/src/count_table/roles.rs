@@ -3,7 +3,7 @@
 
 use polars::prelude::DataType;
 
-use crate::data::{NumberText, TableFile};
+use crate::data::{ColumnMarks, NumberText, TableFile};
 use crate::error::{Error, Result};
 use crate::text::{counted, quoted_list};
 
@@ -254,9 +254,14 @@ fn text_is_term(
                 counted(numbers, "number")
             ))
             .at(format!("data row {}, column {name:?}", row + 1))
-            .fix(format!(
-                "write a count there, without separators and signs; say {as_label}"
-            )),
+            .fix(match ColumnMarks::of([text.as_str()].into_iter()) {
+                // 1,234 is 1.234 by a decimal comma.
+                Some(marks) if marks.has_marks() => format!(
+                    "say .decimal('.') or .decimal(','), the mark before the fraction of {text:?}: the other one separates \
+                     thousands; {as_label}"
+                ),
+                _ => format!("write a count there, without separators and signs; say {as_label}"),
+            }),
         None => table
             .wrong(format!(
                 "column {name:?} has numbers that are stored as texts"

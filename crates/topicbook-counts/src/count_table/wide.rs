@@ -92,6 +92,7 @@ pub(super) fn read_within(
         },
         roles,
         zeros,
+        understood: Vec::new(),
     })
 }
 
@@ -108,7 +109,7 @@ fn numbers(
     if missing > 0 && !table.settings.missing_as_zero {
         let row = numbers.iter().position(Option::is_none).unwrap_or_default();
         return Err(table
-            .wrong(format!("column {name:?} is empty or NA"))
+            .wrong(format!("column {name:?} is empty, NA or \"-\""))
             .at(format!("data row {}, column {name:?}", first + row + 1))
             .fix(format!(
                 "write 0 where a document does not have a term, or say .missing_as_zero(); .labels([{name:?}]) if the \

@@ -19,10 +19,10 @@ use std::path::Path;
 pub use csr_arrays::{Checksums, CsrArrays};
 pub use lazy_csr::LazyCsr;
 
-use crate::data::TableFormat;
+use crate::data::{TableFormat, converted};
 use crate::error::{Error, Result};
 use crate::system::memory::phase;
-use crate::system::{Progress, Throughput, check_regular};
+use crate::system::{Progress, Throughput, check_regular, unpacked_extension};
 use crate::text::{bytes, counted, shown_path};
 
 use super::Counts;
@@ -52,42 +52,35 @@ pub fn is_table(path: &Path) -> bool {
 /// Opens a file in the format of its extension.
 pub fn open(path: &Path) -> Result<Counts> {
     let _phase = phase("open");
-    check_regular(path)?;
     let extension = extension(path);
-    let mut formats = FORMATS.into_iter();
-    let format = formats.find(|(name, _)| Some(*name) == extension.as_deref());
-    match (format, extension) {
-        (Some((_, open)), _) => open(path),
+    // A Zarr store is a folder.
+    if extension != "zarr" {
+        check_regular(path)?;
+    }
+    match FORMATS.into_iter().find(|(name, _)| *name == extension) {
+        Some((_, open)) => open(path),
         #[cfg(feature = "polars")]
-        (None, Some(_)) if is_table(path) => triplets::open(path, None),
+        None if is_table(path) => triplets::open(path, None),
         #[cfg(not(feature = "polars"))]
-        (None, Some(_)) if is_table(path) => Err(Error::format(
+        None if is_table(path) => Err(Error::format(
             path,
             "topicbook was built without the feature polars, which reads tables",
         )
         .fix("switch the feature on, or save the counts as .npy, .npz or .safetensors")),
-        (None, Some(extension)) => Err(unknown_format(
-            path,
-            format!("counts cannot be read from .{extension} files"),
-        )),
-        (None, None) => Err(unknown_format(
-            path,
-            "has no file extension, so its format is unknown".into(),
-        )),
+        None => Err(not_counts(path)),
     }
 }
 
-/// The extension of a path, in lower case; for `X.mtx.gz` the one before `.gz`, if that format is also read gzipped.
-fn extension(path: &Path) -> Option<String> {
-    let lower = |path: &Path| {
-        path.extension()
-            .map(|extension| extension.to_string_lossy().to_lowercase())
-    };
-    let extension = lower(path)?;
-    let inner = path.file_stem().and_then(|stem| lower(Path::new(stem)));
-    match inner {
-        Some(inner) if extension == "gz" && (inner == "mtx" || inner == "txt") => Some(inner),
-        _ => Some(extension),
+/// The extension of a path, in lower case; for `X.mtx.gz` the one before `.gz`, if that format is also read compressed.
+fn extension(path: &Path) -> String {
+    let inner = unpacked_extension(path);
+    match inner.as_str() {
+        "mtx" | "txt" => inner,
+        _ => path
+            .extension()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase(),
     }
 }
 
@@ -99,7 +92,8 @@ fn extensions() -> impl Iterator<Item = &'static str> {
     others.into_iter().chain(tables)
 }
 
-fn unknown_format(path: &Path, what: String) -> Error {
+/// The error for a file that has no extension of [`FORMATS`] or of a table.
+pub fn not_counts(path: &Path) -> Error {
     let extensions: Vec<String> = extensions()
         .map(|extension| format!(".{extension}"))
         .collect();
@@ -108,7 +102,15 @@ fn unknown_format(path: &Path, what: String) -> Error {
         .map_or((String::new(), String::new()), |(last, others)| {
             (last.clone(), others.join(", "))
         });
-    Error::format(path, what).fix(format!("use {others} or {last}"))
+    let what = match path.extension() {
+        None => "has no file extension, so its format is unknown".into(),
+        Some(extension) => format!(
+            "counts cannot be read from .{} files",
+            extension.to_string_lossy().to_lowercase()
+        ),
+    };
+    converted(path)
+        .unwrap_or_else(|| Error::format(path, what).fix(format!("use {others} or {last}")))
 }
 
 /// Progress of writing `documents` documents of `row_bytes` bytes each in `passes` passes.

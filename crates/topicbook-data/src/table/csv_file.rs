@@ -1,16 +1,18 @@
 //! Tables in CSV files.
 
+use std::borrow::Cow;
 use std::io::Cursor;
 use std::sync::{Arc, OnceLock};
 
-use polars::prelude::{Column, CsvParseOptions, CsvReadOptions, DataFrame, DataType, SerReader};
+use polars::prelude::{CsvParseOptions, CsvReadOptions, DataFrame, DataType, SerReader};
 
 use crate::error::{Error, Result};
-use crate::system::MappedFile;
+use crate::system::{MappedFile, TextFile, line_of, not_utf8};
 use crate::text::{count, counted};
-use crate::{CsvHeader, CsvScan, NumberText};
+use crate::{CsvHeader, CsvRows, CsvScan, Decimal};
 
 use super::Table;
+use super::csv_numbers::Numbers;
 use super::error::attempt;
 
 /// Bytes of a number in a column. Texts take more, truth values and nulls less.
@@ -21,40 +23,68 @@ pub struct CsvFile {
     pub(super) map: MappedFile,
     /// Its header.
     pub header: CsvHeader,
-    table: OnceLock<Table>,
+    /// The decimal mark, if a setting names it.
+    pub(super) decimal: Option<Decimal>,
+    table: OnceLock<Read>,
+}
+
+/// The whole table, and what was found about the file.
+struct Read {
+    table: Table,
+    understood: Vec<String>,
 }
 
 impl CsvFile {
     pub(super) fn open(map: MappedFile, separator: Option<u8>) -> Result<Self> {
         Ok(Self {
-            header: CsvHeader::read(map.file(), separator)?,
+            header: CsvHeader::read(&mut TextFile::open(map.path())?, separator)?,
             map,
+            decimal: None,
             table: OnceLock::new(),
         })
     }
 
     /// The whole table. The type of a column depends on all its values.
     pub(super) fn table(&self) -> Result<&Table> {
-        if let Some(table) = self.table.get() {
-            return Ok(table);
+        self.read_table().map(|read| &read.table)
+    }
+
+    /// What was found about the file, in words for a card.
+    pub(super) fn understood(&self) -> Result<&[String]> {
+        self.read_table().map(|read| read.understood.as_slice())
+    }
+
+    fn read_table(&self) -> Result<&Read> {
+        if let Some(read) = self.table.get() {
+            return Ok(read);
         }
+        let (text, mut understood) = self.text()?;
+        understood.extend(self.header.understood.iter().cloned());
         let options = CsvReadOptions::default().with_infer_schema_length(None);
         let size = |scan: CsvScan| {
             let values = format!("{} values", count(scan.values));
             (values, scan.values.saturating_mul(VALUE_BYTES))
         };
-        let frame = self.read(options, size)?;
+        let frame = self.read(&text, options, size)?;
+        let texts_of = |columns: &[usize]| {
+            let types = vec![DataType::String; self.header.names.len()];
+            self.read_typed(&text, types, columns, 0)
+        };
+        let is_comma = self.header.separator == b',';
+        let mut numbers =
+            Numbers::of(&frame, &self.header.names, self.decimal, is_comma, texts_of)?;
+        understood.append(&mut numbers.understood);
         let names = self.header.names.iter().map(String::as_str);
         let names = names.chain(std::iter::repeat(""));
-        let columns = frame.columns().iter().zip(names);
-        let columns = columns.filter_map(|(column, name)| match name {
+        let columns = frame.columns().iter().zip(names).enumerate();
+        let columns = columns.filter_map(|(at, (column, name))| match name {
             // Lines may end with a separator.
             "" if column.null_count() == column.len() => None,
-            "" => Some(numbers_of(column)),
-            name => Some(numbers_of(column).with_name(name.into())),
+            "" => Some(numbers.column(at, column)),
+            name => Some(numbers.column(at, column).with_name(name.into())),
         });
-        let table = Table::from_columns(columns.collect());
-        Ok(self.table.get_or_init(|| table))
+        let table = Table::from_columns(columns.collect()).with_note(&understood);
+        Ok(self.table.get_or_init(|| Read { table, understood }))
     }
 
     /// These columns, each of a type: other values become null. A row takes `row_bytes` of memory while the table is used.
@@ -68,45 +98,92 @@ impl CsvFile {
         let read: Vec<usize> = (0..names.len())
             .filter(|&at| typed(&names[at]).is_some())
             .collect();
-        // Without this, the error of Polars names neither row nor column of a value of another type.
-        let options = CsvReadOptions::default()
-            .with_ignore_errors(true)
-            .with_infer_schema_length(Some(0))
-            .with_dtype_overwrite(Some(Arc::new(all.collect())))
-            .with_projection(Some(Arc::new(read.clone())));
-        let size = |scan: CsvScan| {
-            let rows = counted(scan.rows as usize, "row");
-            (rows, scan.rows.saturating_mul(row_bytes))
-        };
-        let mut frame = self.read(options, size)?;
+        let (text, _) = self.text()?;
+        let mut frame = self.read_typed(&text, all.collect(), &read, row_bytes)?;
         let named: Vec<&String> = read.iter().map(|&at| &names[at]).collect();
         attempt(|| frame.set_column_names(&named))?;
         Ok(frame)
     }
 
-    /// Reads the file, if memory holds its size.
+    /// These columns of a text, in these types.
+    fn read_typed(
+        &self,
+        text: &[u8],
+        types: Vec<DataType>,
+        columns: &[usize],
+        row_bytes: u64,
+    ) -> Result<DataFrame> {
+        // Without this, the error of Polars names neither row nor column of a value of another type.
+        let options = CsvReadOptions::default()
+            .with_ignore_errors(true)
+            .with_infer_schema_length(Some(0))
+            .with_dtype_overwrite(Some(Arc::new(types)))
+            .with_projection(Some(Arc::new(columns.to_vec())));
+        let size = |scan: CsvScan| {
+            let rows = counted(scan.rows as usize, "row");
+            (rows, scan.rows.saturating_mul(row_bytes))
+        };
+        self.read(text, options, size)
+    }
+
+    /// The text as UTF-8, and what was done to get it.
+    fn text(&self) -> Result<(Cow<'_, [u8]>, Vec<String>)> {
+        let bytes = self.map.bytes()?;
+        let path = self.map.path();
+        let mut file = TextFile::open(path)?;
+        // A first look, by which compression and byte order marks are known.
+        let mut text = Vec::new();
+        file.append(1, &mut text)?;
+        if file.understood().is_empty() && std::str::from_utf8(bytes).is_ok() {
+            let mark = bytes.len() - bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).len();
+            return Ok((bytes[mark..].into(), Vec::new()));
+        }
+        // Twice: Polars copies texts.
+        file.append_all(1, &mut text)?;
+        self.map.file().check_not_replaced()?;
+        match std::str::from_utf8(&text) {
+            Ok(_) => Ok((text.into(), file.understood())),
+            Err(source) => {
+                let valid = source.valid_up_to();
+                Err(not_utf8(path, valid as u64, line_of(&text, valid)).because(source))
+            }
+        }
+    }
+
+    /// Reads the text of the file, if memory holds its size.
     fn read(
         &self,
+        text: &[u8],
         options: CsvReadOptions,
         size: impl FnOnce(CsvScan) -> (String, u64),
     ) -> Result<DataFrame> {
-        let (path, separator) = (self.map.path(), self.header.separator);
-        let text = self.map.bytes()?;
+        let (path, header) = (self.map.path(), &self.header);
         let read = || {
-            let scan = CsvScan::new(path, text, separator)?;
+            let rows = match header.is_short {
+                false => &text[header.start..],
+                true => after_blank_lines(&text[header.end..]),
+            };
+            let scan = CsvScan::new(path, rows, header.separator)?;
             let (what, bytes) = size(scan);
             let claim = self.map.file().claim(what);
-            claim.check_memory(bytes.saturating_add(scan.copied(text)))?;
-            let parse = CsvParseOptions::default().with_separator(separator);
-            let text = Cursor::new(scan.quoted(text, separator));
+            let copied = match header.is_short {
+                true => rows.len() as u64,
+                false => scan.copied(rows),
+            };
+            claim.check_memory(bytes.saturating_add(copied))?;
+            let parse = CsvParseOptions::default().with_separator(header.separator);
+            let mut whole = scan.quoted(rows, header.separator);
+            if header.is_short {
+                whole = [header.line().as_bytes(), &whole].concat().into();
+            }
             let reader = options
                 .with_parse_options(parse)
-                .into_reader_with_file_handle(text);
+                .into_reader_with_file_handle(Cursor::new(whole));
             attempt(|| reader.finish()).map_err(|problem| {
-                let what = format!("cannot be read as CSV: {}", problem.sentence);
-                Error::format(path, what).fix(
+                let error = Error::format(path, format!("cannot be read as CSV: {}", problem.sentence));
+                wide_row(error, rows, header).fix(
                     "give each line as many values as the header has names, and put values that contain the separator in \
-                     quotation marks; a file of R's write.table lacks the name of its first column: use write.csv",
+                     quotation marks",
                 )
             })
         };
@@ -116,35 +193,28 @@ impl CsvFile {
     }
 }
 
-/// A column of numbers, if its texts are numbers and words for missing ones. These and NaN are null.
-fn numbers_of(column: &Column) -> Column {
-    let name = column.name().clone();
-    let numbers: Option<Vec<f64>> = match (column.f64(), column.str()) {
-        (Ok(numbers), _) if numbers.iter().flatten().any(f64::is_nan) => Some(
-            numbers
-                .iter()
-                .map(|number| number.unwrap_or(f64::NAN))
-                .collect(),
-        ),
-        (_, Ok(texts)) => NumberText::column(texts.iter().map(Option::unwrap_or_default)),
-        _ => None,
-    };
-    let Some(numbers) = numbers else {
-        return column.clone();
-    };
-    let given = || {
-        numbers
-            .iter()
-            .map(|number| (!number.is_nan()).then_some(*number))
-    };
-    let whole = given().flatten().all(|number| number.trunc() == number);
-    match whole && !column.dtype().is_float() {
-        true => Column::new(
-            name,
-            given()
-                .map(|number| Some(number? as i64))
-                .collect::<Vec<_>>(),
-        ),
-        false => Column::new(name, given().collect::<Vec<_>>()),
+/// A text without the line ends that it begins with.
+fn after_blank_lines(text: &[u8]) -> &[u8] {
+    let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    let blank = text.iter().take_while(|byte| is_end(byte)).count();
+    &text[blank..]
+}
+
+/// An error with the place of the first row that has more values than the header has names.
+fn wide_row(error: Error, text: &[u8], header: &CsvHeader) -> Error {
+    let mut rows = CsvRows::new(header.separator, text);
+    let names = header.names.len();
+    while let Some(row) = rows.next() {
+        if row.len() > names {
+            let lines = u64::from(header.is_short) + u64::from(header.start > 0);
+            let place = format!(
+                "line {}: {} for {}",
+                row.line + lines,
+                counted(row.len(), "value"),
+                counted(names, "name")
+            );
+            return error.at(place);
+        }
     }
+    error
 }

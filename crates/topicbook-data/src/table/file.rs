@@ -5,10 +5,10 @@ use std::path::Path;
 
 use polars::prelude::{DataType, Field, Schema};
 
-use crate::TableFormat;
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::counted;
+use crate::{Decimal, TableFormat, unknown_format};
 
 use super::Table;
 use super::arrow_file::ArrowFile;
@@ -28,12 +28,7 @@ pub enum TableFile {
 impl TableFile {
     /// Opens a file of a format of [`Table::open`].
     pub fn open(path: &Path) -> Result<Self> {
-        let format = TableFormat::of(path).ok_or_else(|| {
-            let extension = path.extension().unwrap_or_default().to_string_lossy();
-            let what = format!("{extension:?} is not an extension of a table's file");
-            Error::format(path, what)
-                .fix("name the file .csv, .tsv, .parquet or .arrow, as which it is then read")
-        })?;
+        let format = TableFormat::of(path).ok_or_else(|| unknown_format(path, "a table's file"))?;
         let file = OpenFile::open(path)?;
         if file.length == 0 {
             return Err(Error::format(path, "is empty").fix("write the table again"));
@@ -43,6 +38,29 @@ impl TableFile {
             TableFormat::Csv(separator) => CsvFile::open(map, separator).map(Self::Csv),
             TableFormat::Parquet => Ok(Self::Groups(Box::new(ParquetFile::open(map)?))),
             TableFormat::Arrow => Ok(Self::Groups(Box::new(ArrowFile::open(map)?))),
+        }
+    }
+
+    /// The same file, whose numbers have this decimal mark.
+    pub fn with_decimal(mut self, decimal: Option<Decimal>) -> Result<Self> {
+        match (&mut self, decimal) {
+            (_, None) => {}
+            (Self::Csv(file), _) => file.decimal = decimal,
+            (Self::Groups(file), Some(_)) => {
+                let what = "has typed columns, whose numbers have no decimal mark";
+                return Err(
+                    Error::format(file.map().path(), what).fix("leave the decimal mark out")
+                );
+            }
+        }
+        Ok(self)
+    }
+
+    /// What was found about the file beyond its extension, in words for a card. Reads a CSV file.
+    pub fn understood(&self) -> Result<Vec<String>> {
+        match self {
+            Self::Csv(file) => file.understood().map(<[String]>::to_vec),
+            Self::Groups(_) => Ok(Vec::new()),
         }
     }
 

@@ -3,6 +3,7 @@
 mod arrow_file;
 mod columns;
 mod csv_file;
+mod csv_numbers;
 mod error;
 mod file;
 mod frame_joins;
@@ -23,6 +24,7 @@ mod write;
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use polars::prelude::{Column, DataFrame, IntoLazy, LazyFrame};
 
@@ -73,6 +75,8 @@ pub struct Table {
     frame: DataFrame,
     /// Rows that a cell shows.
     rows_shown: usize,
+    /// What was understood of the file that the table was read from, where a cell says so.
+    note: Option<Arc<str>>,
 }
 
 impl Table {
@@ -164,15 +168,23 @@ impl Table {
     #[doc(alias = "display")]
     pub fn rows(&self, n: usize) -> Self {
         Self {
-            frame: self.frame.clone(),
             rows_shown: n,
+            ..self.clone()
+        }
+    }
+
+    /// The same table, whose size in a cell is followed by these remarks.
+    fn with_note(self, remarks: &[String]) -> Self {
+        Self {
+            note: (!remarks.is_empty()).then(|| remarks.join("; ").into()),
+            ..self
         }
     }
 
     /// The rows that a cell shows, as HTML.
     #[doc(hidden)]
     pub fn html(&self) -> String {
-        view::View::new(&self.frame, self.rows_shown).html()
+        view::View::new(self).html()
     }
 
     /// The DataFrame of the table.
@@ -214,7 +226,7 @@ impl Default for Table {
 /// The first and last rows as aligned text.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        view::View::new(&self.frame, self.rows_shown).text(f)
+        view::View::new(self).text(f)
     }
 }
 
@@ -237,6 +249,7 @@ impl From<DataFrame> for Table {
         Self {
             frame,
             rows_shown: view::ROWS_SHOWN,
+            note: None,
         }
     }
 }

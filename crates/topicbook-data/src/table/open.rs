@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::Decimal;
 use crate::error::Result;
 
 use super::{Table, TableFile};
@@ -11,15 +12,22 @@ impl Table {
     ///
     /// | Extension | Format |
     /// |---|---|
-    /// | `.csv` | text with a header line; columns are separated by commas, or by semicolons or tabs where the header has no comma |
+    /// | `.csv` | text with a header line; values are separated by commas, semicolons, tabs or vertical bars (the one that gives most columns), or as a first line `sep=;` of Excel says |
     /// | `.tsv`, `.tab` | the same, separated by tabs |
+    /// | `.csv.gz`, `.csv.zst`, `.csv.zip`, `.tsv.gz` ... | the same, compressed by gzip or Zstandard, or alone in a zip archive |
     /// | `.parquet`, `.pq` | Parquet |
     /// | `.arrow`, `.feather`, `.ipc` | Arrow IPC, which is Feather of version 2; plain or compressed with LZ4 or Zstandard |
     ///
     /// The type of a CSV column depends on all its values: whole numbers, numbers, `true` and `false`, or text. Empty values
-    /// are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`) in a column that otherwise has
-    /// numbers alone. The names in a header lose the space around them. A quotation mark encloses a value only where the value
-    /// begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
+    /// are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`, `-`) in a column that otherwise
+    /// has numbers alone. The names in a header lose the space around them. A quotation mark encloses a value only where the
+    /// value begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
+    ///
+    /// Text is UTF-8, UTF-16 with a byte order mark, or Windows-1252 where its words are Western European ones. Numbers may have
+    /// a decimal comma where commas do not separate the values, and thousands (`1.234,5`, `1,234.5`); a column of numbers
+    /// such as `1,234` alone, which can be read in two ways, is one of texts, and [`open_with_decimal`](Self::open_with_decimal)
+    /// says what they are. If all rows have a value more than the header has names, the first column has the row names, as R's
+    /// `write.table` writes them. What was found in a file stands below the table in a cell.
     ///
     /// ```
     /// use topicbook::Table;
@@ -48,5 +56,33 @@ impl Table {
     #[doc(alias = "scan_csv")]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         TableFile::open(path.as_ref())?.into_table()
+    }
+
+    /// [`open`](Self::open), where the numbers of a CSV file have this decimal mark, `'.'` or `','`; the other one separates
+    /// thousands.
+    ///
+    /// ```
+    /// use topicbook::Table;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("prices.csv", "thing;price\nship;1,234\ntea;2,500\n")?;
+    /// let prices = Table::open_with_decimal("prices.csv", ',')?;
+    /// assert_eq!(prices.numbers("price")?, [1.234, 2.5]);
+    /// assert_eq!(Table::open_with_decimal("prices.csv", '.')?.numbers("price")?, [1234.0, 2500.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), if the mark is another one, and if the file is no text.
+    ///
+    /// # Cost
+    /// As [`open`](Self::open); a file with such numbers is read once more.
+    #[doc(alias = "read_csv2")]
+    #[doc(alias = "thousands")]
+    pub fn open_with_decimal(path: impl AsRef<Path>, mark: char) -> Result<Self> {
+        let mark = Decimal::of(mark)?;
+        TableFile::open(path.as_ref())?
+            .with_decimal(Some(mark))?
+            .into_table()
     }
 }

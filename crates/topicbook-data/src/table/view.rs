@@ -9,6 +9,7 @@ use crate::text::{
     width,
 };
 
+use super::Table;
 use super::error::attempt;
 
 /// Rows that a cell shows unless [`Table::rows`](super::Table::rows) says otherwise.
@@ -37,13 +38,17 @@ struct Shown {
 }
 
 impl View {
-    /// A view of at most `most_rows` rows, the first three quarters of them from the top.
-    pub(super) fn new(frame: &DataFrame, most_rows: usize) -> Self {
-        let size = format!(
+    /// A view of the rows that a cell shows, the first three quarters of them from the top.
+    pub(super) fn new(table: &Table) -> Self {
+        let (frame, most_rows) = (&table.frame, table.rows_shown);
+        let mut size = format!(
             "{} × {}",
             counted(frame.height(), "row"),
             counted(frame.width(), "column")
         );
+        if let Some(note) = &table.note {
+            size = format!("{size}; {note}");
+        }
         match turned(frame) {
             Some(turned) => Self::upright(
                 &turned,

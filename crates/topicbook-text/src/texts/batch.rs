@@ -46,7 +46,7 @@ impl Reader {
         match self {
             Self::InMemory { texts, next } => Ok(next_range(texts, next)),
             Self::Records(reader) => Ok(reader.next()?.map(|records| Batch {
-                bytes: records.bytes.len() as u64,
+                bytes: records.read,
                 content: Content::Records(records),
             })),
             #[cfg(feature = "polars")]
@@ -102,7 +102,9 @@ impl Batch {
             Content::Range(texts, range) => {
                 for at in range.clone() {
                     let text = match texts.kind.as_ref() {
-                        Kind::Files { files, .. } => Cow::from(files::read(&files[at].0)?),
+                        Kind::Files { files, .. } => {
+                            Cow::from(files::read(&files[at].0, &texts.remarks)?)
+                        }
                         Kind::Memory(texts) => Cow::from(texts[at].as_str()),
                         _ => continue,
                     };
@@ -196,7 +198,7 @@ impl Records {
         };
         let names = &header.names;
         let mut rows = CsvRows::new(header.separator, self.text()?.as_bytes());
-        let mut is_header = self.offset == 0;
+        let mut is_header = self.offset == header.start as u64;
         while let Some(row) = rows.next() {
             if std::mem::take(&mut is_header) {
                 continue;

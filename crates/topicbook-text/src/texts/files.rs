@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::data::Documents;
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::check_regular;
+use crate::system::{check_regular, decoded, is_note, read_whole};
 use crate::text::shown_path;
 
-use super::{Kind, html};
+use super::{Kind, Remarks, html};
 
 /// The extensions of texts and pages.
 const EXTENSIONS: [&str; 4] = ["txt", "md", "html", "htm"];
@@ -55,12 +55,6 @@ fn find(folder: &Path, files: &mut Vec<(PathBuf, u64)>, passed: &mut usize) -> R
     Ok(())
 }
 
-/// Whether a file is macOS metadata of another one: `._a.txt` next to `a.txt`, or in the folder `__MACOSX` of an archive.
-fn is_note(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with("._") || path.components().any(|part| part.as_os_str() == "__MACOSX")
-}
-
 fn is_text(path: &Path) -> bool {
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())
@@ -103,33 +97,17 @@ pub(super) fn matching(path: &Path, pattern: &str) -> Result<Kind> {
 }
 
 /// The text of a file.
-pub(super) fn read(path: &Path) -> Result<String> {
+pub(super) fn read(path: &Path, remarks: &Remarks) -> Result<String> {
     /// The bytes of the file become its text, and a page the text without its tags.
     const COPIES: u64 = 2;
-    let bytes = crate::system::read_whole(path, COPIES)?;
-    let text = String::from_utf8(bytes).map_err(|source| {
-        let valid = source.utf8_error().valid_up_to();
-        not_utf8(path, valid as u64, line_at(source.as_bytes(), valid)).because(source)
-    })?;
+    let (text, encoding) = decoded(path, read_whole(path, COPIES)?)?;
+    let encoding = encoding.map(|encoding| format!("encoding {encoding}"));
+    remarks.add(path, encoding.as_slice());
     let extension = path.extension().unwrap_or_default().to_string_lossy();
     Ok(match extension.to_ascii_lowercase().as_str() {
         "html" | "htm" => html::text_of(&text),
-        _ => match text.strip_prefix('\u{feff}') {
-            Some(text) => text.to_owned(),
-            None => text,
-        },
+        _ => text,
     })
-}
-
-/// The line of a byte, counted from 1.
-pub(super) fn line_at(bytes: &[u8], at: usize) -> u64 {
-    1 + bytes[..at].iter().filter(|&&byte| byte == b'\n').count() as u64
-}
-
-pub(super) fn not_utf8(path: &Path, byte: u64, line: u64) -> Error {
-    Error::format(path, "is not UTF-8 text")
-        .at(format!("byte {byte} (counted from 0), in line {line}"))
-        .fix("save it as UTF-8: iconv -f LATIN1 -t UTF-8 converts a file")
 }
 
 /// The documents of files: their paths below `root`, and the folders of `root` in which they lie.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::data::{Documents, NumberText};
+use crate::data::{ColumnMarks, Decimal, Documents, NumberText};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Maximum number of columns: each line of JSON could have a field of another name.
@@ -90,8 +90,13 @@ impl LabelColumns {
     }
 
     /// The documents, named by the column `document` if all have a value there. A column becomes numbers if all its values are
-    /// numbers, or words for a missing number such as `NA`.
-    pub(super) fn into_documents(self) -> Result<Documents> {
+    /// numbers, or words for a missing number such as `NA`. In a table whose values have another separator than commas, they
+    /// may have a decimal comma; `understood` gets an example.
+    pub(super) fn into_documents(
+        self,
+        may_have_commas: bool,
+        understood: &mut Vec<String>,
+    ) -> Result<Documents> {
         let n = self.documents;
         let mut documents = Documents::numbered(n)?;
         let mut columns = self.columns;
@@ -110,7 +115,12 @@ impl LabelColumns {
                 ),
             }
         }
-        for column in columns {
+        let marks: Vec<Option<ColumnMarks>> = columns
+            .iter()
+            .map(|column| ColumnMarks::of(column.values.iter().map(String::as_str)))
+            .collect();
+        let shared = ColumnMarks::shared(marks.iter().flatten());
+        for (column, marks) in columns.into_iter().zip(marks) {
             let LabelColumn {
                 name,
                 values,
@@ -118,7 +128,15 @@ impl LabelColumns {
                 ..
             } = column;
             codes.resize(n, None);
-            documents = match NumberText::column(values.iter().map(String::as_str)) {
+            let mark = marks.as_ref().and_then(|marks| marks.mark(shared));
+            let mark = mark.filter(|mark| may_have_commas || *mark == Decimal::Point);
+            let marked: Option<Vec<f64>> =
+                mark.and_then(|mark| values.iter().map(|text| mark.number(text)).collect());
+            let plain = NumberText::column(values.iter().map(String::as_str));
+            if let (Some(numbers), None) = (&marked, &plain) {
+                understood.extend(marks.and_then(|marks| marks.shown(&name, &values, numbers)));
+            }
+            documents = match marked.or(plain) {
                 Some(parsed) => {
                     let number =
                         |code: Option<u32>| code.map_or(f64::NAN, |code| parsed[code as usize]);
@@ -165,7 +183,7 @@ mod tests {
             }
             columns.add(batch).unwrap();
         }
-        let documents = columns.into_documents().unwrap();
+        let documents = columns.into_documents(true, &mut Vec::new()).unwrap();
         assert_eq!(documents.names(), ["a", "b", "c"]);
         assert_eq!(documents.numbers("year").unwrap()[2], 1.5);
         assert!(documents.numbers("year").unwrap()[1].is_nan());

@@ -5,6 +5,7 @@ mod files;
 mod html;
 mod labels;
 mod records;
+mod remarks;
 mod source;
 #[cfg(feature = "polars")]
 mod table;
@@ -13,9 +14,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::{CsvHeader, Documents, TableFormat, or_ref};
+use crate::data::{CsvHeader, Documents, TableFormat, or_ref, unknown_format};
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::OpenFile;
+use crate::system::{OpenFile, TextFile, unpacked_extension};
 use crate::text::{bytes, counted, quoted_list, shown_path};
 
 pub(super) use batch::{Batch, Reader};
@@ -23,6 +24,7 @@ pub(super) use labels::{BatchLabels, LabelColumns};
 pub use source::TextSource;
 
 use records::{RecordReader, Split};
+use remarks::Remarks;
 
 /// Bytes of text that are processed at once, by one thread.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -47,6 +49,8 @@ const BATCH_BYTES: u64 = 1 << 20;
 pub struct Texts {
     kind: Arc<Kind>,
     column: Option<String>,
+    /// What was found about the files while they were read.
+    remarks: Remarks,
 }
 
 enum Kind {
@@ -112,7 +116,9 @@ impl Texts {
     /// | a file `.csv`, `.tsv`, `.tab` | its rows: the column `text`, and the other columns as label columns |
     /// | a file `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | likewise (feature `polars`) |
     ///
-    /// [`column`](Self::column) names another field or column. All files are UTF-8. Of an HTML page the text of `<main>` is
+    /// [`column`](Self::column) names another field or column. Files of lines, JSON lines and tables of text may be compressed
+    /// (`.csv.gz`, `.jsonl.zst`, a zip archive of one file). Texts are UTF-8, UTF-16 with a byte order mark, or Windows-1252;
+    /// what is not UTF-8 stands on the card, and a text in another encoding is refused. Of an HTML page the text of `<main>` is
     /// taken, or of `<body>` where it has none, without scripts and styles. A column or field `document` names the documents.
     ///
     /// ```
@@ -138,22 +144,13 @@ impl Texts {
             return files::in_folder(path).map(Self::from);
         }
         let file = OpenFile::open(path)?;
-        let extension = path.extension().unwrap_or_default().to_string_lossy();
-        let kind = match (
-            extension.to_ascii_lowercase().as_str(),
-            TableFormat::of(path),
-        ) {
+        let kind = match (unpacked_extension(path).as_str(), TableFormat::of(path)) {
             ("txt", _) => Kind::Lines(path.into()),
             ("jsonl" | "ndjson", _) => Kind::JsonLines(path.into()),
             (_, Some(TableFormat::Csv(separator))) => Kind::Csv(path.into(), separator),
             #[cfg(feature = "polars")]
             (_, Some(_)) => Kind::Table(path.into()),
-            (other, _) => {
-                let what = format!("{other:?} is not an extension of a file of texts");
-                return Err(Error::format(path, what).fix(
-                    "name a folder, or a file .txt (one text per line), .jsonl, .csv, .parquet or .arrow",
-                ));
-            }
+            _ => return Err(unknown_format(path, "a file of texts")),
         };
         match file.length {
             0 => Err(Error::format(path, "is empty").fix("write the texts again")),
@@ -176,8 +173,8 @@ impl Texts {
     #[doc(alias = "field")]
     pub fn column(&self, name: impl Into<String>) -> Self {
         Self {
-            kind: self.kind.clone(),
             column: Some(name.into()),
+            ..self.clone()
         }
     }
 
@@ -201,15 +198,18 @@ impl Texts {
                 texts: self.clone(),
                 next: 0,
             },
-            Kind::Lines(path) => Reader::Records(RecordReader::new(path, Split::Lines)?),
+            Kind::Lines(path) => {
+                Reader::Records(RecordReader::new(path, Split::Lines, &self.remarks)?)
+            }
             Kind::JsonLines(path) => {
                 let field = column.unwrap_or(TEXT).into();
-                Reader::Records(RecordReader::new(path, Split::Json(field))?)
+                Reader::Records(RecordReader::new(path, Split::Json(field), &self.remarks)?)
             }
             Kind::Csv(path, separator) => {
-                let header = CsvHeader::read(&OpenFile::open(path)?, *separator)?;
+                let header = CsvHeader::read(&mut TextFile::open(path)?, *separator)?;
                 let text = text_column(path, column, &header.names)?;
-                Reader::Records(RecordReader::new(path, Split::Csv(header.into(), text))?)
+                let split = Split::Csv(header.into(), text);
+                Reader::Records(RecordReader::new(path, split, &self.remarks)?)
             }
             #[cfg(feature = "polars")]
             Kind::Table(path) => Reader::Table(table::TableTexts::new(path, column)?),
@@ -222,7 +222,14 @@ impl Texts {
             Kind::Files { root, files, .. } => files::documents(root, files),
             #[cfg(feature = "polars")]
             Kind::Table(path) => table::documents(path, self.column.as_deref()),
-            _ => labels.into_documents(),
+            Kind::Csv(path, separator) => {
+                let header = CsvHeader::read(&mut TextFile::open(path)?, *separator)?;
+                let mut understood = Vec::new();
+                let documents = labels.into_documents(header.separator != b',', &mut understood);
+                self.remarks.add(path, &understood);
+                documents
+            }
+            _ => labels.into_documents(false, &mut Vec::new()),
         }
     }
 }
@@ -247,6 +254,7 @@ impl From<Kind> for Texts {
         Self {
             kind: Arc::new(kind),
             column: None,
+            remarks: Remarks::default(),
         }
     }
 }
@@ -262,18 +270,18 @@ impl fmt::Display for Texts {
             } => {
                 let number = counted(files.len(), "file");
                 write!(f, "{number} in {} ({})", shown_path(root), size())?;
-                match passed {
-                    0 => Ok(()),
-                    passed => write!(f, "; {} passed over", counted(*passed, "other file")),
+                if *passed > 0 {
+                    write!(f, "; {} passed over", counted(*passed, "other file"))?;
                 }
             }
-            Kind::Memory(texts) => write!(f, "{} in memory", counted(texts.len(), "text")),
+            Kind::Memory(texts) => write!(f, "{} in memory", counted(texts.len(), "text"))?,
             Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path, _) => {
-                write!(f, "{} ({})", shown_path(path), size())
+                write!(f, "{} ({})", shown_path(path), size())?;
             }
             #[cfg(feature = "polars")]
-            Kind::Table(path) => write!(f, "{} ({})", shown_path(path), size()),
+            Kind::Table(path) => write!(f, "{} ({})", shown_path(path), size())?,
         }
+        write!(f, "{}", self.remarks)
     }
 }
 

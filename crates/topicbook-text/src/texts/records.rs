@@ -1,16 +1,15 @@
 //! Files of lines, JSON lines and CSV records, read in blocks that end with a record.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::data::{CsvByte, CsvHeader, CsvQuotes, LONGEST_QUOTED};
 use crate::error::{Error, Result};
 use crate::system::memory::check_free;
-use crate::system::{Advice, OpenFile};
+use crate::system::{TextFile, line_of, not_utf8};
 use crate::text::{bytes as in_words, shown_path};
 
-use super::BATCH_BYTES;
+use super::{BATCH_BYTES, Remarks};
 
 /// What the records of a file are.
 #[derive(Clone)]
@@ -26,7 +25,9 @@ pub(super) enum Split {
 /// Whole records of a file.
 pub struct Records {
     pub(super) bytes: Vec<u8>,
-    /// Where they begin in the file.
+    /// Bytes of the file that they were read from, which may be compressed.
+    pub(super) read: u64,
+    /// Where they begin in the text of the file.
     pub(super) offset: u64,
     /// The first line, counted from 1.
     pub(super) line: u64,
@@ -36,8 +37,11 @@ pub struct Records {
 
 /// Reads a file in blocks of whole records.
 pub struct RecordReader {
-    file: OpenFile,
+    file: TextFile,
     path: Arc<Path>,
+    remarks: Remarks,
+    /// Bytes of the file that earlier blocks were read from.
+    position: u64,
     split: Split,
     /// Bytes that were read and belong to the next block.
     rest: Vec<u8>,
@@ -46,21 +50,30 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
-    pub(super) fn new(path: &Path, split: Split) -> Result<Self> {
-        let file = OpenFile::open(path)?;
-        file.advise(0, 0, Advice::Sequential);
+    pub(super) fn new(path: &Path, split: Split, remarks: &Remarks) -> Result<Self> {
+        let mut file = TextFile::open(path)?;
+        let (mut offset, mut line) = (0, 1);
+        if let Split::Csv(header, _) = &split {
+            remarks.add(path, &header.understood);
+            // The line in which Excel names the separator.
+            offset = header.start as u64;
+            line += u64::from(offset > 0);
+            file.append(header.start, &mut Vec::new())?;
+        }
         Ok(Self {
             file,
             path: path.into(),
+            remarks: remarks.clone(),
+            position: 0,
             split,
             rest: Vec::new(),
-            offset: 0,
-            line: 1,
+            offset,
+            line,
         })
     }
 
     pub(super) fn check_unchanged(&self) -> Result<()> {
-        self.file.check_unchanged()
+        self.file.file().check_unchanged()
     }
 
     /// The next records; `None` at the end of the file.
@@ -68,12 +81,10 @@ impl RecordReader {
         let mut bytes = std::mem::take(&mut self.rest);
         let mut ends = RecordEnds::new(&self.split);
         loop {
-            let read = (&self.file.handle)
-                .take(BATCH_BYTES)
-                .read_to_end(&mut bytes)
-                .map_err(|source| Error::io("read", &self.path, source))?;
+            let read = self.file.append(BATCH_BYTES as usize, &mut bytes)?;
             let end = ends.last(&bytes);
             if (read as u64) < BATCH_BYTES {
+                self.remarks.add(&self.path, &self.file.understood());
                 if let Some(quote) = ends.open_quote {
                     return Err(self.not_closed(&bytes, quote, "the end of the file"));
                 }
@@ -96,7 +107,9 @@ impl RecordReader {
     }
 
     fn block(&mut self, bytes: Vec<u8>) -> Records {
+        let before = std::mem::replace(&mut self.position, self.file.position());
         let records = Records {
+            read: self.position - before,
             offset: self.offset,
             line: self.line,
             path: self.path.clone(),
@@ -172,14 +185,10 @@ impl RecordEnds {
 impl Records {
     /// The records as text.
     pub(super) fn text(&self) -> Result<&str> {
-        let text = std::str::from_utf8(&self.bytes).map_err(|source| {
+        std::str::from_utf8(&self.bytes).map_err(|source| {
             let valid = source.valid_up_to();
-            let line = self.line + super::files::line_at(&self.bytes, valid) - 1;
-            super::files::not_utf8(&self.path, self.offset + valid as u64, line).because(source)
-        })?;
-        Ok(match self.offset {
-            0 => text.trim_start_matches('\u{feff}'),
-            _ => text,
+            let line = self.line + line_of(&self.bytes, valid) - 1;
+            not_utf8(&self.path, self.offset + valid as u64, line).because(source)
         })
     }
 

@@ -14,7 +14,7 @@ const FIX: &str = "a .txt file of counts is UCI's docword: three lines with the 
 /// Reads a file into memory.
 pub fn open(path: &Path) -> Result<Counts> {
     let file = OpenFile::open(path)?;
-    let mut lines = Lines::new(&file);
+    let mut lines = Lines::new(&file)?;
     let mut sizes = [0; 3];
     for (size, what) in sizes.iter_mut().zip(["documents", "terms", "entries"]) {
         let line = lines.next_content(None)?;

@@ -166,8 +166,8 @@ fn parse(line: &[u8], head: &Head) -> std::result::Result<(usize, usize, f64), S
         false => fields.next().and_then(number),
     };
     let (Some(first), Some(second), Some(count), None) = (
-        first.and_then(whole),
-        second.and_then(whole),
+        first.and_then(index),
+        second.and_then(index),
         count,
         fields.next(),
     ) else {
@@ -204,6 +204,16 @@ pub(super) fn whole(field: &[u8]) -> Option<u64> {
     (!field.is_empty()).then_some(number)
 }
 
+/// A whole number, which R writes as `1e+05` where that is shorter.
+fn index(field: &[u8]) -> Option<u64> {
+    let rounded = || {
+        number(field).filter(|&number| {
+            number >= 0.0 && number < u64::from(u32::MAX) as f64 && number.trunc() == number
+        })
+    };
+    whole(field).or_else(|| rounded().map(|number| number as u64))
+}
+
 fn number(field: &[u8]) -> Option<f64> {
     match whole(field) {
         Some(number) => Some(number as f64),
@@ -218,7 +228,7 @@ pub(super) fn numbers<const N: usize>(line: &[u8]) -> Option<[u64; N]> {
         .split(u8::is_ascii_whitespace)
         .filter(|field| !field.is_empty());
     for number in &mut found {
-        *number = whole(fields.next()?)?;
+        *number = index(fields.next()?)?;
     }
     fields.next().is_none().then_some(found)
 }

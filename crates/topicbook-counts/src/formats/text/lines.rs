@@ -1,26 +1,21 @@
-//! The lines of a text file, gzipped or not.
+//! The lines of a text file, compressed or not.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
-
 use crate::error::{Error, Result};
-use crate::system::OpenFile;
+use crate::system::{OpenFile, TextFile};
 use crate::text::bytes;
 
 /// Longest line, in bytes: a file without line ends would be read into memory as a whole.
 const MAX_LINE: u64 = 1 << 20;
 /// Bytes that are read at once.
 const BUFFER: usize = 1 << 18;
-/// Most bytes that a byte of a gzipped file expands to: the shortest code of deflate, of 2 bits, repeats 258 bytes.
-const MAX_INFLATION: u64 = 1032;
 
 /// Reads a file line by line, in bounded memory, and counts the lines.
 pub(super) struct Lines<'a> {
     file: &'a OpenFile,
-    reader: Box<dyn BufRead + 'a>,
+    reader: BufReader<TextFile>,
     line: Vec<u8>,
     /// The number of the last line that was read, from 1.
     number: u64,
@@ -33,18 +28,13 @@ pub(super) fn is_gzipped(path: &Path) -> bool {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(file: &'a OpenFile) -> Self {
-        let plain: BufReader<&'a File> = BufReader::with_capacity(BUFFER, &file.handle);
-        let reader: Box<dyn BufRead + 'a> = match is_gzipped(&file.path) {
-            true => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(plain))),
-            false => Box::new(plain),
-        };
-        Self {
+    pub(super) fn new(file: &'a OpenFile) -> Result<Self> {
+        Ok(Self {
             file,
-            reader,
+            reader: BufReader::with_capacity(BUFFER, TextFile::open(&file.path)?),
             line: Vec::new(),
             number: 0,
-        }
+        })
     }
 
     pub(super) fn path(&self) -> &'a Path {
@@ -57,10 +47,7 @@ impl<'a> Lines<'a> {
 
     /// Most bytes of text that the file can hold.
     pub(super) fn most_bytes(&self) -> u64 {
-        match is_gzipped(self.path()) {
-            true => self.file.length.saturating_mul(MAX_INFLATION),
-            false => self.file.length,
-        }
+        self.reader.get_ref().most_bytes()
     }
 
     /// The next line without its end and without space around it; `None` at the end of the file.
@@ -71,13 +58,7 @@ impl<'a> Lines<'a> {
             .read_until(b'\n', &mut self.line);
         self.number += 1;
         match read {
-            Err(source) => {
-                self.file.check_unchanged()?;
-                Err(self
-                    .wrong(format!("cannot be read on: {source}"))
-                    .fix("the file was truncated or damaged: copy it again")
-                    .because(source))
-            }
+            Err(source) => Err(self.reader.get_ref().failed(source)),
             Ok(0) => Ok(None),
             Ok(length) if length as u64 == MAX_LINE => {
                 let what = format!("has a line of more than {}", bytes(MAX_LINE));

@@ -92,7 +92,7 @@ fn fitting(path: &Path) -> Result<Fitting> {
 /// Reads a file into memory.
 pub fn open(path: &Path, orientation: Orientation) -> Result<Counts> {
     let file = OpenFile::open(path)?;
-    let mut lines = Lines::new(&file);
+    let mut lines = Lines::new(&file)?;
     let head = head(&mut lines, orientation)?;
     read(lines, &head)
 }
@@ -100,7 +100,7 @@ pub fn open(path: &Path, orientation: Orientation) -> Result<Counts> {
 /// Numbers of documents and terms that the head of a file states.
 pub fn shape(path: &Path, orientation: Orientation) -> Result<(usize, usize)> {
     let file = OpenFile::open(path)?;
-    let head = head(&mut Lines::new(&file), orientation)?;
+    let head = head(&mut Lines::new(&file)?, orientation)?;
     Ok((head.documents as usize, head.terms as usize))
 }
 

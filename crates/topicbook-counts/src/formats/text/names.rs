@@ -66,7 +66,7 @@ pub fn matrices(folder: &Path) -> Result<Vec<PathBuf>> {
 /// The number of lines of a file.
 pub fn lines(path: &Path) -> Result<usize> {
     let file = OpenFile::open(path)?;
-    let mut lines = Lines::new(&file);
+    let mut lines = Lines::new(&file)?;
     let mut number = 0;
     while lines.next()?.is_some() {
         number += 1;
@@ -78,7 +78,7 @@ pub fn lines(path: &Path) -> Result<usize> {
 /// lacks the column, its first one stands in for the first two, and an empty text for the others.
 pub fn column(path: &Path, index: usize, expected: usize) -> Result<Vec<String>> {
     let file = OpenFile::open(path)?;
-    let mut lines = Lines::new(&file);
+    let mut lines = Lines::new(&file)?;
     let (mut names, mut held, mut weighed) = (Vec::new(), 0, 0);
     let number = |found: &str| {
         Error::format(
