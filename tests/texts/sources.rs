@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use topicbook::{TextCounts, Texts, Vectorizer};
+use topicbook::{Terms, TextCounts, Texts, Vectorizer};
 
 fn rows(counted: &TextCounts) -> Vec<Vec<f32>> {
     let counts = counted.counts();
@@ -189,4 +189,55 @@ fn a_saved_vectorizer_counts_as_before() {
     assert_eq!(rows(&opened), rows(&again));
     assert_eq!(rows(&opened)[0].iter().sum::<f32>(), 3.0);
     assert_eq!(rows(&opened)[1].iter().sum::<f32>(), 0.0);
+}
+
+#[test]
+fn terms_and_stop_words_that_no_text_can_give_are_named() {
+    let known = |terms: &[&str]| Terms::new(terms.iter().copied()).unwrap();
+    let new = Vectorizer::new;
+    let capitals = known(&["Spike", "neuron"]);
+    let pairs = known(&["new york", "city"]);
+    let cases: [(Vectorizer, &[&str]); 9] = [
+        (
+            new().vocabulary(&capitals),
+            &["1 of 2 terms", "\"Spike\"", "lowercase(false)"],
+        ),
+        (new().vocabulary(&capitals).lowercase(false), &[]),
+        (
+            new().vocabulary(&pairs),
+            &["\"new york\"", "ngram_range(1, 2)"],
+        ),
+        (new().vocabulary(&pairs).ngram_range(1, 2), &[]),
+        (
+            new().stop_word_list(["isn't", "don't"]),
+            &["\"don't\", \"isn't\"", "the token pattern divides"],
+        ),
+        (new().stop_word_list(["Chapter", "isn't", "isn"]), &[]),
+        (new().strip_accents(true).stop_words("french"), &[]),
+        (new().stop_words("english"), &[]),
+        (new().stem("english").vocabulary(known(&["generous"])), &[]),
+    ];
+    for (vectorizer, parts) in cases {
+        let counted = vectorizer.fit_transform(["spike city same"]).unwrap();
+        let notes = counted.notes().join(" ");
+        assert_eq!(notes.is_empty(), parts.is_empty(), "{notes}");
+        for part in parts {
+            assert!(notes.contains(part), "{part}: {notes}");
+        }
+    }
+    // A stop word is compared as the words of the texts are.
+    let stop = new()
+        .stop_word_list(["Chapter", "Même"])
+        .strip_accents(true);
+    let counted = stop.fit_transform(["chapter one, la même"]).unwrap();
+    assert_eq!(counted.terms().as_slice(), ["la", "one"]);
+    let error = new()
+        .min_df(0.5)
+        .max_df(1)
+        .fit_transform(["a sea", "a sea"])
+        .unwrap_err()
+        .to_string();
+    for part in ["of 2 documents", "1 is one document", "1.0 is all"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
 }

@@ -3,6 +3,7 @@
 //! Users import `topicbook`, which shows the items of this crate. With the feature `polars`, texts can be columns of tables.
 
 mod beginnings;
+mod impossible;
 mod interner;
 mod languages;
 mod pass;
@@ -180,8 +181,9 @@ impl Vectorizer {
         })
     }
 
-    /// Leaves out these words as well; as they are compared, that is, in lower case unless
-    /// [`lowercase`](Self::lowercase) is off.
+    /// Leaves out these words as well. They are compared as the words of the texts are: in lower case unless
+    /// [`lowercase`](Self::lowercase) is off, and without accents where [`strip_accents`](Self::strip_accents) is on. The card
+    /// of the counts names those that the token pattern divides, such as `isn't`, so that they leave nothing out.
     ///
     /// ```
     /// let vectorizer = topicbook::Vectorizer::new().stop_words("english").stop_word_list(["chapter", "page"]);

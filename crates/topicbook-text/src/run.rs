@@ -10,8 +10,10 @@ use crate::counts::formats::npz::{NewCounts, RowSink, write_rows};
 use crate::data::{Documents, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{DISK_FULL_REMEDY, write_atomic_sized};
+use crate::text::counted;
 
 use super::Vectorizer;
+use super::impossible;
 use super::interner::Interner;
 use super::pass::{PassProgress, for_each_batch};
 use super::room::Room;
@@ -35,6 +37,11 @@ pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<Te
         return Err(error.clone());
     }
     let tokenizer = Tokenizer::new(&vectorizer.words)?;
+    let notes = impossible::notes(
+        &vectorizer.words,
+        &tokenizer,
+        vectorizer.vocabulary.as_deref(),
+    )?;
     let room = Room::of(&vectorizer.budget)?;
     let mut progress = PassProgress::new("counting the terms of", texts);
     let first = match &vectorizer.vocabulary {
@@ -54,7 +61,7 @@ pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<Te
         );
     }
     if new.terms == 0 {
-        return Err(no_terms(&first.dropped));
+        return Err(no_terms(&first.dropped, new.documents));
     }
     let terms = Terms::new(first.vocabulary.iter())?;
     let documents = texts.documents(first.labels)?;
@@ -85,6 +92,7 @@ pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<Te
             ..vectorizer.clone()
         },
         dropped: first.dropped,
+        notes,
         source: texts.to_string(),
     })
 }
@@ -171,13 +179,16 @@ fn rows_of(
     Ok(rows)
 }
 
-fn no_terms(dropped: &Dropped) -> Error {
+fn no_terms(dropped: &Dropped, documents: usize) -> Error {
     let error = Error::new(ErrorKind::Value, "no term is left");
     match dropped.sentences().as_slice() {
         [] => error.fix("the texts have no words: look at one, and at the token pattern"),
         why => error
-            .at(why.join("; "))
-            .fix("lower min_df, or raise max_df"),
+            .at(format!("{}, of {}", why.join("; "), counted(documents, "document")))
+            .fix(
+                "lower min_df, or raise max_df: a whole number counts documents, so that 1 is one document; a number with a \
+                 point is a share, so that 1.0 is all of them",
+            ),
     }
 }
 

@@ -27,8 +27,8 @@ impl TextCounts {
         for (name, what) in documents.described() {
             card = card.row(format!("column {name}"), what);
         }
-        for sentence in self.dropped().sentences() {
-            card = card.note(sentence + ".");
+        for sentence in self.dropped().sentences().iter().chain(self.notes()) {
+            card = card.note(format!("{sentence}."));
         }
         show_card(&card, None);
     }

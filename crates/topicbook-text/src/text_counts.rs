@@ -25,6 +25,7 @@ pub struct TextCounts {
     pub(super) documents: Documents,
     pub(super) vectorizer: Vectorizer,
     pub(super) dropped: Dropped,
+    pub(super) notes: Vec<String>,
     pub(super) source: String,
 }
 
@@ -87,6 +88,12 @@ impl TextCounts {
     /// ```
     pub fn dropped(&self) -> Dropped {
         self.dropped
+    }
+
+    /// Sentences on terms and stop words that no text can give.
+    #[doc(hidden)]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Where the texts came from.

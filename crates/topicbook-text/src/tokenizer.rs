@@ -61,7 +61,11 @@ impl Tokenizer {
         Ok(Self {
             lowercase: settings.lowercase,
             strip_accents: settings.strip_accents,
-            stop_words: settings.stop_words.iter().cloned().collect(),
+            stop_words: settings
+                .stop_words
+                .iter()
+                .map(|word| compared(settings, word))
+                .collect(),
             stemmer: stemmer.map(Stemmer::create),
             ngrams: settings.ngram_range,
             pattern: settings
@@ -117,6 +121,11 @@ impl Tokenizer {
         }
     }
 
+    /// Whether a word of a text is left out.
+    pub(super) fn is_stop_word(&self, word: &str) -> bool {
+        self.stop_words.contains(word)
+    }
+
     /// Calls `visit` with each word that is no stop word, stemmed.
     fn for_each_token(&self, text: &str, visit: &mut impl FnMut(&str)) {
         let mut keep = |token: &str| {
@@ -142,6 +151,18 @@ impl Tokenizer {
                 }
             }
         }
+    }
+}
+
+/// A stop word as the words of texts are: in lower case and without accents, where the settings say so.
+fn compared(settings: &WordSettings, word: &str) -> String {
+    let word = match settings.lowercase {
+        true => word.to_lowercase(),
+        false => word.to_string(),
+    };
+    match settings.strip_accents {
+        true => without_accents(&word).collect(),
+        false => word,
     }
 }
 
