@@ -192,8 +192,7 @@ fn missing_name(
     whole: bool,
 ) -> Option<Missing> {
     let (mut found, mut is_last) = (HashSet::new(), true);
-    loop {
-        let Some(row) = rows.next() else { break };
+    while let Some(row) = rows.next() {
         let (len, last) = (row.len(), row.iter().last().unwrap_or_default());
         let first = row.iter().next().unwrap_or_default().to_string();
         // A column of texts without quotes may have commas: where the header has one name, names of rows come before numbers.

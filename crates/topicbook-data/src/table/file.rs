@@ -20,7 +20,7 @@ use super::row_groups::RowGroups;
 /// A table's file, of which the names of the columns have been read.
 pub enum TableFile {
     /// The rows are read together.
-    Csv(CsvFile),
+    Csv(Box<CsvFile>),
     /// Rows and columns can be read in parts.
     Groups(Box<dyn RowGroups>),
 }
@@ -35,7 +35,9 @@ impl TableFile {
         }
         let map = MappedFile::new(file)?;
         match format {
-            TableFormat::Csv(separator) => CsvFile::open(map, separator).map(Self::Csv),
+            TableFormat::Csv(separator) => {
+                CsvFile::open(map, separator).map(|file| Self::Csv(file.into()))
+            }
             TableFormat::Parquet => Ok(Self::Groups(Box::new(ParquetFile::open(map)?))),
             TableFormat::Arrow => Ok(Self::Groups(Box::new(ArrowFile::open(map)?))),
         }
