@@ -268,7 +268,7 @@ impl Tape {
                 0
             }
             None => {
-                let values = input.shape().num_elements() as u64;
+                let bytes = input.shape().num_elements() * input.dtype().size();
                 self.segments.push(Segment {
                     name: name.into(),
                     input,
@@ -276,7 +276,7 @@ impl Tape {
                     output: output.clone(),
                     gradient: None,
                 });
-                values * size_of::<f32>() as u64
+                bytes as u64
             }
         };
         self.memory.push(ModuleMemory {
@@ -345,10 +345,11 @@ impl Segment {
         if !is_leaf && Cpu::grad_remove(&self.input, &mut gradients).is_some() {
             let name = self.name;
             let what = format!(
-                "the input of checkpointed({name:?}, ..) is also used outside of it, so its gradient would be incomplete"
+                "the input of checkpointed({name:?}, ..) has another use, so its gradient would be incomplete"
             );
             return Err(Error::new(ErrorKind::Value, what)
-                .fix("move that use, such as a residual connection, into the function that is checkpointed"));
+                .fix("move that use, such as a residual connection, into the function that is checkpointed, or make the input the \
+                     output of a call of its own: x = checkpointed(\"input\", &net.first, x, |_, x| x)"));
         }
         Ok(Some(gradients))
     }
