@@ -74,8 +74,8 @@
 //! `notebooks/` in the repository is a course, in this order: `00_rust_in_ten_lines` (for people who know Python),
 //! `01_quick_start`, `02_real_text`, `03_larger_than_vram`, `04_streamed_from_disk`, `05_larger_than_ram`, `06_working_with_a_fit`,
 //! `07_what_each_technique_saves`, `08_what_is_in_these_texts`, `09_what_is_in_these_cells`, `10_more_rows_than_memory`,
-//! `11_more_than_one_machine` and `12_a_model_of_your_own`. `cargo xtask lab` opens JupyterLab with a kernel in which the first
-//! cell answers at once; `notebooks/executed` has the notebooks as they ran.
+//! `11_more_than_one_machine`, `12_a_model_of_your_own` and `13_deep_networks_in_little_memory`. `cargo xtask lab` opens JupyterLab
+//! with a kernel in which the first cell answers at once; `notebooks/executed` has the notebooks as they ran.
 //!
 //! # Files
 //!
@@ -187,6 +187,8 @@ pub use topicbook_solvers::{
 pub use topicbook_text::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
 #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
 pub use trainer::{Trained, Trainer, TrainingEstimate};
+#[doc(hidden)]
+pub use trainer::{example_loss, example_trainer};
 pub use training::Training;
 
 /// The names that a notebook's first cell brings in. `Result` is not among them: it would hide that of the standard

@@ -23,21 +23,53 @@ pub struct TrainingEstimate {
 
 impl TrainingEstimate {
     /// Bytes of the parameters; the gradients take as much.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let estimate = trainer.estimate(&batches, example_loss)?;
+    /// assert_eq!(estimate.parameters(), 4 * 3);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn parameters(&self) -> u64 {
         self.parameters
     }
 
     /// Bytes of the optimizer's state.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let estimate = trainer.estimate(&batches, example_loss)?;
+    /// assert_eq!(estimate.optimizer_state(), 2 * estimate.parameters()); // AdamW has two moments
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn optimizer_state(&self) -> u64 {
         self.state
     }
 
     /// Bytes of the activations of a micro-batch of this number of rows, with the checkpointing that the trainer has.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let estimate = trainer.estimate(&batches, example_loss)?;
+    /// assert!(estimate.activations(64) > estimate.activations(8));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn activations(&self, rows: usize) -> u64 {
         self.slope.of(rows)
     }
 
     /// All parts for whole batches, in MiB.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let estimate = trainer.estimate(&batches, example_loss)?;
+    /// assert_eq!(estimate.table().texts("part")?[4], "all");
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn table(&self) -> Table {
         parts_table(&self.parts())
     }

@@ -1,6 +1,7 @@
 //! Training a Burn module of one's own with the loop, the monitor and the checkpoints that fits have.
 
 mod estimate;
+mod example;
 mod learner;
 mod micro_rows;
 mod record;
@@ -22,6 +23,7 @@ use crate::module::{Cpu, OwnNetwork, Validation, initialize};
 use crate::training::{Observer, Training};
 
 pub use estimate::TrainingEstimate;
+pub use example::{example_loss, example_trainer};
 pub use trained::Trained;
 
 use run::{Data, Start};
@@ -132,19 +134,14 @@ impl<M> Trainer<M> {
     /// settings: the result has the same bits as without the interruption. More epochs train a finished one further.
     ///
     /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
     /// # let folder = tempfile::tempdir().unwrap();
     /// # std::env::set_current_dir(&folder).unwrap();
-    /// use topicbook::burn::nn::LinearConfig;
-    /// use topicbook::{Batches, CountBatch, Cpu, Matrix, Trainer};
-    /// let batches = Batches::of_matrix(&Matrix::new(4, 2, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])?, 2)?;
-    /// let layer = LinearConfig::new(2, 1).init::<Cpu>(&Default::default());
-    /// let trainer = Trainer::new(layer).checkpoint("net.ckpt").quiet();
-    /// let loss = |net: &topicbook::burn::nn::Linear<Cpu>, batch: &CountBatch| {
-    ///     net.forward(batch.rows().to_tensor(&Default::default())).powf_scalar(2.0).mean()
-    /// };
-    /// trainer.epochs(2).fit(&batches, loss)?;
-    /// let resumed = trainer.epochs(5).resume(&batches, loss)?;
-    /// assert_eq!(resumed.loss(), trainer.epochs(5).fit(&batches, loss)?.loss());
+    /// let trainer = trainer.checkpoint("layer.ckpt");
+    /// trainer.epochs(2).fit(&batches, example_loss)?;
+    /// let resumed = trainer.epochs(5).resume(&batches, example_loss)?;
+    /// assert_eq!(resumed.loss(), trainer.epochs(5).fit(&batches, example_loss)?.loss());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -161,13 +158,9 @@ impl<M> Trainer<M> {
     /// Does what [`fit`](Self::fit) does on a thread of its own: the handle shows how far it is, and stops it.
     ///
     /// ```
-    /// use topicbook::burn::nn::{Linear, LinearConfig};
-    /// use topicbook::{Batches, CountBatch, Cpu, Matrix, Trainer};
-    /// let batches = Batches::of_matrix(&Matrix::new(2, 2, vec![1.0, 2.0, 3.0, 4.0])?, 2)?;
-    /// let layer: Linear<Cpu> = LinearConfig::new(2, 1).init(&Default::default());
-    /// let training = Trainer::new(layer).spawn(&batches, |net, batch| {
-    ///     net.forward(batch.rows().to_tensor(&Default::default())).powf_scalar(2.0).mean()
-    /// })?;
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let training = trainer.spawn(&batches, example_loss)?;
     /// assert_eq!(training.join()?.epochs().len(), 10);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -189,13 +182,9 @@ impl<M> Trainer<M> {
     /// activations from the loss of two small batches.
     ///
     /// ```
-    /// use topicbook::burn::nn::{Linear, LinearConfig};
-    /// use topicbook::{Batches, CountBatch, Cpu, Matrix, Trainer};
-    /// let batches = Batches::of_matrix(&Matrix::new(2, 2, vec![1.0, 2.0, 3.0, 4.0])?, 2)?;
-    /// let layer: Linear<Cpu> = LinearConfig::new(2, 1).init(&Default::default());
-    /// let estimate = Trainer::new(layer).estimate(&batches, |net: &Linear<Cpu>, batch: &CountBatch| {
-    ///     net.forward(batch.rows().to_tensor(&Default::default())).powf_scalar(2.0).mean()
-    /// })?;
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let estimate = trainer.estimate(&batches, example_loss)?;
     /// assert_eq!(estimate.parameters(), 4 * 3);
     /// # Ok::<(), topicbook::Error>(())
     /// ```

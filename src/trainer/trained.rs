@@ -37,6 +37,15 @@ impl<M> Trained<M> {
 
     /// The module as it was trained; a copy shares its parameters. `trained.module().valid()` is the module without gradients and
     /// with dropout off.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// let layer = trained.module();
+    /// assert_eq!(layer.weight.dims(), [2, 1]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn module(&self) -> M
     where
         M: Clone,
@@ -45,6 +54,15 @@ impl<M> Trained<M> {
     }
 
     /// What a function measures of the module without gradients and with dropout off: the mean over the rows of these batches.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// let error = trained.measure(&batches, example_loss)?;
+    /// assert!(error <= trained.loss()); // the loss is of while the module still changed
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When it has not one number for a batch, or a file of the batches cannot be read.
@@ -61,12 +79,28 @@ impl<M> Trained<M> {
     }
 
     /// The finished epochs, in order.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert!(trained.epochs()[9].loss < trained.epochs()[0].loss);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     #[doc(alias = "history")]
     pub fn epochs(&self) -> Vec<Epoch> {
         self.record.history.clone()
     }
 
     /// The mean over rows of the loss in the last epoch, while the module changed; NaN without an epoch.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert_eq!(trained.loss(), trained.epochs()[9].loss);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn loss(&self) -> f64 {
         self.record
             .history
@@ -76,6 +110,14 @@ impl<M> Trained<M> {
 
     /// What the validation measured of the module that this is: after the last epoch, or after the best with
     /// [`patience`](crate::Trainer::patience). `None` without a validation.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.validation(&batches, example_loss).fit(&batches, example_loss)?;
+    /// assert_eq!(trained.validation_loss(), trained.epochs()[9].validation_loss);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn validation_loss(&self) -> Option<f64> {
         let history = &self.record.history;
         let epoch = self.record.best_epoch.unwrap_or(history.len());
@@ -83,6 +125,14 @@ impl<M> Trained<M> {
     }
 
     /// The epochs as a table: `epoch`, `loss`, `validation` (missing without one), `learning_rate`, `grad_norm`, `seconds`.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert_eq!(trained.table().numbers("loss")?[9], trained.loss());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn table(&self) -> Table {
         let history = &self.record.history;
         let column = |name: &str, value: fn(&Epoch) -> Option<f64>| {
@@ -101,17 +151,43 @@ impl<M> Trained<M> {
     }
 
     /// Plots the loss of each epoch, and what the validation measured.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// trained.plot_loss()
+    /// # ;
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn plot_loss(&self) -> Chart {
         loss_chart(&self.record.history)
     }
 
     /// Plots the memory of the process while it trained, with the epochs and the parts of the first steps.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// trained.plot_memory()
+    /// # ;
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn plot_memory(&self) -> Chart {
         self.record.memory.chart()
     }
 
     /// What a step takes of memory, as malloc counts it, in MiB: parameters, gradients, the optimizer's state, the activations of
     /// a micro-batch, and the peak of forward and backward pass above what was there before the step.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert_eq!(trained.memory_by_part().texts("part")?[0], "parameters");
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn memory_by_part(&self) -> Table {
         let (step, parameters) = (self.record.step, self.record.parameter_bytes);
         parts_table(&[
@@ -126,6 +202,14 @@ impl<M> Trained<M> {
     /// Memory by part of the module: `module`, number of `parameters`, and in MiB `parameters_mib`, `gradients_mib`, `state_mib`
     /// and `activations_mib` (missing without a call of [`checkpointed`](crate::checkpointed) of that name); `again`: whether the
     /// call is computed again, so that only its input was kept.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert_eq!(trained.memory_by_module().numbers("parameters")?.iter().sum::<f64>(), 3.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn memory_by_module(&self) -> Table {
         let (rows, step) = (&self.record.modules, self.record.step);
         let all: usize = rows.iter().map(|row| row.parameters).sum();
@@ -160,6 +244,14 @@ impl<M> Trained<M> {
     }
 
     /// Seconds of all epochs by part: reading batches, forward pass, backward pass, update, validation.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert_eq!(trained.times().texts("part")?[1], "forward");
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     #[doc(alias = "profile")]
     pub fn times(&self) -> Table {
         let times = self.record.times;
@@ -188,21 +280,54 @@ impl<M> Trained<M> {
     }
 
     /// Bytes by which forward and backward pass of a step rose above what was there before it; the median of the first steps.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert!(trained.peak_of_a_step() >= trained.activations());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn peak_of_a_step(&self) -> u64 {
         self.record.step.peak
     }
 
     /// Bytes that a micro-batch kept between forward and backward pass; the median of the first steps.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// println!("{} bytes", trained.activations());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn activations(&self) -> u64 {
         self.record.step.activations
     }
 
     /// Steps that were skipped, because under a [`loss_scale`](crate::Trainer::loss_scale) their gradients were not finite.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let scale = LossScale::Dynamic { start: 1e38, growth_interval: 1000 };
+    /// let trained = trainer.loss_scale(scale).fit(&batches, example_loss)?;
+    /// assert!(trained.skipped_steps() > 0); // the first scales were too large
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn skipped_steps(&self) -> usize {
         self.record.skipped
     }
 
     /// What a reader should know: micro-batches by the budget, a lost checkpoint.
+    ///
+    /// ```
+    /// # use topicbook::*;
+    /// let (trainer, batches) = example_trainer()?;
+    /// let trained = trainer.fit(&batches, example_loss)?;
+    /// assert!(trained.notes().is_empty());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
     pub fn notes(&self) -> Vec<String> {
         self.record.notes.clone()
     }
