@@ -31,12 +31,19 @@ use cluster::OnCluster;
 /// Every size comes from a formula next to the code that allocates it. The memory of the process before the fit
 /// (kernel, libraries, values of other cells) is measured when the plan is made.
 ///
+/// The three things that people do with it:
+///
 /// ```
-/// use topicbook::{Budget, Synthetic, TopicModel};
-/// let corpus = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?;
-/// let model = TopicModel::new(3).epochs(5).quiet().budget(Budget::new().ram("2 GiB")?);
-/// let plan = model.plan(corpus.counts())?;
+/// # let (counts, _) = topicbook::example_fit()?;
+/// use topicbook::{Budget, TopicModel};
+/// let model = TopicModel::new(3).epochs(5).quiet();
+/// // 1. See before a fit whether it fits, and where everything will be.
+/// let plan = model.budget(Budget::new().ram("2 GiB")?).plan(&counts)?;
 /// assert!(plan.peak_ram() < 2 << 30);
+/// // 2. The same for counts that do not exist yet: a million documents of 0.5% nonzero counts.
+/// let later = model.estimate(1_000_000, 20_000).density(0.005).plan()?;
+/// println!("{later}");
+/// // 3. Run it, as it was planned.
 /// let fit = plan.fit()?;
 /// assert_eq!(fit.epochs().len(), 5);
 /// # Ok::<(), topicbook::Error>(())

@@ -108,18 +108,28 @@ use dense::DenseStore;
 use expected::Expected;
 use file_set::FileSet;
 
-/// Document-term counts: one row per document, one column per term.
+/// Document-term counts: one row per document, one column per term. Every fit starts from them.
 ///
-/// A handle that is cheap to clone. The counts are in memory or in a file; no method copies all of them unless its
-/// documentation says so.
+/// A handle that is cheap to clone. The counts are in memory or in a file; no method copies all of them unless its documentation
+/// says so, so a file may be larger than the memory. Texts become counts by a `Vectorizer`, and a table whose columns have to be
+/// named by a `CountTable`.
+///
+/// The three things that people do with it:
 ///
 /// ```
-/// use topicbook::Counts;
-/// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
-/// let mut batch = [0.0; 6];
-/// counts.fill_rows(&[1, 0], &mut batch)?;
-/// assert_eq!(batch, [0.0, 4.0, 0.0, 1.0, 0.0, 2.0]);
-/// assert_eq!(counts.summary()?.total(), 7.0);
+/// # let folder = tempfile::tempdir().unwrap();
+/// # std::env::set_current_dir(&folder).unwrap();
+/// # use topicbook::{Counts, TopicModel};
+/// # Counts::dense(3, 3, vec![1u8, 0, 2, 0, 4, 0, 3, 0, 5])?.write_npy("X.npy")?;
+/// // 1. Open what is there, or take what is in memory.
+/// let counts = Counts::open("X.npy")?;
+/// let same = Counts::dense(3, 3, vec![1u8, 0, 2, 0, 4, 0, 3, 0, 5])?;
+/// // 2. Look at it: sizes, density, empty documents and terms.
+/// assert_eq!(counts.shape(), (3, 3));
+/// assert_eq!(counts.summary()?.total(), 15.0);
+/// // 3. Fit it; or cut it first: some documents, frequent terms, a part that is held out.
+/// let (train, held_out) = counts.split(0.6, 1)?;
+/// let fit = TopicModel::new(2).epochs(5).quiet().fit(&train)?;
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone)]
