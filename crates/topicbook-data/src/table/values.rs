@@ -1,11 +1,13 @@
-//! Numbers and texts of a column as vectors.
+//! Numbers and texts of columns as vectors and matrices.
 
 use polars::prelude::{Column, DataType};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::matrix::Matrix;
 
 use super::Table;
 use super::error::attempt;
+use super::names::Columns;
 
 impl Table {
     /// The values of a column as `f64`, with NaN for null and 1 and 0 for `true` and `false`. A sum of them is NaN where one is
@@ -35,6 +37,42 @@ impl Table {
             .iter()
             .map(|value| value.unwrap_or(f64::NAN))
             .collect())
+    }
+
+    /// The numbers of columns as a matrix of `f32`, with a row for each row of the table and a column for each of these, such as
+    /// the features of [`Batches::of_matrix`](../topicbook/struct.Batches.html#method.of_matrix).
+    ///
+    /// ```
+    /// use topicbook::Table;
+    /// let table = Table::new().with_column("age", [31, 20])?.with_column("height", [1.7, 1.8])?;
+    /// let features = table.matrix(["age", "height"])?;
+    /// assert_eq!(features.row(1), [20.0, 1.8]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such column, it is not one of numbers, or a number is missing: [`drop_nulls`](Self::drop_nulls) leaves
+    /// such rows out.
+    #[doc(alias = "to_numpy")]
+    #[doc(alias = "to_ndarray")]
+    pub fn matrix(&self, columns: impl Columns) -> Result<Matrix> {
+        self.select(columns)?.as_matrix()
+    }
+
+    fn as_matrix(&self) -> Result<Matrix> {
+        let (rows, width) = self.shape();
+        let mut values = vec![0.0; rows * width];
+        for (at, name) in self.column_names().iter().enumerate() {
+            for (row, value) in self.as_numbers(name)?.into_iter().enumerate() {
+                if value.is_nan() {
+                    let what = format!("row {row} of column {name:?} is missing or NaN");
+                    return Err(Error::new(ErrorKind::Table, what)
+                        .fix("leave such rows out by .drop_nulls(), or fill them: col(\"name\").fill_null(0)"));
+                }
+                values[row * width + at] = value as f32;
+            }
+        }
+        Matrix::new(rows, width, values)
     }
 
     /// The column of this name, which has numbers or truth values.
