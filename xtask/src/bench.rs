@@ -237,25 +237,6 @@ pub fn held_out(places: &Places, part: &str, sizes: &[&str]) -> Result<()> {
     run_and_remove(&mut bench, &folder)
 }
 
-/// Compares recommendations with the Python package implicit, in a folder of the cache that is removed afterwards: all
-/// corpora, or `quick`, one of them without a record.
-pub fn recommend(places: &Places, quick: &[&str]) -> Result<()> {
-    let peers = places.cache.join("recommend-peers");
-    setup::environment(
-        "installing implicit and MovieLens 100k into the cache (300 MB)",
-        &peers,
-        &places.root.join("xtask/python/bench_recommend.txt"),
-        // The file names every package that is imported.
-        &["--no-deps"],
-    )?;
-    let folder = places.cache.join("bench-recommend");
-    let mut bench = ours(places, "recommend");
-    bench.arg(places.root.join("benches/records"));
-    bench.args([&folder, &peers.join("bin/python")]);
-    bench.arg(places.root.join("xtask/python/bench_recommend.py"));
-    run_and_remove(bench.args(quick), &folder)
-}
-
 /// The corpora of text that exist on this machine, as `name=file`.
 fn texts(places: &Places) -> Result<Vec<String>> {
     let nips = places.root.join("../shared/data/nips.npz");

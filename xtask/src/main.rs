@@ -79,12 +79,6 @@ cargo xtask <command>
   bench held_out numbers [corpora seconds]
                    compares the numbers of topics that are recommended, for 100 drawn corpora and short pieces of papers, until
                    the seconds have passed (two hours); writes the same record
-  bench recommend [quick]
-                   compares recommendations with implicit, for up to a million documents; writes
-                   benches/records/recommend.json and .md; quick fits the smallest corpus and prints the page
-  bench tables [documents topics ...]
-                   fits L of up to 22 GB in 2 GiB of memory (40 minutes, 45 GB of disk); writes benches/records/tables.json
-                   and .md
   bench files [part ...]
                    reads files larger than the memory allowed, as h5py and Polars do; writes benches/records/files.json and files.md
   bench text [megabytes ...]
@@ -166,8 +160,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
             part @ ("texts" | "numbers"),
             sizes @ ..,
         ] => bench::held_out(&Places::of_xtask()?, part, sizes)?,
-        ["bench", "recommend"] => bench::recommend(&Places::of_xtask()?, &[])?,
-        ["bench", "recommend", "quick"] => bench::recommend(&Places::of_xtask()?, &["quick"])?,
         ["bench", "cluster"] => bench::cluster(&Places::of_xtask()?)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,

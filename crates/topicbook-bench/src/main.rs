@@ -17,7 +17,6 @@ mod memory;
 mod optimizers;
 mod peers;
 mod plans;
-mod recommend;
 mod search;
 mod tables;
 mod techniques;
@@ -36,7 +35,6 @@ fn main() -> Result<()> {
         Some("optimizers") => optimizers::main(),
         Some("peers") => peers::main(),
         Some("plans") => plans::main(),
-        Some("recommend") => recommend::main(),
         Some("search") => search::main(),
         Some("tables") => tables::main(),
         Some("techniques") => techniques::main(),

@@ -39,7 +39,7 @@ impl Fit {
     /// Few epochs rank better for the same reason. Of 20,000 drawn documents of 50 to 100 tokens, expectation-maximisation
     /// with 50 topics has an NDCG@20 of 0.249 after 20 epochs, and of 0.232 after its last one. The alternating least squares
     /// of the Python package implicit have 0.233 there at their best settings. On the ratings of MovieLens 100k they are
-    /// ahead: our value is 0.79 to 0.91 of theirs (`cargo xtask bench recommend`).
+    /// ahead: our value is 0.79 to 0.91 of theirs (`benches/records/recommend.md`).
     ///
     /// ```
     /// use topicbook::{Solver, Synthetic, TopicModel};
