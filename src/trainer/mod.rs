@@ -63,9 +63,20 @@ use settings::TrainerSettings;
 /// // 2. Look at it: the losses, the memory of each part.
 /// assert_eq!(trained.epochs().len(), 20);
 /// println!("{}", trained.memory_by_module());
-/// // 3. Use it: the module without gradients.
-/// use topicbook::burn::module::AutodiffModule;
-/// let net = trained.module().valid();
+/// // 3. Use it: measure it on batches, and give it new counts, both without gradients.
+/// fn accuracy<B: Backend>(net: &Net<B>, batch: &CountBatch) -> Tensor<B, 1> {
+///     let device = Default::default();
+///     let classes = Tensor::<B, 1, Int>::from_data(&*batch.labels(), &device);
+///     let scores = net.layer.forward(batch.rows().to_tensor::<B>(&device));
+///     scores.argmax(1).flatten::<1>(0, 1).equal(classes).float().mean()
+/// }
+/// assert!(trained.measure(&batches, accuracy)? > 0.9);
+/// use topicbook::burn::{backend::Flex, module::AutodiffModule};
+/// let net: Net<Flex> = trained.module().valid();
+/// let new = Counts::dense(1, 2, vec![4u32, 0])?.batches(1)?.next().expect("one row")?;
+/// let scores: Tensor<Flex, 2> = net.layer.forward(new.rows().to_tensor(&Default::default()));
+/// let class = scores.argmax(1).into_scalar() as usize;
+/// assert_eq!(batches.classes()[class], "sport");
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 ///

@@ -45,7 +45,8 @@ impl<M> Trainer<M> {
     }
 
     /// The seed of the random numbers that the module draws in training; 0 by default. The order of the rows has the seed of the
-    /// [`Batches`].
+    /// [`Batches`]. The values that a module begins with are drawn where it is made, after `Cpu::seed(&Default::default(), 1)` of
+    /// Burn's trait `Backend` always the same.
     ///
     /// ```
     /// # use topicbook::*;

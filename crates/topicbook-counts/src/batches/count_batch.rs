@@ -68,7 +68,8 @@ impl CountBatch {
     }
 
     /// The class of each document as a number from 0, in the order of [`documents`](Self::documents);
-    /// [`Batches::labels`](crate::Batches::labels) has an example. Empty without labels.
+    /// [`Batches::labels`](crate::Batches::labels) has an example. Empty without labels: a loss of Burn's then panics over a shape
+    /// of 0.
     pub fn labels(&self) -> Vec<i64> {
         self.labels.clone()
     }
