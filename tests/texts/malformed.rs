@@ -180,6 +180,13 @@ fn folders_without_texts_are_refused() {
 }
 
 #[test]
+fn a_text_where_a_path_belongs_is_told_to_be_one() {
+    let error = Vectorizer::new().fit_transform("a whole sentence");
+    let remedy = error.unwrap_err().remedy().unwrap().to_string();
+    assert!(remedy.contains("[\"a text\"]"), "{remedy}");
+}
+
+#[test]
 fn settings_out_of_range_are_refused() {
     let new = Vectorizer::new;
     for (vectorizer, expected) in [

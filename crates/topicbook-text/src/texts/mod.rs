@@ -143,7 +143,13 @@ impl Texts {
         if path.is_dir() {
             return files::in_folder(path).map(Self::from);
         }
-        let file = OpenFile::open(path)?;
+        let file =
+            OpenFile::open(path).map_err(|error| match text.contains(' ') && !path.exists() {
+                true => {
+                    error.fix("check the path; a text itself is passed in brackets: [\"a text\"]")
+                }
+                false => error,
+            })?;
         let kind = match (unpacked_extension(path).as_str(), TableFormat::of(path)) {
             ("txt", _) => Kind::Lines(path.into()),
             ("jsonl" | "ndjson", _) => Kind::JsonLines(path.into()),
