@@ -417,7 +417,7 @@ WALK = {
         'let years = papers.unique("year")?; let complete = papers.drop_nulls()?; let twice = papers.vstack(&papers)?;',
         'let joined = papers.join(&renamed, ("document", "id"))?; let outer = papers.left_join(&few, "document")?;',
         'let counted = papers.value_counts("year")?; let wide = papers.pivot("year", "document", "age")?;',
-        'let numbers = papers.numbers("year")?; let texts = papers.texts("year")?; let longer = papers.rows(100);',
+        'let numbers = papers.numbers("year")?; let features = papers.matrix("year")?; let texts = papers.texts("year")?; let longer = papers.rows(100);',
         'papers.write_csv("papers.csv")?; let read = Table::open("papers.csv")?; let groups = papers.group_by("year")?;',
         "let by_comma = Table::open_with_decimal(\"papers.csv\", ',')?;",
         'top.write_csv("top.csv")?; top.write_parquet("top.parquet")?;',
