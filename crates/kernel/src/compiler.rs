@@ -121,6 +121,9 @@ fn compile() -> Result<Output, Failure> {
     if !is_cell {
         return Err(rustc.exec().into());
     }
+    // Generic functions that the library has compiled with the same types, as operations of Burn on its backend, are not compiled
+    // again; by itself rustc does so at levels 0 and 1 alone. A flag of nightly compilers, which the variable allows.
+    rustc.arg("-Zshare-generics=y").env("RUSTC_BOOTSTRAP", "1");
     let mut old = bound_again(&source);
     loop {
         let lines = old
