@@ -187,6 +187,7 @@ pub use topicbook_solvers::{
 pub use topicbook_text::{Dropped, TextCounts, TextSource, Texts, Vectorizer};
 #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
 pub use trainer::{Trained, Trainer, TrainingEstimate};
+#[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
 #[doc(hidden)]
 pub use trainer::{example_loss, example_trainer};
 pub use training::Training;
