@@ -79,6 +79,9 @@ cargo xtask <command>
   bench held_out numbers [corpora seconds]
                    compares the numbers of topics that are recommended, for 100 drawn corpora and short pieces of papers, until
                    the seconds have passed (two hours); writes the same record
+  bench tables [documents topics ...]
+                   fits L of up to 22 GB in 2 GiB of memory (40 minutes, 45 GB of disk); writes benches/records/tables.json
+                   and .md
   bench files [part ...]
                    reads files larger than the memory allowed, as h5py and Polars do; writes benches/records/files.json and files.md
   bench text [megabytes ...]
