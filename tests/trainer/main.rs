@@ -4,10 +4,8 @@
 #![cfg(all(feature = "cuda", feature = "notebook"))]
 
 use std::ops::ControlFlow;
-use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
+use testkit::alone;
 use topicbook::burn;
 use topicbook::burn::module::{AutodiffModule, Module};
 use topicbook::burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
@@ -97,15 +95,6 @@ fn numbers(net: &Net<Cpu>) -> Vec<f32> {
         .chain(blocks)
         .chain(weight(&net.last))
         .collect()
-}
-
-/// Runs a test while no other one runs. It has a thread of its own, which has freed its buffers when the next test begins.
-fn alone(test: fn()) {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(panic) = thread::spawn(test).join() {
-        resume_unwind(panic);
-    }
 }
 
 #[test]

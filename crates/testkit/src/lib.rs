@@ -1,5 +1,6 @@
 //! Helpers that tests share. This crate does not depend on topicbook.
 
+mod alone;
 mod cgroup;
 mod hosts;
 mod python;
@@ -9,6 +10,7 @@ mod slow_link;
 mod tmpfs;
 mod wait;
 
+pub use alone::alone;
 pub use cgroup::Cgroup;
 pub use hosts::{Hosts, cut_host, host_name, lose_host};
 pub use python::{python, run};

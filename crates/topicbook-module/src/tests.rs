@@ -1,14 +1,12 @@
-//! Steps with all ways of keeping activations and of cutting batches, against the plain loop in Burn.
-
-use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
+//! Steps with all ways of keeping activations and of cutting batches, against the plain loop in Burn. Burn's random numbers and
+//! malloc's counter belong to the process, so one test runs at a time.
 
 use burn::module::{AutodiffModule, Module};
 use burn::nn::{Dropout, DropoutConfig, Linear, LinearConfig};
 use burn::optim::{AdamConfig, GradientsParams, Optimizer, SgdConfig};
 use burn::tensor::{Tensor, activation};
 
+use testkit::alone;
 use topicbook_counts::Batches;
 use topicbook_data::Matrix;
 
@@ -48,17 +46,6 @@ fn net(blocks: usize, dropout: f64) -> Net<Cpu> {
         first: LinearConfig::new(4, WIDTH).init(&device),
         blocks: (0..blocks).map(block).collect(),
         last: LinearConfig::new(WIDTH, 1).init(&device),
-    }
-}
-
-/// Burn's random numbers and malloc's counter belong to the process.
-///
-/// Runs a test while no other one runs. It has a thread of its own, which has freed its buffers when the next test begins.
-fn alone(test: fn()) {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(panic) = thread::spawn(test).join() {
-        resume_unwind(panic);
     }
 }
 
