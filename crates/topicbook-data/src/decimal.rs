@@ -80,12 +80,13 @@ impl ColumnMarks {
         }
     }
 
-    /// The mark by which the column is read: its own, or else that of the table.
-    pub fn mark(&self, shared: Option<Decimal>) -> Option<Decimal> {
-        match self.comma && self.point {
+    /// The mark by which the column is read: its own, or else that of the table; no comma in a file whose values commas separate.
+    pub fn mark(&self, shared: Option<Decimal>, is_comma_separated: bool) -> Option<Decimal> {
+        let mark = match self.comma && self.point {
             true => None,
             false => self.own().or(shared),
-        }
+        };
+        mark.filter(|mark| *mark == Decimal::Point || !is_comma_separated)
     }
 }
 
@@ -243,8 +244,9 @@ mod tests {
             Some(Comma)
         );
         assert_eq!(ColumnMarks::shared([&comma, &point].into_iter()), None);
-        assert_eq!(either.mark(Some(Comma)), Some(Comma));
-        assert_eq!(point.mark(Some(Comma)), Some(Point));
-        assert_eq!(both.mark(Some(Comma)), None);
+        assert_eq!(either.mark(Some(Comma), false), Some(Comma));
+        assert_eq!(either.mark(Some(Comma), true), None);
+        assert_eq!(point.mark(Some(Comma), false), Some(Point));
+        assert_eq!(both.mark(Some(Comma), false), None);
     }
 }

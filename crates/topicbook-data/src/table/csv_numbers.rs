@@ -47,16 +47,9 @@ impl Numbers {
             }
         }
         marked.sort_by_key(|(at, ..)| *at);
-        let found = ColumnMarks::shared(marked.iter().map(|(_, marks, _)| marks));
-        let found = found.filter(|mark| *mark == Decimal::Point || !is_comma_separated);
+        let shared = ColumnMarks::shared(marked.iter().map(|(_, marks, _)| marks));
         for (at, marks, texts) in &marked {
-            let mark = match given {
-                Some(given) => Some(given),
-                None => marks.mark(found),
-            };
-            let Some(mark) = mark
-                .filter(|mark| given.is_some() || *mark == Decimal::Point || !is_comma_separated)
-            else {
+            let Some(mark) = given.or_else(|| marks.mark(shared, is_comma_separated)) else {
                 continue;
             };
             let is_read = is_float(at) || columns[*at].is_some();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::data::{ColumnMarks, Decimal, Documents, NumberText};
+use crate::data::{ColumnMarks, Documents, NumberText};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Maximum number of columns: each line of JSON could have a field of another name.
@@ -94,7 +94,7 @@ impl LabelColumns {
     /// may have a decimal comma; `understood` gets an example.
     pub(super) fn into_documents(
         self,
-        may_have_commas: bool,
+        is_comma_separated: bool,
         understood: &mut Vec<String>,
     ) -> Result<Documents> {
         let n = self.documents;
@@ -128,8 +128,9 @@ impl LabelColumns {
                 ..
             } = column;
             codes.resize(n, None);
-            let mark = marks.as_ref().and_then(|marks| marks.mark(shared));
-            let mark = mark.filter(|mark| may_have_commas || *mark == Decimal::Point);
+            let mark = marks
+                .as_ref()
+                .and_then(|marks| marks.mark(shared, is_comma_separated));
             let marked: Option<Vec<f64>> =
                 mark.and_then(|mark| values.iter().map(|text| mark.number(text)).collect());
             let plain = NumberText::column(values.iter().map(String::as_str));
@@ -183,7 +184,7 @@ mod tests {
             }
             columns.add(batch).unwrap();
         }
-        let documents = columns.into_documents(true, &mut Vec::new()).unwrap();
+        let documents = columns.into_documents(false, &mut Vec::new()).unwrap();
         assert_eq!(documents.names(), ["a", "b", "c"]);
         assert_eq!(documents.numbers("year").unwrap()[2], 1.5);
         assert!(documents.numbers("year").unwrap()[1].is_nan());

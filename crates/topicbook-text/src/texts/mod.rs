@@ -231,11 +231,11 @@ impl Texts {
             Kind::Csv(path, separator) => {
                 let header = CsvHeader::read(&mut TextFile::open(path)?, *separator)?;
                 let mut understood = Vec::new();
-                let documents = labels.into_documents(header.separator != b',', &mut understood);
+                let documents = labels.into_documents(header.separator == b',', &mut understood);
                 self.remarks.add(path, &understood);
                 documents
             }
-            _ => labels.into_documents(false, &mut Vec::new()),
+            _ => labels.into_documents(true, &mut Vec::new()),
         }
     }
 }
