@@ -47,11 +47,10 @@ pub fn is_right_to_left(text: &str) -> bool {
 
 /// The glyphs of a text, with Chinese characters in the forms of a language.
 pub fn shape(text: &str, language: &'static str) -> Shaped {
-    let (glyphs, width, missing) = (Vec::new(), 0.0, Vec::new());
     let mut shaped = Shaped {
-        glyphs,
-        width,
-        missing,
+        glyphs: Vec::new(),
+        width: 0.0,
+        missing: Vec::new(),
     };
     for piece in pieces(text, &|c| font_of(c, language)) {
         let font = piece.font.unwrap_or_else(|script| {

@@ -93,7 +93,7 @@ fn extensions() -> impl Iterator<Item = &'static str> {
 }
 
 /// The error for a file that has no extension of `FORMATS` or of a table.
-pub fn not_counts(path: &Path) -> Error {
+fn not_counts(path: &Path) -> Error {
     let extensions: Vec<String> = extensions()
         .map(|extension| format!(".{extension}"))
         .collect();

@@ -21,12 +21,6 @@ pub(super) struct Lines<'a> {
     number: u64,
 }
 
-/// Whether a path ends in `.gz`.
-pub(super) fn is_gzipped(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
-}
-
 impl<'a> Lines<'a> {
     pub(super) fn new(file: &'a OpenFile) -> Result<Self> {
         Ok(Self {

@@ -13,10 +13,14 @@ use crate::formats::{npy, writing_progress};
 use crate::rows::{NonzeroBuffer, Pick, nonzeros_of_row};
 use crate::system::write_atomic;
 
-use super::lines::is_gzipped;
-
 /// Mean bytes of an entry, for the progress.
 const ENTRY: f64 = 12.0;
+
+/// Whether a path ends in `.gz`.
+fn is_gzipped(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+}
 
 /// Writes the nonzero counts, one a line.
 pub fn write_mtx(counts: &Counts, path: &Path) -> Result<()> {
