@@ -75,28 +75,40 @@ fn alone() {
     let mut wrong = Vec::new();
     for (counts, (model, solver)) in cases() {
         for step in steps {
-            let fit = model.solver(solver.step(step)).fit(&counts).unwrap();
-            let memory = fit.memory();
-            let predicted = value(&memory, "RAM, anonymous", "predicted peak, MiB");
-            let measured = value(&memory, "RAM, anonymous", "measured peak, MiB");
-            let line =
-                format!("{step:?}, {counts}: predicted {predicted:.1} MiB, measured {measured:.1}");
-            println!("{line}");
-            for (phase, predicted, measured) in added(&fit) {
-                let line = format!(
-                    "  added {phase}: {predicted:.1} MiB predicted, {measured:.1} measured"
-                );
-                println!("{line}");
-                // Less where Burn keeps tables from one step to the next.
-                if measured > 1.1 * predicted + 3.0 {
-                    wrong.push(line);
-                }
-            }
-            // Threads and small allocations differ by a few MiB, which is much of a small fit.
-            if measured > 1.02 * predicted + 1.0 || measured < 0.9 * predicted - 3.0 {
-                wrong.push(line);
-            }
+            let model = model.solver(solver.step(step));
+            let run = || surprises(&format!("{step:?}, {counts}"), &model.fit(&counts).unwrap());
+            // Memory is sampled every 10 ms by a thread, which other processes may keep from running in a short peak, and the
+            // allocator may keep what another thread has freed. What the plan does not know happens in every run.
+            wrong.extend(
+                (0..3)
+                    .map(|_| run())
+                    .find(Vec::is_empty)
+                    .map_or_else(run, |_| Vec::new()),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a fit took that its plan did not say.
+fn surprises(name: &str, fit: &Fit) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let memory = fit.memory();
+    let predicted = value(&memory, "RAM, anonymous", "predicted peak, MiB");
+    let measured = value(&memory, "RAM, anonymous", "measured peak, MiB");
+    let line = format!("{name}: predicted {predicted:.1} MiB, measured {measured:.1}");
+    println!("{line}");
+    // Threads and small allocations differ by a few MiB, which is much of a small fit.
+    if measured > 1.02 * predicted + 1.0 || measured < 0.9 * predicted - 3.0 {
+        wrong.push(line);
+    }
+    for (phase, predicted, measured) in added(fit) {
+        let line = format!("  added {phase}: {predicted:.1} MiB predicted, {measured:.1} measured");
+        println!("{line}");
+        // Less where Burn keeps tables from one step to the next.
+        if measured > 1.1 * predicted + 3.0 {
+            wrong.push(line);
+        }
+    }
+    wrong
 }
