@@ -2,6 +2,7 @@
 
 mod arrow_file;
 mod columns;
+mod convert;
 mod csv_file;
 mod csv_numbers;
 mod error;

@@ -1,8 +1,11 @@
 //! Rows and columns of a table, chosen and sorted.
 
-use polars::prelude::{BooleanChunked, Expr, SortMultipleOptions, UniqueKeepStrategy};
+use polars::prelude::{
+    BooleanChunked, Expr, IdxCa, IdxSize, SortMultipleOptions, UniqueKeepStrategy,
+};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::system::{Purpose, stream};
 use crate::text::{count, counted};
 
 use super::Table;
@@ -151,6 +154,25 @@ impl Table {
     #[doc(alias = "limit")]
     pub fn head(&self, n: usize) -> Self {
         self.frame.head(Some(n)).into()
+    }
+
+    /// `n` rows drawn at random without replacement, in a random order, or all if there are fewer. The same seed draws the same.
+    ///
+    /// ```
+    /// use topicbook::Table;
+    /// let table = Table::new().with_column("document", 0..100)?;
+    /// assert_eq!(table.sample(3, 1).height(), 3);
+    /// assert_eq!(table.sample(3, 1).numbers("document")?, table.sample(3, 1).numbers("document")?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias = "sample_n")]
+    pub fn sample(&self, n: usize, seed: u64) -> Self {
+        let rows = self.frame.height();
+        let mut random = stream(seed, Purpose::Resample, 0);
+        let drawn = rand::seq::index::sample(&mut random, rows, n.min(rows));
+        let drawn: IdxCa = drawn.iter().map(|row| Some(row as IdxSize)).collect();
+        // The rows exist.
+        self.frame.take(&drawn).unwrap_or_default().into()
     }
 
     /// The last `n` rows, or all if there are fewer.
