@@ -3,7 +3,7 @@
 use crate::fit::Explorer;
 use crate::text::{bytes, escape};
 
-use crate::evcxr::{show, show_text};
+use crate::evcxr::{show, show_error, show_text};
 
 /// Height of the page in a cell, in CSS pixels: the map and 30 terms.
 const HEIGHT: u32 = 960;
@@ -22,7 +22,7 @@ impl Explorer {
                 bytes(page.len() as u64)
             )),
             Ok(page) => show(&framed(&page, &text), &text),
-            Err(error) => show_text(&format!("{text}: {error}")),
+            Err(error) => show_error(&error),
         }
     }
 }

@@ -263,7 +263,13 @@ impl Evaluator {
                     }
                 }
             }
-            evcxr.execute_with_callbacks(&part, &mut callbacks)?;
+            let answer = evcxr.execute_with_callbacks(&part, &mut callbacks)?;
+            // Of evcxr's commands, such as `:vars`; what the cell itself shows has come from its process.
+            if let Some(text) = answer.get("text/plain")
+                && part.trim_start().starts_with(':')
+            {
+                outputs.print(text.trim_end());
+            }
         }
         Ok(())
     }

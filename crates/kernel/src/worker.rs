@@ -187,6 +187,8 @@ impl Passing {
             if let Ok(update) = serde_json::from_str::<serde_json::Value>(update) {
                 self.events.send(&json!({ "update": update }));
             }
+        } else if line == "TOPICBOOK_FAILED" {
+            self.events.send(&json!({"failed": "error"}));
         } else if line == END {
             let _ = self.ends.send(());
         } else if line != "EVCXR_END_CONTENT" {

@@ -70,6 +70,16 @@ pub fn show_text(text: &str) {
     print(&[("text/plain", text)]);
 }
 
+/// Shows an error for a value that cannot be shown. In our kernel the cell fails by it, as by a `?`, so that no later cell runs;
+/// its variables stay.
+pub fn show_error(error: &Error) {
+    if !crate::system::in_own_kernel() {
+        return show_text(&error.to_string());
+    }
+    eprintln!("{error}");
+    println!("TOPICBOOK_FAILED");
+}
+
 /// Prints all blocks in one write, so that no line of another thread falls between them.
 fn print(contents: &[(&str, &str)]) {
     let mut out = std::io::stdout().lock();

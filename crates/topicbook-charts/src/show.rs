@@ -1,7 +1,7 @@
 //! Notebook display of charts.
 
 use crate::Chart;
-use crate::evcxr::{Picture, show_picture, show_png, show_text};
+use crate::evcxr::{Picture, show_error, show_picture, show_png};
 use crate::fonts::note;
 
 impl Chart {
@@ -11,7 +11,7 @@ impl Chart {
         match self.png().map(|(png, missing)| (png, note(&missing))) {
             Ok((png, None)) => show_png(&png, &self.describe()),
             Ok((png, note)) => show_picture(&self.picture_of(png, note)),
-            Err(error) => show_text(&format!("{}: {error}", self.describe())),
+            Err(error) => show_error(&error),
         }
     }
 

@@ -46,7 +46,7 @@ pub use claim::{Claim, parsed_json};
 pub use encoding::Encoding;
 pub use held::held;
 pub use held::{address, hold};
-pub use live_output::LiveOutput;
+pub use live_output::{LiveOutput, in_own_kernel};
 pub use mapped_file::MappedFile;
 pub use mapped_table::{Plain, Values, lazy_zeroed, mapped_zeros, values_of_file};
 #[cfg(feature = "cuda")]
