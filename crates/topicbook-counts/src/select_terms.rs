@@ -93,7 +93,38 @@ impl std::fmt::Display for Bounded {
     }
 }
 
+/// The numbers below `all` that are not in `left_out`, which rises.
+#[doc(hidden)]
+pub fn without(all: usize, left_out: &[usize]) -> Vec<usize> {
+    (0..all)
+        .filter(|number| left_out.binary_search(number).is_err())
+        .collect()
+}
+
 impl Counts {
+    /// Copies the documents that have counts into memory, in their order. [`Summary::empty_documents`](crate::Summary::empty_documents)
+    /// numbers those that are left out.
+    ///
+    /// ```
+    /// let counts = topicbook::Counts::dense(3, 2, vec![1u8, 0, 0, 0, 4, 0])?;
+    /// assert_eq!(counts.drop_empty()?.documents(), 2);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`select`](Self::select); when no document has counts.
+    ///
+    /// # Cost
+    /// That of [`summary`](Self::summary) and of [`select`](Self::select); nothing is copied where no document is empty.
+    pub fn drop_empty(&self) -> Result<Self> {
+        let summary = self.summary()?;
+        let empty = summary.empty_documents();
+        match empty.is_empty() {
+            true => Ok(self.clone()),
+            false => self.select(without(self.documents(), empty)),
+        }
+    }
+
     /// Copies terms into memory, in the order given: the counts of these columns, each at most once.
     ///
     /// ```

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::counts::Counts;
-use crate::data::{Documents, Terms, or_ref};
+use crate::counts::select_terms::without;
+use crate::data::{Documents, OrRef, Terms, or_ref};
+use crate::error::Result;
 use crate::text::{count, counted};
 
 use super::Vectorizer;
@@ -64,6 +66,30 @@ impl TextCounts {
         self.documents.clone()
     }
 
+    /// The same without the texts that have none of the terms.
+    ///
+    /// ```
+    /// let counted = topicbook::Vectorizer::new().fit_transform(["to be", "?!", "or not to be"])?;
+    /// let filled = counted.drop_empty()?;
+    /// assert_eq!(filled.documents().names(), ["0", "2"]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When no text has one of the terms.
+    ///
+    /// # Cost
+    /// That of [`Counts::drop_empty`].
+    pub fn drop_empty(&self) -> Result<Self> {
+        let summary = self.counts.summary()?;
+        let kept = without(self.counts.documents(), summary.empty_documents());
+        Ok(Self {
+            counts: self.counts.drop_empty()?,
+            documents: self.documents.select(kept)?,
+            ..self.clone()
+        })
+    }
+
     /// The vectorizer with these terms as its vocabulary, to count new texts, or to be saved.
     ///
     /// ```
@@ -117,6 +143,12 @@ impl fmt::Display for TextCounts {
 }
 
 or_ref!(TextCounts);
+
+impl OrRef<Counts> for TextCounts {
+    fn value(&self) -> &Counts {
+        &self.counts
+    }
+}
 
 /// The number of terms of the texts that the counts lack, by reason; [`TextCounts::dropped`] gives it.
 ///
