@@ -140,12 +140,14 @@ pub use fit::ByLabel;
 #[cfg(feature = "charts")]
 pub use fit::Explorer;
 pub use fit::{
-    Coherence, Distinctive, Evaluation, Fit, RankingEvaluation, ScoreDifference, TermScore,
-    TopicCoherence, TopicName,
+    Coherence, Distinctive, Evaluation, Fit, NameOrNumber, NewDocuments, RankingEvaluation,
+    ScoreDifference, TermScore, TopicCoherence, TopicName,
 };
 #[doc(hidden)]
 pub use model::example_fit;
-pub use model::{Checkpoint, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update};
+pub use model::{
+    Checkpoint, CountSource, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update,
+};
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;
@@ -222,9 +224,9 @@ pub mod prelude {
     pub use crate::{MemoryScope, live, memory, memory_scope, release};
     #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
     pub use crate::{Trained, Trainer, TrainingEstimate};
-    /// Columns and values in expressions of Polars, as [`Table::filter`](crate::Table::filter) takes them.
+    /// What expressions of Polars begin with, as [`Table::filter`](crate::Table::filter) takes them, and its types of columns.
     #[cfg(feature = "polars")]
-    pub use ::polars::prelude::{col, lit};
+    pub use ::polars::prelude::{DataType, StrptimeOptions, col, len, lit, when};
 }
 
 #[cfg(feature = "cuda")]

@@ -76,7 +76,9 @@ impl Fit {
     pub fn by(&self, labels: impl ColumnValues) -> Result<ByLabel> {
         let labels = Labels::new(labels, self.documents.as_ref())?;
         labels.check(self.documents())?;
-        let (groups, unlabelled) = labels.documents();
+        let labels = labels.without(&self.empty);
+        let (groups, mut unlabelled) = labels.documents();
+        unlabelled.retain(|&document| !self.has_no_counts(document));
         let k = self.topics();
         let mut tables: [Vec<f32>; 3] = Default::default();
         for (group, documents) in groups.iter().enumerate() {

@@ -48,14 +48,14 @@ impl Fit {
         Matrix::from_parts(k, k, correlation.collect())
     }
 
-    /// The mean of each column of L.
+    /// The mean of each column of L over the documents that have counts.
     pub(super) fn topic_shares(&self) -> Vec<f64> {
         let sums = self.sum_over_documents(self.topics(), |row, sums| {
             for (sum, &proportion) in sums.iter_mut().zip(row) {
                 *sum += f64::from(proportion);
             }
         });
-        let documents = self.documents() as f64;
+        let documents = (self.documents() - self.empty.len()).max(1) as f64;
         sums.into_iter().map(|sum| sum / documents).collect()
     }
 
@@ -72,7 +72,7 @@ impl Fit {
         })
     }
 
-    /// Sums `length` values over the rows of L: in blocks of documents, then over the blocks in their order.
+    /// Sums `length` values over the rows of L of documents that have counts: in blocks of documents, then over the blocks in their order.
     fn sum_over_documents(
         &self,
         length: usize,
@@ -84,7 +84,8 @@ impl Fit {
             .into_par_iter()
             .map(|first| {
                 let mut sums = vec![0.0; length];
-                for document in first..self.documents().min(first + block) {
+                let documents = first..self.documents().min(first + block);
+                for document in documents.filter(|&document| !self.has_no_counts(document)) {
                     add(self.l.row(document), &mut sums);
                 }
                 sums

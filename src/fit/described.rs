@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use crate::data::{Documents, OrRef, Terms};
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
-use crate::vectorizer::{TextCounts, Vectorizer};
+use crate::vectorizer::{TextCounts, Vectorizer, WordSettings};
 
 use super::Fit;
+use super::names::{check_columns, default_name};
 
 impl Fit {
     /// Returns the fit with the names and labels of its documents, one for each row of L and in their order. Tables of documents
@@ -93,12 +94,13 @@ impl Fit {
     /// # std::env::set_current_dir(&folder).unwrap();
     /// let texts = ["spikes of neurons", "neurons spike", "kernels of machines", "machines learn kernels"];
     /// let counted = Vectorizer::new().stop_words("english").fit_transform(texts)?;
+    /// // A fit to `&counted` knows all of it; one to the counts alone has to be told.
     /// let fit = TopicModel::new(2).epochs(5).quiet().fit(counted.counts())?.with_texts(&counted)?;
     /// fit.save("fit.safetensors")?;
     ///
     /// let fit = Fit::load("fit.safetensors")?; // in another notebook
-    /// let new = fit.vectorizer()?.transform(["a neuron and its spikes", "a kernel machine"])?;
-    /// assert_eq!(fit.transform(new.counts())?.shape(), (2, 2));
+    /// let topics = fit.transform(["a neuron and its spikes", "a kernel machine"])?;
+    /// assert_eq!(topics.height(), 2);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -107,9 +109,8 @@ impl Fit {
     pub fn with_texts(&self, texts: impl OrRef<TextCounts>) -> Result<Fit> {
         let texts = texts.value();
         let described = self.with_terms(texts.terms())?;
-        let mut described = described.with_documents(texts.documents())?;
-        described.words = Some(texts.vectorizer().words());
-        Ok(described)
+        described.with_documents(texts.documents())?;
+        Ok(described.named(&CountNames::of_texts(texts)))
     }
 
     /// The vectorizer that counts the terms of this fit in new texts, for [`transform`](Self::transform) and
@@ -143,17 +144,63 @@ impl Fit {
 
     /// The columns that tables of documents have for the names and labels.
     pub(super) fn document_column_names(&self) -> Vec<Cow<'static, str>> {
-        let Some(documents) = &self.documents else {
-            return Vec::new();
-        };
-        let labels = documents.column_names().into_iter().map(Cow::from);
-        let name = documents.has_names().then_some(Cow::from(NAME));
-        name.into_iter().chain(labels).collect()
+        self.documents
+            .as_ref()
+            .map(column_names)
+            .unwrap_or_default()
+    }
+
+    /// The fit with what its counts came with. Terms that the model was given stay.
+    pub(crate) fn named(mut self, names: &CountNames) -> Self {
+        self.terms = self.terms.or_else(|| names.terms.clone());
+        self.documents = names.documents.clone();
+        self.words = names.words.clone();
+        self
     }
 }
 
 /// The column of names in tables of documents.
 const NAME: &str = "name";
+
+/// The columns that tables of documents have for these names and labels.
+pub(super) fn column_names(documents: &Documents) -> Vec<Cow<'static, str>> {
+    let labels = documents.column_names().into_iter().map(Cow::from);
+    let name = documents.has_names().then_some(Cow::from(NAME));
+    name.into_iter().chain(labels).collect()
+}
+
+/// What counts came with: the names of their columns and rows, and how texts become their terms.
+#[derive(Debug, Clone, Default)]
+pub struct CountNames {
+    pub(crate) terms: Option<Terms>,
+    documents: Option<Documents>,
+    words: Option<WordSettings>,
+}
+
+impl CountNames {
+    pub(crate) fn of_table(terms: Terms, documents: Documents) -> Self {
+        Self {
+            terms: Some(terms),
+            documents: Some(documents),
+            words: None,
+        }
+    }
+
+    pub(crate) fn of_texts(texts: &TextCounts) -> Self {
+        Self {
+            words: Some(texts.vectorizer().words()),
+            ..Self::of_table(texts.terms(), texts.documents())
+        }
+    }
+
+    /// Fails if the tables of a fit of `topics` could not show them.
+    pub(crate) fn check(&self, topics: usize) -> Result<()> {
+        let names = (0..topics).map(default_name).collect();
+        check_columns(names, self.documents.as_ref()).map_err(|error| {
+            error.fix("call the column something else, or fit the counts alone: fit(docs.counts())")
+        })
+    }
+}
 
 #[cfg(feature = "polars")]
 impl Fit {
@@ -164,8 +211,9 @@ impl Fit {
         let mut columns = vec![Column::new("document".into(), numbers)];
         // The rows exist, so that nothing is refused.
         let documents = self.documents.as_ref();
+        // Those without names get their numbers as names when they are selected.
+        let named = documents.is_some_and(Documents::has_names);
         if let Some(documents) = documents.and_then(|all| all.select(rows).ok()) {
-            let named = documents.has_names();
             let table = documents.table();
             let (names, labels) = table.columns().split_at(1);
             let names = names.iter().filter(|_| named);

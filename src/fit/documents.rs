@@ -8,6 +8,7 @@ use crate::error::Result;
 
 use super::Fit;
 use super::topics::largest_first;
+use super::which::NameOrNumber;
 
 impl Fit {
     /// Table of the topics of one document: `topic` and its `proportion`, from 0 to 1, the largest first.
@@ -23,8 +24,8 @@ impl Fit {
     /// # Errors
     /// When there is no such document.
     #[doc(alias = "get_document_topics")]
-    pub fn topics_of_document(&self, document: usize) -> Result<Table> {
-        self.check_document(document)?;
+    pub fn topics_of_document(&self, document: impl NameOrNumber) -> Result<Table> {
+        let document = self.document(document.which())?;
         Ok(largest_first(self.l.row(document), "proportion"))
     }
 
@@ -50,8 +51,8 @@ impl Fit {
     #[doc(alias = "most_similar")]
     #[doc(alias = "nearest_neighbors")]
     #[doc(alias = "hellinger")]
-    pub fn similar_documents(&self, document: usize, n: usize) -> Result<Table> {
-        self.check_document(document)?;
+    pub fn similar_documents(&self, document: impl NameOrNumber, n: usize) -> Result<Table> {
+        let document = self.document(document.which())?;
         let roots: Vec<f64> = self
             .l
             .row(document)

@@ -42,6 +42,9 @@ struct Metadata {
     documents: Option<SavedDocuments>,
     #[serde(default)]
     words: Option<WordSettings>,
+    /// Rising.
+    #[serde(default)]
+    empty_documents: Vec<usize>,
 }
 
 impl Fit {
@@ -75,7 +78,12 @@ impl Fit {
         let fits = l.columns() == f.rows()
             && terms.as_ref().is_none_or(|t| t.len() == f.columns())
             && documents.as_ref().is_none_or(|d| d.len() == l.rows())
-            && [0, f.rows()].contains(&metadata.topic_names.len());
+            && [0, f.rows()].contains(&metadata.topic_names.len())
+            && metadata.empty_documents.is_sorted()
+            && metadata
+                .empty_documents
+                .last()
+                .is_none_or(|&last| last < l.rows());
         if !fits {
             let what = "L, F and the names of documents, terms and topics do not belong together";
             return Err(invalid_file(path, &FIT, &what));
@@ -89,7 +97,8 @@ impl Fit {
             metadata.device,
             metadata.memory,
         )
-        .fitted_to(metadata.fitted_to);
+        .fitted_to(metadata.fitted_to)
+        .with_empty(&metadata.empty_documents);
         fit.names = metadata.topic_names.into();
         fit.documents = documents;
         fit.words = metadata.words;
@@ -130,6 +139,7 @@ impl Fit {
             topic_names: self.names.to_vec(),
             documents: self.documents.as_ref().map(Documents::to_saved),
             words: self.words.clone(),
+            empty_documents: self.empty.to_vec(),
         };
         let tables = [NamedTable::of("L", &self.l), NamedTable::of("F", &self.f)];
         write_atomic(path, |out| {

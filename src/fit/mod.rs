@@ -41,6 +41,7 @@ mod topic_tree;
 #[cfg(feature = "polars")]
 mod topics;
 mod transform;
+mod which;
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,6 +51,7 @@ use rayon::prelude::*;
 pub(crate) use align::mean_cosine;
 #[cfg(feature = "polars")]
 pub use by_label::ByLabel;
+pub use described::CountNames;
 pub use distinctive::Distinctive;
 pub(crate) use evaluate::{evaluation_bytes, result_bytes};
 pub use evaluation::{Evaluation, ScoreDifference};
@@ -64,12 +66,13 @@ pub use names::TopicName;
 pub use recommend::RankingEvaluation;
 pub use term_scores::TermScore;
 pub use topic_coherence::{Coherence, TopicCoherence};
+pub use transform::NewDocuments;
+pub use which::NameOrNumber;
 
 use crate::cluster::PassLine;
 use crate::config::Settings;
 use crate::counts::Fingerprint;
 use crate::data::{Documents, Epoch, Matrix, Terms, sort_documents, top_n};
-use crate::error::{Error, ErrorKind, Result};
 use crate::system::hold;
 use crate::text::count;
 use crate::vectorizer::WordSettings;
@@ -123,6 +126,8 @@ pub struct Fit {
     names: names::Names,
     /// Names and labels of the rows of L.
     documents: Option<Documents>,
+    /// The documents without counts, in rising order: what their rows of L say is not of them.
+    empty: Arc<[usize]>,
     /// How texts become the terms.
     words: Option<WordSettings>,
     /// Listed among the values that the process holds, as long as a copy of the fit exists.
@@ -178,6 +183,7 @@ impl Fit {
             note: None,
             names: Arc::default(),
             documents: None,
+            empty: Arc::default(),
             words: None,
         }
     }
@@ -186,6 +192,22 @@ impl Fit {
     pub(crate) fn fitted_to(mut self, counts: Option<Fingerprint>) -> Self {
         self.counts = counts;
         self
+    }
+
+    /// The fit with the documents that have no counts, in rising order.
+    pub(crate) fn with_empty(mut self, documents: &[usize]) -> Self {
+        self.empty = documents.into();
+        self
+    }
+
+    /// Whether a document has no counts.
+    fn has_no_counts(&self, document: usize) -> bool {
+        self.empty.binary_search(&document).is_ok()
+    }
+
+    /// The largest topic of a document; `None` without counts.
+    fn dominant_topic(&self, document: usize) -> Option<usize> {
+        (!self.has_no_counts(document)).then(|| top_n(self.l.row(document), 1)[0])
     }
 
     /// The fit with what the ranks of a cluster reported.
@@ -343,8 +365,13 @@ impl Fit {
     fn largest(&self, topic: usize, n: usize) -> Vec<(usize, f32)> {
         let proportions: Vec<f32> = (0..self.documents())
             .into_par_iter()
-            .map(|document| self.l.row(document)[topic])
+            .map(|document| match self.has_no_counts(document) {
+                // Comes last in every order.
+                true => f32::NEG_INFINITY,
+                false => self.l.row(document)[topic],
+            })
             .collect();
+        let n = n.min(self.documents() - self.empty.len());
         let documents = top_n(&proportions, n).into_iter();
         documents
             .map(|document| (document, proportions[document]))
@@ -355,10 +382,6 @@ impl Fit {
     fn term_name(&self, term: usize) -> String {
         term_name(self.terms.as_ref(), term)
     }
-
-    fn check_topic(&self, topic: usize) -> Result<()> {
-        check_topic(topic, self.topics())
-    }
 }
 
 /// The name of a term, or its number without names.
@@ -366,16 +389,5 @@ fn term_name(terms: Option<&Terms>, term: usize) -> String {
     match terms.and_then(|terms| terms.get(term)) {
         Some(name) => name.to_string(),
         None => term.to_string(),
-    }
-}
-
-fn check_topic(topic: usize, topics: usize) -> Result<()> {
-    match topic < topics {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::Shape,
-            format!("topic {topic} of a fit with {topics} topics"),
-        )
-        .fix("topics are counted from 0")),
     }
 }

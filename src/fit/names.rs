@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::data::Documents;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
 
 use super::Fit;
+use super::described::column_names;
 
 /// The names of all topics, or nothing if none has one.
 pub(super) type Names = Arc<[Option<String>]>;
@@ -140,7 +142,7 @@ impl Fit {
     pub fn topic_name(&self, topic: usize) -> String {
         match self.names.get(topic) {
             Some(Some(name)) => name.clone(),
-            _ => format!("topic {topic}"),
+            _ => default_name(topic),
         }
     }
 
@@ -166,32 +168,40 @@ impl Fit {
 
     /// Fails if tables could not have a column for each topic and for each label of the documents.
     pub(super) fn check_names(&self) -> Result<()> {
-        let mut seen: HashSet<String> = COLUMNS.iter().map(|column| column.to_string()).collect();
-        for (topic, name) in self.topic_names().into_iter().enumerate() {
-            if seen.contains(&name) {
-                let taken = match COLUMNS.contains(&name.as_str()) {
-                    true => "is the name of another column of the tables",
-                    false => "is the name of two topics",
-                };
-                return Err(Error::new(ErrorKind::Value, format!("`{name}` {taken}"))
-                    .at(format!("topic {topic}"))
-                    .fix(format!("choose another name, such as `{name} {topic}`")));
-            }
-            seen.insert(name);
-        }
-        for column in self.document_column_names() {
-            if !seen.insert(column.clone().into_owned()) {
-                return Err(Error::new(
-                    ErrorKind::Value,
-                    format!(
-                        "`{column}` is a column of the documents and another column of the tables"
-                    ),
-                )
-                .fix("call the column of the documents, or the topic, something else"));
-            }
-        }
-        Ok(())
+        check_columns(self.topic_names(), self.documents.as_ref())
     }
+}
+
+/// The name of a topic that has been given none.
+pub(super) fn default_name(topic: usize) -> String {
+    format!("topic {topic}")
+}
+
+/// Fails if a table could not have a column for each topic and for the names and labels of the documents.
+pub(super) fn check_columns(topics: Vec<String>, documents: Option<&Documents>) -> Result<()> {
+    let mut seen: HashSet<String> = COLUMNS.iter().map(|column| column.to_string()).collect();
+    for (topic, name) in topics.into_iter().enumerate() {
+        if seen.contains(&name) {
+            let taken = match COLUMNS.contains(&name.as_str()) {
+                true => "is the name of another column of the tables",
+                false => "is the name of two topics",
+            };
+            return Err(Error::new(ErrorKind::Value, format!("`{name}` {taken}"))
+                .at(format!("topic {topic}"))
+                .fix(format!("choose another name, such as `{name} {topic}`")));
+        }
+        seen.insert(name);
+    }
+    for column in documents.map(column_names).unwrap_or_default() {
+        if !seen.insert(column.clone().into_owned()) {
+            return Err(Error::new(
+                ErrorKind::Value,
+                format!("`{column}` is a column of the documents and another column of the tables"),
+            )
+            .fix("call the column of the documents, or the topic, something else"));
+        }
+    }
+    Ok(())
 }
 
 /// The names of topics in another order.

@@ -1,9 +1,10 @@
-//! Topics in another order, and topics merged into one.
+//! Topics in another order, topics merged into one, and topics left out.
 
-use crate::data::{Indices, Matrix};
+use crate::data::Matrix;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::counted;
 
+use super::which::NameOrNumber;
 use super::{Fit, names};
 
 impl Fit {
@@ -25,19 +26,13 @@ impl Fit {
     /// A copy of L and F.
     #[doc(alias = "sort_topics")]
     #[doc(alias = "permute")]
-    pub fn reorder_topics(&self, order: impl Indices) -> Result<Fit> {
-        let order = order.to_indices();
-        let mut seen = vec![false; self.topics()];
-        for &topic in &order {
-            self.check_topic(topic)?;
-            if std::mem::replace(&mut seen[topic], true) {
-                return Err(
-                    Error::new(ErrorKind::Value, format!("topic {topic} comes twice"))
-                        .fix("name every topic once, in the order that it should have"),
-                );
-            }
-        }
-        if let Some(missing) = seen.iter().position(|seen| !seen) {
+    pub fn reorder_topics<I>(&self, order: I) -> Result<Fit>
+    where
+        I: IntoIterator<Item: NameOrNumber>,
+    {
+        let fix = "name every topic once, in the order that it should have";
+        let order = self.distinct_topics(order, fix)?;
+        if let Some(missing) = (0..self.topics()).find(|topic| !order.contains(topic)) {
             return Err(
                 Error::new(ErrorKind::Value, format!("topic {missing} is missing"))
                     .fix("name every topic once; to draw some of them, use `topics` of the chart"),
@@ -46,7 +41,7 @@ impl Fit {
         self.in_order(&order)
     }
 
-    /// The fit with its topics in an order that has each of them once.
+    /// The fit with these of its topics, in this order.
     pub(super) fn in_order(&self, order: &[usize]) -> Result<Fit> {
         let mut reordered = self.clone();
         reordered.l = self.l.select_columns(order)?.renumbered();
@@ -66,7 +61,7 @@ impl Fit {
     ///
     /// ```
     /// # let (_, fit) = topicbook::example_fit()?;
-    /// let merged = fit.name_topics([(2, "science")])?.merge_topics([2, 0])?;
+    /// let merged = fit.name_topics([(2, "science")])?.merge_topics(["science", "topic 0"])?;
     /// assert_eq!(merged.topic_names(), ["science", "topic 1"]);
     /// assert_eq!(merged.l().row(7)[0], fit.l().row(7)[0] + fit.l().row(7)[2]);
     /// # Ok::<(), topicbook::Error>(())
@@ -79,17 +74,11 @@ impl Fit {
     /// A copy of L and F.
     #[doc(alias = "combine_topics")]
     #[doc(alias = "reduce_topics")]
-    pub fn merge_topics(&self, topics: impl Indices) -> Result<Fit> {
-        let merged = topics.to_indices();
-        for (index, &topic) in merged.iter().enumerate() {
-            self.check_topic(topic)?;
-            if merged[..index].contains(&topic) {
-                return Err(
-                    Error::new(ErrorKind::Value, format!("topic {topic} comes twice"))
-                        .fix("name each of the topics to merge once"),
-                );
-            }
-        }
+    pub fn merge_topics<I>(&self, topics: I) -> Result<Fit>
+    where
+        I: IntoIterator<Item: NameOrNumber>,
+    {
+        let merged = self.distinct_topics(topics, "name each of the topics to merge once")?;
         if merged.len() < 2 {
             return Err(Error::new(
                 ErrorKind::Value,
@@ -141,6 +130,53 @@ impl Fit {
         fit.history = Vec::new();
         fit.names = names::merged(&self.names, &merged, &kept, place);
         fit.check_names()?;
+        Ok(fit)
+    }
+
+    /// Returns the fit without some topics: those that hold what a question does not ask for. The topics after them move up, and
+    /// keep their names.
+    ///
+    /// The proportions of a document are divided by what is left of their sum; a document that was wholly about these topics
+    /// has equal proportions. As after [`merge_topics`](Self::merge_topics), there is no history of epochs.
+    ///
+    /// ```
+    /// # let (_, fit) = topicbook::example_fit()?;
+    /// let kept = fit.name_topics([(1, "boilerplate")])?.drop_topics(["boilerplate"])?;
+    /// assert_eq!(kept.topic_names(), ["topic 0", "topic 1"]); // topic 2 has moved up
+    /// assert_eq!(kept.f().row(1), fit.f().row(2));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When a topic comes twice, there is no such topic, or none would be left.
+    ///
+    /// # Cost
+    /// A copy of L and F.
+    #[doc(alias = "remove_topics")]
+    pub fn drop_topics<I>(&self, topics: I) -> Result<Fit>
+    where
+        I: IntoIterator<Item: NameOrNumber>,
+    {
+        let dropped = self.distinct_topics(topics, "name each of the topics to drop once")?;
+        let kept: Vec<usize> = (0..self.topics())
+            .filter(|topic| !dropped.contains(topic))
+            .collect();
+        if kept.is_empty() {
+            return Err(Error::new(ErrorKind::Value, "no topic would be left")
+                .fix("keep one topic or more"));
+        }
+        let mut fit = self.in_order(&kept)?;
+        let mut l = fit.l.values().to_vec();
+        for row in l.chunks_exact_mut(kept.len()) {
+            let sum: f32 = row.iter().sum();
+            match sum > 0.0 {
+                true => row.iter_mut().for_each(|proportion| *proportion /= sum),
+                false => row.fill(1.0 / kept.len() as f32),
+            }
+        }
+        fit.l = Matrix::from_parts(self.documents(), kept.len(), l);
+        fit.settings.topics = kept.len();
+        fit.history = Vec::new();
         Ok(fit)
     }
 }

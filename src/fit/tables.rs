@@ -36,7 +36,8 @@ impl Fit {
     }
 
     /// Table with one row per document: its dominant topic, that topic's proportion, and the proportions of all topics,
-    /// from 0 to 1, in columns called by their [names](Self::topic_name).
+    /// from 0 to 1, in columns called by their [names](Self::topic_name). A document without counts has no dominant topic, and
+    /// counts in no mean and no list of documents.
     ///
     /// ```
     /// # let (_, fit) = topicbook::example_fit()?;
@@ -47,23 +48,18 @@ impl Fit {
     #[doc(alias = "get_document_topics")]
     pub fn doc_topics(&self) -> Table {
         let documents = 0..self.documents();
-        let dominant: Vec<usize> = documents
+        let dominant: Vec<Option<usize>> = documents
             .clone()
-            .map(|document| top_n(self.l.row(document), 1)[0])
+            .map(|document| self.dominant_topic(document))
             .collect();
-        let proportions: Vec<f32> = documents
+        let proportions: Vec<Option<f32>> = documents
             .clone()
-            .map(|document| self.l.row(document)[dominant[document]])
+            .map(|document| dominant[document].map(|topic| self.l.row(document)[topic]))
             .collect();
+        let dominant = dominant.iter().map(|topic| topic.map(|topic| topic as u32));
         let mut columns = self.document_columns(&documents.clone().collect::<Vec<_>>());
         columns.extend([
-            Column::new(
-                "dominant".into(),
-                dominant
-                    .iter()
-                    .map(|&topic| topic as u32)
-                    .collect::<Vec<_>>(),
-            ),
+            Column::new("dominant".into(), dominant.collect::<Vec<_>>()),
             Column::new("proportion".into(), proportions),
         ]);
         for topic in 0..self.topics() {

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use super::Fit;
 #[cfg(feature = "polars")]
 use super::topics::ranks;
+use super::which::NameOrNumber;
 
 /// How the terms of a topic are ranked, for [`Fit::top_terms_by`] and [`Fit::terms_of_topic_by`].
 ///
@@ -200,8 +201,13 @@ impl Fit {
     ///
     /// # Cost
     /// As [`top_terms_by`](Self::top_terms_by), for one topic.
-    pub fn terms_of_topic_by(&self, topic: usize, n: usize, score: TermScore) -> Result<Table> {
-        self.check_topic(topic)?;
+    pub fn terms_of_topic_by(
+        &self,
+        topic: impl NameOrNumber,
+        n: usize,
+        score: TermScore,
+    ) -> Result<Table> {
+        let topic = self.topic(topic.which())?;
         let scores = TermScores::new(self, score)?.of(topic);
         let row = self.f.row(topic);
         let terms = top_n(&scores, n);

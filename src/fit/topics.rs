@@ -4,9 +4,9 @@ use polars::prelude::Column;
 
 use crate::data::{Table, top_n};
 use crate::error::{Error, ErrorKind, Result};
-use crate::text::count;
 
 use super::Fit;
+use super::which::NameOrNumber;
 
 /// Terms that name a topic in [`Fit::topic_sizes`].
 const NAMING_TERMS: usize = 5;
@@ -27,7 +27,7 @@ impl Fit {
     #[doc(alias = "representative_docs")]
     #[doc(alias = "findThoughts")]
     pub fn top_documents(&self, n: usize) -> Table {
-        let n = n.min(self.documents());
+        let n = n.min(self.documents() - self.empty.len());
         let mut topics = Vec::with_capacity(n * self.topics());
         let mut found = Vec::with_capacity(n * self.topics());
         for topic in 0..self.topics() {
@@ -59,8 +59,8 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over L.
-    pub fn documents_of_topic(&self, topic: usize, n: usize) -> Result<Table> {
-        self.check_topic(topic)?;
+    pub fn documents_of_topic(&self, topic: impl NameOrNumber, n: usize) -> Result<Table> {
+        let topic = self.topic(topic.which())?;
         let found = self.largest(topic, n);
         let mut columns = vec![ranks(found.len())];
         columns.extend(self.documents_and_proportions(&found));
@@ -85,8 +85,8 @@ impl Fit {
     /// One pass over a row of F.
     #[doc(alias = "show_topic")]
     #[doc(alias = "get_topic_terms")]
-    pub fn terms_of_topic(&self, topic: usize, n: usize) -> Result<Table> {
-        self.check_topic(topic)?;
+    pub fn terms_of_topic(&self, topic: impl NameOrNumber, n: usize) -> Result<Table> {
+        let topic = self.topic(topic.which())?;
         let row = self.f.row(topic);
         let terms = top_n(row, n);
         let names: Vec<String> = terms.iter().map(|&term| self.term_name(term)).collect();
@@ -144,8 +144,8 @@ impl Fit {
     #[doc(alias = "topic_prevalence")]
     pub fn topic_sizes(&self) -> Table {
         let mut largest_in = vec![0u64; self.topics()];
-        for document in 0..self.documents() {
-            largest_in[top_n(self.l.row(document), 1)[0]] += 1;
+        for topic in (0..self.documents()).filter_map(|document| self.dominant_topic(document)) {
+            largest_in[topic] += 1;
         }
         let top_terms: Vec<String> = (0..self.topics())
             .map(|topic| {
@@ -190,20 +190,6 @@ impl Fit {
         let mut columns = self.document_columns(&rows);
         columns.push(Column::new("proportion".into(), proportions));
         columns
-    }
-
-    pub(super) fn check_document(&self, document: usize) -> Result<()> {
-        match document < self.documents() {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "document {document} of a fit with {} documents",
-                    count(self.documents() as u64)
-                ),
-            )
-            .fix("documents are counted from 0")),
-        }
     }
 }
 

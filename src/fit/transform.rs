@@ -1,7 +1,7 @@
 //! Topics of new documents, with F fixed.
 
 use crate::counts::Counts;
-use crate::data::{Matrix, OrRef};
+use crate::data::Matrix;
 use crate::error::Result;
 use crate::solvers::{fold_in, fold_in_bytes};
 use crate::system::memory::check_free;
@@ -9,8 +9,9 @@ use crate::system::memory::check_free;
 use super::Fit;
 
 impl Fit {
-    /// Computes the topics of new documents: L (documents x topics, rows summing to one) for counts over the same
-    /// terms, with F fixed.
+    /// Computes the topics of new documents with F fixed: for counts over the same terms L, a [`Matrix`] (documents x topics,
+    /// rows summing to one); for texts, where the fit knows their [`vectorizer`](Self::vectorizer), the table that
+    /// [`doc_topics`](Self::doc_topics) gives of the fit's own documents. [`NewDocuments`] says what it takes.
     ///
     /// Each document's proportions maximise its likelihood, a concave problem, with the coordinate descent of
     /// [`Solver::CoordinateDescent`](crate::Solver::CoordinateDescent). A document has converged when a step of
@@ -38,8 +39,11 @@ impl Fit {
     #[doc(alias = "predict")]
     #[doc(alias = "fold_in")]
     #[doc(alias = "infer_vector")]
-    pub fn transform(&self, counts: impl OrRef<Counts>) -> Result<Matrix> {
-        let counts = counts.value();
+    pub fn transform<D: NewDocuments>(&self, documents: D) -> Result<D::Topics> {
+        documents.topics_by(self)
+    }
+
+    fn transform_counts(&self, counts: &Counts) -> Result<Matrix> {
         if counts.terms() != self.terms() {
             return Err(self.shape_error(counts, "transform"));
         }
@@ -49,4 +53,101 @@ impl Fit {
         counts.summary()?;
         fold_in(counts, &self.f)
     }
+}
+
+/// What [`Fit::transform`] takes: [`Counts`], whose topics are a [`Matrix`]; or texts and their counts
+/// ([`TextCounts`](crate::TextCounts)), whose topics are a [`Table`](crate::Table) with the names of topics and documents.
+///
+/// ```
+/// use topicbook::{TopicModel, Vectorizer};
+/// let docs = Vectorizer::new().fit_transform(["spikes of neurons", "neurons spike", "kernel machines", "a kernel"])?;
+/// let fit = TopicModel::new(2).epochs(5).quiet().fit(&docs)?.name_topics(["brains", "machines"])?;
+/// let topics = fit.transform(["a kernel"])?;
+/// assert_eq!(topics.column_names(), ["document", "dominant", "proportion", "brains", "machines"]);
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither counts nor a list of texts",
+    label = "`Counts`, or texts as `[\"to be\", \"or not to be\"]`, are expected",
+    note = "if it is a `Result`, write `?` after the call that made it; for texts in files write `Texts::open(path)?`"
+)]
+pub trait NewDocuments {
+    /// What their topics are.
+    type Topics;
+
+    #[doc(hidden)]
+    fn topics_by(self, fit: &Fit) -> Result<Self::Topics>;
+}
+
+impl NewDocuments for Counts {
+    type Topics = Matrix;
+
+    fn topics_by(self, fit: &Fit) -> Result<Matrix> {
+        fit.transform_counts(&self)
+    }
+}
+
+impl NewDocuments for &Counts {
+    type Topics = Matrix;
+
+    fn topics_by(self, fit: &Fit) -> Result<Matrix> {
+        fit.transform_counts(self)
+    }
+}
+
+#[cfg(feature = "polars")]
+mod texts {
+    use crate::data::Table;
+    use crate::error::{Error, ErrorKind, Result};
+    use crate::vectorizer::{TextCounts, Texts};
+
+    use super::{Fit, NewDocuments};
+
+    impl Fit {
+        /// Their topics, as the table of a fit to them.
+        fn transform_texts(&self, texts: &TextCounts) -> Result<Table> {
+            if self
+                .terms
+                .as_ref()
+                .is_some_and(|terms| *terms != texts.terms())
+            {
+                return Err(Error::new(ErrorKind::Value, "the texts were counted by other terms than the fit's")
+                    .fix("pass the texts themselves, as in `fit.transform(texts)`, or count them by fit.vectorizer()?"));
+            }
+            let mut new = self.clone();
+            new.l = self.transform_counts(&texts.counts())?;
+            let summary = texts.counts().summary()?;
+            new = new.with_empty(summary.empty_documents());
+            Ok(new.with_documents(texts.documents())?.doc_topics())
+        }
+    }
+
+    impl NewDocuments for &TextCounts {
+        type Topics = Table;
+
+        fn topics_by(self, fit: &Fit) -> Result<Table> {
+            fit.transform_texts(self)
+        }
+    }
+
+    macro_rules! texts {
+        ($([$($of:tt)*] $T:ty),* $(,)?) => {$(
+            impl<$($of)*> NewDocuments for $T {
+                type Topics = Table;
+
+                fn topics_by(self, fit: &Fit) -> Result<Table> {
+                    fit.transform_texts(&fit.vectorizer()?.transform(self)?)
+                }
+            }
+        )*};
+    }
+
+    texts!(
+        [T: Into<String>, const N: usize] [T; N],
+        [T: Into<String>] Vec<T>,
+        [T: AsRef<str>] &[T],
+        [T: AsRef<str>] &Vec<T>,
+        [] Texts,
+        [] &Texts,
+    );
 }

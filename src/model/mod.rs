@@ -7,12 +7,14 @@ mod on_cluster;
 mod resume;
 mod run;
 mod setters;
+mod source;
 mod sweep;
 mod update;
 
 pub use estimate::Estimate;
 pub use example::example_fit;
 pub use resume::Checkpoint;
+pub use source::CountSource;
 pub use sweep::{Sweep, SweepFits, SweepPlan, SweepRun};
 pub use update::Update;
 

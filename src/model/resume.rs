@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{Budget, Device, Recipe, Settings};
-use crate::counts::{Counts, Fingerprint};
-use crate::data::{OrRef, Terms};
+use crate::counts::Fingerprint;
+use crate::data::Terms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::Fit;
 use crate::plan::Plan;
 use crate::training::{
     ExistingFile, ResumeState, Training, checkpoint_contents, epochs_done, read_either,
 };
+
+use super::CountSource;
 
 /// An interrupted fit, read from its checkpoint: [`fit`](Self::fit) continues it.
 ///
@@ -232,8 +234,8 @@ impl Checkpoint {
     ///
     /// # Cost
     /// Memory and time of an epoch are those of [`TopicModel::fit`](crate::TopicModel::fit).
-    pub fn fit(self, counts: impl OrRef<Counts>) -> Result<Fit> {
-        let plan = self.plan(counts.value())?;
+    pub fn fit(self, counts: impl CountSource) -> Result<Fit> {
+        let plan = self.plan(counts)?;
         plan.begin(self.start.existing)?.fit(self.start, None)
     }
 
@@ -252,8 +254,8 @@ impl Checkpoint {
     ///
     /// # Errors
     /// As [`fit`](Self::fit).
-    pub fn spawn(self, counts: impl OrRef<Counts>) -> Result<Training> {
-        let plan = self.plan(counts.value())?;
+    pub fn spawn(self, counts: impl CountSource) -> Result<Training> {
+        let plan = self.plan(counts)?;
         plan.begin(self.start.existing)?.spawn(self.start)
     }
 
@@ -272,7 +274,8 @@ impl Checkpoint {
         self.start.position.epoch
     }
 
-    fn plan(&self, counts: &Counts) -> Result<Plan> {
+    fn plan(&self, counts: impl CountSource) -> Result<Plan> {
+        let (counts, names) = counts.named_counts()?;
         let (asked, done) = (self.recipe.settings.epochs, self.epochs_done());
         if asked < done {
             return Err(Error::new(
@@ -281,8 +284,8 @@ impl Checkpoint {
             )
             .fix("ask for more epochs in all than are done"));
         }
-        self.counts.check(counts)?;
-        Plan::new(&self.recipe, counts, true)
+        self.counts.check(&counts)?;
+        Plan::named(&self.recipe, (&counts, &names), true)
     }
 
     /// Epochs done, with the part of the one at hand.

@@ -21,6 +21,7 @@ use crate::config::{Recipe, Resolved};
 use crate::cost::{Item, Limit, Placement, Shape};
 use crate::counts::Counts;
 use crate::error::{Error, Result};
+use crate::fit::CountNames;
 
 use candidate::Before;
 use cluster::OnCluster;
@@ -54,6 +55,8 @@ use cluster::OnCluster;
 pub struct Plan {
     recipe: Recipe,
     counts: Counts,
+    /// What the counts came with, for the fit.
+    names: CountNames,
     device: Resolved,
     shape: Shape,
     placement: Placement,
@@ -75,6 +78,22 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Plans a fit that knows what the counts came with. Names that its tables could not show are refused now.
+    pub(crate) fn named(
+        recipe: &Recipe,
+        (counts, names): (&Counts, &CountNames),
+        resumed: bool,
+    ) -> Result<Self> {
+        let mut recipe = recipe.clone();
+        recipe.terms = recipe.terms.or_else(|| names.terms.clone());
+        names.check(recipe.settings.topics)?;
+        let plan = Self::new(&recipe, counts, resumed)?;
+        Ok(Self {
+            names: names.clone(),
+            ..plan
+        })
+    }
+
     /// Plans a new fit, or a resumed one whose state is in memory already, or whose ranks run. The self-check of a GPU comes before the search:
     /// its result decides the device, and the memory that it leaves in use belongs to the process before the fit.
     pub(crate) fn new(recipe: &Recipe, counts: &Counts, resumed: bool) -> Result<Self> {

@@ -79,6 +79,7 @@ impl Plan {
         Ok(Run {
             recipe: recipe.clone(),
             counts: self.counts.clone(),
+            names: self.names.clone(),
             device: self.device,
             placement: self.placement,
             ram: self.ram,

@@ -11,6 +11,7 @@ use crate::config::{Recipe, Resolved, Solver};
 use crate::cost::{Limit, Phase};
 use crate::counts::{Counts, Layout, pass_bytes, read_bytes};
 use crate::error::Result;
+use crate::fit::CountNames;
 use crate::solvers;
 use crate::system::hold;
 
@@ -366,6 +367,7 @@ impl Search<'_> {
         );
         hold(&held, ("plan", what, 0), Vec::new());
         Ok(Plan {
+            names: CountNames::default(),
             _held: held,
             recipe,
             counts: self.counts.clone(),

@@ -5,7 +5,7 @@ use crate::config::{Recipe, Resolved};
 use crate::cost::{Item, Limit, Memory, Placement, peak};
 use crate::counts::{Counts, Fingerprint};
 use crate::error::{ErrorKind, Result};
-use crate::fit::{Fit, MemoryProfile};
+use crate::fit::{CountNames, Fit, MemoryProfile};
 use crate::system::memory::{Monitor, phase};
 use crate::text::bytes;
 
@@ -25,6 +25,8 @@ use super::{cluster, full_pass, minibatch};
 pub(crate) struct Run {
     pub(crate) recipe: Recipe,
     pub(crate) counts: Counts,
+    /// What the counts came with.
+    pub(crate) names: CountNames,
     pub(crate) device: Resolved,
     pub(crate) placement: Placement,
     pub(crate) ram: Limit,
@@ -126,6 +128,8 @@ impl Run {
             },
             Some(MemoryProfile::new(log, self.ram, self.vram, &self.items)),
         )
+        .named(&self.names)
+        .with_empty(self.counts.summary()?.empty_documents())
         .fitted_to(Some(Fingerprint::of(&self.counts)?))
         .by_ranks(passes)
         .noted(failures)

@@ -97,6 +97,8 @@ def first_cell_needs_no_dep(kernel):
     kernel.value("use topicbook::prelude::*;")
     kernel.value("let m = Matrix::new(1, 2, vec![1.0, 2.0])?;")
     assert kernel.value("m.shape()") == "(1, 2)"
+    # A command of evcxr answers below its cell.
+    assert "m: topicbook::Matrix" in kernel.run(":vars")["stdout"], kernel.run(":vars")
 
 
 def standard_types_infer(kernel):
@@ -246,6 +248,12 @@ def a_value_that_takes_a_variable_is_shown_as_a_picture(kernel):
     assert kernel.value("std::convert::identity(pair)") == "([1, 2], 3)"
     texts = kernel.run("let word = String::new();\nword.no_such_method()")
     assert "   2 | word.no_such_method()" in texts["error"] and "evcxr_" not in texts["error"], texts
+
+
+def a_chart_that_cannot_be_drawn_fails_its_cell(kernel):
+    texts = kernel.run('let points = 2; let chart = Chart::scatter([1.0, 2.0], [2.0, 3.0]).by(["a", "b"]);\nchart')
+    assert "`by` does not apply to points" in texts["error"] and not texts["value"], texts
+    assert kernel.value("points") == "2"
 
 
 def a_result_that_nobody_uses_is_an_error(kernel):
@@ -779,6 +787,7 @@ TESTS = [
     variables_of_own_types_stay,
     text_is_shown_whole_below_its_own_cell,
     a_value_that_takes_a_variable_is_shown_as_a_picture,
+    a_chart_that_cannot_be_drawn_fails_its_cell,
     a_result_that_nobody_uses_is_an_error,
     cells_after_a_failed_one_are_not_run,
     output_is_shown_below_its_own_cell,

@@ -18,6 +18,8 @@ BEFORE = [
     "let fit = model.fit(&counts)?;",
     "let other = model.seed(4).fit(&counts)?;",
     "let (train, test) = counts.split(0.8, 1)?;",
+    'let docs = Vectorizer::new().fit_transform(Texts::open("reviews.csv")?.column("review"))?;',
+    'let named = TopicModel::new(2).seed(1).quiet().fit(&docs)?.name_topics(["Books", "Sound"])?;',
 ]
 
 
@@ -51,7 +53,22 @@ TASKS = [
     Task("sizes of the topics", "fit.topic_sizes()", HTML),
     Task("correlation of the topics", "fit.topic_correlation()", HTML),
     Task("documents like this one", "fit.similar_documents(17, 5)?", HTML),
+    # Texts, and names in the place of numbers.
+    Task("topics of new texts", 'named.transform(["a page of the book", "the sound"])?', HTML),
+    Task("documents of a named topic", 'named.documents_of_topic("Books", 3)?', HTML),
+    Task("documents like a named one", 'named.similar_documents("R1", 3)?', HTML),
+    Task("merge topics by name", 'let one = named.merge_topics(["Books", "Sound"])?;', ""),
+    Task("drop a topic", 'let fewer = named.drop_topics(["Sound"])?;', ""),
+    Task("leave out texts without a term", "let filled = docs.drop_empty()?;", ""),
+    Task("topics by a label", 'named.by("stars")?', HTML),
+    Task("choose k for texts", 'TopicModel::sweep([2, 3]).seeds(2).quiet().fit(&docs)?', HTML),
     # Tables.
+    Task("some rows at random", 'Table::open("titles.csv")?.sample(5, 1)', HTML),
+    Task("mean of a column", 'Table::open("reviews.csv")?.mean("stars")?', "text/plain"),
+    Task("numbers with a decimal comma", "let priced = Table::open(\"reviews.csv\")?.to_number(\"price\", ',')?;", ""),
+    Task("dates", 'Table::open("reviews.csv")?.to_date("date", "%d.%m.%Y")?.sort_by("date")?', HTML),
+    Task("if and else", 'Table::open("reviews.csv")?.with_column("good", when(col("stars").gt(3)).then(lit("yes")).otherwise(lit("no")))?', HTML),
+    Task("another type", 'let texts = Table::open("reviews.csv")?.with_column("stars", col("stars").cast(DataType::String))?;', ""),
     Task("documents with more than half of a topic", 'let strong = fit.doc_topics().filter(col("proportion").gt(0.5))?;', ""),
     Task("sort", 'fit.doc_topics().sort_by_desc("topic 2")?.head(5)', HTML),
     Task("groups", 'fit.doc_topics().group_by("dominant")?.mean("proportion")?', HTML),
@@ -79,6 +96,10 @@ TASKS = [
 
 
 def files(folder):
-    """Writes titles.csv into `folder`."""
+    """Writes titles.csv and reviews.csv, with a text without a word, into `folder`."""
     lines = ["document,title", *(f'{document},"paper {document}"' for document in range(300))]
     pathlib.Path(folder, "titles.csv").write_text("\n".join(lines) + "\n")
+    texts = ["a book of many pages", "the sound of the music", "pages of the book", "loud music and sound", "!?"]
+    lines = ["document,review,stars,price,date"]
+    lines += [f'R{row},{texts[row % 5]} {"" if row % 5 == 4 else "again"},{row % 5 + 1},"1.{row:03},50",{row % 28 + 1:02}.03.2024' for row in range(40)]
+    pathlib.Path(folder, "reviews.csv").write_text("\n".join(lines) + "\n")

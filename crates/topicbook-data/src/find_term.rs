@@ -40,11 +40,10 @@ impl Terms {
                     "`{term}` is not among the {} terms",
                     count(self.len() as u64)
                 );
-                Error::new(ErrorKind::Value, what).fix(match self.nearest(term).as_slice() {
-                    [] => "look for it in as_slice(); case matters".into(),
-                    [one] => format!("the nearest is `{one}`"),
-                    several => format!("the nearest are `{}`", several.join("`, `")),
-                })
+                Error::new(ErrorKind::Value, what).fix(
+                    remedy_by_nearest(self.iter(), term)
+                        .unwrap_or("look for it in as_slice(); case matters".into()),
+                )
             })
     }
 
@@ -82,18 +81,21 @@ impl Terms {
         }
         columns
     }
+}
 
-    /// Up to three terms that differ from `term` in case, or in few letters; the nearest first.
-    fn nearest(&self, term: &str) -> Vec<&str> {
-        let lower = term.to_lowercase();
-        let farthest = (lower.chars().count() / 3).max(1);
-        let distances = self
-            .iter()
-            .map(|name| (levenshtein(&lower, &name.to_lowercase()), name));
-        let mut near: Vec<(usize, &str)> = distances.filter(|pair| pair.0 <= farthest).collect();
-        near.sort_by_key(|pair| pair.0);
-        near.truncate(NAMED);
-        near.into_iter().map(|pair| pair.1).collect()
+/// The remedy for a name that is not among `names`: up to three that differ from it in case, or in few letters, the nearest
+/// first; `None` if there are none.
+pub fn remedy_by_nearest<'a>(names: impl Iterator<Item = &'a str>, wanted: &str) -> Option<String> {
+    let lower = wanted.to_lowercase();
+    let farthest = (lower.chars().count() / 3).max(1);
+    let distances = names.map(|name| (levenshtein(&lower, &name.to_lowercase()), name));
+    let mut near: Vec<(usize, &str)> = distances.filter(|pair| pair.0 <= farthest).collect();
+    near.sort_by_key(|pair| pair.0);
+    let near: Vec<&str> = near.iter().take(NAMED).map(|pair| pair.1).collect();
+    match near.as_slice() {
+        [] => None,
+        [one] => Some(format!("the nearest is `{one}`")),
+        several => Some(format!("the nearest are `{}`", several.join("`, `"))),
     }
 }
 

@@ -174,6 +174,27 @@ impl Labels {
         }
     }
 
+    /// The labels without those of some documents, and without groups that then have none. The documents exist.
+    pub fn without(mut self, documents: &[usize]) -> Self {
+        for &document in documents {
+            self.of[document] = None;
+        }
+        // The number that each group in use has among them.
+        let mut numbers = vec![None; self.names.len()];
+        for &group in self.of.iter().flatten() {
+            numbers[group] = Some(0);
+        }
+        for (number, group) in numbers.iter_mut().flatten().enumerate() {
+            *group = number;
+        }
+        for group in self.of.iter_mut() {
+            *group = group.and_then(|group| numbers[group]);
+        }
+        let mut is_used = numbers.iter().map(Option::is_some);
+        self.names.retain(|_| is_used.next() == Some(true));
+        self
+    }
+
     /// The documents of each group, and after them the documents without a label.
     pub fn documents(&self) -> (Vec<Vec<usize>>, Vec<usize>) {
         let mut groups = vec![Vec::new(); self.names.len()];

@@ -58,6 +58,8 @@ pub use decimal::{ColumnMarks, Decimal};
 pub use documents::SavedDocuments;
 pub use documents::{Documents, LabelValue};
 pub use epoch::Epoch;
+#[doc(hidden)]
+pub use find_term::remedy_by_nearest;
 pub use indices::Indices;
 #[cfg(feature = "polars")]
 #[doc(hidden)]

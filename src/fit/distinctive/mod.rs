@@ -19,7 +19,8 @@ use crate::system::memory::{check_free, free_memory};
 
 #[cfg(feature = "polars")]
 use super::topics::ranks;
-use super::{Fit, check_topic, term_name};
+use super::which::{NameOrNumber, find_topic};
+use super::{Fit, term_name};
 
 /// Pseudo-count of a term in each topic, added to the counts of the documents. fastTopics adds 0.01 and draws from the
 /// posterior distribution. In the normal approximation of the logarithm, 0.01 would give a topic without the term a standard
@@ -284,8 +285,8 @@ impl Distinctive {
     ///
     /// # Errors
     /// When there is no such topic.
-    pub fn terms_of_topic(&self, topic: usize, n: usize) -> Result<Table> {
-        check_topic(topic, self.topics())?;
+    pub fn terms_of_topic(&self, topic: impl NameOrNumber, n: usize) -> Result<Table> {
+        let topic = find_topic(topic.which(), &self.topic_names)?;
         let terms = self.best(topic, n);
         let (changes, errors) = (
             self.log_fold_changes.row(topic),

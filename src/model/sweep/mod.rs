@@ -21,7 +21,7 @@ use crate::counts::Counts;
 use crate::data::{Indices, OrRef};
 use crate::error::Result;
 
-use super::TopicModel;
+use super::{CountSource, TopicModel};
 
 /// Fits with several numbers of topics and several seeds, which answer the question how many topics there are. Made by
 /// [`TopicModel::sweep`].
@@ -237,8 +237,12 @@ impl Sweep {
     /// That of the plans of the fits, and unless [`held_out`](Self::held_out) is set that of
     /// [`Counts::split`](crate::Counts::split): a copy of the counts in memory, which the plan keeps.
     #[doc(alias = "dry_run")]
-    pub fn plan(&self, counts: impl OrRef<Counts>) -> Result<SweepPlan> {
-        SweepPlan::new(self, counts.value())
+    pub fn plan(&self, counts: impl CountSource) -> Result<SweepPlan> {
+        let (counts, names) = counts.named_counts()?;
+        let mut sweep = self.clone();
+        let terms = &mut sweep.model.recipe.terms;
+        *terms = terms.take().or(names.terms);
+        SweepPlan::new(&sweep, &counts)
     }
 
     /// Fits the models one after the other, from the smallest number of topics to the largest, and judges each.
@@ -264,7 +268,7 @@ impl Sweep {
     /// # Cost
     /// The sum of all fits, and for each of them an evaluation, a pass over the training documents, and the cosines of its
     /// topics with those of the other seeds. Of each number of topics one fit is kept.
-    pub fn fit(&self, counts: impl OrRef<Counts>) -> Result<SweepFits> {
+    pub fn fit(&self, counts: impl CountSource) -> Result<SweepFits> {
         self.plan(counts)?.fit()
     }
 }
