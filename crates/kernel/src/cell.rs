@@ -38,6 +38,29 @@ pub fn closed(code: &str) -> String {
     }
 }
 
+/// Where the first bracket stands that is not closed, or is closed by one of another kind.
+pub fn unclosed(code: &str) -> Option<usize> {
+    let file = SourceFile::parse(code, Edition::CURRENT).syntax_node();
+    let mut open = Vec::new();
+    for token in file.descendants_with_tokens() {
+        let closes = match token.kind() {
+            SyntaxKind::L_PAREN | SyntaxKind::L_BRACK | SyntaxKind::L_CURLY => {
+                open.push((token.kind(), usize::from(token.text_range().start())));
+                continue;
+            }
+            SyntaxKind::R_PAREN => SyntaxKind::L_PAREN,
+            SyntaxKind::R_BRACK => SyntaxKind::L_BRACK,
+            SyntaxKind::R_CURLY => SyntaxKind::L_CURLY,
+            _ => continue,
+        };
+        match open.pop() {
+            Some((kind, _)) if kind == closes => {}
+            other => return other.map(|(_, at)| at),
+        }
+    }
+    open.pop().map(|(_, at)| at)
+}
+
 /// Binds a variable that evcxr neither sees nor keeps, because it looks only at `let` statements outside of macros. Its name
 /// is one that completions leave out.
 const HOLD: &str = "#[allow(unused_macros)] macro_rules! evcxr_hold { ($name:ident = $value:expr) => { let $name = $value; } }";
@@ -294,6 +317,19 @@ mod tests {
             "",
         ] {
             assert_eq!(bound(code, &kept), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_bracket_that_is_not_closed_is_found() {
+        for (code, expected) in [
+            ("fit.top_terms(5", Some(13)),
+            ("f(\"(\"); // (", None),
+            ("let a = [1, 2);", Some(8)),
+            ("{ f(1); [2]", Some(0)),
+            ("f(1))", None),
+        ] {
+            assert_eq!(unclosed(code), expected, "{code}");
         }
     }
 

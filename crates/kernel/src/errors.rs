@@ -2,6 +2,7 @@
 
 use evcxr::CompilationError;
 
+use crate::cell;
 use crate::names::{Gone, Names};
 
 /// The text of all errors of a cell, each with its line, a mark below the place and what to do.
@@ -18,6 +19,19 @@ pub fn compilation(errors: &[CompilationError], code: &str, names: &Names) -> Ve
 
 fn one(error: &CompilationError, code: &str, names: &Names, lines: &mut Vec<String>) {
     let message = error.message();
+    if message.contains("delimiter")
+        && let Some(at) = cell::unclosed(code)
+    {
+        let before = &code[..at];
+        let line = before.matches('\n').count();
+        let column = before.chars().rev().take_while(|&c| c != '\n').count();
+        let bracket = &code[at..at + 1];
+        lines.push(format!("error: `{bracket}` is not closed"));
+        let text = code.lines().nth(line).unwrap_or_default();
+        lines.push(format!("{:>4} | {text}", line + 1));
+        lines.push(format!("{}^", " ".repeat(7 + column)));
+        return;
+    }
     match error.code() {
         Some(number) => lines.push(format!("error[{number}]: {message}")),
         None => lines.push(format!("error: {message}")),
@@ -62,6 +76,9 @@ fn to_do(error: &CompilationError, message: &str, names: &Names) -> Option<Strin
         Some("unused_must_use") => Some(
             "write `?` after the call, so that an error is not lost; or bind the value with `let`"
                 .into(),
+        ),
+        Some("E0107") if message.starts_with("enum takes 2") => Some(
+            "say the type of the error, too, as in `Result<f64, Error>`, or write `topicbook::Result<f64>`".into(),
         ),
         Some("E0425") => names.hint(quoted),
         Some("E0384" | "E0596") => Some("make the variable mutable: `let mut x = x;`".into()),

@@ -226,7 +226,7 @@ const REDEFINED: &str = "EVCXR_VARIABLE_CHANGED_TYPE:";
 
 /// The prefixes of the lines of evcxr's and of the library's own protocol. They may follow text that a cell printed
 /// without a line break.
-const MARKS: [&str; 8] = [
+const MARKS: [&str; 9] = [
     "EVCXR_BEGIN_CONTENT ",
     "EVCXR_END_CONTENT",
     "EVCXR_ERROR_OCCURRED",
@@ -234,6 +234,7 @@ const MARKS: [&str; 8] = [
     REDEFINED,
     "EVCXR_INPUT_REQUEST",
     "TOPICBOOK_UPDATE ",
+    "TOPICBOOK_FAILED",
     "\u{1}topicbook",
 ];
 

@@ -341,3 +341,59 @@ fn rows_of_record_batches_are_read_in_parts() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn texts_become_numbers_and_dates_or_name_the_row_that_cannot() -> Result<()> {
+    let table = Table::new()
+        .with_column("price", ["1.234,50", "0,99", " ", "NA", "7"])?
+        .with_column(
+            "sent",
+            [
+                Some("28.01.1813"),
+                Some(""),
+                None,
+                Some(" 1.2.1813 "),
+                Some("29.02.1812"),
+            ],
+        )?
+        .with_column("year", [1, 2, 3, 4, 5])?;
+    let read = table.to_number("price", ',')?.to_date("sent", "%d.%m.%Y")?;
+    assert_eq!(read.column_names(), table.column_names());
+    let prices = read.numbers("price")?;
+    assert_eq!((&prices[..2], prices[4]), (&[1234.5, 0.99][..], 7.0));
+    assert_eq!(read.column("price").unwrap().null_count(), 2);
+    assert_eq!(read.column("sent").unwrap().dtype(), &DataType::Date);
+    assert_eq!(read.column("sent").unwrap().null_count(), 2);
+    let sorted = read.sort_by("sent")?.texts("sent")?;
+    assert_eq!(sorted[..3], ["1812-02-29", "1813-01-28", "1813-02-01"]);
+    refused(
+        table.to_number("price", '.'),
+        &[
+            "\"1.234,50\" is no number",
+            "column `price`, row 0",
+            "pass the other one",
+        ],
+    );
+    refused(table.to_number("price", ';'), &["';' is no decimal mark"]);
+    refused(
+        table.to_date("sent", "%Y-%m-%d"),
+        &[
+            "\"28.01.1813\" is no date",
+            "column `sent`, row 0",
+            "%d.%m.%Y",
+        ],
+    );
+    refused(
+        table.to_date("year", "%Y"),
+        &["column `year` has type i32, not text"],
+    );
+    refused(table.to_number("Price", ','), &["write \"price\""]);
+    // Samples are drawn by their seed, each row at most once.
+    let rows = table.sample(9, 3).numbers("year")?;
+    let mut sorted = rows.clone();
+    sorted.sort_by(f64::total_cmp);
+    assert_eq!(sorted, [1.0, 2.0, 3.0, 4.0, 5.0]);
+    assert_eq!(table.sample(9, 3).numbers("year")?, rows);
+    assert_eq!(table.sample(2, 3).height(), 2);
+    Ok(())
+}
