@@ -249,15 +249,6 @@ fn texts(places: &Places) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Measures what optimizers reach, on synthetic counts and, if they exist, the NIPS papers; and their speed by the
-/// number of documents.
-pub fn optimizers(places: &Places, part: &str) -> Result<()> {
-    let mut bench = ours(places, "optimizers");
-    bench.arg(places.root.join("benches/records"));
-    bench.arg(part).args(nips(places));
-    run(&mut bench)
-}
-
 /// Compares fits with tables in bf16 and in f32, on lavapipe, which only the library's own tests can use.
 pub fn precision(places: &Places) -> Result<()> {
     let test = [
@@ -285,12 +276,6 @@ fn measuring_test(places: &Places, test: &[&str], variable: &str, record: &str) 
         .current_dir(&places.root)
         .env("CARGO_TARGET_DIR", &places.target)
         .env(variable, places.root.join("benches/records").join(record)))
-}
-
-/// The counts of the NIPS papers, if they are next to the repository.
-fn nips(places: &Places) -> Option<PathBuf> {
-    let path = places.root.join("../shared/data/nips.npz");
-    path.is_file().then_some(path)
 }
 
 /// Our side of a comparison. Cargo runs it, because it sets the path of the shared libraries; in the profile `dev`, in

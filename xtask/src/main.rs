@@ -67,7 +67,6 @@ cargo xtask <command>
                    benches/records/techniques.json and .md
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
-  bench optimizers [speed|quality] measures what each optimizer reaches, and its speed; writes benches/records/optimizers.json and .md
   bench cluster    times passes by one to four ranks and by one process on this machine (half an hour, 9 GB of disk); writes
                    benches/records/cluster.json and .md
   bench search [seconds seeds]
@@ -166,10 +165,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "cluster"] => bench::cluster(&Places::of_xtask()?)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
-        ["bench", "optimizers"] => bench::optimizers(&Places::of_xtask()?, "all")?,
-        ["bench", "optimizers", part @ ("speed" | "quality")] => {
-            bench::optimizers(&Places::of_xtask()?, part)?
-        }
         ["bench", "files", parts @ ..] => bench::files(&Places::of_xtask()?, parts)?,
         ["bench", "text"] => bench::text(&Places::of_xtask()?, &["100", "1000"])?,
         ["bench", "text", megabytes @ ..] => bench::text(&Places::of_xtask()?, megabytes)?,

@@ -14,7 +14,6 @@ mod gpu;
 mod held_out;
 mod kernels;
 mod memory;
-mod optimizers;
 mod peers;
 mod plans;
 mod search;
@@ -32,7 +31,6 @@ fn main() -> Result<()> {
         Some("held_out") => held_out::main(),
         Some("kernels") => kernels::main(),
         Some("memory") => memory::main(),
-        Some("optimizers") => optimizers::main(),
         Some("peers") => peers::main(),
         Some("plans") => plans::main(),
         Some("search") => search::main(),

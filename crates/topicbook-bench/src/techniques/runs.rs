@@ -69,7 +69,7 @@ pub fn on_cpu() -> Vec<Run> {
     let part = |documents| cpu.solver(steps.step(Autodiff).micro_batch(documents));
     let many = MANY.model(Device::Cpu);
     let rowwise = steps.optimizer(Optimizer::RowwiseAdam);
-    // Rates of the optimizer's record (`bench optimizers`).
+    // Rates of the optimizer's record (`benches/records/optimizers.md`).
     let sgd = steps.optimizer(Optimizer::RowwiseSgd);
     let sgd = sgd.max_lr(0.002).base_lr(0.0005);
     let stream = Reading::Stream {

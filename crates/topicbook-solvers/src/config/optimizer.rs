@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 /// above some 200; below, the next gradient comes while dense AdamW still spreads the last one.
 ///
 /// Its quality is that of dense AdamW, at the same learning rates. The others end lower, at the best of several learning rates
-/// (`cargo xtask bench optimizers`, medians of five seeds, k = 10, batch 16; `benches/records/optimizers.md` has every rate tried,
+/// (medians of five seeds, k = 10, batch 16; `benches/records/optimizers.md` has every rate tried,
 /// and the scores in equal seconds):
 ///
 /// | Optimizer | NIPS papers, 200 epochs | 500 tokens a document, 40 epochs | 100 tokens a document, 40 epochs | Learning rates |
