@@ -155,7 +155,11 @@ fn record(places: &Places, name: &str) -> Result<()> {
 /// a folder of the cache that is removed afterwards.
 pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
     setup::python(places)?;
-    let documentation = rust_docs(places)?;
+    let documentation = Toolchain::find(places)?.documentation().ok_or_else(|| {
+        Fail::new(
+            "this benchmark repeats Rust's documentation: install it with `rustup component add rust-docs`",
+        )
+    })?;
     let folder = places.cache.join("bench-text");
     fs::create_dir_all(&folder).at(&folder)?;
     let mut bench = ours(places, "text");
@@ -164,34 +168,6 @@ pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
     bench.arg(places.root.join("xtask/python/bench_text.py"));
     bench.arg(documentation).args(megabytes);
     run_and_remove(&mut bench, &folder)
-}
-
-/// Reads files larger than the memory allowed, compared with h5py and Polars: all rows, or those named. Needs 20 GB of disk.
-pub fn files(places: &Places, parts: &[&str]) -> Result<()> {
-    let peers = places.cache.join("files-peers");
-    setup::environment(
-        "installing h5py and Polars into the cache (200 MB)",
-        &peers,
-        &places.root.join("xtask/python/bench_files.txt"),
-        &[],
-    )?;
-    let folder = places.cache.join("bench-files");
-    let mut bench = ours(places, "files");
-    bench.arg("record");
-    bench.arg(places.root.join("benches/records"));
-    bench.args([&folder, &peers.join("bin/python")]);
-    bench.arg(places.root.join("xtask/python/bench_files.py"));
-    bench.arg(rust_docs(places)?).args(parts);
-    run_and_remove(&mut bench, &folder)
-}
-
-/// Rust's documentation, of which benchmarks make long texts.
-fn rust_docs(places: &Places) -> Result<PathBuf> {
-    Toolchain::find(places)?.documentation().ok_or_else(|| {
-        Fail::new(
-            "this benchmark repeats Rust's documentation: install it with `rustup component add rust-docs`",
-        )
-    })
 }
 
 /// Times passes by ranks on this machine, compared with passes of one process.

@@ -81,8 +81,6 @@ cargo xtask <command>
   bench tables [documents topics ...]
                    fits L of up to 22 GB in 2 GiB of memory (40 minutes, 45 GB of disk); writes benches/records/tables.json
                    and .md
-  bench files [part ...]
-                   reads files larger than the memory allowed, as h5py and Polars do; writes benches/records/files.json and files.md
   bench text [megabytes ...]
                    compares the vectorizer with scikit-learn's; writes benches/records/text.json and text.md
   bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
@@ -165,7 +163,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "cluster"] => bench::cluster(&Places::of_xtask()?)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
-        ["bench", "files", parts @ ..] => bench::files(&Places::of_xtask()?, parts)?,
         ["bench", "text"] => bench::text(&Places::of_xtask()?, &["100", "1000"])?,
         ["bench", "text", megabytes @ ..] => bench::text(&Places::of_xtask()?, megabytes)?,
         ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,

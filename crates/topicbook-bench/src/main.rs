@@ -9,7 +9,6 @@ mod measured;
 mod support;
 
 mod cluster;
-mod files;
 mod gpu;
 mod held_out;
 mod kernels;
@@ -26,7 +25,6 @@ use topicbook::{Error, Result};
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("cluster") => cluster::main(),
-        Some("files") => files::main(),
         Some("gpu") => gpu::main(),
         Some("held_out") => held_out::main(),
         Some("kernels") => kernels::main(),
