@@ -10,7 +10,6 @@ use crate::places::Places;
 use crate::setup;
 use crate::task::{At, Fail, Result, command, run};
 use crate::toolchain::Toolchain;
-use crate::worker;
 
 /// Measures the time from a kernel's start to the first value, and of single cells, in our kernel and in one without
 /// dependencies.
@@ -167,18 +166,6 @@ pub fn text(places: &Places, megabytes: &[&str]) -> Result<()> {
     bench.args([&folder, &places.python.clone()]);
     bench.arg(places.root.join("xtask/python/bench_text.py"));
     bench.arg(documentation).args(megabytes);
-    run_and_remove(&mut bench, &folder)
-}
-
-/// Times passes by ranks on this machine, compared with passes of one process.
-pub fn cluster(places: &Places) -> Result<()> {
-    worker::build(places)?;
-    let folder = places.cache.join("bench-cluster");
-    let mut bench = ours(places, "cluster");
-    // Fits on two hosts have another home folder.
-    bench.env("TOPICBOOK_WORKER", places.worker());
-    bench.arg("record");
-    bench.arg(places.root.join("benches/records")).arg(&folder);
     run_and_remove(&mut bench, &folder)
 }
 

@@ -67,8 +67,6 @@ cargo xtask <command>
                    benches/records/techniques.json and .md
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
-  bench cluster    times passes by one to four ranks and by one process on this machine (half an hour, 9 GB of disk); writes
-                   benches/records/cluster.json and .md
   bench search [seconds seeds]
                    compares the automatic solver with many random starts on six corpora (60 s, 5 seeds: three hours);
                    writes benches/records/search.json and .md
@@ -160,7 +158,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
             part @ ("texts" | "numbers"),
             sizes @ ..,
         ] => bench::held_out(&Places::of_xtask()?, part, sizes)?,
-        ["bench", "cluster"] => bench::cluster(&Places::of_xtask()?)?,
         ["bench", "search"] => bench::search(&Places::of_xtask()?, "60", "5")?,
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
         ["bench", "text"] => bench::text(&Places::of_xtask()?, &["100", "1000"])?,

@@ -8,7 +8,6 @@ mod machine;
 mod measured;
 mod support;
 
-mod cluster;
 mod gpu;
 mod held_out;
 mod kernels;
@@ -24,7 +23,6 @@ use topicbook::{Error, Result};
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
-        Some("cluster") => cluster::main(),
         Some("gpu") => gpu::main(),
         Some("held_out") => held_out::main(),
         Some("kernels") => kernels::main(),

@@ -9,7 +9,6 @@ pub mod draw;
 pub mod drawing;
 pub mod few_terms;
 pub mod long_text;
-pub mod numbers;
 pub mod rate_rule;
 pub mod record;
 pub mod sampler;
