@@ -272,15 +272,6 @@ pub fn gradient(
     )
 }
 
-/// Steps per second over random batches, from the initial tables of a fit.
-pub fn iterations(path: Path, settings: &Settings, counts: &Counts, steps: usize) -> Result<f64> {
-    let (documents, terms) = counts.shape();
-    let (l, f) = initial_tables(settings, documents, terms)?;
-    let start = State::new(l, f, &settings.solver)?;
-    let mut step = new_step(path, settings, Placement::whole(settings), counts, start)?;
-    iterations_of(&mut *step, settings, counts, steps, &|| Ok(()))
-}
-
 /// Steps per second over random batches, after a warm-up of a tenth of the steps. `wait` blocks until all steps are
 /// done.
 fn iterations_of(

@@ -196,24 +196,6 @@ def nips_solver(bench):
     }
 
 
-@row
-def growth(bench):
-    """The cost of an iteration of each solver, as one size grows at a time."""
-    result = bench.our("growth", bench.records)
-    middle = {}
-    for cost in result["costs"]:
-        middle.setdefault(cost["solver"], cost)
-    costs = list(middle.values())
-    return {
-        "work": "one iteration on 2000 x 5000, k 10, length 200: coordinate descent, compared with an epoch of AdamW",
-        "unit": "s",
-        "times": {costs[0]["solver"]: costs[0]["seconds"], "topicbook": costs[2]["seconds"]},
-        "needed": needed(costs[2]),
-        "counts": f"f32 sparse, {100 * costs[2]['nonzeros'] / 2000 / 5000:.1f}% nonzero; drawn under tinytopics' model",
-        "growth": result,
-    }
-
-
 CELL = """
 let began = std::time::Instant::now();
 let fit = TopicModel::new(10).epochs(200).seed(42).quiet().fit(&counts)?;
@@ -320,7 +302,7 @@ def table(record):
         f" {', '.join(f'{name} {version}' for name, version in versions.items())}."
         " Both sides run in turns on the same counts in memory, with 2 threads. Figures are medians of at least 3 runs (9 of"
         " our synthetic fits, which take a second),"
-        " except for single runs of the tensor path, NMF and LDA on NIPS and of the row on iterations. *topicbook* is a fit"
+        " except for single runs of the tensor path, NMF and LDA on NIPS. *topicbook* is a fit"
         " on the CPU as users run it; the *tensor path* is its reference, with Burn's tensors and automatic differentiation.",
         "",
         "Two columns compare the rates of floating-point operations and bytes that the formulas need"
@@ -349,10 +331,6 @@ def table(record):
     for row in all_rows(record):
         for name, scores in row.get("scores", {}).items():
             lines += ["", f"{label(row)}: {name} {', '.join(f'{score:,.0f}' for score in scores)}."]
-    # The chart shows the last run.
-    grown = max(record["rows"].get("growth", {}).values(), key=lambda row: row["date"], default=None)
-    if grown:
-        lines += growth_lines(grown["growth"])
     return "\n".join(lines) + "\n"
 
 
@@ -404,40 +382,6 @@ def parts(row):
     return " | ".join(
         f"{100 * row['needed'][what] / time / ceiling[f'{what}_per_second']:.0f}%" for what in ("operations", "bytes")
     )
-
-
-def growth_lines(result):
-    lines = [
-        "",
-        "## The cost of an iteration",
-        "",
-        "One size grows at a time, from 2,000 x 5,000 with k 10 and 200 tokens per document. Points are measured; lines are"
-        " predictions from the sizes, with three costs fitted per solver to all points at once:",
-        "",
-        "| | ns per nonzero count and topic | ns per nonzero count | ns per | |",
-        "|---|---|---|---|---|",
-    ]
-    for fitted in result["fitted_costs"]:
-        lines.append(
-            f"| {fitted['solver']} | {fitted['nanoseconds_a_nonzero_and_topic']:.2f}"
-            f" | {fitted['nanoseconds_a_nonzero']:.2f} | {fitted['rest']}"
-            f" | {fitted['nanoseconds_of_the_rest']:.2f} |"
-        )
-    lines += [
-        "",
-        "![Cost against documents, terms, topics and density](growth.svg)",
-        "",
-        "| solver | grown | n | m | k | nonzeros | ms | predicted | Gflop/s | GB/s |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for cost in result["costs"]:
-        seconds = cost["seconds"]
-        lines.append(
-            f"| {cost['solver']} | {cost['grown']} | {cost['documents']:,.0f} | {cost['terms']:,.0f}"
-            f" | {cost['topics']:.0f} | {cost['nonzeros']:,.0f} | {1e3 * seconds:.1f} | {1e3 * cost['predicted']:.1f}"
-            f" | {1e-9 * cost['operations'] / seconds:.1f} | {1e-9 * cost['bytes'] / seconds:.1f} |"
-        )
-    return lines
 
 
 def machine():

@@ -7,15 +7,12 @@
 //! peers counts FILE.npz K EPOCHS SEED PATH
 //! peers solver FILE.npz K SEED SOLVER SECONDS TARGET   the time to a score, and the best score within a time
 //! peers text N M LENGTH FILE.npz          text-like counts, into a file
-//! peers growth FOLDER                     time of an iteration by n, m, k and density; growth.svg goes into FOLDER
 //! peers ceiling                           peaks of the machine
 //! ```
 //! PATH is `fused` (as in a fit on the CPU) or `tensor` (Burn's tensors and automatic differentiation).
 
-mod growth;
 mod need;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -58,7 +55,6 @@ pub fn main() -> Result<()> {
             text::text(number(n), number(m), number(length))?.write_npz(path)?;
             json!({})
         }
-        ["growth", folder] => growth::growth(Path::new(folder))?,
         ["ceiling"] => ceiling::ceiling().record(),
         // `cargo test` and `cargo bench` run benchmarks without arguments.
         _ => return Ok(()),

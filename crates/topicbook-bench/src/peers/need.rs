@@ -38,13 +38,8 @@ impl Size {
     }
 
     /// Updates of single entries of F in an epoch of gradient steps.
-    pub fn f_updates(&self) -> f64 {
+    fn f_updates(&self) -> f64 {
         self.documents / BATCH * self.terms * self.topics
-    }
-
-    /// Entries of L and F.
-    pub fn entries(&self) -> f64 {
-        (self.documents + self.terms) * self.topics
     }
 }
 

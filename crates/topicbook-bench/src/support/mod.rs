@@ -6,7 +6,6 @@ pub mod ceiling;
 pub mod described;
 pub mod disk;
 pub mod draw;
-pub mod drawing;
 pub mod few_terms;
 pub mod long_text;
 pub mod rate_rule;
