@@ -31,7 +31,7 @@ use crate::support::{arguments, few_terms};
 
 use arguments::number;
 use few_terms::few_terms;
-use sampler::Sampler;
+use sampler::Samples;
 
 /// Documents a batch: tinytopics' default.
 const BATCH_SIZE: usize = 16;
@@ -162,7 +162,7 @@ fn read(path: &str, bytes: usize) -> Value {
 }
 
 fn fit(model: &TopicModel, counts: &Counts) -> Result<Value> {
-    let sampler = Sampler::start();
+    let sampler = Samples::start();
     // Planning checks counts that will be streamed in a first pass over them.
     let start = Instant::now();
     let plan = model.clone().seed(1).quiet().plan(counts)?;
@@ -181,7 +181,7 @@ fn fit(model: &TopicModel, counts: &Counts) -> Result<Value> {
         "predicted_anonymous": predicted,
         "reading": format!("{:?}", fit.settings().reading),
     });
-    sampler.finish(&mut record);
+    sampler.finish().add_to(&mut record);
     Ok(record)
 }
 

@@ -1,51 +1,34 @@
-//! Samples memory of this process in a thread of its own, independently of the library's monitor.
+//! Memory and the monitor's CPU time of this process, sampled independently of the library's monitor.
 
 use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::anonymous::anonymous;
-
-/// Keeps the peak of anonymous memory, and the CPU time of the library's monitor thread.
-pub struct Sampler {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Samples>,
-}
+use crate::support::record::cpu_seconds;
+use crate::support::sampler::Sampler;
 
 #[derive(Default)]
-struct Samples {
+pub struct Samples {
     /// In bytes.
     peak_anonymous: u64,
     monitor_seconds: f64,
 }
 
-impl Sampler {
-    pub fn start() -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            let mut samples = Samples::default();
-            while !stopped.load(Ordering::Relaxed) {
-                samples.peak_anonymous = samples.peak_anonymous.max(anonymous());
-                samples.monitor_seconds = samples.monitor_seconds.max(monitor_seconds());
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            samples
-        });
-        Self { stop, thread }
+impl Samples {
+    pub fn start() -> Sampler<Self> {
+        Sampler::each(Duration::from_millis(10), Self::default(), |samples| {
+            samples.peak_anonymous = samples.peak_anonymous.max(anonymous());
+            samples.monitor_seconds = samples.monitor_seconds.max(monitor_seconds());
+        })
     }
 
-    /// Stops sampling and adds the samples to a record.
-    pub fn finish(self, record: &mut Value) {
-        self.stop.store(true, Ordering::Relaxed);
-        let samples = self.thread.join().unwrap();
-        record["peak_anonymous"] = json!(samples.peak_anonymous);
-        record["monitor_cpu_seconds"] = json!(samples.monitor_seconds);
-        record["cpu_seconds"] = json!(crate::support::record::cpu_seconds());
+    /// Adds the samples to a record.
+    pub fn add_to(&self, record: &mut Value) {
+        record["peak_anonymous"] = json!(self.peak_anonymous);
+        record["monitor_cpu_seconds"] = json!(self.monitor_seconds);
+        record["cpu_seconds"] = json!(cpu_seconds());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Samples the anonymous memory of this process in a thread of its own, independently of the library's monitor.
+//! Samples this process in a thread of its own, independently of the library's monitor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,30 +7,44 @@ use std::time::Duration;
 
 use super::anonymous::anonymous;
 
-/// Keeps the peak of anonymous memory.
-pub struct Sampler {
+/// Keeps what the samples add up to.
+pub struct Sampler<T> {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<u64>,
+    thread: JoinHandle<T>,
 }
 
-impl Sampler {
+impl Sampler<u64> {
+    /// Keeps the peak of anonymous memory, in bytes.
     pub fn start() -> Self {
+        Self::each(Duration::from_millis(1), 0, |peak| {
+            *peak = anonymous().max(*peak);
+        })
+    }
+}
+
+impl<T: Send + 'static> Sampler<T> {
+    /// Calls `sample` once in a period.
+    pub fn each(period: Duration, mut samples: T, sample: fn(&mut T)) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let mut peak = 0;
             while !stopped.load(Ordering::Relaxed) {
-                peak = anonymous().max(peak);
-                std::thread::sleep(Duration::from_millis(1));
+                sample(&mut samples);
+                std::thread::sleep(period);
             }
-            peak
+            samples
         });
         Self { stop, thread }
     }
 
-    /// Stops sampling and returns the peak in bytes.
-    pub fn finish(self) -> u64 {
+    /// Stops sampling.
+    ///
+    /// # Panics
+    /// When a sample has.
+    pub fn finish(self) -> T {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().unwrap_or_default()
+        self.thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }

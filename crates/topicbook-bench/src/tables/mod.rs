@@ -27,7 +27,7 @@ use crate::support::{arguments, disk, few_terms};
 
 use arguments::number;
 use few_terms::few_terms;
-use monitor::Monitor;
+use monitor::Samples;
 
 /// Bytes of each cgroup.
 pub const LIMIT: u64 = 2 << 30;
@@ -99,7 +99,7 @@ pub fn main() -> Result<()> {
 
 /// A fit, with what it did to memory and disk.
 fn fit(model: &TopicModel, counts: &Counts, steps: usize) -> Result<Value> {
-    let monitor = Monitor::start();
+    let monitor = Samples::start();
     let started = Instant::now();
     let ends = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let all = ends.clone();
@@ -113,7 +113,7 @@ fn fit(model: &TopicModel, counts: &Counts, steps: usize) -> Result<Value> {
     let predicted = plan.peak_ram();
     let fit = plan.fit()?;
     let seconds = started.elapsed().as_secs_f64();
-    let samples = monitor.finish();
+    let samples = Samples::finish(monitor);
     let epochs: Vec<Value> = ends
         .lock()
         .map(|ends| ends.clone())
@@ -140,7 +140,7 @@ fn fit(model: &TopicModel, counts: &Counts, steps: usize) -> Result<Value> {
 
 /// Steps of a table of rows, without a model: each gathers as many rows as a batch of the fits has, and updates them.
 fn row_table(path: &str, [rows, width, steps]: [usize; 3]) -> Result<Value> {
-    let monitor = Monitor::start();
+    let monitor = Samples::start();
     let table = RowTable::builder(rows, width)
         .optimizer(Optimizer::RowwiseAdamW)
         .init_uniform(-0.1, 0.1)
@@ -160,7 +160,7 @@ fn row_table(path: &str, [rows, width, steps]: [usize; 3]) -> Result<Value> {
     let ended = Instant::now();
     table.flush()?;
     let flushed = ended.elapsed().as_secs_f64();
-    let samples = monitor.finish();
+    let samples = Samples::finish(monitor);
     let mut result = samples.between(started, ended);
     result["batch_size"] = json!(batch);
     result["steps_per_second"] = json!(steps as f64 / (ended - started).as_secs_f64());
@@ -171,7 +171,7 @@ fn row_table(path: &str, [rows, width, steps]: [usize; 3]) -> Result<Value> {
 
 /// The rest of a fit, or a part of it.
 fn continued(counts: &Counts, checkpoint: &str, epochs: usize, seconds: usize) -> Result<Value> {
-    let monitor = Monitor::start();
+    let monitor = Samples::start();
     let started = Instant::now();
     if seconds > 0 {
         std::thread::spawn(move || {
@@ -184,7 +184,7 @@ fn continued(counts: &Counts, checkpoint: &str, epochs: usize, seconds: usize) -
     let opened = started.elapsed().as_secs_f64();
     let done = checkpoint.epochs_done();
     let fit = checkpoint.fit(counts)?;
-    let samples = monitor.finish();
+    let samples = Samples::finish(monitor);
     Ok(json!({
         "epochs_done": done,
         "open_seconds": opened,

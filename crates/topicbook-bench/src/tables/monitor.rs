@@ -1,21 +1,15 @@
-//! Samples memory, disk and processor use of this process in a thread of its own, independently of the library's monitor.
+//! Memory, disk and processor use of this process, sampled independently of the library's monitor.
 
 use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::support::anonymous::anonymous;
+use crate::support::record::cpu_seconds;
+use crate::support::sampler::Sampler;
 
 const PERIOD: Duration = Duration::from_millis(20);
-
-pub struct Monitor {
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<Samples>,
-}
 
 /// Totals since the start of this process, or of the machine, at one moment.
 #[derive(Clone, Copy)]
@@ -34,34 +28,6 @@ pub struct Samples {
     peak_anonymous: u64,
 }
 
-impl Monitor {
-    pub fn start() -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
-            let mut samples = Samples {
-                all: vec![Sample::now()],
-                peak_anonymous: 0,
-            };
-            while !stopped.load(Ordering::Relaxed) {
-                samples.peak_anonymous = samples.peak_anonymous.max(anonymous());
-                samples.all.push(Sample::now());
-                std::thread::sleep(PERIOD);
-            }
-            samples.all.push(Sample::now());
-            samples
-        });
-        Self { stop, thread }
-    }
-
-    pub fn finish(self) -> Samples {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    }
-}
-
 impl Sample {
     fn now() -> Self {
         let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
@@ -70,7 +36,7 @@ impl Sample {
             line.and_then(|rest| rest.trim().parse().ok())
                 .unwrap_or(f64::NAN)
         };
-        let [user, system] = crate::support::record::cpu_seconds();
+        let [user, system] = cpu_seconds();
         Self {
             at: Instant::now(),
             read: bytes("read_bytes:"),
@@ -82,6 +48,24 @@ impl Sample {
 }
 
 impl Samples {
+    pub fn start() -> Sampler<Self> {
+        let samples = Self {
+            all: vec![Sample::now()],
+            peak_anonymous: 0,
+        };
+        Sampler::each(PERIOD, samples, |samples| {
+            samples.peak_anonymous = samples.peak_anonymous.max(anonymous());
+            samples.all.push(Sample::now());
+        })
+    }
+
+    /// The samples of a sampler that ends now.
+    pub fn finish(sampler: Sampler<Self>) -> Self {
+        let mut samples = sampler.finish();
+        samples.all.push(Sample::now());
+        samples
+    }
+
     pub fn peak_anonymous(&self) -> u64 {
         self.peak_anonymous
     }
