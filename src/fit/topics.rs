@@ -183,7 +183,6 @@ impl Fit {
         }
     }
 
-    /// The columns of documents, and `proportion`.
     fn documents_and_proportions(&self, found: &[(usize, f32)]) -> Vec<Column> {
         let rows: Vec<usize> = found.iter().map(|pair| pair.0).collect();
         let proportions: Vec<f32> = found.iter().map(|pair| pair.1).collect();

@@ -276,7 +276,6 @@ impl PlanCandidate {
         items
     }
 
-    /// The items in VRAM.
     pub(super) fn vram(&self) -> Vec<Item> {
         gpu::vram(&self.solver, &self.on_gpu(), self.resident)
     }

@@ -40,7 +40,6 @@ pub(crate) enum ExistingFile {
 
 /// What checkpoints hold besides the tables of a running state.
 pub(crate) trait Contents: Sync {
-    /// The kind of file.
     fn kind(&self) -> &'static FileKind;
 
     /// What says to which training the tables belong.

@@ -56,7 +56,6 @@ impl MemoryObserver {
         self.phase = Some(self.handle.phase(name));
     }
 
-    /// Epochs per phase.
     fn epochs_per_phase(&self) -> usize {
         self.epochs.div_ceil(MAX_PHASES).max(1)
     }

@@ -79,7 +79,6 @@ pub(crate) trait Observer: Send {
     fn started(&mut self, _start: &FitStart) {}
     /// Called before [`epoch_finished`](Self::epoch_finished) with what the next epoch tries; empty for solvers without stages.
     fn stage(&mut self, _stage: &str) {}
-    /// Called after every epoch.
     fn epoch_finished(&mut self, _report: &Epoch) {}
     /// Called between two batches when the step has no pending row updates, and after every epoch, then after
     /// `epoch_finished`. `Break` ends the fit here; its result is L and F as they are.

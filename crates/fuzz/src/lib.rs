@@ -40,7 +40,6 @@ impl Target {
     }
 }
 
-/// All targets.
 #[rustfmt::skip] // one target a line
 pub const TARGETS: [Target; 19] = [
     Target { name: "npy", has_peer: true, read: readers::counts, structured: mutate::npy },

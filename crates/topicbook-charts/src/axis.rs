@@ -58,7 +58,6 @@ impl Scale {
         f64::from(self.from) + fraction * f64::from(self.to - self.from)
     }
 
-    /// The pixel of a value.
     pub fn pixel(&self, value: f64) -> i32 {
         self.position(value).round() as i32
     }
@@ -72,7 +71,6 @@ impl Scale {
         }
     }
 
-    /// The labels of ticks.
     pub fn labels(&self, ticks: &[f64]) -> Vec<String> {
         match self.logarithmic {
             true => ticks

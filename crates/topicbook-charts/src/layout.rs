@@ -336,7 +336,6 @@ impl Page {
     }
 }
 
-/// The heights of parts that are stacked.
 fn stacked(parts: impl ExactSizeIterator<Item = Heights>) -> Heights {
     let gaps = Heights {
         fixed: GAP * (parts.len() as i64 - 1).max(0),

@@ -28,12 +28,10 @@ pub struct Topics {
 }
 
 impl Topics {
-    /// The topics in the columns of L.
     pub fn of_columns(l: &Matrix, names: TopicNames) -> Self {
         Self::new(l.columns(), l.picked_columns(), names)
     }
 
-    /// The topics in the rows of F.
     pub fn of_rows(f: &Matrix, names: TopicNames) -> Self {
         Self::new(f.rows(), f.picked_rows(), names)
     }

@@ -24,7 +24,6 @@ pub struct Tree {
 }
 
 impl Chart {
-    /// A tree of topics.
     #[doc(hidden)]
     pub fn topic_tree_of(
         order: Vec<usize>,

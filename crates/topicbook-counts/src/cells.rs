@@ -363,7 +363,6 @@ impl Cells {
     }
 }
 
-/// The only matrix of a folder.
 fn only_matrix(folder: &Path) -> Result<PathBuf> {
     let mut found = matrices(folder)?;
     if found.len() > 1

@@ -163,7 +163,6 @@ pub(crate) use with_dtype;
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 pub trait CountValue: Element {
-    /// The dtype.
     const DTYPE: Dtype;
 }
 

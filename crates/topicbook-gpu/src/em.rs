@@ -251,7 +251,6 @@ fn largest_block(counts: View<'_>, documents: usize) -> Option<usize> {
     nonzeros.max().map(|largest| largest as usize)
 }
 
-/// Documents of a resident block.
 fn resident_documents_per_block(nonzeros: usize) -> usize {
     (RESIDENT_COUNTS / nonzeros.max(1))
         .clamp(*RESIDENT_DOCUMENTS.start(), *RESIDENT_DOCUMENTS.end())

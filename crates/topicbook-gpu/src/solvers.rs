@@ -37,7 +37,6 @@ pub fn memory_on_gpu(solver: &Solver, shape: &Shape, resident: bool) -> Vec<Item
     }
 }
 
-/// Host memory of a solver on a GPU.
 pub fn host_memory_with_gpu(solver: &Solver, shape: &Shape, resident: bool) -> Vec<Item> {
     match solver {
         Solver::Em(_) => em::in_host_memory(shape, resident),

@@ -193,7 +193,6 @@ impl Places {
         self.cache.join("builds")
     }
 
-    /// The one build of a wheel.
     pub fn wheel_build(&self) -> PathBuf {
         self.cache.join("build")
     }

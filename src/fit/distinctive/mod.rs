@@ -237,7 +237,6 @@ impl Distinctive {
         top_n(&self.lower_ends(topic), n)
     }
 
-    /// The names of the topics.
     pub(crate) fn topic_names(&self) -> &[String] {
         &self.topic_names
     }

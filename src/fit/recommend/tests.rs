@@ -322,7 +322,6 @@ mod tables {
         );
     }
 
-    /// The rows of a table of all documents that are of one.
     fn rows_of_document(table: &Table, document: usize) -> Table {
         table
             .filter(polars::prelude::col("document").eq(document as u64))

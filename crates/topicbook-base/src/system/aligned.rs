@@ -7,7 +7,6 @@ const REGISTER: usize = 64;
 
 pub type Aligned<T> = AVec<T, ConstAlign<REGISTER>>;
 
-/// Zeros.
 pub fn aligned_zeros(length: usize) -> Aligned<f32> {
     avec![[REGISTER]| 0.0; length]
 }

@@ -20,7 +20,6 @@ impl fmt::Display for Version {
 pub struct Cuda {
     /// The newest CUDA version that the driver supports.
     pub driver: Version,
-    /// The version of NVRTC.
     pub nvrtc: Version,
     pub gpus: Vec<Gpu>,
 }

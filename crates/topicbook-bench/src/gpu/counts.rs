@@ -50,7 +50,6 @@ impl Form {
     }
 }
 
-/// The file that is streamed.
 fn streamed_file(folder: &Path) -> PathBuf {
     folder.join("X_f32.npy")
 }

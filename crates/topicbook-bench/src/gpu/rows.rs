@@ -15,7 +15,6 @@ pub struct Rows<'a> {
     pub size: &'a str,
     /// The device, as this program's arguments name it.
     pub on: &'a str,
-    /// This program.
     pub program: &'a Path,
     /// A Python with the peers, and the script that runs them.
     pub peers: [&'a Path; 2],

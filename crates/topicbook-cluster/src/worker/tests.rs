@@ -125,7 +125,6 @@ fn parameters(optimizer: Optimizer) -> MiniBatch {
     parameters
 }
 
-/// The folder of a job.
 fn job(counts: &Counts, parent: &Path, ranks: usize, task: Task) -> Result<RunFolder> {
     let folder = RunFolder::create(parent, counts.shape(), TOPICS, task.state_values())?;
     let (l, f) = start(counts);

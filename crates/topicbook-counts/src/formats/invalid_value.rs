@@ -6,7 +6,6 @@ use crate::dtype::Dtype;
 use crate::error::{Error, ErrorKind};
 use crate::text::shown_path;
 
-/// The error for a value that is not a count.
 pub fn not_a_count(value: f64, row: usize, column: usize, path: Option<&Path>) -> Error {
     let (what, fix) = if value.is_nan() {
         (

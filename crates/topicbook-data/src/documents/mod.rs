@@ -190,7 +190,6 @@ impl Documents {
         }
     }
 
-    /// The values of a column.
     fn column(&self, name: &str) -> Result<&Values> {
         let found = self.columns.iter().find(|column| column.0 == name);
         found.map(|column| &column.1).ok_or_else(|| {

@@ -115,7 +115,6 @@ impl Table {
             .collect())
     }
 
-    /// The column of this name.
     pub(super) fn named(&self, name: &str) -> Result<&Column> {
         self.check_name(name)?;
         Ok(attempt(|| self.frame.column(name))?)

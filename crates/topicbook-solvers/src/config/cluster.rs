@@ -285,7 +285,6 @@ pub struct Host {
     line: String,
 }
 
-/// The hosts of a file.
 fn hosts(file: &Path) -> Result<Vec<Host>> {
     let text = fs::read_to_string(file).map_err(|error| Error::io("read", file, error))?;
     let mut hosts = Vec::new();

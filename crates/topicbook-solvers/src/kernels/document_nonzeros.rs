@@ -28,7 +28,6 @@ impl DocumentNonzeros {
         self.values.extend_from_slice(values);
     }
 
-    /// Ends a document.
     pub fn end_document(&mut self) {
         self.ends.push(self.columns.len());
     }

@@ -11,7 +11,6 @@ use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::formats::invalid_value;
 
-/// The column `name` of a table.
 pub(super) fn column<'a>(path: &Path, table: &'a DataFrame, name: &str) -> Result<&'a Column> {
     table.column(name).map_err(|source| {
         Error::format(path, format!("has no column named {name}")).because(source)

@@ -37,7 +37,6 @@ pub(super) struct InOrder<'a> {
     terms: usize,
 }
 
-/// The rows of a row group.
 pub(super) struct GroupRows {
     /// Whether its triplets are in order.
     in_order: bool,
@@ -181,7 +180,6 @@ impl TripletFile {
         self.documents
     }
 
-    /// The file and its arrays.
     pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
         Some((self.source.file(), self.arrays.clone()))
     }

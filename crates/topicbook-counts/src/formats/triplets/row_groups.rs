@@ -130,7 +130,6 @@ impl TripletGroups {
         self.largest_group.saturating_mul(self.decoded_bytes)
     }
 
-    /// The rows of each row group.
     pub(super) fn row_groups(&self) -> impl Iterator<Item = Range<usize>> {
         self.table.groups().into_iter().scan(0usize, |last, rows| {
             let first = *last;

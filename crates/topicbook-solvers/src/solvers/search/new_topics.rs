@@ -88,7 +88,6 @@ pub(super) fn topics_of_misfits(
     }
 }
 
-/// Adds these topics.
 pub(super) fn add_topics(factors: &Factors, data: &Data, more: &Factor) -> Factors {
     let (topics, added) = (factors.f.topics, more.topics);
     let width = topics + added;

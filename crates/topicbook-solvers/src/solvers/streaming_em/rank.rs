@@ -11,7 +11,6 @@ use crate::solvers::{Iteration, documents_in_block};
 
 use super::{LUpdate, PassSums, StreamingEm};
 
-/// The start of a rank.
 pub struct RankStart {
     /// Whether rows of L are updated by coordinate descent.
     pub descent: bool,

@@ -265,7 +265,6 @@ impl FusedStep {
 }
 
 simd_dispatch! {
-    /// Adds each value to its sum.
     fn add(sums: &mut [f64], values: &[f32]) {
         for (sum, value) in sums.iter_mut().zip(values) {
             *sum += f64::from(*value);

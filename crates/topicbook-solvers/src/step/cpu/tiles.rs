@@ -34,7 +34,6 @@ thread_local! {
     });
 }
 
-/// Documents in a run.
 pub(super) fn documents_in_run(topics: usize) -> usize {
     (RUN_VALUES / (LANES * topics) / DOCUMENTS).max(1) * DOCUMENTS
 }

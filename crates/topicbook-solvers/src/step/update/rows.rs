@@ -35,7 +35,6 @@ enum Stored {
 }
 
 impl StoredRows {
-    /// Rows of zeros.
     pub(super) fn zeros(
         rows: usize,
         width: usize,
