@@ -8,7 +8,7 @@ use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
 use super::layout::Heights;
 use super::options::Options;
 use super::palette::Rgb;
-use super::plain::{Range, brief, wrong_names};
+use super::plain::{Range, brief, span, wrong_names};
 use super::theme::{Theme, contrast, mix};
 use super::{Panel, not_drawable, nothing};
 
@@ -274,20 +274,11 @@ impl Panel for Heatmap {
     }
 
     fn describe(&self, _options: &Options) -> String {
-        let values = self
-            .rows
-            .iter()
-            .flatten()
-            .copied()
-            .filter(|value| !value.is_nan());
-        let low = values.clone().fold(f64::INFINITY, f64::min);
-        let high = values.fold(f64::NEG_INFINITY, f64::max);
         format!(
-            "heat map of {} x {}, values from {} to {}",
+            "heat map of {} x {}, values from {}",
             counted(self.rows.len(), "row"),
             counted(self.columns(), "column"),
-            brief(low),
-            brief(high)
+            span(self.rows.iter().flatten().copied())
         )
     }
 

@@ -9,7 +9,7 @@ use super::canvas::{Area, Canvas};
 use super::layout::Heights;
 use super::options::Options;
 use super::palette::colours;
-use super::plain::{Frame, Range, brief};
+use super::plain::{Frame, Range, bounds, span};
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 360;
@@ -52,14 +52,6 @@ impl Histogram {
         let above_zero = options.log_x;
         let values = self.values.iter().copied();
         values.filter(move |&value| !above_zero || value > 0.0)
-    }
-
-    /// The least and the largest value.
-    fn range(&self, options: &Options) -> (f64, f64) {
-        (
-            self.shown(options).fold(f64::INFINITY, f64::min),
-            self.shown(options).fold(f64::NEG_INFINITY, f64::max),
-        )
     }
 }
 
@@ -132,19 +124,12 @@ impl Panel for Histogram {
             Some(what) => format!("{} {what}", count(self.values.len() as u64)),
             None => counted(self.values.len(), "value"),
         };
-        let low = self.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = self
-            .values
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
-        match low <= high {
-            true => format!(
-                "histogram{of}: {values}, from {} to {}",
-                brief(low),
-                brief(high)
-            ),
-            false => format!("histogram{of}: {values}"),
+        match self.values.iter().all(|value| value.is_nan()) {
+            true => format!("histogram{of}: {values}"),
+            false => {
+                let span = span(self.values.iter().copied());
+                format!("histogram{of}: {values}, from {span}")
+            }
         }
     }
 
@@ -154,7 +139,7 @@ impl Panel for Histogram {
 
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         self.check(options)?;
-        let (low, high) = self.range(options);
+        let (low, high) = bounds(self.shown(options));
         let shown: Vec<f64> = self.shown(options).collect();
         let max = options.bins.unwrap_or(usual(shown.len()));
         let edges = match options.log_x {
@@ -220,8 +205,7 @@ mod tests {
             &many,
         ];
         for values in tables {
-            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let (low, high) = bounds(values.iter().copied());
             let edges = bins(low, high, usual(values.len()));
             assert!(edges.windows(2).all(|pair| pair[0] < pair[1]), "{edges:?}");
             assert!(

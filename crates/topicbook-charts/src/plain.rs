@@ -165,11 +165,7 @@ impl Range {
                 .fix("leave `log_x` and `log_y` out, or leave out what is not above zero"),
             });
         }
-        let present = || values.iter().copied().filter(|value| !value.is_nan());
-        let (low, high) = (
-            present().fold(f64::INFINITY, f64::min),
-            present().fold(f64::NEG_INFINITY, f64::max),
-        );
+        let (low, high) = bounds(values.iter().copied());
         if low > high {
             return Err(nothing(&match values.len() {
                 0 => "no numbers".into(),
@@ -376,6 +372,18 @@ pub fn of_series(name: &str) -> String {
 pub fn brief(value: f64) -> String {
     let text = number(value);
     match text.contains('.') && !text.contains('e') {
+/// The least and the largest value, NaN left out; infinite without a value.
+pub fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    values.fold(none, |(low, high), value| (low.min(value), high.max(value)))
+}
+
+/// The least and the largest value, as `0.5 to 20`.
+pub fn span(values: impl Iterator<Item = f64>) -> String {
+    let (low, high) = bounds(values);
+    format!("{} to {}", brief(low), brief(high))
+}
+
         true => text.trim_end_matches('0').trim_end_matches('.').into(),
         false => text,
     }
@@ -383,9 +391,7 @@ pub fn brief(value: f64) -> String {
 
 /// The values in a few words: their number, and their range.
 pub fn extent(values: &[f64]) -> String {
-    let present = || values.iter().copied().filter(|value| !value.is_nan());
-    let low = present().fold(f64::INFINITY, f64::min);
-    let high = present().fold(f64::NEG_INFINITY, f64::max);
+    let (low, high) = bounds(values.iter().copied());
     match low <= high {
         true => format!(
             "{} from {} to {}",

@@ -11,7 +11,7 @@ use super::layout::Heights;
 use super::legend::Legend;
 use super::options::Options;
 use super::palette::{Rgb, colours};
-use super::plain::{Frame, Plot, Range, brief};
+use super::plain::{Frame, Plot, Range, span};
 use super::point_groups::{Grouping, PointGroup};
 use super::theme::mix;
 use super::topics::{TopicNames, Topics};
@@ -377,12 +377,7 @@ impl Panel for Points {
     }
 
     fn describe(&self, options: &Options) -> String {
-        let range = |value: fn(&Dot) -> f64| {
-            let values = || self.dots.iter().map(value);
-            let low = values().fold(f64::INFINITY, f64::min);
-            let high = values().fold(f64::NEG_INFINITY, f64::max);
-            format!("{} to {}", brief(low), brief(high))
-        };
+        let range = |value: fn(&Dot) -> f64| span(self.dots.iter().map(value));
         let grouped = self
             .grouping(options)
             .map_or(String::new(), |grouping| grouping.described);

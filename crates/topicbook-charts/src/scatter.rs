@@ -8,7 +8,7 @@ use super::canvas::{Area, Canvas};
 use super::layout::Heights;
 use super::options::Options;
 use super::palette::colours;
-use super::plain::{Frame, Range, brief};
+use super::plain::{Frame, Range, span};
 
 const PLOT_HEIGHT: i64 = 560;
 
@@ -59,11 +59,7 @@ impl Panel for Scatter {
     }
 
     fn describe(&self, options: &Options) -> String {
-        let range = |values: fn((f64, f64)) -> f64| {
-            let low = self.points().map(values).fold(f64::INFINITY, f64::min);
-            let high = self.points().map(values).fold(f64::NEG_INFINITY, f64::max);
-            format!("{} to {}", brief(low), brief(high))
-        };
+        let range = |values: fn((f64, f64)) -> f64| span(self.points().map(values));
         let points = counted(self.points().count(), "point");
         if self.points().next().is_none() {
             return points;
