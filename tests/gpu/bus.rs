@@ -1,9 +1,7 @@
-//! Transfers and synchronisations of a step and, on a simulated bus, the time of an epoch against the time of its bytes. This
-//! shows how well transfers overlap, not the speed of any GPU.
+//! Transfers and synchronisations of a step on a simulated bus.
 
 use fake_cuda::{Report, report};
-use serde_json::{Value, json};
-use topicbook::{Budget, Counts, Device, Fit, Optimizer, Solver, TopicModel};
+use topicbook::{Budget, Counts, Device, Optimizer, Solver, TopicModel};
 
 use crate::fits::{dense, sparse};
 use crate::machine::Machine;
@@ -11,13 +9,6 @@ use crate::machine::Machine;
 /// Bytes per second in each direction: slow, so that the time of copies in host memory does not matter.
 const BUS: f64 = 0.1e9;
 const BATCH: usize = 1_024;
-
-/// The fastest epoch after the first.
-fn epoch_seconds(fit: &Fit) -> f64 {
-    let history = fit.history();
-    let seconds = history.column("seconds").unwrap().f64().unwrap();
-    seconds.into_no_null_iter().skip(1).fold(f64::MAX, f64::min)
-}
 
 /// Counts that do not fit on the GPU, and an offloaded L.
 fn cases() -> Vec<(&'static str, Counts, TopicModel)> {
@@ -58,9 +49,8 @@ fn cases() -> Vec<(&'static str, Counts, TopicModel)> {
     ]
 }
 
-/// Time of an epoch relative to the time of its bytes on the bus, in the direction with more of them; and calls to the driver
-/// per step.
-fn measure(name: &str, model: &TopicModel, counts: &Counts, epochs: usize) -> Value {
+/// Bytes of an epoch in the direction with more of them; and downloads and waits per step.
+fn measure(name: &str, model: &TopicModel, counts: &Counts, epochs: usize) -> [f64; 3] {
     // So that the plan of each fit has the largest count.
     counts.summary().unwrap();
     let plan = |epochs| model.clone().epochs(epochs).plan(counts).unwrap();
@@ -68,26 +58,17 @@ fn measure(name: &str, model: &TopicModel, counts: &Counts, epochs: usize) -> Va
     let start = report().unwrap();
     plan(1).fit().unwrap();
     let before = report().unwrap();
-    let fit = plan(1 + epochs).fit().unwrap();
+    plan(1 + epochs).fit().unwrap();
     let after = report().unwrap();
     // Subtracts the fit of one epoch: its first epoch and what is transferred once.
     let difference =
         |of: fn(&Report) -> u64| (of(&after) - of(&before)) - (of(&before) - of(&start));
-    let uploaded = difference(|report| report.upload_bytes);
-    let downloaded = difference(|report| report.download_bytes);
-    let bytes = uploaded.max(downloaded) as f64 / epochs as f64;
-    let steps = epochs * counts.documents().div_ceil(BATCH);
-    let per_step = |of| difference(of) as f64 / steps as f64;
-    json!({
-        "row": name,
-        "bytes_per_epoch": bytes,
-        "epoch_over_bus_time": epoch_seconds(&fit) / (bytes / BUS),
-        "launches_per_step": per_step(|report| report.launches),
-        "uploads_per_step": per_step(|report| report.uploads),
-        "downloads_per_step": per_step(|report| report.downloads),
-        "pageable_uploads_per_step": per_step(|report| report.pageable_uploads),
-        "waits_per_step": per_step(|report| report.waits),
-    })
+    let bytes = difference(|report| report.upload_bytes);
+    let bytes = bytes.max(difference(|report| report.download_bytes));
+    let steps = (epochs * counts.documents().div_ceil(BATCH)) as f64;
+    let downloads = difference(|report| report.downloads) as f64 / steps;
+    let waits = difference(|report| report.waits) as f64 / steps;
+    [bytes as f64 / epochs as f64, downloads, waits]
 }
 
 #[test]
@@ -95,42 +76,18 @@ fn a_step_rarely_waits_for_the_gpu() {
     let machine = Machine::default().with("BUS", BUS);
     let _ = machine.run("bus::a_step_rarely_waits_for_the_gpu", || {
         for (name, counts, model) in cases() {
-            let row = measure(name, &model, &counts, 2);
-            println!("{row}");
-            let number = |field: &str| row[field].as_f64().unwrap();
+            let [bytes, downloads, waits] = measure(name, &model, &counts, 2);
+            println!("{name}: {bytes} bytes, {downloads} downloads and {waits} waits a step");
             // Gradients of an offloaded L are downloaded in every step; losses only once, at the end of an epoch.
-            let downloads = match name {
+            let most = match name {
                 "L offloaded" => 1.1,
                 _ if name.ends_with("EM") => 1.5,
                 _ => 0.5,
             };
-            assert!(number("downloads_per_step") <= downloads, "{row}");
+            assert!(downloads <= most, "{name}");
             // A step waits before it refills a staging buffer of 32 MiB, and for its downloads.
-            let refills = (number("bytes_per_epoch") / 8.0 / f64::from(32 << 20)).ceil();
-            assert!(number("waits_per_step") <= 2.0 + refills, "{row}");
+            let refills = (bytes / 8.0 / f64::from(32 << 20)).ceil();
+            assert!(waits <= 2.0 + refills, "{name}");
         }
-    });
-}
-
-/// `cargo xtask bench bus`. Needs an otherwise idle machine, hence not part of the tests.
-#[test]
-#[ignore = "a measurement: cargo xtask bench bus"]
-fn an_epoch_takes_as_long_as_its_transfers() {
-    let Ok(path) = std::env::var("TOPICBOOK_BUS") else {
-        panic!("TOPICBOOK_BUS must name the file of the record");
-    };
-    let machine = Machine::default().with("BUS", BUS);
-    let _ = machine.run("bus::an_epoch_takes_as_long_as_its_transfers", || {
-        let rows = cases().into_iter().map(|(name, counts, model)| {
-            let row = measure(name, &model, &counts, 5);
-            println!("{row}");
-            row
-        });
-        let record = json!({
-            "bus_bytes_per_second_each_way": BUS,
-            "driver": "crates/fake-cuda: no GPU, kernels take no time",
-            "rows": rows.collect::<Vec<_>>(),
-        });
-        std::fs::write(&path, format!("{record:#}\n")).unwrap();
     });
 }

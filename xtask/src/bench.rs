@@ -212,35 +212,6 @@ fn texts(places: &Places) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Compares fits with tables in bf16 and in f32, on lavapipe, which only the library's own tests can use.
-pub fn precision(places: &Places) -> Result<()> {
-    let test = [
-        "--package",
-        "topicbook-gpu",
-        "--lib",
-        "real_counts_in_both_precisions",
-    ];
-    measuring_test(places, &test, "TOPICBOOK_PRECISION", "precision.json")
-}
-
-/// Compares the time of an epoch with the time of its transfers, on the simulated bus of the driver without a GPU.
-pub fn bus(places: &Places) -> Result<()> {
-    let test = ["--test", "gpu", "an_epoch_takes_as_long_as_its_transfers"];
-    measuring_test(places, &test, "TOPICBOOK_BUS", "bus.json")
-}
-
-/// Runs a measurement that is an ignored test, because it needs what only tests have; an environment variable names the
-/// file of its record.
-fn measuring_test(places: &Places, test: &[&str], variable: &str, record: &str) -> Result<()> {
-    run(command("cargo")
-        .args(["test", "--quiet"])
-        .args(test)
-        .args(["--", "--ignored", "--nocapture"])
-        .current_dir(&places.root)
-        .env("CARGO_TARGET_DIR", &places.target)
-        .env(variable, places.root.join("benches/records").join(record)))
-}
-
 /// Our side of a comparison. Cargo runs it, because it sets the path of the shared libraries; in the profile `dev`, in
 /// which the library, the tests and the kernel are compiled.
 fn ours(places: &Places, bench: &str) -> Command {

@@ -81,8 +81,6 @@ cargo xtask <command>
                    and .md
   bench text [megabytes ...]
                    compares the vectorizer with scikit-learn's; writes benches/records/text.json and text.md
-  bench precision  compares fits with tables in bf16 and f32, on lavapipe; writes benches/records/precision.json
-  bench bus        measures epochs on a simulated bus (0.1 GB/s each way; kernels take no time); writes benches/records/bus.json
   bench gpu        packs a program that measures fits on a GPU, tinytopics and PyTorch within eight minutes, for machines
                    without Rust: build/topicbook-gpu.tar.xz
   fuzz <target> [seconds]
@@ -162,8 +160,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "search", seconds, seeds] => bench::search(&Places::of_xtask()?, seconds, seeds)?,
         ["bench", "text"] => bench::text(&Places::of_xtask()?, &["100", "1000"])?,
         ["bench", "text", megabytes @ ..] => bench::text(&Places::of_xtask()?, megabytes)?,
-        ["bench", "precision"] => bench::precision(&Places::of_xtask()?)?,
-        ["bench", "bus"] => bench::bus(&Places::of_xtask()?)?,
         ["bench", "gpu"] => gpu::pack(&Places::of_xtask()?)?,
         ["fuzz", "round"] => fuzz::round(&Places::of_xtask()?, "100000", "1")?,
         ["fuzz", "round", mutants] => fuzz::round(&Places::of_xtask()?, mutants, "1")?,

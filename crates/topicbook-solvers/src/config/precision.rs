@@ -30,7 +30,7 @@ pub enum Precision {
     /// `bf16`: 16 bits, of which 8 are significant, so that each weight and each entry of F is off by up to a part in
     /// 256 where it is read, and half as many bytes are read. Errors of many terms cancel in the loss: on 2,483 NIPS papers
     /// (k = 10, batch 64, 100 epochs) three seeds end at scores 5,100, 4,700 and 1,800 above those of `F32`, which lie
-    /// 41,000 apart (`cargo xtask bench precision`, on a Vulkan driver that runs on the processor).
+    /// 41,000 apart (`benches/records/precision.json`, on a Vulkan driver that runs on the processor).
     Bf16,
 }
 
