@@ -10,7 +10,6 @@ use crate::evcxr::{show, show_card};
 use topicbook_solvers::settings_card;
 
 impl Checkpoint {
-    /// Shows below a cell how many epochs are done, and the settings.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let settings = &self.recipe.settings;
@@ -42,15 +41,14 @@ impl Checkpoint {
         if let Some(note) = self.note() {
             card = card.note(note);
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 
 impl Fit {
-    /// Shows settings and results of the fit below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&self.card(), None);
+        self.card().show();
     }
 
     fn card(&self) -> Card {
@@ -122,7 +120,6 @@ impl Fit {
 }
 
 impl Distinctive {
-    /// Shows the most distinctive terms of each topic below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         const TERMS: usize = 8;
@@ -146,12 +143,11 @@ impl Distinctive {
              interval of their log fold change.",
         )
         .note(".terms_of_topic(3, 20)? is a table of one topic, .plot_volcano(3) its chart.");
-        show_card(&card, None);
+        card.show();
     }
 }
 
 impl ByLabel {
-    /// Shows the mean proportions of the topics below a cell, with their chart.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let labels = self.documents();
@@ -179,7 +175,6 @@ impl ByLabel {
 }
 
 impl Update {
-    /// Shows how far each topic has moved below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let fit = self.fit();
@@ -208,15 +203,14 @@ impl Update {
              common).",
         )
         .note(".fit() is the updated fit, .table() this table.");
-        show_card(&card, None);
+        card.show();
     }
 }
 
 impl Plan {
-    /// Shows the plan below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&self.card(), None);
+        self.card().show();
     }
 }
 

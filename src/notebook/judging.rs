@@ -3,13 +3,10 @@
 use crate::fit::{Coherence, Evaluation, RankingEvaluation, ScoreDifference, TopicCoherence};
 use crate::text::{Card, count, counted, fixed, listed, shorten};
 
-use crate::evcxr::show_card;
-
 impl Evaluation {
-    /// Shows the score, what it means, and what was left out, below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&self.card(), None);
+        self.card().show();
     }
 
     fn card(&self) -> Card {
@@ -84,21 +81,18 @@ impl Evaluation {
 }
 
 impl ScoreDifference {
-    /// Shows the difference and its standard error below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new(format!("Difference of scores: {self}")).note(
+        Card::new(format!("Difference of scores: {self}")).note(
             "Above zero, the first fit predicts better. ±: standard error over documents, paired.",
-        );
-        show_card(&card, None);
+        ).show();
     }
 }
 
 impl RankingEvaluation {
-    /// Shows below a cell recall and NDCG, the same for the most popular terms, and what was left out.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&self.card(), None);
+        self.card().show();
     }
 
     fn card(&self) -> Card {
@@ -154,10 +148,9 @@ const TOPICS_SHOWN: usize = 20;
 const TERMS_SHOWN: usize = 60;
 
 impl Coherence {
-    /// Shows the coherence of the topics, the best first, below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&self.card(), None);
+        self.card().show();
     }
 
     fn card(&self) -> Card {
@@ -206,7 +199,6 @@ impl Coherence {
 }
 
 impl TopicCoherence {
-    /// Shows the coherence of the topic below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let mut card = Card::new(format!("Coherence of topic {}", self.topic))
@@ -216,7 +208,7 @@ impl TopicCoherence {
         if !self.absent.is_empty() {
             card = card.row("in no document", self.absent.join(", "));
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 

@@ -164,10 +164,9 @@ pub fn live() -> Table {
 }
 
 impl MemoryNow {
-    /// Shows it below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        crate::evcxr::show_card(&self.card(), None);
+        self.card().show();
     }
 
     fn card(&self) -> Card {
@@ -203,7 +202,6 @@ impl fmt::Display for MemoryNow {
 }
 
 impl Released {
-    /// Shows it below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let text = self.to_string();

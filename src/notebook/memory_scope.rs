@@ -264,10 +264,9 @@ impl MemoryScope {
         save(path.as_ref(), self.plot().html_page(&tables)?.as_bytes())
     }
 
-    /// Shows peak and change below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        crate::evcxr::show_card(&self.card(), None);
+        self.card().show();
     }
 
     fn log(&self) -> Log {

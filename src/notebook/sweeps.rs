@@ -7,7 +7,6 @@ use crate::evcxr::show_card;
 use topicbook_solvers::settings_card;
 
 impl Sweep {
-    /// Shows the numbers of topics and the settings of the fits below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let title = format!(
@@ -15,17 +14,16 @@ impl Sweep {
             listed(&self.topics),
             counted(self.seeds, "seed")
         );
-        show_card(&settings_card(&title, &self.model.settings()), None);
+        settings_card(&title, &self.model.settings()).show();
     }
 }
 
 impl SweepPlan {
-    /// Shows the planned peaks below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let fits = self.sweep.topics.iter().zip(&self.fits);
         let rows = fits.map(|(topics, (_, peak))| vec![topics.to_string(), bytes(*peak)]);
-        let card = Card::new(format!(
+        Card::new(format!(
             "Plan of a sweep: {}",
             counted(self.sweep.topics.len() * self.sweep.seeds, "fit")
         ))
@@ -33,13 +31,12 @@ impl SweepPlan {
         .row("held out", counted(self.held_out.documents(), "document"))
         .row("peak of RAM", bytes(self.peak_ram()))
         .grid(&["topics", "peak of RAM"], rows.collect())
-        .note("The peaks include the fits and scores that are kept from before.");
-        show_card(&card, None);
+        .note("The peaks include the fits and scores that are kept from before.")
+        .show();
     }
 }
 
 impl SweepFits {
-    /// Shows the recommendation, how the fits compare, and a chart, below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         show_card(&self.card(), self.plot().picture());
@@ -93,18 +90,17 @@ impl SweepFits {
 }
 
 impl SweepRun {
-    /// Shows the fit's number of topics, seed and judgement below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new(format!(
+        Card::new(format!(
             "Fit of a sweep: k = {}, seed {}",
             self.topics, self.seed
         ))
         .row("held-out score", self.evaluation.to_string())
         .row("NPMI", self.npmi.map_or("-".into(), |npmi| fixed(npmi, 3)))
         .row("time", seconds(self.duration.as_secs_f64()))
-        .row("peak of RAM", self.peak_memory.map_or("-".into(), bytes));
-        show_card(&card, None);
+        .row("peak of RAM", self.peak_memory.map_or("-".into(), bytes))
+        .show();
     }
 }
 

@@ -45,6 +45,13 @@ pub fn show_card(card: &Card, picture: Option<Picture>) {
     show(&card_html(card, picture), &card.text());
 }
 
+impl Card {
+    /// Shows the card.
+    pub fn show(&self) {
+        show_card(self, None);
+    }
+}
+
 /// A card as HTML, with a small picture below it.
 pub fn card_html(card: &Card, picture: Option<Picture>) -> String {
     let mut html = card.html();

@@ -31,20 +31,18 @@ impl Counts {
         if let Some(note) = self.note() {
             card = card.note(note);
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 
 impl Batches {
-    /// Shows below a cell how many batches there are, and which comes next.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(&Card::new("Batches").note(self.to_string()), None);
+        Card::new("Batches").note(self.to_string()).show();
     }
 }
 
 impl CountBatch {
-    /// Shows the counts of the batch below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         self.rows().evcxr_display();
@@ -52,7 +50,6 @@ impl CountBatch {
 }
 
 impl Cells {
-    /// Shows the file, the matrix and the names of the layers below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let title = self.to_string();
@@ -65,7 +62,7 @@ impl Cells {
         for note in self.notes() {
             card = card.note(note);
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 
@@ -84,19 +81,18 @@ impl CountTable {
         for (what, found) in self.described() {
             card = card.row(what, found);
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 
 impl Summary {
-    /// Shows the summary below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let lengths = self.document_lengths().iter().copied();
         let shortest = lengths.clone().fold(f64::MAX, f64::min);
         let longest = lengths.clone().fold(0.0, f64::max);
         let mean = self.total() / lengths.len() as f64;
-        let card = Card::new("Summary of counts")
+        Card::new("Summary of counts")
             .row("total count", count(self.total() as u64))
             .row(
                 "nonzeros",
@@ -116,13 +112,12 @@ impl Summary {
                 ),
             )
             .row("empty documents", listed(self.empty_documents()))
-            .row("empty terms", listed(self.empty_terms()));
-        show_card(&card, None);
+            .row("empty terms", listed(self.empty_terms()))
+            .show();
     }
 }
 
 impl Layout {
-    /// Shows the layout below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let name = self.to_string();
@@ -131,7 +126,6 @@ impl Layout {
 }
 
 impl Dtype {
-    /// Shows the dtype below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         show(self.name(), self.name());
@@ -139,37 +133,32 @@ impl Dtype {
 }
 
 impl Location {
-    /// Shows the location below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(
-            &Card::new("Location").row("counts are in", self.to_string()),
-            None,
-        );
+        Card::new("Location")
+            .row("counts are in", self.to_string())
+            .show();
     }
 }
 
 impl Reading {
-    /// Shows below a cell how counts are read.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(
-            &Card::new("Reading").row("counts are read", self.describe()),
-            None,
-        );
+        Card::new("Reading")
+            .row("counts are read", self.describe())
+            .show();
     }
 }
 
 impl CountsWriter {
-    /// Shows the path and what was appended, below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new("Writer of counts")
+        Card::new("Writer of counts")
             .row("file", shown_path(self.path()))
             .row("documents", count(self.documents() as u64))
             .row("terms", count(self.terms() as u64))
-            .note("The file is written when finish is called.");
-        show_card(&card, None);
+            .note("The file is written when finish is called.")
+            .show();
     }
 }
 
@@ -177,28 +166,26 @@ impl Resample {
     /// Shows the resampling, which is not carried out yet, below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new("Documents drawn with replacement")
+        Card::new("Documents drawn with replacement")
             .row("documents", count(self.documents as u64))
             .row("from", self.counts.to_string())
             .row("seed", self.seed.to_string())
             .note(
                 "Documents are drawn when they are written: call write_npy, write_npy_narrow or write_npz.",
-            );
-        show_card(&card, None);
+            ).show();
     }
 }
 
 impl Synthetic {
-    /// Shows the parameters below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new("Parameters of synthetic counts")
+        Card::new("Parameters of synthetic counts")
             .row("documents", count(self.documents as u64))
             .row("terms", count(self.terms as u64))
             .row("topics", count(self.topics as u64))
             .row("mean length", counted(self.avg_doc_length, "token"))
-            .row("seed", self.seed.to_string());
-        show_card(&card, None);
+            .row("seed", self.seed.to_string())
+            .show();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Notebook display of matrices, tables, terms, documents, epochs and budgets.
 
-use crate::evcxr::{show, show_card};
+use crate::evcxr::show;
 use crate::text::{Card, bytes, count, counted, decimals_of, fixed, seconds};
 use crate::{Budget, ByteSize, Documents, Epoch, Matrix, Terms};
 #[cfg(feature = "polars")]
@@ -11,7 +11,6 @@ const ROWS_SHOWN: usize = 5;
 const COLUMNS_SHOWN: usize = 12;
 
 impl Matrix {
-    /// Shows the shape and the upper left corner below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let (rows, columns) = self.shape();
@@ -34,7 +33,7 @@ impl Matrix {
         if rows > ROWS_SHOWN {
             card = card.note(format!("and {} more", counted(rows - ROWS_SHOWN, "row")));
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 
@@ -49,19 +48,17 @@ impl Table {
 
 #[cfg(feature = "polars")]
 impl GroupBy {
-    /// Shows below a cell what is grouped, and by which columns.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new("Groups")
+        Card::new("Groups")
             .row("by", self.keys())
             .row("rows", count(self.rows() as u64))
-            .note("For a table of them: .count()?, .mean(\"column\")?, .agg([...])?");
-        show_card(&card, None);
+            .note("For a table of them: .count()?, .mean(\"column\")?, .agg([...])?")
+            .show();
     }
 }
 
 impl Terms {
-    /// Shows the number of terms and the first of them below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         const SHOWN: usize = 10;
@@ -80,12 +77,11 @@ impl Terms {
                 duplicates[0]
             ));
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 
 impl Documents {
-    /// Shows the number of documents, the first names and what the columns hold below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         const SHOWN: usize = 3;
@@ -100,7 +96,7 @@ impl Documents {
         if let Some(columns) = self.left_out() {
             card = card.note(format!("left out: {columns}"));
         }
-        show_card(&card, None);
+        card.show();
     }
 }
 
@@ -111,10 +107,9 @@ impl Epoch {
         format!("{} per batch", fixed(self.loss, 2))
     }
 
-    /// Shows the epoch below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new(format!("Epoch {}", self.epoch))
+        Card::new(format!("Epoch {}", self.epoch))
             .row("loss", self.loss_per_batch())
             .row(
                 "log-likelihood",
@@ -122,23 +117,20 @@ impl Epoch {
             )
             .row("learning rate", self.learning_rate.to_string())
             .row("time", seconds(self.duration.as_secs_f64()))
-            .row("memory", bytes(self.memory_bytes));
-        show_card(&card, None);
+            .row("memory", bytes(self.memory_bytes))
+            .show();
     }
 }
 
 impl Budget {
-    /// Shows the budget below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let (ram, vram) = self.described();
-        let card = Card::new("Budget").row("RAM", ram).row("VRAM", vram);
-        show_card(&card, None);
+        Card::new("Budget").row("RAM", ram).row("VRAM", vram).show();
     }
 }
 
 impl ByteSize {
-    /// Shows the size below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let text = self.to_string();

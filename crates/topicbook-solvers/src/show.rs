@@ -4,22 +4,20 @@ use crate::config::{
     Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings, Solver,
     TableStorage,
 };
-use crate::evcxr::{show, show_card};
+use crate::evcxr::show;
 use crate::row_table::{RowTable, RowTableBuilder};
 use crate::text::{Card, bytes, count, counted, escape};
 
 impl Settings {
-    /// Shows the settings below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = settings_card(&format!("Settings, k = {}", self.topics), self)
-            .row("device", self.device.describe());
-        show_card(&card, None);
+        settings_card(&format!("Settings, k = {}", self.topics), self)
+            .row("device", self.device.describe())
+            .show();
     }
 }
 
 impl Solver {
-    /// Shows the solver below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let name = self.to_string();
@@ -28,40 +26,33 @@ impl Solver {
 }
 
 impl Optimizer {
-    /// Shows the optimizer below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(
-            &Card::new("Optimizer").row("update rule", self.to_string()),
-            None,
-        );
+        Card::new("Optimizer")
+            .row("update rule", self.to_string())
+            .show();
     }
 }
 
 impl GradientStep {
-    /// Shows the step below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(
-            &Card::new("Gradient step").row("gradients by", self.to_string()),
-            None,
-        );
+        Card::new("Gradient step")
+            .row("gradients by", self.to_string())
+            .show();
     }
 }
 
 impl Precision {
-    /// Shows the precision below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show_card(
-            &Card::new("Precision").row("tables", self.to_string()),
-            None,
-        );
+        Card::new("Precision")
+            .row("tables", self.to_string())
+            .show();
     }
 }
 
 impl TableStorage {
-    /// Shows the storage below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let text = self.to_string();
@@ -70,7 +61,6 @@ impl TableStorage {
 }
 
 impl Device {
-    /// Shows [`describe`](Self::describe) below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let text = self.describe();
@@ -79,29 +69,25 @@ impl Device {
 }
 
 impl Cluster {
-    /// Shows where the ranks are below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new("Cluster").row("ranks", self.to_string());
-        show_card(&card, None);
+        Card::new("Cluster").row("ranks", self.to_string()).show();
     }
 }
 
 impl MiniBatch {
-    /// Shows the parameters below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let card = Card::new("Parameters of gradient steps");
-        show_card(&with_mini_batch(card, self), None);
+        with_mini_batch(card, self).show();
     }
 }
 
 impl FullPass {
-    /// Shows the parameters below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let card = Card::new("Parameters of full passes");
-        show_card(&with_full_pass(card, self), None);
+        with_full_pass(card, self).show();
     }
 }
 
@@ -189,11 +175,10 @@ fn with_full_pass(card: Card, parameters: &FullPass) -> Card {
 }
 
 impl RowTable {
-    /// Shows shape, dtype, optimizer, steps and place below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
         let (rows, width) = self.shape();
-        let card = Card::new(format!(
+        Card::new(format!(
             "Row table {} × {}",
             count(rows as u64),
             count(width as u64)
@@ -205,21 +190,20 @@ impl RowTable {
             "size",
             format!("{} with the optimizer's state", bytes(self.bytes())),
         )
-        .row("where", self.location());
-        show_card(&card, None);
+        .row("where", self.location())
+        .show();
     }
 }
 
 impl RowTableBuilder {
-    /// Shows the shape of the table below a cell.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        let card = Card::new(format!(
+        Card::new(format!(
             "Settings of a row table {} × {}",
             count(self.rows as u64),
             count(self.width as u64)
         ))
-        .note("For the table: .create()?");
-        show_card(&card, None);
+        .note("For the table: .create()?")
+        .show();
     }
 }
