@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use testkit::one_test;
 use topicbook::{Cluster, ErrorKind, Fit, Solver, TopicModel, Training};
 
 use super::faults::process_of;
@@ -45,8 +46,7 @@ fn steps() -> TopicModel {
 }
 
 fn start(folder: &Path, passes: usize, retries: impl Display) -> Child {
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "attach::a_process_that_starts_a_run"])
+    let child = one_test("attach::a_process_that_starts_a_run")
         .env(CHILD, format!("{} {passes} {retries}", folder.display()))
         // Where an unnamed run goes.
         .env("TMPDIR", folder)

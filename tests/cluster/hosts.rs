@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use testkit::{Hosts, Link, SLOW_NETWORK, SlowLink, cut_host, host_name, lose_host};
+use testkit::{
+    Hosts, Link, SLOW_NETWORK, SlowLink, cut_host, host_name, lose_host, one_test, passed,
+};
 use topicbook::{Cluster, ErrorKind, Fit, Solver, TopicModel, Training};
 
 use super::faults::process_of;
@@ -35,17 +36,13 @@ fn on_joined_hosts(test: &str, link: Option<Link>) {
         link => link,
     };
     fs::create_dir(folder.path().join("runs")).unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env("HOME", folder.path())
-        .env(FOLDER, folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}{errors}");
-    assert!(text.contains("1 passed"), "{text}");
+    let mut program = one_test(test);
+    passed(
+        program
+            .env("HOME", folder.path())
+            .env(FOLDER, folder.path())
+            .output(),
+    );
     drop((link, hosts));
 }
 

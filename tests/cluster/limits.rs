@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use testkit::{Cgroup, Tmpfs};
+use testkit::{Cgroup, Tmpfs, refused};
 use topicbook::{Cluster, ErrorKind, Solver, TopicModel};
 
 use super::faults::process_of;
@@ -58,14 +58,9 @@ fn a_rank_that_runs_out_of_memory_ends_the_fit_with_the_limit() {
     let mut other = Command::new("sh");
     other.args(["-c", "head -c 500m /dev/zero | tail > /dev/null"]);
     group.run(&mut other).unwrap();
-    let error = training.join().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Cluster);
-    let error = error.to_string();
-    assert!(error.contains("rank 1 (process "), "{error}");
-    assert!(
-        error.contains("ran out of memory: its control group has 128 MiB"),
-        "{error}"
-    );
+    refused! {
+        training.join() => Cluster, "rank 1 (process ", "ran out of memory: its control group has 128 MiB";
+    }
 }
 
 #[test]
@@ -79,10 +74,7 @@ fn a_disk_that_is_too_small_for_a_run_is_named_before_it_starts() {
     }
     let counts = counts(folder.path());
     let model = model(Solver::em()).cluster(Cluster::local(2).folder(disk.path()));
-    let error = model.fit(&counts).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Space);
-    assert!(error.to_string().contains("needs 457 KiB, but"), "{error}");
-    assert!(error.to_string().contains("Cluster::folder"), "{error}");
+    refused! { model.fit(&counts) => Space, "needs 457 KiB, but", "Cluster::folder"; }
 }
 
 #[test]
@@ -101,12 +93,6 @@ fn a_disk_that_fills_up_ends_the_fit_with_its_folder() {
     testkit::wait_for("two passes", || training.epochs_done() >= 2);
     // Fills the disk.
     let _ = fs::write(disk.path().join("other"), vec![1; 8 << 20]);
-    let error = training.join().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Space);
-    let error = error.to_string();
-    assert!(error.contains("the disk of the run is full"), "{error}");
-    assert!(
-        error.contains(&disk.path().display().to_string()),
-        "{error}"
-    );
+    let shown = disk.path().display().to_string();
+    refused! { training.join() => Space, "the disk of the run is full", shown; }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use testkit::refused;
 use topicbook::{
     Cluster, Counts, Device, ErrorKind, MiniBatch, Precision, Reading, Solver, TableStorage,
     TopicModel,
@@ -15,87 +16,26 @@ fn what_ranks_cannot_fit_is_refused_with_the_reason() {
     let counts = counts(folder.path());
     let two = Cluster::local(2);
     let em = model(Solver::em());
-    let steps = Solver::mini_batch().batch_size(2_000);
-    let steps = |change: fn(MiniBatch) -> MiniBatch| {
-        TopicModel::new(5)
-            .solver(change(steps.clone()))
-            .cluster(&two)
-    };
-    let cases: [(TopicModel, &str, &str); 14] = [
-        (
-            TopicModel::new(5).cluster(&two),
-            "batches of 16 documents on a cluster",
-            "batch_size(1000)",
-        ),
-        (
-            steps(|steps| steps.clip_grad_norm(1.0)),
-            "MiniBatch::clip_grad_norm with a cluster",
-            "leave it out",
-        ),
-        (
-            steps(|steps| steps.table_precision(Precision::Bf16)),
-            "MiniBatch::table_precision with a cluster",
-            "leave it out",
-        ),
-        (
-            steps(|steps| steps.table_storage(TableStorage::File("tables".into()))),
-            "MiniBatch::table_storage with a cluster",
-            "leave it out",
-        ),
-        (
-            steps(|steps| steps.micro_batch(10)),
-            "MiniBatch::micro_batch with a cluster",
-            "leave it out",
-        ),
-        (
-            model(Solver::auto()).cluster(&two),
-            "its search compares fits",
-            "coordinate_descent",
-        ),
-        (
-            em.device(Device::Cuda(0)).cluster(&two),
-            "on a cluster",
-            "Device::Cpu",
-        ),
-        (
-            em.checkpoint("fit.checkpoint").cluster(&two),
-            "checkpoint with a cluster",
-            "Cluster::retries",
-        ),
-        (
-            em.reading(Reading::InPlace).cluster(&two),
-            "read in place",
-            "leave TopicModel::reading out",
-        ),
-        (em.cluster(Cluster::local(0)), "0 ranks", "at least 1"),
-        (
-            em.cluster(Cluster::local(5)),
-            "cut into 4 shards",
-            "at most 4",
-        ),
-        (
-            TopicModel::new(5)
-                .batch_size(2_000)
-                .cluster(Cluster::local(16)),
-            "cut into 4 shards",
-            "or larger batches",
-        ),
-        (
-            em.cluster(Cluster::slurm("-n 2")),
-            "without a folder",
-            "folder",
-        ),
-        (
-            em.cluster(two.clone().patience(Duration::ZERO)),
-            "patience",
-            "at least a second",
-        ),
-    ];
-    for (model, what, remedy) in cases {
-        let error = model.plan(&counts).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Setting, "{error}");
-        let text = error.to_string();
-        assert!(text.contains(what) && text.contains(remedy), "{text}");
+    let batches = Solver::mini_batch().batch_size(2_000);
+    let plan = |model: TopicModel, cluster: &Cluster| model.cluster(cluster).plan(&counts);
+    let steps = |steps: MiniBatch| plan(TopicModel::new(5).solver(steps), &two);
+    let large = TopicModel::new(5).batch_size(2_000);
+    let in_file = TableStorage::File("tables".into());
+    refused! {
+        plan(TopicModel::new(5), &two) => Setting, "batches of 16 documents on a cluster", "batch_size(1000)";
+        steps(batches.clip_grad_norm(1.0)) => Setting, "MiniBatch::clip_grad_norm with a cluster", "leave it out";
+        steps(batches.table_precision(Precision::Bf16)) => Setting, "MiniBatch::table_precision with a cluster", "leave it out";
+        steps(batches.table_storage(in_file)) => Setting, "MiniBatch::table_storage with a cluster", "leave it out";
+        steps(batches.micro_batch(10)) => Setting, "MiniBatch::micro_batch with a cluster", "leave it out";
+        plan(model(Solver::auto()), &two) => Setting, "its search compares fits", "coordinate_descent";
+        plan(em.device(Device::Cuda(0)), &two) => Setting, "on a cluster", "Device::Cpu";
+        plan(em.checkpoint("fit.checkpoint"), &two) => Setting, "checkpoint with a cluster", "Cluster::retries";
+        plan(em.reading(Reading::InPlace), &two) => Setting, "read in place", "leave TopicModel::reading out";
+        plan(em.clone(), &Cluster::local(0)) => Setting, "0 ranks", "at least 1";
+        plan(em.clone(), &Cluster::local(5)) => Setting, "cut into 4 shards", "at most 4";
+        plan(large, &Cluster::local(16)) => Setting, "cut into 4 shards", "or larger batches";
+        plan(em.clone(), &Cluster::slurm("-n 2")) => Setting, "without a folder", "folder";
+        plan(em.clone(), &two.clone().patience(Duration::ZERO)) => Setting, "patience", "at least a second";
     }
     let in_memory = Counts::dense(9, 9, vec![1u8; 81]).unwrap();
     let error = em.cluster(&two).plan(in_memory).unwrap_err().to_string();

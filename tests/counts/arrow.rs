@@ -1,27 +1,12 @@
 //! Arrow IPC files that PyArrow, pandas and Polars wrote from Python (`golden/make_arrow.py`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use crate::rows::{self, VALUES};
 use topicbook::{CountTable, Counts, Table, Texts};
 
-/// The counts in all files. Columns of lists number a last document, which is empty.
-const X: [f32; 20] = [
-    0.0, 3.0, 0.0, 1.0, 0.0, //
-    0.0, 0.0, 0.0, 0.0, 0.0, //
-    7.0, 0.0, 0.0, 200.0, 1.0, //
-    0.0, 1.0, 0.0, 0.0, 9.0,
-];
-
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/counts/golden/arrow")
-        .join(name)
-}
-
-fn rows(counts: &Counts) -> Vec<f32> {
-    let mut rows = vec![-1.0; 20];
-    counts.fill_rows(&[0, 1, 2, 3], &mut rows).unwrap();
-    rows
+    rows::golden(&format!("arrow/{name}"))
 }
 
 #[test]
@@ -30,7 +15,7 @@ fn triplets_and_lists_are_counts() {
     for name in names.iter().map(String::as_str).chain(["lists.ipc"]) {
         let counts = Counts::open(golden(name)).unwrap();
         assert_eq!(counts.shape(), (4, 5), "{name}");
-        assert_eq!(rows(&counts), X, "{name}");
+        assert_eq!(rows::rows(&counts), VALUES.map(f32::from), "{name}");
     }
     let both = names.map(|name| golden(&name));
     assert_eq!(Counts::open_files(both).unwrap().shape(), (12, 5));
@@ -40,7 +25,7 @@ fn triplets_and_lists_are_counts() {
 fn the_index_of_pandas_names_documents() {
     let table = CountTable::open(golden("wide.feather")).unwrap();
     let table = table.wide();
-    assert_eq!(rows(&table.counts().unwrap()), X);
+    assert_eq!(rows::rows(&table.counts().unwrap()), VALUES.map(f32::from));
     assert_eq!(table.terms().unwrap().as_slice()[4], "Ünder");
     let documents = table.documents().unwrap().table();
     assert_eq!(

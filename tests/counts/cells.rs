@@ -1,23 +1,11 @@
 //! Files of single cells that anndata, h5py and SciPy wrote (`golden/make.py`), and texts of UCI.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::rows::{CELLS, VALUES, golden, rows};
 use topicbook::{Cells, Counts, Device, ErrorKind, Layout, Reading, TopicModel};
 
 const GENES: [&str; 5] = ["Actb", "Gapdh", "Malat1", "Xist", "Ünder"];
-const CELLS: [&str; 4] = ["AAAC-1", "AAAG-1", "AAAT-1", "AACC-1"];
-const VALUES: [f32; 20] = [
-    0.0, 3.0, 0.0, 1.0, 0.0, //
-    0.0, 0.0, 0.0, 0.0, 0.0, //
-    7.0, 0.0, 0.0, 200.0, 1.0, //
-    0.0, 1.0, 0.0, 0.0, 9.0,
-];
-
-fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/counts/golden")
-        .join(name)
-}
 
 fn assert_values(counts: &Counts, what: &str) {
     assert_eq!(counts.shape(), (4, 5), "{what}");
@@ -26,9 +14,7 @@ fn assert_values(counts: &Counts, what: &str) {
         .summary()
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!((summary.total(), summary.nonzeros()), (222.0, 7), "{what}");
-    let mut found = [-1.0; 20];
-    counts.fill_rows(&[0, 1, 2, 3], &mut found).unwrap();
-    assert_eq!(found, VALUES, "{what}");
+    assert_eq!(rows(counts), VALUES.map(f32::from), "{what}");
 }
 
 #[test]
@@ -121,9 +107,7 @@ fn lines_in_any_order_and_patterns_are_read() {
     assert_values(&Counts::open(&path).unwrap(), "unsorted");
     let lines = "%%MatrixMarket matrix coordinate pattern general\n2 3 2\n1 3\n2 1\n";
     std::fs::write(&path, lines).unwrap();
-    let counts = Counts::open(&path).unwrap();
-    let mut found = [-1.0; 6];
-    counts.fill_rows(&[0, 1], &mut found).unwrap();
+    let found = rows(&Counts::open(&path).unwrap());
     assert_eq!(found, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
 }
 

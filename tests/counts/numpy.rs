@@ -4,17 +4,11 @@ use std::path::Path;
 
 use topicbook::{Counts, Dtype, Layout, Location};
 
-use crate::rows::rows;
+use crate::rows::{VALUES, rows};
 
-/// The counts of every file in these tests, row by row; one row and one column are empty.
+/// The shape of the counts of every file in these tests.
 const ROWS: usize = 4;
 const COLUMNS: usize = 5;
-const VALUES: [u8; ROWS * COLUMNS] = [
-    0, 3, 0, 1, 0, //
-    0, 0, 0, 0, 0, //
-    7, 0, 0, 200, 1, //
-    0, 1, 0, 0, 9,
-];
 
 const DTYPES: [(&str, Dtype); 7] = [
     ("uint8", Dtype::U8),
@@ -35,13 +29,7 @@ fn python_values() -> String {
 
 fn assert_same(counts: &Counts, what: &str) {
     assert_eq!(counts.shape(), (ROWS, COLUMNS), "{what}");
-    let order: Vec<usize> = (0..ROWS).collect();
-    let mut found = vec![-1.0; ROWS * COLUMNS];
-    counts
-        .fill_rows(&order, &mut found)
-        .unwrap_or_else(|error| panic!("{what}: {error}"));
-    let expected: Vec<f32> = VALUES.iter().map(|&value| f32::from(value)).collect();
-    assert_eq!(found, expected, "{what}");
+    assert_eq!(rows(counts), VALUES.map(f32::from), "{what}");
     let summary = counts
         .summary()
         .unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -206,9 +194,7 @@ sp.load_npz('True.npz').toarray().astype(np.float32).tofile('expected')
     assert_eq!(expected.iter().sum::<f32>(), 3.0);
     for file in ["True.npz", "False.npz"] {
         let counts = open(&folder.path().join(file));
-        let mut found = vec![0.0; 6];
-        counts.fill_rows(&[0, 1], &mut found).unwrap();
-        assert_eq!(found, expected, "{file}");
+        assert_eq!(rows(&counts), expected, "{file}");
     }
 }
 

@@ -1,17 +1,10 @@
 //! The columns of `obs` as documents: files that anndata and h5py wrote (`golden/make.py`), and malformed tables.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::rows::{CELLS, golden};
 use hdf5_pure::{AttrValue, FileBuilder, GroupBuilder};
 use topicbook::{Cells, Documents, ErrorKind};
-
-const CELLS: [&str; 4] = ["AAAC-1", "AAAG-1", "AAAT-1", "AACC-1"];
-
-fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/counts/golden")
-        .join(name)
-}
 
 fn documents(name: &str) -> Documents {
     Cells::open(golden(name)).unwrap().documents().unwrap()

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::rows::rows;
 use topicbook::{Cells, Counts, Texts, Vectorizer};
 
 /// A file of `../shared`, where it is there.
@@ -17,14 +18,6 @@ pub(super) fn shared(name: &str) -> Option<PathBuf> {
 
 fn lengths(counts: &Counts) -> Vec<f64> {
     counts.summary().unwrap().document_lengths().to_vec()
-}
-
-fn values(counts: &Counts) -> Vec<f32> {
-    let (documents, terms) = counts.shape();
-    let mut values = vec![-1.0; documents * terms];
-    let order: Vec<usize> = (0..documents).collect();
-    counts.fill_rows(&order, &mut values).unwrap();
-    values
 }
 
 /// The text of an error, which has these parts.
@@ -44,7 +37,7 @@ mod tables {
     use topicbook::polars::prelude::*;
     use topicbook::{CountTable, Table};
 
-    use super::{lengths, refused, shared, values};
+    use super::{lengths, refused, rows, shared};
 
     /// What a table is read as.
     struct Read {
@@ -206,7 +199,7 @@ mod tables {
         let table = Table::open(&path).unwrap();
         let sum: f64 = table.numbers("count").unwrap().iter().sum();
         assert_eq!(counts.summary().unwrap().total(), sum);
-        let found = values(&counts);
+        let found = rows(&counts);
         let cells = table.numbers("doc").unwrap().into_iter();
         for ((document, term), count) in cells
             .zip(table.numbers("term").unwrap())
@@ -313,7 +306,7 @@ fn matrices_with_the_prefixes_of_geo_are_cells_by_genes() {
     let counts = cells.counts().unwrap();
     let expected = [5.0, 0.0, 0.0, 1.0, 0.0, 2.0, 7.0, 0.0, 1.0, 0.0, 3.0, 4.0];
     assert_eq!(counts.shape(), (3, 4));
-    assert_eq!(values(&counts), expected);
+    assert_eq!(rows(&counts), expected);
     assert_eq!(cells.terms().unwrap().as_slice(), GENES);
     assert_eq!(cells.names().unwrap(), BARCODES);
     refused(
@@ -349,7 +342,7 @@ fn a_matrix_of_cells_by_genes_is_not_transposed() {
         write("barcodes.tsv", "A\nB\n");
         let cells = Cells::open(folder.path()).unwrap();
         assert_eq!(
-            values(&cells.counts().unwrap()),
+            rows(&cells.counts().unwrap()),
             [5.0, 0.0, 2.0, 0.0, 7.0, 0.0]
         );
         assert_eq!(cells.names().unwrap(), ["A", "B"]);
@@ -481,12 +474,12 @@ fn tensors_that_begin_anywhere_are_read() {
     ]
     .concat();
     std::fs::write(&path, file).unwrap();
-    assert_eq!(values(&Counts::open(&path).unwrap()), [7.0]);
+    assert_eq!(rows(&Counts::open(&path).unwrap()), [7.0]);
     let Some(path) = shared("inputs/22_odd.safetensors") else {
         return;
     };
     let counts = Counts::open(path).unwrap();
     let expected = [1.0, 0.0, 2.0, 0.0, 0.0, 3.0, 0.0, 4.0, 5.0, 0.0, 0.0, 6.0];
     assert_eq!(counts.shape(), (3, 4));
-    assert_eq!(values(&counts), expected);
+    assert_eq!(rows(&counts), expected);
 }

@@ -1,10 +1,10 @@
 //! Documents resampled with replacement into files, and files that cannot be written completely.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::rows::rows;
-use testkit::{Tmpfs, wait_for};
+use testkit::{Tmpfs, one_test, wait_for};
 use topicbook::{Counts, Dtype, ErrorKind};
 
 const DOCUMENTS: usize = 37;
@@ -233,8 +233,7 @@ fn writer_to_be_killed() {
 fn a_killed_writer_leaves_nothing_under_the_final_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("X.npy");
-    let mut writer = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "resample::writer_to_be_killed"])
+    let mut writer = one_test("resample::writer_to_be_killed")
         .env("TOPICBOOK_TEST_WRITE", &path)
         .stdout(Stdio::null())
         .spawn()

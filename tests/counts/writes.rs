@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::rows::rows;
+use testkit::refused;
 use topicbook::{Counts, Dtype, Error, ErrorKind};
 
 use crate::malformed::check;
@@ -165,50 +166,18 @@ fn what_cannot_be_appended_is_refused_and_nothing_is_left() {
     let dense = |values: Vec<f64>| Counts::dense(1, 3, values).unwrap();
     let mut writer = Counts::writer(&path, 3).unwrap();
     writer.append_document(&[0], &[1.0]).unwrap();
-    let errors = [
-        (
-            writer.append(Counts::dense(1, 2, vec![1u8, 2]).unwrap()),
-            "2 terms for a file of 3",
-        ),
-        (
-            writer.append(dense(vec![0.0, -1.0, 0.0])),
-            "row 0, column 1",
-        ),
-        (writer.append(dense(vec![0.0, 0.0, 0.5])), "row 0, column 2"),
-        (
-            writer.append(dense(vec![16_777_217.0, 0.0, 0.0])),
-            "does not fit the f32",
-        ),
-        (
-            writer.append_document(&[3], &[1.0]),
-            "term 3 of a file of 3 terms",
-        ),
-        (
-            writer.append_document(&[1, 1], &[1.0, 2.0]),
-            "term 1 comes twice",
-        ),
-        (writer.append_document(&[1], &[]), "1 terms and 0 counts"),
-        (
-            writer.append_document(&[1], &[f32::NAN]),
-            "NaN is not a count",
-        ),
-        (
-            Counts::writer(folder.path().join("X.csv"), 3).map(drop),
-            ".npz or .npy",
-        ),
-        (
-            Counts::writer(folder.path().join("none").join("X.npz"), 3).map(drop),
-            "none",
-        ),
-        (
-            Counts::writer(&path, 3).unwrap().finish().map(drop),
-            "no document was appended",
-        ),
-    ];
-    for (result, fragment) in errors {
-        let error = result.unwrap_err();
-        assert!(error.to_string().contains(fragment), "{fragment}: {error}");
-        assert!(error.remedy().is_some(), "{error}");
+    refused! {
+        writer.append(Counts::dense(1, 2, vec![1u8, 2]).unwrap()) => Shape, "2 terms for a file of 3";
+        writer.append(dense(vec![0.0, -1.0, 0.0])) => Value, "row 0, column 1";
+        writer.append(dense(vec![0.0, 0.0, 0.5])) => Value, "row 0, column 2";
+        writer.append(dense(vec![16_777_217.0, 0.0, 0.0])) => Value, "does not fit the f32";
+        writer.append_document(&[3], &[1.0]) => Shape, "term 3 of a file of 3 terms";
+        writer.append_document(&[1, 1], &[1.0, 2.0]) => Shape, "term 1 comes twice";
+        writer.append_document(&[1], &[]) => Shape, "1 terms and 0 counts";
+        writer.append_document(&[1], &[f32::NAN]) => Value, "NaN is not a count";
+        Counts::writer(folder.path().join("X.csv"), 3) => Setting, ".npz or .npy";
+        Counts::writer(folder.path().join("none").join("X.npz"), 3) => Io, "none";
+        Counts::writer(&path, 3).unwrap().finish() => Shape, "no document was appended";
     }
     drop(writer);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use testkit::{Random, wait_for};
+use testkit::{Random, one_test, wait_for};
 use topicbook::{
     Checkpoint, Counts, Device, ErrorKind, Fit, Reading, Solver, Synthetic, TopicModel,
 };
@@ -247,8 +247,7 @@ fn kills_at_random_moments_change_no_bit() {
         let mut random = Random::new(case as u64);
         let mut before = 0;
         for _ in 0..KILLS {
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "continued::endless_fit_of_a_case"])
+            let mut child = one_test("continued::endless_fit_of_a_case")
                 .env(CHILD, case.to_string())
                 .env(FILES, folder)
                 .stdout(Stdio::null())

@@ -38,15 +38,6 @@ const NUMBERS: [f64; 12] = [
     f64::NAN,
 ];
 
-fn solvers() -> [Solver; 4] {
-    [
-        Solver::default(),
-        Solver::em(),
-        Solver::coordinate_descent(),
-        Solver::auto(),
-    ]
-}
-
 /// The same counts in memory, in a file of rows and in an archive.
 fn counts(folder: &Path) -> [Counts; 3] {
     let value = |at: usize| (at * at % 5) as u8;
@@ -121,7 +112,7 @@ const SIZED: [(&str, Change); 5] = [
 fn sizes_at_the_ends_of_their_ranges() {
     let folder = tempfile::tempdir().unwrap();
     for counts in counts(folder.path()) {
-        for solver in solvers() {
+        for solver in crate::many::solvers() {
             for (name, change) in SIZED {
                 for size in SIZES {
                     let what = format!("{counts}, {solver}, {name} = {size}");
@@ -143,7 +134,7 @@ fn sizes_at_the_ends_of_their_ranges() {
 fn streams_of_any_size() {
     let folder = tempfile::tempdir().unwrap();
     for counts in counts(folder.path()) {
-        for solver in solvers() {
+        for solver in crate::many::solvers() {
             for block in SIZES {
                 for blocks in SIZES {
                     let reading = Reading::Stream { block, blocks };
@@ -168,7 +159,7 @@ fn numbers_at_the_ends_of_their_ranges() {
     let folder = tempfile::tempdir().unwrap();
     for counts in counts(folder.path()) {
         for number in NUMBERS {
-            for solver in solvers() {
+            for solver in crate::many::solvers() {
                 let what = format!("{counts}, {solver}, tolerance = {number}");
                 let model = model(&solver).tolerance(number);
                 check(&what, model.fit(&counts));
@@ -218,7 +209,7 @@ fn counts_beyond_single_precision_are_refused() {
         let memory = Counts::dense(DOCUMENTS, TERMS, values).unwrap();
         let file = memory.write_npy(folder.path().join("large.npy")).unwrap();
         for counts in [memory, file] {
-            for solver in solvers() {
+            for solver in crate::many::solvers() {
                 let error = model(&solver).fit(&counts).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Value, "{error}");
                 let text = error.to_string();

@@ -1,5 +1,6 @@
 //! The ways of computing gradients: the same fits, with parts of batches and with clipped gradients; and what is refused.
 
+use testkit::refused;
 use topicbook::{
     Budget, Counts, Device, ErrorKind, Fit, GradientStep, MiniBatch, Optimizer, Precision, Solver,
     Synthetic, TableStorage, TopicModel,
@@ -121,31 +122,17 @@ fn combinations_without_sense_are_refused() {
     let [counts, _] = corpora();
     let tensors = steps().step(GradientStep::Autodiff);
     let file = TableStorage::File(std::env::temp_dir());
-    let cases = [
-        (steps().micro_batch(0), "micro_batch is 0"),
-        (steps().micro_batch(17), "a batch has 16 documents"),
-        (steps().clip_grad_norm(0.0), "clip_grad_norm is 0"),
-        (steps().clip_grad_norm(-1.0), "clip_grad_norm is -1"),
-        (steps().clip_grad_norm(f64::NAN), "clip_grad_norm is NaN"),
-        (
-            tensors.optimizer(Optimizer::RowwiseAdamW),
-            "with GradientStep::Autodiff",
-        ),
-        (
-            tensors.table_storage(&file),
-            "L in a file with GradientStep::Autodiff",
-        ),
-        (tensors.gpu_precision(Precision::Bf16), "bf16"),
-        (
-            tensors.table_precision(Precision::Bf16),
-            "tables in bf16 with GradientStep::Autodiff",
-        ),
-    ];
-    for (solver, expected) in cases {
-        let error = model().solver(solver).fit(&counts).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Setting);
-        assert!(error.to_string().contains(expected), "{error}");
-        assert!(error.remedy().is_some());
+    let fit = |steps| model().solver(steps).fit(&counts);
+    refused! {
+        fit(steps().micro_batch(0)) => Setting, "micro_batch is 0";
+        fit(steps().micro_batch(17)) => Setting, "a batch has 16 documents";
+        fit(steps().clip_grad_norm(0.0)) => Setting, "clip_grad_norm is 0";
+        fit(steps().clip_grad_norm(-1.0)) => Setting, "clip_grad_norm is -1";
+        fit(steps().clip_grad_norm(f64::NAN)) => Setting, "clip_grad_norm is NaN";
+        fit(tensors.optimizer(Optimizer::RowwiseAdamW)) => Setting, "with GradientStep::Autodiff";
+        fit(tensors.table_storage(&file)) => Setting, "L in a file with GradientStep::Autodiff";
+        fit(tensors.gpu_precision(Precision::Bf16)) => Setting, "bf16";
+        fit(tensors.table_precision(Precision::Bf16)) => Setting, "tables in bf16 with GradientStep::Autodiff";
     }
     // Steps that have a meaning are not refused.
     let own = steps().step(GradientStep::CustomBackward);

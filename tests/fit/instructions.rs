@@ -1,8 +1,8 @@
 //! The same bits with all vector instructions that the processor has: each in a process of its own.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::process::{Command, Stdio};
 
+use testkit::{one_test, passed};
 use topicbook::{Counts, Fit, Matrix, Solver, Synthetic, TopicModel};
 
 const CHILD: &str = "TOPICBOOK_TEST_INSTRUCTIONS";
@@ -85,19 +85,11 @@ fn results_do_not_depend_on_the_instructions() {
             println!("SKIPPED: this processor has no {name}");
             continue;
         }
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "instructions::results_do_not_depend_on_the_instructions",
-            ])
-            .arg("--nocapture")
+        let mut child = one_test("instructions::results_do_not_depend_on_the_instructions");
+        let child = child
             .env(CHILD, "1")
-            .env("TOPICBOOK_INSTRUCTIONS", instructions)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{text}");
+            .env("TOPICBOOK_INSTRUCTIONS", instructions);
+        let text = passed(child.output());
         // Otherwise the variable would have changed nothing.
         assert!(text.contains(name), "{instructions}: {text}");
         let results = text.lines().find(|line| line.starts_with("RESULTS"));

@@ -1,14 +1,10 @@
 //! Evaluation on held-out documents, against plain loops.
 
+use testkit::refused;
 use topicbook::{Counts, ErrorKind, Evaluation, Fit, Matrix, Solver, Synthetic, TopicModel};
 
 fn counts() -> Counts {
-    Synthetic::new(260, 90, 4)
-        .avg_doc_length(60)
-        .seed(8)
-        .generate()
-        .unwrap()
-        .counts()
+    crate::drawn([260, 90, 4], 60, 8).counts()
 }
 
 fn fit(k: usize, counts: &Counts) -> Fit {
@@ -281,24 +277,14 @@ fn a_sweep_that_has_learned_nothing_recommends_nothing() {
 fn what_cannot_be_evaluated_is_refused_by_name() {
     let fit = fit(2, &counts());
     let other = Counts::dense(2, 3, vec![1u8; 6]).unwrap();
-    let error = fit.evaluate(&other).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Shape);
-    assert!(
-        error
-            .to_string()
-            .contains("cannot evaluate counts of 3 terms with a fit of 90"),
-        "{error}"
-    );
+    refused! {
+        fit.evaluate(&other) => Shape, "cannot evaluate counts of 3 terms with a fit of 90";
+    }
     let mut values = vec![1.0; 180];
     values[100] = -2.0;
-    let error = fit
-        .evaluate(Counts::dense(2, 90, values).unwrap())
-        .unwrap_err();
-    assert_eq!(error.place(), Some("row 1, column 10 (counted from 0)"));
+    let negative = Counts::dense(2, 90, values).unwrap();
+    refused! { fit.evaluate(&negative) => Value, "where: row 1, column 10 (counted from 0)"; }
     let evaluation = fit.evaluate(counts()).unwrap();
     let (_, some) = counts().split(0.5, 1).unwrap();
-    let error = evaluation
-        .difference(fit.evaluate(&some).unwrap())
-        .unwrap_err();
-    assert!(error.to_string().contains("different documents"), "{error}");
+    refused! { evaluation.difference(fit.evaluate(&some).unwrap()) => Value, "different documents"; }
 }

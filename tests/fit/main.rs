@@ -48,6 +48,27 @@ pub const OPTIMIZERS: [(topicbook::Optimizer, f64); 8] = {
     ]
 };
 
+/// Documents drawn from topics: documents x terms and the number of topics, tokens a document, and the seed.
+pub fn drawn(
+    [documents, terms, topics]: [usize; 3],
+    length: usize,
+    seed: u64,
+) -> topicbook::Corpus {
+    let recipe = topicbook::Synthetic::new(documents, terms, topics).seed(seed);
+    recipe.avg_doc_length(length).generate().unwrap()
+}
+
+/// The score of counts by plain loops.
+pub fn score(counts: &topicbook::Counts, l: &topicbook::Matrix, f: &topicbook::Matrix) -> f64 {
+    let f: Vec<&[f32]> = (0..f.rows()).map(|topic| f.row(topic)).collect();
+    let mut row = vec![0.0; counts.terms()];
+    let documents = (0..counts.documents()).map(|document| {
+        counts.fill_rows(&[document], &mut row).unwrap();
+        testkit::reference::score(&row, &testkit::reference::rates(l.row(document), &f))
+    });
+    documents.sum()
+}
+
 /// The cosine of the angle between two vectors.
 #[cfg(feature = "polars")]
 pub fn cosine(a: &[f32], b: &[f32]) -> f64 {

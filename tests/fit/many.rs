@@ -3,15 +3,15 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 
-use testkit::{Tmpfs, wait_for};
+use testkit::{Tmpfs, one_test, passed, wait_for};
 use topicbook::{Checkpoint, Counts, Device, Error, ErrorKind, Fit, Solver, TopicModel};
 
 use super::resume::{assert_same, counts, previous, resume};
 
-fn solvers() -> [Solver; 4] {
+pub fn solvers() -> [Solver; 4] {
     [
         Solver::default(),
         Solver::em(),
@@ -59,8 +59,7 @@ const FOLDER: &str = "TOPICBOOK_TEST_FOLDER";
 
 /// Starts this program again, for one test that does nothing otherwise.
 fn child(test: &str, what: &str, folder: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("many::{test}")])
+    one_test(&format!("many::{test}"))
         .env(CHILD, what)
         .env(FOLDER, folder)
         .stdout(Stdio::null())
@@ -269,18 +268,8 @@ fn a_quiet_fit_says_that_its_checkpoint_failed() {
     let Some(disk) = Tmpfs::or_skip("1m") else {
         return;
     };
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "many::fit_of_a_child_whose_disk_fills_up",
-            "--nocapture",
-        ])
-        .env(CHILD, "")
-        .env(FOLDER, disk.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
+    let mut child = one_test("many::fit_of_a_child_whose_disk_fills_up");
+    let text = passed(child.env(CHILD, "").env(FOLDER, disk.path()).output());
     assert_eq!(text.matches("writing a checkpoint").count(), 1, "{text}");
     assert!(!disk.path().join("fit.checkpoint").exists());
 }

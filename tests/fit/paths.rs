@@ -15,90 +15,51 @@ use topicbook::{Chart, Checkpoint, Counts, ErrorKind, Fit, Result, Synthetic, Ta
 type Write = Box<dyn Fn(&Path) -> Result<()>>;
 
 /// A method that writes a file, the extension that it requires, and whether the library reads that file again.
-struct Writer {
+type Writer = (&'static str, &'static str, bool, Write);
+
+fn writer(name: &'static str, write: impl Fn(&Path) -> Result<()> + 'static) -> Writer {
+    (name, "", false, Box::new(write))
+}
+
+/// What it returns is read from the file.
+fn reader<T>(
     name: &'static str,
     ending: &'static str,
-    reads_again: bool,
-    write: Write,
+    write: impl Fn(&Path) -> Result<T> + 'static,
+) -> Writer {
+    (
+        name,
+        ending,
+        true,
+        Box::new(move |path| write(path).map(drop)),
+    )
 }
 
 fn writers() -> Vec<Writer> {
     let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0]).unwrap();
-    let fit = TopicModel::new(2).epochs(2).quiet().fit(&counts).unwrap();
+    let model = TopicModel::new(2).epochs(2).quiet();
+    let fit = model.fit(&counts).unwrap();
     let chart = Chart::histogram([1.0, 2.0, 2.0]);
     let table = Table::new().with_column("x", [1, 2]).unwrap();
-    let writer = |name, ending, reads_again, write| Writer {
-        name,
-        ending,
-        reads_again,
-        write,
-    };
     let (png, csv, npy, npz) = (chart.clone(), table.clone(), counts.clone(), counts.clone());
     let h5ad = counts.clone();
     vec![
-        writer(
-            "save",
-            "",
-            false,
-            Box::new(move |path: &Path| fit.save(path)) as Write,
-        ),
-        writer(
-            "save_png",
-            "",
-            false,
-            Box::new(move |path| png.save_png(path)),
-        ),
-        writer(
-            "save_svg",
-            "",
-            false,
-            Box::new(move |path| chart.save_svg(path)),
-        ),
-        writer(
-            "write_csv",
-            "",
-            false,
-            Box::new(move |path| csv.write_csv(path)),
-        ),
-        writer(
-            "write_parquet",
-            "",
-            false,
-            Box::new(move |path| table.write_parquet(path)),
-        ),
-        writer(
-            "write_npy",
-            ".npy",
-            true,
-            Box::new(move |path| npy.write_npy(path).map(drop)),
-        ),
-        writer(
-            "write_npz",
-            ".npz",
-            true,
-            Box::new(move |path| npz.write_npz(path).map(drop)),
-        ),
-        writer(
-            "write_h5ad",
-            ".h5ad",
-            true,
-            Box::new(move |path| h5ad.write_h5ad(path, None, None).map(drop)),
-        ),
-        writer(
-            "Synthetic",
-            ".npy",
-            true,
-            Box::new(|path| Synthetic::new(5, 4, 2).write_npy(path).map(drop)),
-        ),
-        writer(
-            "checkpoint",
-            "",
-            true,
-            Box::new(move |path| {
-                let model = TopicModel::new(2).epochs(2).quiet();
-                model.checkpoint(path).fit(&counts).map(drop)
-            }),
-        ),
+        writer("save", move |path| fit.save(path)),
+        writer("save_png", move |path| png.save_png(path)),
+        writer("save_svg", move |path| chart.save_svg(path)),
+        writer("write_csv", move |path| csv.write_csv(path)),
+        writer("write_parquet", move |path| table.write_parquet(path)),
+        reader("write_npy", ".npy", move |path| npy.write_npy(path)),
+        reader("write_npz", ".npz", move |path| npz.write_npz(path)),
+        reader("write_h5ad", ".h5ad", move |path| {
+            h5ad.write_h5ad(path, None, None)
+        }),
+        reader("Synthetic", ".npy", |path| {
+            Synthetic::new(5, 4, 2).write_npy(path)
+        }),
+        reader("checkpoint", "", move |path| {
+            model.checkpoint(path).fit(&counts)
+        }),
     ]
 }
 
@@ -106,7 +67,7 @@ fn writers() -> Vec<Writer> {
 fn file_writers() -> impl Iterator<Item = Writer> {
     writers()
         .into_iter()
-        .filter(|writer| writer.name != "checkpoint")
+        .filter(|writer| writer.0 != "checkpoint")
 }
 
 fn mode(path: &Path) -> u32 {
@@ -115,13 +76,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn links_stay_and_files_keep_their_permissions() {
-    for Writer {
-        name,
-        ending,
-        write,
-        ..
-    } in writers()
-    {
+    for (name, ending, _, write) in writers() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(format!("{name}{ending}"));
         fs::create_dir(folder.path().join("links")).unwrap();
@@ -165,13 +120,7 @@ fn a_checkpoint_behind_a_link_is_resumed() {
 
 #[test]
 fn a_read_only_file_stays_as_it_is() {
-    for Writer {
-        name,
-        ending,
-        write,
-        ..
-    } in file_writers()
-    {
+    for (name, ending, _, write) in file_writers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(format!("file{ending}"));
         fs::write(&path, "kept").unwrap();
@@ -192,13 +141,7 @@ fn a_read_only_file_stays_as_it_is() {
 
 #[test]
 fn devices_are_written_to_and_not_replaced() {
-    for Writer {
-        name,
-        ending,
-        reads_again,
-        write,
-    } in writers()
-    {
+    for (name, ending, reads_again, write) in writers() {
         let folder = tempfile::tempdir().unwrap();
         for device in ["/dev/null", "/dev/full"] {
             let link = folder.path().join(format!("{}{ending}", &device[5..]));
@@ -220,13 +163,7 @@ fn devices_are_written_to_and_not_replaced() {
 
 #[test]
 fn a_fifo_is_written_to_where_somebody_reads_it() {
-    for Writer {
-        name,
-        ending,
-        reads_again,
-        write,
-    } in writers()
-    {
+    for (name, ending, reads_again, write) in writers() {
         let folder = tempfile::tempdir().unwrap();
         let [fifo, file] =
             ["fifo", "file"].map(|name| folder.path().join(format!("{name}{ending}")));
@@ -266,13 +203,7 @@ fn a_fifo_is_written_to_where_somebody_reads_it() {
 
 #[test]
 fn odd_names_are_written_and_shown_in_one_line() {
-    for Writer {
-        name,
-        ending,
-        write,
-        ..
-    } in file_writers()
-    {
+    for (name, ending, _, write) in file_writers() {
         let folder = tempfile::tempdir().unwrap();
         let long = "n".repeat(255 - ending.len());
         let odd: [&[u8]; 3] = [long.as_bytes(), b"a\nb", b"\xff\xfe"];
@@ -302,13 +233,7 @@ fn a_folder_that_is_not_writable_is_an_error() {
         return;
     };
     assert!(disk.make_read_only());
-    for Writer {
-        name,
-        ending,
-        write,
-        ..
-    } in file_writers()
-    {
+    for (name, ending, _, write) in file_writers() {
         let error = write(&disk.path().join(format!("file{ending}"))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io, "{name}: {error}");
         assert!(

@@ -1,14 +1,10 @@
 //! What can be asked of a fit, against plain loops over L and F.
 
-use topicbook::{Counts, ErrorKind, Fit, Solver, Synthetic, Terms, TopicModel};
+use testkit::refused;
+use topicbook::{Counts, ErrorKind, Fit, Solver, Terms, TopicModel};
 
 fn counts() -> Counts {
-    Synthetic::new(300, 80, 4)
-        .avg_doc_length(500)
-        .seed(4)
-        .generate()
-        .unwrap()
-        .counts()
+    crate::drawn([300, 80, 4], 500, 4).counts()
 }
 
 fn terms() -> Terms {
@@ -32,24 +28,15 @@ fn top_documents_are_those_of_a_sorted_column() {
     let fit = fit(&counts());
     let table = fit.top_documents(7);
     assert_eq!(table.height(), 28);
-    let all: Vec<u64> = table
-        .column("document")
-        .unwrap()
-        .u64()
-        .unwrap()
-        .into_no_null_iter()
-        .collect();
+    let all = table.numbers("document").unwrap();
     for topic in 0..4 {
-        let expected: Vec<u64> = falling(&fit, topic)[..7]
-            .iter()
-            .map(|&d| d as u64)
-            .collect();
+        let order = falling(&fit, topic);
+        let expected: Vec<f64> = order[..7].iter().map(|&d| d as f64).collect();
         assert_eq!(all[topic * 7..][..7], expected);
         let one = fit.documents_of_topic(topic, 7).unwrap();
-        let of_one = one.column("document").unwrap().u64().unwrap();
-        assert_eq!(of_one.into_no_null_iter().collect::<Vec<_>>(), expected);
-        let largest = one.column("proportion").unwrap().f32().unwrap().get(0);
-        assert_eq!(largest, Some(fit.l().row(expected[0] as usize)[topic]));
+        assert_eq!(one.numbers("document").unwrap(), expected);
+        let largest = one.numbers("proportion").unwrap()[0];
+        assert_eq!(largest as f32, fit.l().row(order[0])[topic]);
     }
     assert_eq!(fit.top_documents(1_000).height(), 1_200);
 }
@@ -58,23 +45,14 @@ fn top_documents_are_those_of_a_sorted_column() {
 fn topics_and_terms_are_found_from_both_sides() {
     let fit = fit(&counts());
     let best = fit.terms_of_topic(2, 1).unwrap();
-    let term = best.column("term").unwrap().str().unwrap().get(0).unwrap();
-    let probability = best.column("probability").unwrap().f32().unwrap().get(0);
+    let term = &best.texts("term").unwrap()[0];
     let column = terms().find(term).unwrap();
-    assert_eq!(probability, Some(fit.f().row(2)[column]));
-    let topics = fit.topics_of_term(term).unwrap();
-    let topic = topics
-        .column("topic")
-        .unwrap()
-        .u32()
-        .unwrap()
-        .get(0)
-        .unwrap();
+    let probability = best.numbers("probability").unwrap()[0];
+    assert_eq!(probability as f32, fit.f().row(2)[column]);
+    let topic = fit.topics_of_term(term).unwrap().numbers("topic").unwrap()[0];
     let largest = (0..4).map(|k| fit.f().row(k)[column]).fold(0.0, f32::max);
     assert_eq!(fit.f().row(topic as usize)[column], largest);
-    let error = fit.topics_of_term("wrd17").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Value);
-    assert!(error.remedy().unwrap().contains("`word17`"), "{error}");
+    refused! { fit.topics_of_term("wrd17") => Value, "`word17`"; }
     // Without names a term is the number of its column.
     let unnamed = TopicModel::new(2).epochs(2).quiet().fit(counts()).unwrap();
     assert_eq!(unnamed.topics_of_term("79").unwrap().height(), 2);
@@ -85,18 +63,17 @@ fn topics_and_terms_are_found_from_both_sides() {
 fn sizes_are_means_of_columns() {
     let fit = fit(&counts());
     let table = fit.topic_sizes();
+    let numbers = |column| table.numbers(column).unwrap();
     for topic in 0..4 {
         let proportions = (0..300).map(|document| f64::from(fit.l().row(document)[topic]));
         let mean = proportions.sum::<f64>() / 300.0;
-        let share = table.column("share").unwrap().f64().unwrap().get(topic);
-        assert!((share.unwrap() - mean).abs() < 1e-12);
+        assert!((numbers("share")[topic] - mean).abs() < 1e-12);
         let largest = |document: &usize| {
             let row = fit.l().row(*document).to_vec();
             row.iter().all(|&other| other <= row[topic])
         };
-        let documents = (0..300).filter(largest).count() as u64;
-        let found = table.column("documents").unwrap().u64().unwrap().get(topic);
-        assert_eq!(found, Some(documents));
+        let documents = (0..300).filter(largest).count();
+        assert_eq!(numbers("documents")[topic], documents as f64);
     }
 }
 
@@ -137,17 +114,16 @@ fn similar_documents_are_the_nearest_in_hellinger_distance() {
         1.0 - (1.0 - common).max(0.0).sqrt()
     };
     let table = fit.similar_documents(17, 5).unwrap();
-    let documents = table.column("document").unwrap().u64().unwrap();
-    let found = table.column("similarity").unwrap().f32().unwrap();
+    let documents = table.numbers("document").unwrap();
+    let found = table.numbers("similarity").unwrap();
     let mut expected: Vec<f64> = (0..300)
         .filter(|&other| other != 17)
         .map(|other| similarity(17, other))
         .collect();
     expected.sort_by(|a, b| b.total_cmp(a));
     for (rank, &expected) in expected.iter().enumerate().take(5) {
-        let document = documents.get(rank).unwrap() as usize;
+        let (document, value) = (documents[rank] as usize, found[rank]);
         assert_ne!(document, 17);
-        let value = f64::from(found.get(rank).unwrap());
         assert!((value - expected).abs() < 1e-3, "{value} {}", expected);
         assert!((value - similarity(17, document)).abs() < 1e-3);
     }
@@ -157,14 +133,11 @@ fn similar_documents_are_the_nearest_in_hellinger_distance() {
 #[test]
 fn topics_and_documents_that_do_not_exist_are_errors() {
     let fit = fit(&counts());
-    for error in [
-        fit.terms_of_topic(4, 3).unwrap_err(),
-        fit.documents_of_topic(4, 3).unwrap_err(),
-        fit.topics_of_document(300).unwrap_err(),
-        fit.similar_documents(300, 2).unwrap_err(),
-    ] {
-        assert_eq!(error.kind(), ErrorKind::Shape);
-        assert!(error.remedy().unwrap().contains("counted from 0"));
+    refused! {
+        fit.terms_of_topic(4, 3) => Shape, "counted from 0";
+        fit.documents_of_topic(4, 3) => Shape, "counted from 0";
+        fit.topics_of_document(300) => Shape, "counted from 0";
+        fit.similar_documents(300, 2) => Shape, "counted from 0";
     }
 }
 
@@ -175,19 +148,7 @@ fn other_documents_are_scored_with_topics_of_their_own() {
     let fit = fit(&train);
     // Both parts have the same shape: the score has to tell them apart.
     assert_eq!(train.shape(), test.shape());
-    let likelihood = |l: &topicbook::Matrix, counts: &Counts| -> f64 {
-        let mut row = vec![0.0; 80];
-        let mut sum = 0.0;
-        for document in 0..counts.documents() {
-            counts.fill_rows(&[document], &mut row).unwrap();
-            for (term, &count) in row.iter().enumerate() {
-                let topics =
-                    (0..4).map(|k| f64::from(l.row(document)[k]) * f64::from(fit.f().row(k)[term]));
-                sum += f64::from(count) * topics.sum::<f64>().max(1e-10).ln();
-            }
-        }
-        sum
-    };
+    let likelihood = |l: &topicbook::Matrix, counts: &Counts| crate::score(counts, l, &fit.f());
     let expected = likelihood(&fit.l(), &train);
     assert!((fit.score(&train).unwrap() - expected).abs() < 1e-6 * expected.abs());
     let expected = likelihood(&fit.transform(&test).unwrap(), &test);

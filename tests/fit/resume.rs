@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use testkit::{Tmpfs, wait_for};
+use testkit::{Tmpfs, one_test, refused, wait_for};
 use topicbook::{
     Checkpoint, Counts, Device, ErrorKind, Fit, MiniBatch, Solver, Synthetic, Terms, TopicModel,
     Training,
@@ -16,12 +16,7 @@ pub const DOCUMENTS: usize = 200;
 pub const TERMS: usize = 60;
 
 pub fn counts() -> Counts {
-    Synthetic::new(DOCUMENTS, TERMS, 3)
-        .avg_doc_length(500)
-        .seed(4)
-        .generate()
-        .unwrap()
-        .counts()
+    crate::drawn([DOCUMENTS, TERMS, 3], 500, 4).counts()
 }
 
 fn steps() -> MiniBatch {
@@ -162,8 +157,7 @@ fn dropping_the_handle_stops_the_fit() {
     // A stopping fit writes its checkpoint last.
     wait_for("checkpoint", || path.exists());
     // Impossible settings are refused by `spawn` itself.
-    let error = model().epochs(0).spawn(counts()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Setting);
+    refused! { model().epochs(0).spawn(counts()) => Setting; }
 }
 
 const CHILD: &str = "TOPICBOOK_TEST_CHILD";
@@ -181,8 +175,7 @@ fn endless_fit() {
 fn a_fit_is_resumed_after_its_process_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("fit.checkpoint");
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "resume::endless_fit"])
+    let mut child = one_test("resume::endless_fit")
         .env(CHILD, &path)
         .stdout(Stdio::null())
         .spawn()
@@ -257,9 +250,7 @@ fn the_previous_checkpoint_replaces_a_damaged_one() {
     assert_eq!(resume(&path).epochs_done(), 2);
     fs::write(&path, &intact[..100]).unwrap();
     fs::write(previous(&path), b"").unwrap();
-    let error = Checkpoint::open(&path).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Format, "{error}");
-    assert!(error.remedy().is_some());
+    refused! { Checkpoint::open(&path) => Format; }
 }
 
 #[test]
@@ -280,29 +271,26 @@ fn a_checkpoint_refuses_other_counts_settings_and_files() {
         counts().select(&reversed).unwrap(),
     ];
     for other in others {
-        let error = resume(&path).fit(other).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Shape, "{error}");
+        refused! { resume(&path).fit(other) => Shape; }
     }
-    let error = resume(&path).epochs(3).fit(counts()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Setting, "{error}");
-    let error = Checkpoint::open(folder.path().join("missing")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    refused! {
+        resume(&path).epochs(3).fit(counts()) => Setting;
+        Checkpoint::open(folder.path().join("missing")) => Io;
+    }
     // A saved fit is not a checkpoint, a checkpoint is not a saved fit, and a checkpoint does not overwrite a saved
     // fit.
     let saved = folder.path().join("fit.safetensors");
     fit.save(&saved).unwrap();
-    assert_eq!(
-        Checkpoint::open(&saved).unwrap_err().kind(),
-        ErrorKind::Format
-    );
-    assert_eq!(Fit::load(&path).unwrap_err().kind(), ErrorKind::Format);
+    refused! {
+        Checkpoint::open(&saved) => Format;
+        Fit::load(&path) => Format;
+    }
     for unusable in [
         saved,
         folder.path().join("no folder").join("x"),
         folder.path().into(),
     ] {
-        let error = model().checkpoint(unusable).fit(counts()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+        refused! { model().checkpoint(unusable).fit(counts()) => Io; }
     }
     // A new fit replaces both checkpoints of an older one.
     model().epochs(1).checkpoint(&path).fit(counts()).unwrap();

@@ -1,14 +1,9 @@
 //! Expectation-maximisation and coordinate descent: fits, histories, background fits and checkpoints.
 
-use testkit::reference;
-use topicbook::{Corpus, Counts, Device, Fit, Solver, Synthetic, TopicModel};
+use topicbook::{Corpus, Counts, Device, Fit, Solver, TopicModel};
 
 fn corpus() -> Corpus {
-    Synthetic::new(300, 80, 3)
-        .avg_doc_length(2_000)
-        .seed(4)
-        .generate()
-        .unwrap()
+    crate::drawn([300, 80, 3], 2_000, 4)
 }
 
 fn model(solver: Solver) -> TopicModel {
@@ -20,17 +15,7 @@ const SOLVERS: [Solver; 3] = [Solver::em(), Solver::coordinate_descent(), Solver
 #[test]
 fn fits_score_better_than_the_true_topics() {
     let corpus = corpus();
-    let truth = {
-        let (l, f) = (corpus.true_l(), corpus.true_f());
-        let f: Vec<&[f32]> = (0..3).map(|topic| f.row(topic)).collect();
-        let mut row = vec![0.0; 80];
-        (0..300)
-            .map(|document| {
-                corpus.counts().fill_rows(&[document], &mut row).unwrap();
-                reference::score(&row, &reference::rates(l.row(document), &f))
-            })
-            .sum::<f64>()
-    };
+    let truth = crate::score(&corpus.counts(), &corpus.true_l(), &corpus.true_f());
     for solver in SOLVERS {
         let fit = model(solver.clone())
             .epochs(400)

@@ -147,12 +147,7 @@ proptest! {
 /// More topics than one pass over the vector registers handles, and different numbers of threads.
 #[test]
 fn steps_agree_for_many_topics_and_any_number_of_threads() {
-    let counts = topicbook::Synthetic::new(40, 350, 6)
-        .avg_doc_length(900)
-        .seed(3)
-        .generate()
-        .unwrap()
-        .counts();
+    let counts = crate::drawn([40, 350, 6], 900, 3).counts();
     for k in [16, 17, 64, 65, 130, 300] {
         assert_paths_agree(&counts, k, 16, k as u64);
     }
@@ -182,11 +177,7 @@ fn steps_agree_for_many_topics_and_any_number_of_threads() {
 
 #[test]
 fn every_optimizer_learns_and_gives_the_same_bits_with_l_in_a_file() {
-    let corpus = topicbook::Synthetic::new(96, 60, 4)
-        .avg_doc_length(500)
-        .seed(5)
-        .generate()
-        .unwrap();
+    let corpus = crate::drawn([96, 60, 4], 500, 5);
     let folder = tempfile::tempdir().unwrap();
     for (optimizer, learning_rate) in crate::OPTIMIZERS {
         let steps = Solver::mini_batch()

@@ -3,16 +3,12 @@
 use std::ops::ControlFlow;
 
 #[cfg(feature = "polars")]
-use crate::cosine;
+use crate::{cosine, drawn};
+use testkit::refused;
 use topicbook::{Budget, Counts, ErrorKind, Fit, Solver, Sweep, SweepFits, Synthetic, TopicModel};
 
 fn counts() -> Counts {
-    Synthetic::new(240, 70, 4)
-        .avg_doc_length(300)
-        .seed(5)
-        .generate()
-        .unwrap()
-        .counts()
+    drawn([240, 70, 4], 300, 5).counts()
 }
 
 fn model() -> TopicModel {
@@ -148,11 +144,7 @@ fn the_recommendation_has_a_reason_and_an_uncertainty() {
     assert!(fit(&[4, 8]).contains("4 is the smallest number tried"));
     assert!(fit(&[4]).contains("the only number that was fitted"));
     // Documents of one topic: nothing is gained by more of them.
-    let flat = Synthetic::new(200, 30, 1)
-        .avg_doc_length(80)
-        .seed(2)
-        .generate()
-        .unwrap();
+    let flat = drawn([200, 30, 1], 80, 2);
     let sweep = TopicModel::sweep([1, 2, 3]).seeds(2).model(model());
     let text = sweep.fit(flat.counts()).unwrap().recommendation();
     assert!(text.starts_with("1 topic: "), "{text}");
@@ -214,44 +206,15 @@ fn sweeps_that_cannot_be_run_are_refused_by_name() {
     let none: [usize; 0] = [];
     let narrow = Counts::dense(2, 3, vec![1u8; 6]).unwrap();
     let small = Budget::new().ram("1 MB").unwrap();
-    let cases = [
-        (
-            TopicModel::sweep(none),
-            ErrorKind::Setting,
-            "no number of topics",
-        ),
-        (sweep().seeds(0), ErrorKind::Setting, "0 seeds"),
-        (
-            TopicModel::sweep([0, 2]),
-            ErrorKind::Setting,
-            "number of topics, is 0",
-        ),
-        (
-            TopicModel::sweep([2, 71]),
-            ErrorKind::Setting,
-            "71 topics are more than",
-        ),
-        (
-            sweep().held_out(narrow),
-            ErrorKind::Shape,
-            "over 3 terms, for counts of 70 terms",
-        ),
-        (
-            sweep().model(model().checkpoint("x.ckpt")),
-            ErrorKind::Setting,
-            "cannot share the checkpoint",
-        ),
-        (
-            sweep().model(model().budget(small)),
-            ErrorKind::Space,
-            "budget",
-        ),
-    ];
-    for (sweep, kind, expected) in cases {
-        let error = sweep.fit(counts()).unwrap_err();
-        assert!(error.to_string().contains(expected), "{error}");
-        assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.remedy().is_some(), "{error}");
+    let fit = |sweep: Sweep| sweep.fit(counts());
+    refused! {
+        fit(TopicModel::sweep(none)) => Setting, "no number of topics";
+        fit(sweep().seeds(0)) => Setting, "0 seeds";
+        fit(TopicModel::sweep([0, 2])) => Setting, "number of topics, is 0";
+        fit(TopicModel::sweep([2, 71])) => Setting, "71 topics are more than";
+        fit(sweep().held_out(narrow)) => Shape, "over 3 terms, for counts of 70 terms";
+        fit(sweep().model(model().checkpoint("x.ckpt"))) => Setting, "cannot share the checkpoint";
+        fit(sweep().model(model().budget(small))) => Space, "budget";
     }
 }
 

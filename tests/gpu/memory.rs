@@ -11,10 +11,9 @@ use crate::machine::Machine;
 /// The measured peak in a row of a fit's memory table, in bytes.
 fn measured_peak(fit: &Fit, row: &str) -> f64 {
     let table = fit.memory();
-    let names = table.column("memory").unwrap().str().unwrap().clone();
-    let index = names.iter().position(|name| name == Some(row)).unwrap();
-    let peaks = table.column("measured peak, MiB").unwrap();
-    f64::from(1 << 20) * peaks.f64().unwrap().get(index).unwrap()
+    let names = table.texts("memory").unwrap();
+    let index = names.iter().position(|name| name == row).unwrap();
+    f64::from(1 << 20) * table.numbers("measured peak, MiB").unwrap()[index]
 }
 
 /// Generates the counts of a case, one case at a time, because all of them together are large.
@@ -161,16 +160,11 @@ fn planned_pinned_memory_is_near_the_peak() {
             let counts = counts();
             counts.summary().unwrap();
             let plan = model.plan(&counts).unwrap();
-            let (table, mut planned) = (plan.table(), 0);
-            let (names, bytes) = (
-                table.column("what").unwrap(),
-                table.column("bytes").unwrap(),
-            );
-            for (name, bytes) in names.str().unwrap().iter().zip(bytes.u64().unwrap().iter()) {
-                if name.unwrap().starts_with("pinned") {
-                    planned += bytes.unwrap();
-                }
-            }
+            let table = plan.table();
+            let names = table.texts("what").unwrap();
+            let items = names.iter().zip(table.numbers("bytes").unwrap());
+            let pinned = items.filter(|(name, _)| name.starts_with("pinned"));
+            let planned = pinned.map(|(_, bytes)| bytes as u64).sum::<u64>();
             plan.fit().unwrap();
             let peak = report().unwrap().pinned_peak;
             let line = format!(

@@ -1,10 +1,9 @@
 //! Work on counts and tables larger than the memory limit of its cgroup: small versions of `cargo xtask bench memory`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::measured::value;
-use testkit::Cgroup;
+use testkit::{Cgroup, one_test, passed};
 use topicbook::{
     Checkpoint, Counts, Device, Dtype, Fit, Matrix, Optimizer, Reading, RowTable, Solver,
     Synthetic, TableStorage, TopicModel,
@@ -35,26 +34,9 @@ fn run_within_limit(work: &str, folder: &Path) {
     let Some(group) = Cgroup::or_skip(LIMIT) else {
         return;
     };
-    let output = group
-        .run(
-            Command::new(std::env::current_exe().unwrap())
-                .args([
-                    "--exact",
-                    "--ignored",
-                    "--nocapture",
-                    "cgroup::work_in_cgroup",
-                ])
-                .env(WORK, work)
-                .env(FOLDER, folder),
-        )
-        .unwrap();
-    println!("{}", String::from_utf8_lossy(&output.stdout));
-    assert!(
-        output.status.success(),
-        "{}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let mut program = one_test("cgroup::work_in_cgroup");
+    let program = program.env(WORK, work).env(FOLDER, folder);
+    println!("{}", passed(group.run(program)));
     if let Some(peak) = group.peak() {
         assert!(peak <= LIMIT, "{peak} bytes");
     }
@@ -257,16 +239,9 @@ fn repeated_fits(folder: &Path) {
                 })
                 .fit(&counts)
                 .unwrap();
-            let history = fit.history();
-            let memory: Vec<u64> = history
-                .column("memory")
-                .unwrap()
-                .u64()
-                .unwrap()
-                .into_no_null_iter()
-                .collect();
+            let memory = fit.history().numbers("memory").unwrap();
             // The first epoch fills the buffers.
-            let (first, last) = (memory[1] as f64, memory[memory.len() - 1] as f64);
+            let (first, last) = (memory[1], memory[memory.len() - 1]);
             assert!(last - first < ALLOWED_GROWTH, "{memory:?}");
             last
         })

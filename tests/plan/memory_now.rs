@@ -1,5 +1,6 @@
 //! Memory at a moment, marks in a scope, and the list of values that exist.
 
+use topicbook::polars::prelude::{col, lit};
 use topicbook::{Counts, GradientStep, Solver, TopicModel, live, memory, memory_scope, release};
 
 #[test]
@@ -29,13 +30,8 @@ fn a_scope_has_a_row_for_each_mark() {
     scope.finish();
     scope.mark("after the end");
     let table = scope.table();
-    let part = table.column("part").unwrap();
-    let parts: Vec<&str> = part.str().unwrap().iter().flatten().collect();
-    assert_eq!(parts, ["allocated", "dropped"]);
-    let column = |name: &str| -> Vec<f64> {
-        let column = table.column(name).unwrap();
-        column.f64().unwrap().into_no_null_iter().collect()
-    };
+    assert_eq!(table.texts("part").unwrap(), ["allocated", "dropped"]);
+    let column = |name| table.numbers(name).unwrap();
     let (start, peak, change) = (
         column("start, MiB"),
         column("peak, MiB"),
@@ -104,25 +100,13 @@ fn memory_over_time_is_a_page_of_its_own() {
 fn values_are_listed_while_a_variable_holds_them() {
     // Sizes that no other test of this process has.
     let rows = |text: &str| -> Vec<(String, u64, u64)> {
-        let table = live();
-        let text_of = |name: &str| -> Vec<String> {
-            let column = table.column(name).unwrap();
-            column
-                .str()
-                .unwrap()
-                .iter()
-                .flatten()
-                .map(String::from)
-                .collect()
-        };
-        let number = |name: &str| -> Vec<u64> {
-            let column = table.column(name).unwrap();
-            column.u64().unwrap().into_no_null_iter().collect()
-        };
-        let rows = text_of("kind").into_iter().zip(text_of("what"));
-        let rows = rows.zip(number("bytes").into_iter().zip(number("handles")));
-        rows.filter(|((_, what), _)| what.contains(text))
-            .map(|((kind, _), (bytes, handles))| (kind, bytes, handles))
+        let found = live().filter(col("what").str().contains_literal(lit(text)));
+        let found = found.unwrap();
+        let numbers = |name| found.numbers(name).unwrap().into_iter();
+        let kinds = found.texts("kind").unwrap().into_iter();
+        kinds
+            .zip(numbers("bytes").zip(numbers("handles")))
+            .map(|(kind, (bytes, handles))| (kind, bytes as u64, handles as u64))
             .collect()
     };
     let counts = Counts::dense(97, 41, vec![1u8; 97 * 41]).unwrap();

@@ -1,11 +1,10 @@
 //! Plans: predicted against measured memory, budgets that are refused, and results that do not depend on the plan.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::measured::value;
-use testkit::Cgroup;
+use testkit::{Cgroup, one_test, passed, refused};
 use topicbook::{
     Budget, Counts, Device, ErrorKind, Fit, Precision, Reading, Solver, Synthetic, TopicModel,
     bench_hooks, memory_scope,
@@ -185,12 +184,8 @@ fn measure_case() {
 fn predicted_memory_is_within_a_tenth_of_measured_memory() {
     let mut wrong = Vec::new();
     for (case, (name, _)) in CASES.iter().enumerate() {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "--ignored", "--nocapture", "plan::measure_case"])
-            .env("CASE", case.to_string())
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&child.stdout).to_string();
+        let mut child = one_test("plan::measure_case");
+        let text = passed(child.env("CASE", case.to_string()).output());
         let numbers: Vec<f64> = text
             .lines()
             .filter_map(|line| line.split_once(' '))
@@ -198,7 +193,7 @@ fn predicted_memory_is_within_a_tenth_of_measured_memory() {
             .flatten()
             .collect();
         let [predicted, measured] = numbers[..] else {
-            panic!("{name}: {text}{}", String::from_utf8_lossy(&child.stderr));
+            panic!("{name}: {text}");
         };
         let line = format!("{name}: {predicted:.1} MiB predicted, {measured:.1} MiB measured");
         println!("{line}");
@@ -293,12 +288,10 @@ fn the_smallest_budget_that_an_error_names_is_enough() {
     let fewer = fewer.split(' ').next().unwrap().parse::<usize>().unwrap();
     assert!((1..30).contains(&fewer));
     // `spawn` checks the budget, too.
-    assert_eq!(
-        with("8 MiB").spawn(&counts).unwrap_err().kind(),
-        ErrorKind::Space
-    );
-    let unreadable = Budget::new().ram("much").unwrap_err();
-    assert_eq!(unreadable.kind(), ErrorKind::Setting);
+    refused! {
+        with("8 MiB").spawn(&counts) => Space;
+        Budget::new().ram("much") => Setting;
+    }
 }
 
 #[test]
@@ -312,15 +305,12 @@ fn a_plan_for_more_memory_than_is_free_is_refused() {
         vec![1.0; 2_000],
     )
     .unwrap();
-    let error = model(2_000).plan(&counts).unwrap_err();
-    assert!(error.to_string().contains("what is free"), "{error}");
+    refused! { model(2_000).plan(&counts) => Space, "what is free"; }
     let plan = model(2_000)
         .budget(Budget::new().ram("900 TiB").unwrap())
         .plan(&counts)
         .unwrap();
-    let error = plan.fit().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Space);
-    assert!(error.to_string().contains("are free now"), "{error}");
+    refused! { plan.fit() => Space, "are free now"; }
 }
 
 /// Allocates memory and waits. Runs in the cgroup of a fit.
@@ -344,10 +334,7 @@ fn fit_next_to_memory_hog() {
         .epochs(1_000_000)
         .spawn(sparse(2_000, 300, 10))
         .unwrap();
-    let mut hog = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "--ignored", "plan::memory_hog"])
-        .spawn()
-        .unwrap();
+    let mut hog = one_test("plan::memory_hog").spawn().unwrap();
     let start = Instant::now();
     let mut card = String::new();
     while !card.contains("memory is short") && start.elapsed() < Duration::from_secs(30) {
@@ -368,16 +355,7 @@ fn a_fit_warns_and_continues_when_another_process_uses_up_memory() {
     let Some(group) = Cgroup::or_skip(LIMIT) else {
         return;
     };
-    let output = group
-        .run(Command::new(std::env::current_exe().unwrap()).args([
-            "--exact",
-            "--ignored",
-            "--nocapture",
-            "plan::fit_next_to_memory_hog",
-        ]))
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
+    let text = passed(group.run(&mut one_test("plan::fit_next_to_memory_hog")));
     assert!(
         text.contains("memory is short") && text.contains("keeps within its plan"),
         "{text}"

@@ -1,34 +1,22 @@
 //! Plans of steps on Burn's tensors, against the memory that they take.
 
-use std::process::Command;
-
 use crate::measured::value;
 use crate::plan::{model, sparse};
+use testkit::{one_test, passed};
+use topicbook::polars::prelude::{col, lit};
 use topicbook::{Counts, Fit, GradientStep, MiniBatch, Solver, TopicModel};
 
 /// What the phases of a step add, in MiB: the phase, the prediction and the measurement.
 fn added(fit: &Fit) -> Vec<(String, f64, f64)> {
+    let starts = |column, text| col(column).str().starts_with(lit(text));
+    let phases = starts("phase", "while gradients").or(starts("phase", "while the tables"));
     let table = fit.memory_by_phase();
-    let text = |name: &str, row: usize| {
-        let value = table.column(name).unwrap().get(row).unwrap();
-        value.get_str().unwrap().to_string()
-    };
-    let mib = |name: &str, row: usize| {
-        let value = table.column(name).unwrap().get(row).unwrap();
-        value.extract::<f64>().unwrap_or(f64::NAN)
-    };
-    (0..table.height())
-        .filter(|&row| text("item", row).starts_with("added"))
-        .filter(|&row| {
-            let phase = text("phase", row);
-            ["while gradients", "while the tables"]
-                .iter()
-                .any(|name| phase.starts_with(name))
-        })
-        .map(|row| {
-            let (predicted, measured) = (mib("predicted, MiB", row), mib("measured, MiB", row));
-            (text("phase", row), predicted, measured)
-        })
+    let table = table.filter(starts("item", "added").and(phases)).unwrap();
+    let mib = |name| table.numbers(name).unwrap().into_iter();
+    let both = mib("predicted, MiB").zip(mib("measured, MiB"));
+    let phases = table.texts("phase").unwrap().into_iter().zip(both);
+    phases
+        .map(|(phase, (predicted, measured))| (phase, predicted, measured))
         .collect()
 }
 
@@ -52,16 +40,7 @@ fn cases() -> Vec<(Counts, (TopicModel, MiniBatch))> {
 #[test]
 fn the_plan_of_tensors_is_what_they_take() {
     // In a process of its own, because other tests of this one allocate meanwhile.
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "tensors::alone", "--ignored", "--nocapture"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&child.stdout).to_string();
-    let error = String::from_utf8_lossy(&child.stderr).to_string();
-    assert!(
-        child.status.success() && text.contains("1 passed"),
-        "{text}{error}"
-    );
+    passed(one_test("tensors::alone").output());
 }
 
 #[test]

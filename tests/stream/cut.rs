@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use memmap2::Mmap;
-use testkit::wait_for;
+use testkit::{one_test, wait_for};
 use topicbook::{
     Checkpoint, Counts, Device, Error, ErrorKind, Optimizer, Reading, Solver, Synthetic, TopicModel,
 };
@@ -128,8 +128,7 @@ fn fault_elsewhere() {
 #[test]
 fn a_fault_elsewhere_still_ends_the_process() {
     let folder = tempfile::tempdir().unwrap();
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "cut::fault_elsewhere", "--nocapture"])
+    let child = one_test("cut::fault_elsewhere")
         .env(CHILD, folder.path())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -4,6 +4,7 @@ use std::time::Instant;
 use super::*;
 use crate::config::Settings;
 use crate::counts::Fingerprint;
+use crate::error::ErrorKind;
 
 #[test]
 fn topics_are_compared_with_the_nearest_one() {
@@ -162,17 +163,9 @@ fn a_fit_with_one_topic_and_counts_of_other_terms_are_refused() {
         )
     };
     let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 3, 1, 0]).unwrap();
-    let cases = [
-        (fit(1, 3).distinctive(&counts), "a fit with one topic"),
-        (
-            fit(2, 4).distinctive(&counts),
-            "counts of 3 terms with a fit of 4 terms",
-        ),
-    ];
-    for (result, expected) in cases {
-        let error = result.unwrap_err();
-        assert!(error.to_string().contains(expected), "{error}");
-        assert!(error.remedy().is_some());
+    testkit::refused! {
+        fit(1, 3).distinctive(&counts) => Value, "a fit with one topic";
+        fit(2, 4).distinctive(&counts) => Shape, "counts of 3 terms with a fit of 4 terms";
     }
     assert!(fit(2, 3).distinctive(&counts).is_ok());
 }

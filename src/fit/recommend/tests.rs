@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use testkit::refused;
+
 use crate::config::Settings;
 use crate::counts::Fingerprint;
 use crate::data::Matrix;
@@ -250,38 +252,12 @@ fn rankings_that_cannot_be_judged_are_refused() {
     let fit = fit_of(&counts, 2);
     let fewer_terms = dense(6, 11, 3);
     let fewer_documents = dense(5, 12, 3);
-    let cases = [
-        (
-            fit.evaluate_ranking(&fewer_terms, &counts, 3),
-            ErrorKind::Shape,
-            "11 terms",
-        ),
-        (
-            fit.evaluate_ranking(&counts, &fewer_terms, 3),
-            ErrorKind::Shape,
-            "11 terms",
-        ),
-        (
-            fit.evaluate_ranking(&counts, &fewer_documents, 3),
-            ErrorKind::Shape,
-            "of 5 documents",
-        ),
-        (
-            fit.evaluate_ranking(&counts, &counts, 0),
-            ErrorKind::Setting,
-            "0 terms",
-        ),
-        (
-            fit.evaluate_ranking(&counts, &counts, 3),
-            ErrorKind::Value,
-            "nothing to evaluate",
-        ),
-    ];
-    for (refused, kind, expected) in cases {
-        let error = refused.unwrap_err();
-        assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.to_string().contains(expected), "{error}");
-        assert!(error.remedy().is_some(), "{error}");
+    refused! {
+        fit.evaluate_ranking(&fewer_terms, &counts, 3) => Shape, "11 terms";
+        fit.evaluate_ranking(&counts, &fewer_terms, 3) => Shape, "11 terms";
+        fit.evaluate_ranking(&counts, &fewer_documents, 3) => Shape, "of 5 documents";
+        fit.evaluate_ranking(&counts, &counts, 0) => Setting, "0 terms";
+        fit.evaluate_ranking(&counts, &counts, 3) => Value, "nothing to evaluate";
     }
 }
 
@@ -299,25 +275,15 @@ mod tables {
             .iter()
             .map(|term| term.parse().unwrap())
             .collect();
-        let rates: Vec<f32> = table
-            .column("rate")
-            .unwrap()
-            .f32()
-            .unwrap()
-            .into_no_null_iter()
+        let rates = table.numbers("rate").unwrap().into_iter();
+        let found: Vec<(usize, f32)> = terms
+            .into_iter()
+            .zip(rates.map(|rate| rate as f32))
             .collect();
-        let ranks: Vec<u32> = table
-            .column("rank")
-            .unwrap()
-            .u32()
-            .unwrap()
-            .into_no_null_iter()
-            .collect();
-        let found: Vec<(usize, f32)> = terms.into_iter().zip(rates).collect();
         assert_eq!(found, expected, "{what}");
-        assert_eq!(
-            ranks,
-            (1..=expected.len() as u32).collect::<Vec<_>>(),
+        let ranks = table.numbers("rank").unwrap().into_iter();
+        assert!(
+            ranks.eq((1..=expected.len()).map(|rank| rank as f64)),
             "{what}"
         );
     }
@@ -451,30 +417,12 @@ mod tables {
     fn what_cannot_be_recommended_is_refused() {
         let counts = dense(6, 12, 3);
         let fit = fit_of(&counts, 2);
-        let cases = [
-            (
-                fit.recommend(&counts, 6, 3),
-                ErrorKind::Shape,
-                "document 6 of counts with 6 documents",
-            ),
-            (fit.recommend(&counts, 0, 0), ErrorKind::Setting, "0 terms"),
-            (fit.recommend_all(&counts, 0), ErrorKind::Setting, "0 terms"),
-            (
-                fit.recommend(dense(6, 11, 3), 0, 3),
-                ErrorKind::Shape,
-                "11 terms",
-            ),
-            (
-                fit.recommend_all(dense(6, 11, 3), 3),
-                ErrorKind::Shape,
-                "11 terms",
-            ),
-        ];
-        for (refused, kind, expected) in cases {
-            let error = refused.unwrap_err();
-            assert_eq!(error.kind(), kind, "{error}");
-            assert!(error.to_string().contains(expected), "{error}");
-            assert!(error.remedy().is_some(), "{error}");
+        refused! {
+            fit.recommend(&counts, 6, 3) => Shape, "document 6 of counts with 6 documents";
+            fit.recommend(&counts, 0, 0) => Setting, "0 terms";
+            fit.recommend_all(&counts, 0) => Setting, "0 terms";
+            fit.recommend(dense(6, 11, 3), 0, 3) => Shape, "11 terms";
+            fit.recommend_all(dense(6, 11, 3), 3) => Shape, "11 terms";
         }
         // Everything has been seen.
         assert_eq!(fit.recommend(&counts, 0, 3).unwrap().height(), 0);

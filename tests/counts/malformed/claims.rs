@@ -8,7 +8,7 @@ use std::process::Command;
 
 use polars::prelude::{Column, IpcCompression, NamedFrom, Series};
 use serde_json::{Value, json};
-use testkit::Cgroup;
+use testkit::{Cgroup, one_test, passed};
 use topicbook::ErrorKind::{self, Format, Io, Space};
 use topicbook::{Checkpoint, Counts, Error, Fit, Reading, Table, Terms, TopicModel};
 use zip::CompressionMethod::{Deflated, Stored};
@@ -180,19 +180,7 @@ fn run_within_limit(test: &str, folder: &Path) {
         return;
     };
     let name = format!("malformed::claims::{test}");
-    let mut program = Command::new(std::env::current_exe().unwrap());
-    program
-        .args(["--exact", "--ignored", "--nocapture", &name])
-        .env(FOLDER, folder);
-    let output = group.run(&mut program).unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success() && text(&output.stdout).contains("1 passed"),
-        "{}\n{}\n{}",
-        output.status,
-        text(&output.stdout),
-        text(&output.stderr)
-    );
+    passed(group.run(one_test(&name).env(FOLDER, folder)));
 }
 
 #[test]

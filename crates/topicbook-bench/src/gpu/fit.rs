@@ -152,10 +152,10 @@ fn with_nvml_peak<T>(on: On, work: impl FnOnce() -> T) -> (T, Option<u64>) {
 /// A measured peak of a fit in bytes, where there is one.
 fn peak_of(fit: &topicbook::Fit, row: &str) -> Option<f64> {
     let table = fit.memory();
-    let names = table.column("memory").ok()?.str().ok()?.clone();
-    let index = names.iter().position(|name| name == Some(row))?;
-    let peaks = table.column("measured peak, MiB").ok()?.f64().ok()?.clone();
-    peaks.get(index).map(|peak| peak * f64::from(1 << 20))
+    let names = table.texts("memory").ok()?;
+    let index = names.iter().position(|name| name == row)?;
+    let peak = table.numbers("measured peak, MiB").ok()?[index];
+    (!peak.is_nan()).then_some(peak * f64::from(1 << 20))
 }
 
 pub fn device(on: On) -> Device {

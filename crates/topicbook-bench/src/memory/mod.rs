@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use topicbook::{
-    Counts, Dtype, Fit, Optimizer, Reading, Result, Solver, Synthetic, TableStorage, TopicModel,
+    Counts, Dtype, Optimizer, Reading, Result, Solver, Synthetic, TableStorage, TopicModel,
 };
 
 use crate::support::{arguments, few_terms};
@@ -175,7 +175,7 @@ fn fit(model: &TopicModel, counts: &Counts) -> Result<Value> {
         "nonzero_share": counts.summary()?.density(),
         "check_seconds": check_seconds,
         "fit_seconds": fit_seconds,
-        "epoch_seconds": column(&fit, "seconds"),
+        "epoch_seconds": fit.history().numbers("seconds")?,
         "loss": fit.loss().unwrap(),
         "log_likelihood_per_token": fit.log_likelihood_per_token().unwrap(),
         "predicted_anonymous": predicted,
@@ -183,14 +183,6 @@ fn fit(model: &TopicModel, counts: &Counts) -> Result<Value> {
     });
     sampler.finish().add_to(&mut record);
     Ok(record)
-}
-
-/// A column of the fit's history.
-fn column(fit: &Fit, name: &str) -> Vec<f64> {
-    let history = fit.history();
-    let column = history.column(name).unwrap();
-    let column = column.cast(&topicbook::polars::prelude::DataType::Float64);
-    column.unwrap().f64().unwrap().into_no_null_iter().collect()
 }
 
 /// One epoch of row-wise AdamW with L's logits and their moments in a mapped file. Streamed counts are read in
@@ -227,7 +219,7 @@ fn growth(path: &str, fits: usize, epochs: usize) -> Result<Value> {
     let start = Instant::now();
     let (mut within_fits, mut between_fits) = (Vec::new(), Vec::new());
     for fit in 0..fits {
-        let memory = column(&model.fit(&counts)?, "memory");
+        let memory = model.fit(&counts)?.history().numbers("memory")?;
         // Left out: the first epoch, which fills buffers, and the first fit, which starts threads and fills caches.
         let memory = &memory[1..];
         let mean = memory.iter().sum::<f64>() / memory.len() as f64;

@@ -16,6 +16,7 @@ mod need;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use testkit::reference;
 use topicbook::{Counts, Matrix, Result, Solver, Synthetic, TopicModel, bench_hooks};
 
 use crate::support::{arguments, ceiling, described, text};
@@ -133,16 +134,11 @@ fn solver(
     }
     training.stop();
     let fit = training.join()?;
-    let history = fit.history().into_inner();
-    let column = |name: &str| -> Vec<f64> {
-        let column = history.column(name).expect("a column of the history");
-        let values = column.f64().expect("numbers");
-        values.into_no_null_iter().collect()
-    };
+    let history = fit.history();
     let mut elapsed = 0.0;
     let mut reached = None;
-    let per_token = column("log_likelihood_per_token");
-    for (value, seconds) in per_token.iter().zip(column("seconds")) {
+    let per_token = history.numbers("log_likelihood_per_token")?;
+    for (value, seconds) in per_token.iter().zip(history.numbers("seconds")?) {
         elapsed += seconds;
         if reached.is_none() && value * tokens >= target {
             reached = Some(elapsed);
@@ -178,16 +174,12 @@ fn tensor(model: &TopicModel, counts: &Counts) -> Result<(f64, Matrix, Matrix)> 
 
 /// The score: the sum over all counts of x log rate, in double precision.
 fn score(counts: &Counts, l: &Matrix, f: &Matrix) -> Result<f64> {
+    let f: Vec<&[f32]> = (0..f.rows()).map(|topic| f.row(topic)).collect();
     let mut row = vec![0.0; counts.terms()];
     let mut score = 0.0;
     for document in 0..counts.documents() {
         counts.fill_rows(&[document], &mut row)?;
-        for (term, count) in row.iter().enumerate().filter(|(_, count)| **count > 0.0) {
-            let rate: f64 = (0..f.rows())
-                .map(|topic| f64::from(l.row(document)[topic]) * f64::from(f.row(topic)[term]))
-                .sum();
-            score += f64::from(*count) * rate.max(1e-10).ln();
-        }
+        score += reference::score(&row, &reference::rates(l.row(document), &f));
     }
     Ok(score)
 }

@@ -62,16 +62,6 @@ impl Need {
         }
     }
 
-    /// A pass of expectation-maximisation. For each nonzero count: a multiply-add per topic each for the rate, the
-    /// document's weights and the term's statistics, and one function; F is read twice, statistics are read and
-    /// written.
-    pub fn of_em(size: &Size) -> Self {
-        Self {
-            operations: 6.0 * size.nonzeros_times_topics() + FUNCTION * size.nonzeros,
-            bytes: 16.0 * size.nonzeros_times_topics() + size.bytes,
-        }
-    }
-
     /// An iteration of coordinate descent. For L and for F, per nonzero count and topic: the rate (2 operations), and
     /// in each round two derivatives (5) and an update (2). The rows of the other table are read, and counts and
     /// rates once a round.

@@ -1,7 +1,6 @@
 //! A sample of the fits of `cargo xtask bench plans`, each in a control group whose limit is 5% above its budget.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::Value;
 use testkit::Cgroup;
@@ -40,16 +39,8 @@ fn random_fits_use_what_was_predicted_and_are_not_killed() {
     for row in 0..ROWS {
         let folder = tempfile::tempdir().unwrap();
         let this = || {
-            let mut program = Command::new(std::env::current_exe().unwrap());
-            program
-                .args([
-                    "--exact",
-                    "--ignored",
-                    "--nocapture",
-                    "plans::tests::prepare_or_fit",
-                ])
-                .env(ROW, row.to_string())
-                .env(FOLDER, folder.path());
+            let mut program = testkit::one_test("plans::tests::prepare_or_fit");
+            program.env(ROW, row.to_string()).env(FOLDER, folder.path());
             program
         };
         let prepared = printed(&this().output().unwrap()).unwrap();

@@ -1,4 +1,5 @@
 use super::*;
+use crate::error::ErrorKind;
 
 fn letters() -> Documents {
     Documents::new(["a", "b", "c"])
@@ -75,42 +76,19 @@ fn categories_are_labels() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let documents = letters();
-    let cases = [
-        (Documents::new([""; 0]).map(drop), "there are no documents"),
-        (Documents::new(["a", " "]).map(drop), "blank name"),
-        (
-            documents.with_labels("x", ["a"]).map(drop),
-            "has 1 value, and there are 3 documents",
-        ),
-        (
-            documents.with_numbers("document", [1, 2, 3]).map(drop),
-            "cannot be called",
-        ),
-        (
-            documents.with_dates("x", ["1811-13-30", "", ""]).map(drop),
-            "no ISO 8601 date",
-        ),
-        (
-            documents.with_dates("x", ["1811-10-3é", "", ""]).map(drop),
-            "no ISO 8601 date",
-        ),
-        (documents.labels("author").map(drop), "no column \"author\""),
-        (
-            documents.numbers("book").map(drop),
-            "holds labels, not numbers",
-        ),
-        (documents.select([3]).map(drop), "row 3 of 3 documents"),
-        (documents.select([0; 0]).map(drop), "there are no documents"),
-        (documents.split(1.0, 0).map(drop), "without a document"),
-        (
-            documents.check_rows(4, "counts"),
-            "3 documents for counts of 4 rows",
-        ),
-    ];
-    for (result, expected) in cases {
-        let error = result.unwrap_err();
-        assert!(error.to_string().contains(expected), "{error}");
-        assert!(error.remedy().is_some(), "{error}");
+    testkit::refused! {
+        Documents::new([""; 0]) => Value, "there are no documents";
+        Documents::new(["a", " "]) => Value, "blank name";
+        documents.with_labels("x", ["a"]) => Shape, "has 1 value, and there are 3 documents";
+        documents.with_numbers("document", [1, 2, 3]) => Table, "cannot be called";
+        documents.with_dates("x", ["1811-13-30", "", ""]) => Value, "no ISO 8601 date";
+        documents.with_dates("x", ["1811-10-3é", "", ""]) => Value, "no ISO 8601 date";
+        documents.labels("author") => Table, "no column \"author\"";
+        documents.numbers("book") => Table, "holds labels, not numbers";
+        documents.select([3]) => Shape, "row 3 of 3 documents";
+        documents.select([0; 0]) => Value, "there are no documents";
+        documents.split(1.0, 0) => Setting, "without a document";
+        documents.check_rows(4, "counts") => Shape, "3 documents for counts of 4 rows";
     }
 }
 

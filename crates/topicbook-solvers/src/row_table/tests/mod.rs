@@ -8,6 +8,7 @@ use testkit::Random;
 
 use super::rule::{state_values, update_rule};
 use super::*;
+use crate::error::ErrorKind;
 use crate::step::update::{Rule, rounding_key, with_rule};
 use crate::system::{from_bf16, to_bf16};
 
@@ -258,64 +259,19 @@ fn wrong_arguments_are_located_and_change_nothing() {
     let wide = Matrix::new(2, 3, vec![1.0; 6]).unwrap();
     let nan = matrix(vec![1.0, 1.0, 1.0, f32::NAN]);
     let huge = matrix(vec![3e38; 4]);
-    let entry = Some("entry 1 of the list of rows (counted from 0)");
-    let cell = Some("row 1, column 1 of the gradients (counted from 0)");
-    for (result, expected, place) in [
-        (
-            table.gather([0, 10]).map(drop),
-            "row 10 of a table with 10 rows",
-            entry,
-        ),
-        (
-            table.scatter([0, 10], &ones),
-            "row 10 of a table with 10 rows",
-            entry,
-        ),
-        (
-            table.update([0, 10], &ones, 0.1),
-            "row 10 of a table with 10 rows",
-            entry,
-        ),
-        (
-            table.update([0], &ones, 0.1),
-            "shape 2 × 2, expected 1 × 2",
-            None,
-        ),
-        (
-            table.update([0, 1], &wide, 0.1),
-            "shape 2 × 3, expected 2 × 2",
-            None,
-        ),
-        (
-            table.update([0, 5], &nan, 0.1),
-            "NaN among the gradients of row 5",
-            cell,
-        ),
-        (
-            table.scatter([0, 5], &nan),
-            "NaN among the values of row 5",
-            Some("row 1, column 1 of the values (counted from 0)"),
-        ),
-        (
-            table.update([5, 5], &huge, 0.1),
-            "sum of the gradients of row 5",
-            Some("column 0 (counted from 0)"),
-        ),
-        (
-            table.update([0, 1], &ones, f64::NAN),
-            "learning rate of NaN",
-            None,
-        ),
-        (
-            table.update([0, 1], &ones, -1.0),
-            "learning rate of -1",
-            None,
-        ),
-    ] {
-        let error = result.unwrap_err();
-        assert!(error.to_string().contains(expected), "{expected}: {error}");
-        assert_eq!(error.place(), place, "{error}");
-        assert!(error.remedy().is_some(), "{error}");
+    let entry = "where: entry 1 of the list of rows (counted from 0)";
+    let cell = "where: row 1, column 1 of the gradients (counted from 0)";
+    testkit::refused! {
+        table.gather([0, 10]) => Shape, "row 10 of a table with 10 rows", entry;
+        table.scatter([0, 10], &ones) => Shape, "row 10 of a table with 10 rows", entry;
+        table.update([0, 10], &ones, 0.1) => Shape, "row 10 of a table with 10 rows", entry;
+        table.update([0], &ones, 0.1) => Shape, "shape 2 × 2, expected 1 × 2";
+        table.update([0, 1], &wide, 0.1) => Shape, "shape 2 × 3, expected 2 × 2";
+        table.update([0, 5], &nan, 0.1) => Value, "NaN among the gradients of row 5", cell;
+        table.scatter([0, 5], &nan) => Value, "NaN among the values of row 5", "row 1, column 1 of the values (counted";
+        table.update([5, 5], &huge, 0.1) => Value, "sum of the gradients of row 5", "where: column 0 (counted from 0)";
+        table.update([0, 1], &ones, f64::NAN) => Setting, "learning rate of NaN";
+        table.update([0, 1], &ones, -1.0) => Setting, "learning rate of -1";
     }
     assert_eq!(table.gather(0..10).unwrap(), before);
     assert_eq!(table.steps(), 0);
@@ -326,38 +282,21 @@ fn wrong_settings_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows");
     let builder = RowTable::builder(10, 2).file(&path);
-    for (builder, expected) in [
-        (RowTable::builder(0, 2).file(&path), "0 rows"),
-        (RowTable::builder(2, 0).file(&path), "x 0 values"),
-        (
-            RowTable::builder(usize::MAX, 9).file(&path),
-            "more than can be addressed",
-        ),
-        (RowTable::builder(1 << 50, 9), "are free"),
-        (
-            RowTable::builder(1 << 50, 9).file(&path),
-            "free on its disk",
-        ),
-        (
-            builder.optimizer(Optimizer::AdamW),
-            "AdamW changes all rows",
-        ),
-        (builder.init_uniform(1.0, 0.0), "between 1 and 0"),
-        (
-            builder.init_uniform(0.0, f32::INFINITY),
-            "between 0 and inf",
-        ),
-        (builder.file(folder.path()), "exists already"),
-        (
-            builder.file(folder.path().join("no/folder")),
-            "No such file",
-        ),
-    ] {
-        let error = builder.create().unwrap_err();
-        assert!(error.to_string().contains(expected), "{expected}: {error}");
-        assert!(error.remedy().is_some(), "{error}");
-        assert!(!path.exists());
+    let in_file = |rows, width| RowTable::builder(rows, width).file(&path);
+    let in_folder = |name: &str| builder.clone().file(folder.path().join(name));
+    testkit::refused! {
+        in_file(0, 2).create() => Setting, "0 rows";
+        in_file(2, 0).create() => Setting, "x 0 values";
+        in_file(usize::MAX, 9).create() => Setting, "more than can be addressed";
+        RowTable::builder(1 << 50, 9).create() => Space, "are free";
+        in_file(1 << 50, 9).create() => Space, "free on its disk";
+        builder.optimizer(Optimizer::AdamW).create() => Setting, "AdamW changes all rows";
+        builder.init_uniform(1.0, 0.0).create() => Setting, "between 1 and 0";
+        builder.init_uniform(0.0, f32::INFINITY).create() => Setting, "between 0 and inf";
+        in_folder("").create() => Io, "exists already";
+        in_folder("no/folder").create() => Io, "No such file";
     }
+    assert!(!path.exists());
 }
 
 #[test]
