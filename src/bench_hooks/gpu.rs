@@ -12,7 +12,7 @@ use crate::batches::Batch;
 use crate::config::Settings;
 use crate::cost::Placement;
 use crate::counts::Counts;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::step::initial_tables;
 use crate::step::{Fused, OffloadedStep, State, TensorStep};
 use crate::system::{Purpose, gpu_memory, stream};
@@ -204,7 +204,7 @@ fn timed_transfers<B: Transfer>(
 }
 
 fn changed() -> Error {
-    Error::new(ErrorKind::Device, "a table was changed by its transfers")
+    Error::device("a table was changed by its transfers")
 }
 
 /// Bytes in use and reserved by the runtime's allocator, and bytes in use on the whole GPU (NVML); `None` if unknown.

@@ -1,7 +1,7 @@
 //! Reorders topics to match the topics of another F.
 
 use crate::data::{Matrix, OrRef};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::Fit;
 
@@ -32,28 +32,22 @@ impl Fit {
     pub fn align_to(&self, true_f: impl OrRef<Matrix>) -> Result<Fit> {
         let true_f = true_f.value();
         if true_f.shape() != self.f.shape() {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "the topics to align to are {} × {}, the fit's F is {} × {}",
-                    true_f.rows(),
-                    true_f.columns(),
-                    self.f.rows(),
-                    self.f.columns()
-                ),
-            )
+            return Err(Error::shape(format!(
+                "the topics to align to are {} × {}, the fit's F is {} × {}",
+                true_f.rows(),
+                true_f.columns(),
+                self.f.rows(),
+                self.f.columns()
+            ))
             .fix("fit the same number of topics, over the same terms, as in the F to align to"));
         }
         for (name, f) in [("the F to align to", true_f), ("the fit's F", &self.f)] {
             if let Some(position) = f.values().iter().position(|value| !value.is_finite()) {
                 let (row, column) = (position / f.columns(), position % f.columns());
-                return Err(Error::new(
-                    ErrorKind::Value,
-                    format!(
+                return Err(Error::value(format!(
                         "cannot match the topics: {name} has {}",
                         f.values()[position]
-                    ),
-                )
+                    ))
                 .at(format!("topic {row}, term {column} (counted from 0)"))
                 .fix(
                     "align to the F of a fit or of a corpus, and check that this fit has not diverged",
@@ -81,11 +75,8 @@ fn best_match(target: &Matrix, candidate: &Matrix) -> Result<Vec<usize>> {
         .map(|pair| cosine(target.row(pair / k), candidate.row(pair % k)))
         .collect();
     let (rows, columns) = lsap::solve(k, k, &similarities, true).map_err(|error| {
-        Error::new(
-            ErrorKind::Value,
-            format!("cannot match the topics: {error:?}"),
-        )
-        .fix("check that neither F contains NaN")
+        Error::value(format!("cannot match the topics: {error:?}"))
+            .fix("check that neither F contains NaN")
     })?;
     let mut order = vec![0; k];
     for (row, column) in rows.into_iter().zip(columns) {

@@ -2,7 +2,7 @@
 
 use crate::counts::{CoOccurrence, Counts};
 use crate::data::{OrRef, Terms, top_n};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::count;
 
 use super::Fit;
@@ -90,22 +90,16 @@ impl Fit {
         let (reference, terms) = (reference.value(), terms.value());
         reference.check_terms(terms)?;
         let Some(own) = &self.terms else {
-            return Err(Error::new(
-                ErrorKind::Value,
-                "the fit has no term names to match with the names of the reference",
-            )
-            .fix("give the model names (TopicModel::terms), or pass counts over its terms to coherence"));
+            return Err(Error::value("the fit has no term names to match with the names of the reference")
+                .fix("give the model names (TopicModel::terms), or pass counts over its terms to coherence"));
         };
         let columns = terms.columns();
         let column = |term: usize| own.get(term).and_then(|name| columns.get(name).copied());
         if (0..own.len()).all(|term| column(term).is_none()) {
-            return Err(Error::new(
-                ErrorKind::Value,
-                format!(
-                    "none of the fit's {} terms is among the terms of the reference",
-                    count(own.len() as u64)
-                ),
-            )
+            return Err(Error::value(format!(
+                "none of the fit's {} terms is among the terms of the reference",
+                count(own.len() as u64)
+            ))
             .fix("check that both are in the same language and case, and made by the same rules"));
         }
         self.coherence_of(reference, n, column)
@@ -192,6 +186,7 @@ mod tests {
     use crate::data::Matrix;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     const TERMS: usize = 18;
 
@@ -343,27 +338,12 @@ mod tests {
         let named = with_top_terms(&[vec![0, 1]], Some(names.clone()));
         let others = Terms::new((0..TERMS).map(|term| format!("v{term}"))).unwrap();
         let narrow = Counts::dense(1, 2, vec![1u8; 2]).unwrap();
-        for (error, expected) in [
-            (fit.coherence(&counts, 1).unwrap_err(), "1 terms a topic"),
-            (
-                fit.coherence(&narrow, 2).unwrap_err(),
-                "counts of 2 terms with a fit of 18",
-            ),
-            (
-                fit.coherence_in(&counts, &names, 2).unwrap_err(),
-                "no term names",
-            ),
-            (
-                named.coherence_in(&counts, &others, 2).unwrap_err(),
-                "none of the fit's 18 terms",
-            ),
-            (
-                named.coherence_in(&narrow, &names, 2).unwrap_err(),
-                "for counts of 2 terms",
-            ),
-        ] {
-            assert!(error.to_string().contains(expected), "{error}");
-            assert!(error.remedy().is_some(), "{error}");
+        testkit::refused! {
+            fit.coherence(&counts, 1) => Setting, "1 terms a topic";
+            fit.coherence(&narrow, 2) => Shape, "counts of 2 terms with a fit of 18";
+            fit.coherence_in(&counts, &names, 2) => Value, "no term names";
+            named.coherence_in(&counts, &others, 2) => Value, "none of the fit's 18 terms";
+            named.coherence_in(&narrow, &names, 2) => Shape, "for counts of 2 terms";
         }
     }
 }

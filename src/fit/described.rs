@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::data::{Documents, OrRef, Terms};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 use crate::vectorizer::{TextCounts, Vectorizer, WordSettings};
 
@@ -70,14 +70,11 @@ impl Fit {
     pub fn with_terms(&self, terms: impl OrRef<Terms>) -> Result<Fit> {
         let terms = terms.value();
         if terms.len() != self.terms() {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "there are names for {}, and the fit has {}",
-                    counted(terms.len(), "term"),
-                    counted(self.terms(), "term")
-                ),
-            )
+            return Err(Error::shape(format!(
+                "there are names for {}, and the fit has {}",
+                counted(terms.len(), "term"),
+                counted(self.terms(), "term")
+            ))
             .fix("pass the terms, or the texts, whose counts were fitted"));
         }
         let mut described = self.clone();
@@ -122,11 +119,8 @@ impl Fit {
     pub fn vectorizer(&self) -> Result<Vectorizer> {
         match (&self.words, &self.terms) {
             (Some(words), Some(terms)) => Vectorizer::with_words(words.clone(), terms),
-            _ => Err(Error::new(
-                ErrorKind::Value,
-                "the fit has no vectorizer that counts its terms in texts",
-            )
-            .fix(
+            _ => Err(Error::value("the fit has no vectorizer that counts its terms in texts")
+                .fix(
                 "give it the texts before it is saved: fit.with_texts(&counted)?, where `counted` is what \
                  Vectorizer::fit_transform returned",
             )),
@@ -226,7 +220,7 @@ impl Fit {
 
 #[cfg(all(test, feature = "polars"))]
 mod tests {
-    use crate::{Documents, Fit, Synthetic, TopicModel, Vectorizer};
+    use crate::{Documents, ErrorKind, Fit, Synthetic, TopicModel, Vectorizer};
 
     fn fit(documents: usize) -> Fit {
         let corpus = Synthetic::new(documents, 12, 3).seed(1).generate().unwrap();
@@ -292,22 +286,13 @@ mod tests {
         let topic = letters().with_labels("topic 1", ["1"; 4]).unwrap();
         let counted = Vectorizer::new().fit_transform(["a letter", "two letters"]);
         let book = letters().select([0]).unwrap();
-        let cases = [
-            (fit.with_documents(book), "1 document for the fit of 4 rows"),
-            (fit.with_documents(reserved), "`rank` is a column"),
-            (fit.with_documents(topic), "`topic 1` is a column"),
-            (fit.with_texts(counted.unwrap()), "names for 3 terms"),
-            (
-                fit.with_documents(letters())
-                    .unwrap()
-                    .name_topics([(0, "book")]),
-                "`book` is a column",
-            ),
-        ];
-        for (refused, expected) in cases {
-            let error = refused.unwrap_err();
-            assert!(error.to_string().contains(expected), "{error}");
-            assert!(error.remedy().is_some(), "{error}");
+        let with_letters = fit.with_documents(letters()).unwrap();
+        testkit::refused! {
+            fit.with_documents(book) => Shape, "1 document for the fit of 4 rows";
+            fit.with_documents(reserved) => Value, "`rank` is a column";
+            fit.with_documents(topic) => Value, "`topic 1` is a column";
+            fit.with_texts(counted.unwrap()) => Shape, "names for 3 terms";
+            with_letters.name_topics([(0, "book")]) => Value, "`book` is a column";
         }
         let error = fit.by("book").unwrap_err();
         assert!(

@@ -2,7 +2,7 @@
 
 use crate::counts::Counts;
 use crate::data::OrRef;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 
 use super::Fit;
@@ -91,8 +91,7 @@ impl Fit {
             Ok(())
         })?;
         if !scored.iter().any(Scored::counts) {
-            return Err(Error::new(
-                ErrorKind::Value,
+            return Err(Error::value(
                 "nothing to evaluate: no document has tokens in both of its halves",
             )
             .fix("pass documents with more tokens, or more documents"));

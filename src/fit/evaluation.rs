@@ -9,7 +9,7 @@ use polars::prelude::Column;
 #[cfg(feature = "polars")]
 use crate::data::Table;
 use crate::data::{OrRef, or_ref};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::completion::Predicted;
 
@@ -326,11 +326,10 @@ impl Evaluation {
             .map(halves)
             .eq(other.scored.iter().map(halves))
         {
-            return Err(Error::new(
-                ErrorKind::Value,
-                "the two evaluations are of different documents",
-            )
-            .fix("evaluate both fits on the same counts"));
+            return Err(
+                Error::value("the two evaluations are of different documents")
+                    .fix("evaluate both fits on the same counts"),
+            );
         }
         let pairs = self.counting().zip(other.counting());
         let pairs = pairs.map(|(own, other)| (own.score - other.score, own.tokens));

@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use crate::data::{Matrix, OrRef};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::Fit;
 
@@ -106,16 +106,13 @@ fn check(name: &str, matrix: &Matrix) -> Result<()> {
             .position(|value| !value.is_finite() || *value < 0.0);
         if let Some(column) = found {
             let value = matrix.row(row)[column];
-            return Err(Error::new(
-                ErrorKind::Value,
-                format!("{name} has {value} in row {row}, column {column}; its values must be finite and not negative"),
-            )
-            .fix("pass what the model multiplies, not its logits: apply softmax or exp first"));
+            return Err(Error::value(format!("{name} has {value} in row {row}, column {column}; its values must be finite and not negative"))
+                .fix("pass what the model multiplies, not its logits: apply softmax or exp first"));
         }
     }
     Ok(())
 }
 
 fn shape(what: String) -> Error {
-    Error::new(ErrorKind::Shape, what)
+    Error::shape(what)
 }

@@ -97,14 +97,11 @@ impl Fit {
             names.into_iter().map(TopicName::into_name).collect();
         let in_order = given.iter().all(|(topic, _)| topic.is_none());
         if in_order && given.len() != self.topics() {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "{} for {}",
-                    counted(given.len(), "name"),
-                    counted(self.topics(), "topic")
-                ),
-            )
+            return Err(Error::shape(format!(
+                "{} for {}",
+                counted(given.len(), "name"),
+                counted(self.topics(), "topic")
+            ))
             .fix("pass one name per topic, or pairs for some of them, as in `[(2, \"sports\")]`"));
         }
         let mut all = match self.names.is_empty() {
@@ -114,13 +111,10 @@ impl Fit {
         for (index, (topic, name)) in given.into_iter().enumerate() {
             let topic = topic.unwrap_or(index);
             let Some(slot) = all.get_mut(topic) else {
-                return Err(Error::new(
-                    ErrorKind::Shape,
-                    format!(
-                        "topic {topic} of a fit with {}",
-                        counted(self.topics(), "topic")
-                    ),
-                )
+                return Err(Error::shape(format!(
+                    "topic {topic} of a fit with {}",
+                    counted(self.topics(), "topic")
+                ))
                 .fix("topics are counted from 0"));
             };
             let name = name.trim().to_string();
@@ -186,7 +180,7 @@ pub(super) fn check_columns(topics: Vec<String>, documents: Option<&Documents>) 
                 true => "is the name of another column of the tables",
                 false => "is the name of two topics",
             };
-            return Err(Error::new(ErrorKind::Value, format!("`{name}` {taken}"))
+            return Err(Error::value(format!("`{name}` {taken}"))
                 .at(format!("topic {topic}"))
                 .fix(format!("choose another name, such as `{name} {topic}`")));
         }
@@ -194,10 +188,9 @@ pub(super) fn check_columns(topics: Vec<String>, documents: Option<&Documents>) 
     }
     for column in documents.map(column_names).unwrap_or_default() {
         if !seen.insert(column.clone().into_owned()) {
-            return Err(Error::new(
-                ErrorKind::Value,
-                format!("`{column}` is a column of the documents and another column of the tables"),
-            )
+            return Err(Error::value(format!(
+                "`{column}` is a column of the documents and another column of the tables"
+            ))
             .fix("call the column of the documents, or the topic, something else"));
         }
     }
@@ -228,6 +221,7 @@ pub(super) fn merged(names: &Names, merged: &[usize], kept: &[usize], place: usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     fn fit() -> Fit {
         use crate::{Synthetic, TopicModel};
@@ -252,28 +246,12 @@ mod tests {
     #[test]
     fn names_that_tables_cannot_show_are_refused() {
         let fit = fit();
-        let cases = [
-            (
-                fit.name_topics(["a", "b"]).unwrap_err(),
-                "2 names for 3 topics",
-            ),
-            (
-                fit.name_topics([(3, "a")]).unwrap_err(),
-                "topic 3 of a fit with 3 topics",
-            ),
-            (
-                fit.name_topics(["a", "b", "a"]).unwrap_err(),
-                "`a` is the name of two topics",
-            ),
-            (fit.name_topics([(0, "topic 2")]).unwrap_err(), "two topics"),
-            (
-                fit.name_topics([(0, "rank")]).unwrap_err(),
-                "another column",
-            ),
-        ];
-        for (error, expected) in cases {
-            assert!(error.to_string().contains(expected), "{error}");
-            assert!(error.remedy().is_some(), "{error}");
+        testkit::refused! {
+            fit.name_topics(["a", "b"]) => Shape, "2 names for 3 topics";
+            fit.name_topics([(3, "a")]) => Shape, "topic 3 of a fit with 3 topics";
+            fit.name_topics(["a", "b", "a"]) => Value, "`a` is the name of two topics";
+            fit.name_topics([(0, "topic 2")]) => Value, "two topics";
+            fit.name_topics([(0, "rank")]) => Value, "another column";
         }
         let named = fit
             .name_topics(vec!["a".to_string(), "b".into(), "c".into()])

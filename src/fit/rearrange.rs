@@ -1,7 +1,7 @@
 //! Topics in another order, topics merged into one, and topics left out.
 
 use crate::data::Matrix;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::which::NameOrNumber;
@@ -33,10 +33,8 @@ impl Fit {
         let fix = "name every topic once, in the order that it should have";
         let order = self.distinct_topics(order, fix)?;
         if let Some(missing) = (0..self.topics()).find(|topic| !order.contains(topic)) {
-            return Err(
-                Error::new(ErrorKind::Value, format!("topic {missing} is missing"))
-                    .fix("name every topic once; to draw some of them, use `topics` of the chart"),
-            );
+            return Err(Error::value(format!("topic {missing} is missing"))
+                .fix("name every topic once; to draw some of them, use `topics` of the chart"));
         }
         self.in_order(&order)
     }
@@ -80,11 +78,10 @@ impl Fit {
     {
         let merged = self.distinct_topics(topics, "name each of the topics to merge once")?;
         if merged.len() < 2 {
-            return Err(Error::new(
-                ErrorKind::Value,
-                format!("{} to merge", counted(merged.len(), "topic")),
-            )
-            .fix("name two topics or more, as in `merge_topics([2, 7])`"));
+            return Err(
+                Error::value(format!("{} to merge", counted(merged.len(), "topic")))
+                    .fix("name two topics or more, as in `merge_topics([2, 7])`"),
+            );
         }
         let place = merged.iter().copied().min().unwrap_or(0);
         // Where each topic is after the merge, and the topic that gives a place its name.
@@ -162,8 +159,7 @@ impl Fit {
             .filter(|topic| !dropped.contains(topic))
             .collect();
         if kept.is_empty() {
-            return Err(Error::new(ErrorKind::Value, "no topic would be left")
-                .fix("keep one topic or more"));
+            return Err(Error::value("no topic would be left").fix("keep one topic or more"));
         }
         let mut fit = self.in_order(&kept)?;
         let mut l = fit.l.values().to_vec();

@@ -5,7 +5,7 @@ use crate::config::SMALLEST_RATE;
 use crate::counts::rows::for_each_block;
 use crate::counts::{Counts, Fingerprint, READ_BYTES};
 use crate::data::{Matrix, OrRef};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::solvers::{Parts, documents_in_block};
 use crate::text::count;
 
@@ -73,7 +73,7 @@ impl Fit {
         let counts = counts.value();
         let score = self.score(counts)?;
         match counts.summary()?.total() {
-            0.0 => Err(Error::new(ErrorKind::Value, "all counts are zero")
+            0.0 => Err(Error::value("all counts are zero")
                 .fix("pass documents with tokens: there is nothing to score")),
             tokens => Ok(score / tokens),
         }
@@ -138,14 +138,11 @@ impl Fit {
     }
 
     pub(crate) fn shape_error(&self, counts: &Counts, action: &str) -> Error {
-        Error::new(
-            ErrorKind::Shape,
-            format!(
-                "cannot {action} counts of {} terms with a fit of {} terms",
-                count(counts.terms() as u64),
-                count(self.terms() as u64)
-            ),
-        )
+        Error::shape(format!(
+            "cannot {action} counts of {} terms with a fit of {} terms",
+            count(counts.terms() as u64),
+            count(self.terms() as u64)
+        ))
         .fix("use counts over the same terms, in the same order, as those the model was fitted to")
     }
 }

@@ -3,7 +3,7 @@
 use polars::prelude::Column;
 
 use crate::data::{Table, top_n};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::Fit;
 use super::which::NameOrNumber;
@@ -175,7 +175,7 @@ impl Fit {
                 .filter(|&column| column < self.terms())
                 .ok_or_else(|| {
                     let what = format!("`{term}` is not a term: the fit has no term names");
-                    Error::new(ErrorKind::Value, what).fix(format!(
+                    Error::value(what).fix(format!(
                         "give the model names (TopicModel::terms), or pass a column from \"0\" to \"{}\"",
                         self.terms() - 1
                     ))

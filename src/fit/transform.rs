@@ -98,7 +98,7 @@ impl NewDocuments for &Counts {
 #[cfg(feature = "polars")]
 mod texts {
     use crate::data::Table;
-    use crate::error::{Error, ErrorKind, Result};
+    use crate::error::{Error, Result};
     use crate::vectorizer::{TextCounts, Texts};
 
     use super::{Fit, NewDocuments};
@@ -111,7 +111,7 @@ mod texts {
                 .as_ref()
                 .is_some_and(|terms| *terms != texts.terms())
             {
-                return Err(Error::new(ErrorKind::Value, "the texts were counted by other terms than the fit's")
+                return Err(Error::value("the texts were counted by other terms than the fit's")
                     .fix("pass the texts themselves, as in `fit.transform(texts)`, or count them by fit.vectorizer()?"));
             }
             let mut new = self.clone();

@@ -1,7 +1,7 @@
 //! Topics and documents by their numbers or by their names.
 
 use crate::data::remedy_by_nearest;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted};
 
 use super::Fit;
@@ -73,7 +73,7 @@ impl Fit {
             let topic = self.topic(topic.which())?;
             if found.contains(&topic) {
                 let what = format!("topic {topic} comes twice");
-                return Err(Error::new(ErrorKind::Value, what).fix(fix));
+                return Err(Error::value(what).fix(fix));
             }
             found.push(topic);
         }
@@ -87,13 +87,13 @@ impl Fit {
             Which::Number(document) => {
                 let documents = count(self.documents() as u64);
                 let what = format!("document {document} of a fit to {documents} documents");
-                return Err(Error::new(ErrorKind::Shape, what).fix("documents are counted from 0"));
+                return Err(Error::shape(what).fix("documents are counted from 0"));
             }
             Which::Name(name) => name,
         };
         let Some(documents) = self.documents.as_ref().filter(|all| all.has_names()) else {
             let what = format!("document `{name}` of a fit whose documents have no names");
-            return Err(Error::new(ErrorKind::Value, what)
+            return Err(Error::value(what)
                 .fix("give its number, or the names first: fit.with_documents(..)"));
         };
         let names = documents.names();
@@ -102,12 +102,12 @@ impl Fit {
             (Some(row), None) => Ok(row),
             (Some(row), Some(other)) => {
                 let what = format!("documents {row} and {other} are both called `{name}`");
-                Err(Error::new(ErrorKind::Value, what).fix("give the number of one of them"))
+                Err(Error::value(what).fix("give the number of one of them"))
             }
             (None, _) => {
                 let what = format!("no document is called `{name}`");
                 let remedy = remedy_by_nearest(names.iter().map(String::as_str), name);
-                Err(Error::new(ErrorKind::Value, what)
+                Err(Error::value(what)
                     .fix(remedy.unwrap_or("the names are in fit.document_names()".into())))
             }
         }
@@ -123,11 +123,11 @@ pub(super) fn find_topic(which: Which<'_>, names: &[String]) -> Result<usize> {
                 "topic {topic} of a fit with {}",
                 counted(names.len(), "topic")
             );
-            Err(Error::new(ErrorKind::Shape, what).fix("topics are counted from 0"))
+            Err(Error::shape(what).fix("topics are counted from 0"))
         }
         Which::Name(name) => names.iter().position(|known| known == name).ok_or_else(|| {
             let remedy = remedy_by_nearest(names.iter().map(String::as_str), name);
-            Error::new(ErrorKind::Value, format!("no topic is called `{name}`"))
+            Error::value(format!("no topic is called `{name}`"))
                 .fix(remedy.unwrap_or_else(|| format!("the topics are `{}`", names.join("`, `"))))
         }),
     }

@@ -8,7 +8,7 @@ use crate::counts::Counts;
 #[cfg(feature = "polars")]
 use crate::data::Table;
 use crate::data::{Matrix, OrRef};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::fit::{Fit, Movement};
 use crate::plan::Plan;
 use crate::text::counted;
@@ -74,14 +74,11 @@ impl Fit {
             return Err(self.shape_error(counts, "update with"));
         }
         if counts.documents() < self.topics() {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
+            return Err(Error::shape(format!(
                     "{} do not determine {}",
                     counted(counts.documents(), "document"),
                     counted(self.topics(), "topic")
-                ),
-            )
+                ))
             .fix("pass at least as many documents as topics, or use `transform`, which leaves the topics as they are"));
         }
         let mut model = TopicModel::new(self.topics()).solver(Solver::coordinate_descent());

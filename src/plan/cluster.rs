@@ -7,7 +7,7 @@ use crate::config::{
 };
 use crate::cost::{Consumer, Item, Memory, Phase, peak};
 use crate::counts::{Counts, READ_BYTES};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::solvers::{
     DocumentShards, documents_in_block, memory, memory_around_iterations, sums_bytes,
 };
@@ -195,15 +195,12 @@ impl Plan {
             && cluster.is_local()
             && self.ram.predicted.saturating_add(all) > self.ram.budget
         {
-            return Err(Error::new(
-                ErrorKind::Space,
-                format!(
-                    "{ranks} ranks of {} each and {} in this process exceed the budget of {}",
-                    bytes(on_cluster.rank_bytes),
-                    bytes(self.ram.predicted),
-                    bytes(self.ram.budget)
-                ),
-            )
+            return Err(Error::space(format!(
+                "{ranks} ranks of {} each and {} in this process exceed the budget of {}",
+                bytes(on_cluster.rank_bytes),
+                bytes(self.ram.predicted),
+                bytes(self.ram.budget)
+            ))
             .fix("use fewer ranks or topics, or a cluster of several machines"));
         }
         self.cluster = Some(on_cluster);

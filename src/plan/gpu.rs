@@ -6,7 +6,7 @@ use crate::backend::{cube, has_context};
 use crate::config::{Device, Resolved, Solver};
 use crate::cost::{Item, Shape};
 use crate::counts::Counts;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::solvers;
 use crate::step::footprint;
 use crate::system::{SelfCheck, cuda_driver, gpu_memory};
@@ -59,12 +59,9 @@ fn failed(gpu: usize, difference: &str, file: Option<&Path>) -> Error {
         ),
         None => "the next process checks again".into(),
     };
-    Error::new(
-        ErrorKind::Device,
-        format!("CUDA GPU {gpu} fails its self-check: {difference}"),
-    )
-    .at(SELF_CHECK)
-    .fix(format!("use Device::Cpu, or update the driver: {again}"))
+    Error::device(format!("CUDA GPU {gpu} fails its self-check: {difference}"))
+        .at(SELF_CHECK)
+        .fix(format!("use Device::Cpu, or update the driver: {again}"))
 }
 
 /// The error for a GPU that could not run its self-check, most often for lack of memory.

@@ -1,7 +1,7 @@
 //! The error for a fit that does not fit the limits, with the smallest changes that would make it fit.
 
 use crate::cost::{Item, Memory, peak};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::bytes;
 
 use super::candidate::PlanCandidate;
@@ -29,10 +29,7 @@ struct Smallest {
 pub(super) fn refuse(search: &Search<'_>) -> Result<Error> {
     let limits = &search.limits;
     let Some(smallest) = smallest(search)? else {
-        return Ok(Error::new(
-            ErrorKind::Space,
-            "there is no way to run this fit",
-        ));
+        return Ok(Error::space("there is no way to run this fit"));
     };
     let (candidate, memory) = (&smallest.candidate, smallest.memory);
     let (items, limit, from_budget) = match memory {
@@ -66,14 +63,11 @@ pub(super) fn refuse(search: &Search<'_>) -> Result<Error> {
         ),
     }];
     changes.extend(sufficient_changes(search, candidate)?);
-    Ok(Error::new(
-        ErrorKind::Space,
-        format!(
-            "this fit needs {} of {memory} ({phase}), but {source} {}",
-            bytes(needed),
-            bytes(limit.unwrap_or_default())
-        ),
-    )
+    Ok(Error::space(format!(
+        "this fit needs {} of {memory} ({phase}), but {source} {}",
+        bytes(needed),
+        bytes(limit.unwrap_or_default())
+    ))
     .at(format!("the largest items: {}", largest.join(", ")))
     .fix(changes.join("; or ")))
 }

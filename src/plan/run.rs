@@ -1,6 +1,6 @@
 //! Runs the fit of a plan.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::fit::Fit;
 use crate::system::memory::{Monitor, free_memory, release_freed};
 use crate::text::bytes;
@@ -55,14 +55,11 @@ impl Plan {
             free_memory(),
         );
         if needed > free {
-            return Err(Error::new(
-                ErrorKind::Space,
-                format!(
-                    "the plan needs {} of memory, but only {} are free now",
-                    bytes(needed),
-                    bytes(free)
-                ),
-            )
+            return Err(Error::space(format!(
+                "the plan needs {} of memory, but only {} are free now",
+                bytes(needed),
+                bytes(free)
+            ))
             .fix("end other processes, or plan again with a smaller budget"));
         }
         let recipe = &self.recipe;

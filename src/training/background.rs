@@ -166,7 +166,7 @@ impl<T> Training<T> {
             .name("topicbook fit".into())
             .spawn(work)
             .map_err(|error| {
-                Error::new(ErrorKind::Space, format!("cannot start a thread: {error}"))
+                Error::space(format!("cannot start a thread: {error}"))
                     .fix("end other programs, or use fit instead of spawn")
                     .because(error)
             })?;

@@ -180,8 +180,5 @@ fn try_to_write(path: &Path, bytes: u64) -> Result<()> {
         // An error removes the temporary file.
         Err(Error::new(ErrorKind::Io, "a trial"))
     });
-    match written {
-        true => Ok(()),
-        false => outcome,
-    }
+    if written { Ok(()) } else { outcome }
 }

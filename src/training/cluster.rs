@@ -171,11 +171,10 @@ pub(super) fn run_once(
     Loop::new(shape, &mut observers).run(&mut ranks)?;
     match ranks.stopping {
         false => Ok(()),
-        true => Err(Error::new(
-            ErrorKind::Cluster,
-            "stopped before the ranks had passed over all documents",
-        )
-        .fix("run it again: nothing is kept of a part of the documents")),
+        true => Err(
+            Error::cluster("stopped before the ranks had passed over all documents")
+                .fix("run it again: nothing is kept of a part of the documents"),
+        ),
     }
 }
 
@@ -267,10 +266,8 @@ impl<'a> Ranks<'a> {
         attempt.looked = Instant::now();
         if self.folder.is_left() {
             attempt.launched.leave();
-            return Err(
-                Error::new(ErrorKind::Cluster, "the run was left, and continues")
-                    .fix("find it again: TopicModel::attach"),
-            );
+            return Err(Error::cluster("the run was left, and continues")
+                .fix("find it again: TopicModel::attach"));
         }
         attempt.watchdog.look(&self.folder)?;
         let started = attempt.watchdog.has_seen_ranks();
@@ -414,8 +411,7 @@ impl Learner for Ranks<'_> {
 }
 
 fn with_the_ranks() -> Error {
-    Error::new(ErrorKind::Cluster, "L is with the ranks while they fit")
-        .fix("join the fit, which returns L")
+    Error::cluster("L is with the ranks while they fit").fix("join the fit, which returns L")
 }
 
 impl Attempt {

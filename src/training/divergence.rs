@@ -2,7 +2,7 @@
 
 use crate::config::Settings;
 use crate::data::Epoch;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::step::divergence::diverged;
 
 /// # Errors
@@ -14,7 +14,7 @@ pub(super) fn check(report: &Epoch, settings: &Settings) -> Result<()> {
     let how = format!("the loss of epoch {} is {}", report.epoch, report.loss);
     Err(match settings.solver.as_mini_batch() {
         Some(parameters) => diverged(how, parameters),
-        None => Error::new(ErrorKind::Value, format!("the fit has diverged: {how}")).fix(
+        None => Error::value(format!("the fit has diverged: {how}")).fix(
             "look for counts that are far larger than the others: Counts::summary has the largest",
         ),
     })

@@ -132,6 +132,41 @@ impl Error {
         Self::new(ErrorKind::Setting, what)
     }
 
+    #[doc(hidden)]
+    pub fn shape(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Shape, what)
+    }
+
+    #[doc(hidden)]
+    pub fn value(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Value, what)
+    }
+
+    #[doc(hidden)]
+    pub fn drawing(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Drawing, what)
+    }
+
+    #[doc(hidden)]
+    pub fn space(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Space, what)
+    }
+
+    #[doc(hidden)]
+    pub fn table(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Table, what)
+    }
+
+    #[doc(hidden)]
+    pub fn cluster(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Cluster, what)
+    }
+
+    #[doc(hidden)]
+    pub fn device(what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Device, what)
+    }
+
     /// Sets the place: row, column, entry, byte.
     #[doc(hidden)]
     pub fn at(mut self, place: impl Into<String>) -> Self {

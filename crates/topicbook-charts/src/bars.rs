@@ -1,6 +1,6 @@
 //! Bars with their numbers: vertical, or horizontal if names are long.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::axis::{BELOW, Scale, above, title_above};
@@ -70,11 +70,8 @@ impl Groups {
                 let of = |series: &Series| {
                     counted(series.values.len(), "value") + &of_series(&series.name)
                 };
-                return Err(Error::new(
-                    ErrorKind::Drawing,
-                    format!("{}, but {}", of(first), of(series)),
-                )
-                .fix("pass one value per group of bars in each series"));
+                return Err(Error::drawing(format!("{}, but {}", of(first), of(series)))
+                    .fix("pass one value per group of bars in each series"));
             }
             if let Some(at) = series.values.iter().position(|value| !value.is_finite()) {
                 let place = format!("value {at}{}", of_series(&series.name));

@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, RGBColor, TextStyle, register_font};
 use unicode_script::Script;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::fonts::is_plain;
 use super::palette::Rgb;
@@ -304,7 +304,7 @@ fn rgb([red, green, blue]: Rgb) -> RGBColor {
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Drawing, format!("cannot draw: {error}"))
+    Error::drawing(format!("cannot draw: {error}"))
         .fix("this is a bug in topicbook or plotters: please report it")
 }
 

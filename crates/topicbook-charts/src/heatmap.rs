@@ -1,6 +1,6 @@
 //! A table of numbers as coloured cells.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{counted, number};
 
 use super::axis::{above, below, title_above, title_below};
@@ -91,14 +91,11 @@ impl Heatmap {
             )));
         }
         if let Some(row) = self.rows.iter().position(|row| row.len() != self.columns()) {
-            return Err(Error::new(
-                ErrorKind::Drawing,
-                format!(
-                    "row {row} has {}, but row 0 has {}",
-                    counted(self.rows[row].len(), "value"),
-                    counted(self.columns(), "value")
-                ),
-            )
+            return Err(Error::drawing(format!(
+                "row {row} has {}, but row 0 has {}",
+                counted(self.rows[row].len(), "value"),
+                counted(self.columns(), "value")
+            ))
             .fix("pass rows of the same length"));
         }
         let place = |at: usize| {

@@ -1,6 +1,6 @@
 //! How often values occur, as bars over bins.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted};
 
 use super::axis::Scale;
@@ -38,10 +38,10 @@ impl Histogram {
             return Err(nothing("no value above zero for a logarithmic axis"));
         }
         match options.bins {
-            Some(bins) if !(1..=MOST_BINS).contains(&bins) => Err(Error::new(
-                ErrorKind::Drawing,
-                format!("a histogram with {} bins", count(bins as u64)),
-            )
+            Some(bins) if !(1..=MOST_BINS).contains(&bins) => Err(Error::drawing(format!(
+                "a histogram with {} bins",
+                count(bins as u64)
+            ))
             .fix("choose from 1 to 1,000 bins")),
             _ => Ok(()),
         }

@@ -6,7 +6,7 @@ use plotters::backend::BitMapBackend;
 use plotters::drawing::IntoDrawingArea;
 use unicode_script::Script;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::count;
 
 use super::canvas::{Anchor, Area, Canvas, LANGUAGE, LARGE, Pixels, fit_text};
@@ -159,12 +159,9 @@ impl Chart {
                 css(8.0 * MARGIN as f64 * scale),
                 css(least as f64 * scale).max(1),
             );
-            return Err(Error::new(
-                ErrorKind::Drawing,
-                format!(
+            return Err(Error::drawing(format!(
                     "a size of {width} x {height} pixels, but this chart needs at least {least_width} x {least_height}"
-                ),
-            )
+                ))
             .fix("call `size` with a larger height, `font_size` with a smaller font, or show less"));
         }
         let pixels = (width, height as f64 * scale);
@@ -172,15 +169,12 @@ impl Chart {
             .into_iter()
             .find(|&side| side > MAX_SIDE)
         {
-            return Err(Error::new(
-                ErrorKind::Drawing,
-                format!(
-                    "the picture would be {} pixels {}, but browsers show at most {}",
-                    count(side as u64),
-                    if side == pixels.0 { "wide" } else { "high" },
-                    count(MAX_SIDE as u64)
-                ),
-            )
+            return Err(Error::drawing(format!(
+                "the picture would be {} pixels {}, but browsers show at most {}",
+                count(side as u64),
+                if side == pixels.0 { "wide" } else { "high" },
+                count(MAX_SIDE as u64)
+            ))
             .fix("show fewer topics or terms, or fewer charts in one cell"));
         }
         Ok(Page {

@@ -427,22 +427,21 @@ pub fn save(path: &Path, content: &[u8]) -> Result<()> {
 
 /// The error of too many compositions inside each other.
 fn too_deep() -> Error {
-    Error::new(
-        ErrorKind::Drawing,
-        format!("more than {MAX_DEPTH} compositions of charts inside each other"),
-    )
+    Error::drawing(format!(
+        "more than {MAX_DEPTH} compositions of charts inside each other"
+    ))
     .fix("compose the charts in one list, as in stack([a, b, c])")
 }
 
 /// The error of a chart without data.
 fn nothing(what: &str) -> Error {
-    Error::new(ErrorKind::Drawing, format!("nothing to draw: {what}"))
+    Error::drawing(format!("nothing to draw: {what}"))
         .fix("check that the data it is made from is not empty")
 }
 
 /// The error of a chart with a number that has no position on its axis.
 fn not_drawable(what: &str, value: f64, place: String) -> Error {
-    Error::new(ErrorKind::Drawing, format!("{what} is {value}"))
+    Error::drawing(format!("{what} is {value}"))
         .at(place)
         .fix("charts need finite numbers, and proportions of zero or more; if a fit diverged, lower its learning rate")
 }

@@ -1,6 +1,6 @@
 //! Lines through numbers, with their names at the ends.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::canvas::{Anchor, Area, Canvas, Point, SMALL, fit_text, text_width};
@@ -45,27 +45,21 @@ impl Lines {
         };
         for (side, name) in bands.iter().zip(["lower", "upper"]) {
             if side.len() != self.series.len() {
-                return Err(Error::new(
-                    ErrorKind::Drawing,
-                    format!(
-                        "`{name}` has the ends of {} for {}",
-                        counted(side.len(), "band"),
-                        counted(self.series.len(), "line")
-                    ),
-                )
+                return Err(Error::drawing(format!(
+                    "`{name}` has the ends of {} for {}",
+                    counted(side.len(), "band"),
+                    counted(self.series.len(), "line")
+                ))
                 .fix("pass the ends of one band per line"));
             }
             for (ends, line) in side.iter().zip(&self.series) {
                 if ends.values.len() != line.values.len() {
-                    return Err(Error::new(
-                        ErrorKind::Drawing,
-                        format!(
-                            "{} of `{name}` for {}{}",
-                            counted(ends.values.len(), "value"),
-                            counted(line.values.len(), "value"),
-                            of_series(&line.name)
-                        ),
-                    )
+                    return Err(Error::drawing(format!(
+                        "{} of `{name}` for {}{}",
+                        counted(ends.values.len(), "value"),
+                        counted(line.values.len(), "value"),
+                        of_series(&line.name)
+                    ))
                     .fix("pass one end of the band per value of the line"));
                 }
             }

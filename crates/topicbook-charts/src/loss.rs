@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted, number};
 
 use super::axis::{
@@ -75,14 +75,11 @@ impl Run {
             return Err(nothing(&format!("no epochs{of}")));
         }
         if self.loss.len() != self.log_likelihood.len() {
-            return Err(Error::new(
-                ErrorKind::Drawing,
-                format!(
-                    "{} of the loss and {} of the log-likelihood{of}",
-                    counted(self.loss.len(), "value"),
-                    count(self.log_likelihood.len() as u64)
-                ),
-            )
+            return Err(Error::drawing(format!(
+                "{} of the loss and {} of the log-likelihood{of}",
+                counted(self.loss.len(), "value"),
+                count(self.log_likelihood.len() as u64)
+            ))
             .fix("pass one value of each per epoch"));
         }
         for (what, values) in [

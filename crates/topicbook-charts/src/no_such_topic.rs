@@ -1,6 +1,6 @@
 //! The chart of a topic that does not exist: an error when it is drawn.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::canvas::{Area, Canvas};
@@ -54,6 +54,6 @@ impl Panel for NoSuchTopic {
     }
 
     fn draw(&self, _canvas: &dyn Canvas, _area: Area, options: &Options) -> Result<()> {
-        Err(Error::new(ErrorKind::Drawing, self.describe(options)).fix("topics are counted from 0"))
+        Err(Error::drawing(self.describe(options)).fix("topics are counted from 0"))
     }
 }

@@ -3,7 +3,7 @@
 #[cfg(feature = "polars")]
 use crate::data::{ColumnValues, Labels};
 use crate::data::{Documents, Indices};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::numbers::{IntoSeries, Series};
 use super::theme::{DARK, LIGHT, Theme};
@@ -80,11 +80,7 @@ impl Options {
             [] => "set it on the charts inside".into(),
             takes => format!("leave it out; this chart takes {}", takes.join(", ")),
         };
-        Err(Error::new(
-            ErrorKind::Drawing,
-            format!("`{name}` does not apply to {what}"),
-        )
-        .fix(remedy))
+        Err(Error::drawing(format!("`{name}` does not apply to {what}")).fix(remedy))
     }
 
     /// The title of the horizontal axis: the one that is set, or the default.
@@ -145,11 +141,9 @@ impl Look {
         if let Some(font) = self.font
             && !(4.0..=200.0).contains(&font)
         {
-            return Err(
-                Error::new(ErrorKind::Drawing, format!("a font size of {font} pixels")).fix(
-                    "choose a size from 4 to 200 pixels; 14.6 is the default, 22 is for a lecture",
-                ),
-            );
+            return Err(Error::drawing(format!("a font size of {font} pixels")).fix(
+                "choose a size from 4 to 200 pixels; 14.6 is the default, 22 is for a lecture",
+            ));
         }
         Ok(())
     }

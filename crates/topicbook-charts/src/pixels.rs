@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::palette::Rgb;
 
@@ -123,12 +123,9 @@ fn nearest(palette: &[Rgb], colour: Rgb) -> u8 {
 }
 
 fn not_encoded(error: EncodingError) -> Error {
-    Error::new(
-        ErrorKind::Drawing,
-        format!("cannot encode the picture: {error}"),
-    )
-    .fix("this is a bug in topicbook: please report it")
-    .because(error)
+    Error::drawing(format!("cannot encode the picture: {error}"))
+        .fix("this is a bug in topicbook: please report it")
+        .because(error)
 }
 
 #[cfg(test)]

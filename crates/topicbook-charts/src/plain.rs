@@ -1,6 +1,6 @@
 //! Charts of people's own numbers: their constructors, and the plot with two axes that most of them share.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted, number};
 
 use super::axis::{Scale, above, below, horizontal, left_of, title_above, title_below, vertical};
@@ -154,13 +154,10 @@ impl Range {
         if let Some(index) = values.iter().position(wrong) {
             return Err(match values[index].is_infinite() {
                 true => not_drawable("a value", values[index], place(index)),
-                false => Error::new(
-                    ErrorKind::Drawing,
-                    format!(
-                        "{} has no place on a logarithmic axis",
-                        number(values[index])
-                    ),
-                )
+                false => Error::drawing(format!(
+                    "{} has no place on a logarithmic axis",
+                    number(values[index])
+                ))
                 .at(place(index))
                 .fix("leave `log_x` and `log_y` out, or leave out what is not above zero"),
             });
@@ -323,15 +320,12 @@ pub fn positions(options: &Options, series: &[Series]) -> Result<Positions> {
     };
     for one in series {
         if one.values.len() != x.len() {
-            return Err(Error::new(
-                ErrorKind::Drawing,
-                format!(
-                    "{} of `x` for {}{}",
-                    counted(x.len(), "position"),
-                    counted(one.values.len(), "value"),
-                    of_series(&one.name)
-                ),
-            )
+            return Err(Error::drawing(format!(
+                "{} of `x` for {}{}",
+                counted(x.len(), "position"),
+                counted(one.values.len(), "value"),
+                of_series(&one.name)
+            ))
             .fix("pass one position per value"));
         }
     }
@@ -353,10 +347,11 @@ pub fn positions(options: &Options, series: &[Series]) -> Result<Positions> {
 
 /// The error for too many or too few names.
 pub fn wrong_names(names: usize, things: usize, what: &str) -> Error {
-    Error::new(
-        ErrorKind::Drawing,
-        format!("{} for {}", counted(names, "name"), counted(things, what)),
-    )
+    Error::drawing(format!(
+        "{} for {}",
+        counted(names, "name"),
+        counted(things, what)
+    ))
     .fix(format!("pass one name per {what}"))
 }
 
@@ -372,6 +367,11 @@ pub fn of_series(name: &str) -> String {
 pub fn brief(value: f64) -> String {
     let text = number(value);
     match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
 /// The least and the largest value, NaN left out; infinite without a value.
 pub fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let none = (f64::INFINITY, f64::NEG_INFINITY);
@@ -382,11 +382,6 @@ pub fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
 pub fn span(values: impl Iterator<Item = f64>) -> String {
     let (low, high) = bounds(values);
     format!("{} to {}", brief(low), brief(high))
-}
-
-        true => text.trim_end_matches('0').trim_end_matches('.').into(),
-        false => text,
-    }
 }
 
 /// The values in a few words: their number, and their range.

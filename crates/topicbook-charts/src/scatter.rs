@@ -1,6 +1,6 @@
 //! Points at two coordinates.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::Panel;
@@ -81,14 +81,11 @@ impl Panel for Scatter {
 
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         if self.x.len() != self.y.len() {
-            return Err(Error::new(
-                ErrorKind::Drawing,
-                format!(
-                    "{} of x and {} of y",
-                    counted(self.x.len(), "value"),
-                    counted(self.y.len(), "value")
-                ),
-            )
+            return Err(Error::drawing(format!(
+                "{} of x and {} of y",
+                counted(self.x.len(), "value"),
+                counted(self.y.len(), "value")
+            ))
             .fix("pass one x and one y per point"));
         }
         let (x, y): (Vec<f64>, Vec<f64>) = self.points().unzip();

@@ -213,10 +213,7 @@ impl Panel for Structure {
         let y = Scale::new(0.0, 1.0, plot.bottom, plot.top);
         vertical(canvas, plot, &y, &ticks, &labels)?;
 
-        let draw = match canvas.is_vector() {
-            true => polygons,
-            false => bars,
-        };
+        let draw = if canvas.is_vector() { polygons } else { bars };
         let documents = counted(shown.l.rows(), "document");
         let title = match options.labels()? {
             None => {

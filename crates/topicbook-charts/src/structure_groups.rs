@@ -1,7 +1,7 @@
 //! A structure plot whose documents stand in groups side by side.
 
 use crate::data::Labels;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
@@ -43,13 +43,10 @@ pub fn groups(labels: &Labels, order: &[usize], plot: Area) -> Result<Vec<Docume
     let number = members.len() as i32;
     let room = plot.width() - GAP * (number - 1) - LEAST * number;
     if room < 0 {
-        return Err(Error::new(
-            ErrorKind::Drawing,
-            format!(
-                "{} have no room side by side",
-                counted(members.len(), "group")
-            ),
-        )
+        return Err(Error::drawing(format!(
+            "{} have no room side by side",
+            counted(members.len(), "group")
+        ))
         .fix("draw the means of the groups: fit.by(labels)?.plot(), or use fewer labels"));
     }
     let mut before = 0;

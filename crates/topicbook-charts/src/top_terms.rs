@@ -1,7 +1,7 @@
 //! The most probable terms of each topic, as small bar charts.
 
 use crate::data::{Matrix, Terms, top_n};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted, shorten};
 
 use super::bars::draw_bar;
@@ -69,11 +69,8 @@ impl TopTerms {
         if let Some(names) = self.names
             && names != terms
         {
-            return Err(Error::new(
-                ErrorKind::Drawing,
-                format!("{names} names for {terms} terms"),
-            )
-            .fix("pass one name per column of F"));
+            return Err(Error::drawing(format!("{names} names for {terms} terms"))
+                .fix("pass one name per column of F"));
         }
         for (topic, bars) in self.bars.iter().enumerate() {
             if let Some((term, value)) = bars

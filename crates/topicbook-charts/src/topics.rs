@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::data::{Matrix, Picked};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::canvas::{Fill, Hatch};
@@ -56,19 +56,16 @@ impl Topics {
     /// Positions among these topics of the topics with the numbers `wanted`.
     pub fn positions(&self, wanted: &[usize]) -> Result<Vec<usize>> {
         if wanted.is_empty() {
-            return Err(Error::new(ErrorKind::Drawing, "no topics are selected")
+            return Err(Error::drawing("no topics are selected")
                 .fix("name at least one topic, as in `.topics([2, 5])`"));
         }
         let position = |&topic: &usize| {
             let found = self.numbers.iter().position(|&number| number == topic);
             found.ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Drawing,
-                    format!(
-                        "topic {topic} of a chart with {}",
-                        counted(self.len(), "topic")
-                    ),
-                )
+                Error::drawing(format!(
+                    "topic {topic} of a chart with {}",
+                    counted(self.len(), "topic")
+                ))
                 .fix("topics are counted from 0")
             })
         };

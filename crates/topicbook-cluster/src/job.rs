@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{MiniBatch, StateValues};
 use crate::counts::{Counts, Fingerprint};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::shown_path;
 
 use super::run_folder::{RunFolder, write_json};
@@ -99,11 +99,8 @@ impl Files {
     fn have(&self, found: impl Display) -> Error {
         let paths: Vec<_> = self.paths.iter().map(|path| shown_path(path)).collect();
         let have = if paths.len() == 1 { "has" } else { "have" };
-        Error::new(
-            ErrorKind::Cluster,
-            format!("{} {have} {found}", paths.join(", ")),
-        )
-        .fix("every rank must see the files of its documents under the same paths")
+        Error::cluster(format!("{} {have} {found}", paths.join(", ")))
+            .fix("every rank must see the files of its documents under the same paths")
     }
 }
 

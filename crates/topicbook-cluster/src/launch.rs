@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::config::Cluster;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::cache_folder;
 use crate::text::shown_path;
 
@@ -54,11 +54,8 @@ impl Launcher {
         let cached = || cache_folder().map(|cache| cache.join("bin").join("topicbook-worker"));
         let worker = named.or_else(cached).filter(|path| path.is_file());
         let Some(worker) = worker else {
-            return Err(Error::new(
-                ErrorKind::Cluster,
-                "the program of the ranks, topicbook-worker, is not built",
-            )
-            .fix(
+            return Err(Error::cluster("the program of the ranks, topicbook-worker, is not built")
+                .fix(
                 "run `cargo xtask worker` once; it installs Open MPI where the site has no mpicc",
             ));
         };
@@ -127,12 +124,9 @@ impl Launcher {
         }
         let child = command.spawn().map_err(|error| {
             let program = shown_path(Path::new(program));
-            Error::new(
-                ErrorKind::Cluster,
-                format!("cannot start {program}: {error}"),
-            )
-            .fix("check the command of the cluster, and that the program is in the PATH")
-            .because(error)
+            Error::cluster(format!("cannot start {program}: {error}"))
+                .fix("check the command of the cluster, and that the program is in the PATH")
+                .because(error)
         })?;
         let process = Process::of(child.id());
         let launched = Launched::Child(child);

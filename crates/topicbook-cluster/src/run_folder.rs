@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::config::StateValues;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::{check_space, write_atomic};
 use crate::text::shown_path;
 
@@ -113,20 +113,14 @@ impl RunFolder {
         match (left.pop(), left.is_empty(), followed.pop()) {
             (Some(run), true, _) => Ok(run),
             (None, _, Some(error)) => Err(error),
-            (None, _, None) => Err(Error::new(
-                ErrorKind::Cluster,
-                format!("no run of a cluster in {named}"),
-            )
-            .fix(
+            (None, _, None) => Err(Error::cluster(format!("no run of a cluster in {named}"))
+                .fix(
                 "name the folder that Cluster::folder had; a run whose fit was joined is removed",
             )),
             (Some(_), ..) => {
                 let shown: Vec<_> = paths.iter().map(|path| shown_path(path)).collect();
-                Err(Error::new(
-                    ErrorKind::Cluster,
-                    format!("{} runs in {named}", paths.len()),
-                )
-                .at(shown.join(", "))
+                Err(Error::cluster(format!("{} runs in {named}", paths.len()))
+                    .at(shown.join(", "))
                 .fix("name the folder of one of them"))
             }
         }
@@ -148,10 +142,10 @@ impl RunFolder {
                 std::thread::sleep(Duration::from_millis(20));
                 continue;
             }
-            return Err(Error::new(
-                ErrorKind::Cluster,
-                format!("{other} follows the run in {}", shown_path(&path)),
-            )
+            return Err(Error::cluster(format!(
+                "{other} follows the run in {}",
+                shown_path(&path)
+            ))
             .fix("join the fit there, or end that process"));
         }
         // Some shared file systems have no locks. There, nothing prevents two processes from following a run.

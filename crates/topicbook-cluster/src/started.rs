@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Cluster, Settings};
 use crate::counts::{Counts, Totals};
 use crate::data::Terms;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::job::Job;
 use super::run_folder::{RunFolder, read_json, write_json};
@@ -51,13 +51,10 @@ impl Started {
         let job: Job = read_json(&folder.job())?;
         let version = env!("CARGO_PKG_VERSION");
         if job.version != version {
-            return Err(Error::new(
-                ErrorKind::Cluster,
-                format!(
-                    "the run was started by topicbook {}, and this is {version}",
-                    job.version
-                ),
-            )
+            return Err(Error::cluster(format!(
+                "the run was started by topicbook {}, and this is {version}",
+                job.version
+            ))
             .fix("attach to it with that version"));
         }
         let started: Self = read_json(&folder.started())?;

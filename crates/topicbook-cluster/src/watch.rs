@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::system::free_space;
 use crate::text::{bytes, shown_path};
 
@@ -87,7 +87,7 @@ impl Watchdog {
                 "rank {rank} (process {process} on {host}) {what} for {:?}",
                 self.patience
             );
-            return Err(Error::new(ErrorKind::Cluster, what).fix(
+            return Err(Error::cluster(what).fix(
                 "look whether the process is stopped and its disk answers; Cluster::patience allows more time, \
                  Cluster::retries starts the job again",
             ));
@@ -106,7 +106,7 @@ impl Watchdog {
             "all {} ranks (on {hosts}) have waited for each other's messages for {:?}",
             self.ranks_planned, self.patience
         );
-        Err(Error::new(ErrorKind::Cluster, what).fix(
+        Err(Error::cluster(what).fix(
             "look whether the network between these machines works; Cluster::patience allows more time, Cluster::retries \
              starts the job again",
         ))
@@ -124,14 +124,11 @@ pub fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
     // On a full disk, most files that would say how ranks have ended could not be written.
     let free = free_space(&folder.output());
     if let Some(free) = free.filter(|free| *free < FULL) {
-        return Error::new(
-            ErrorKind::Space,
-            format!(
-                "the disk of the run is full: {} are free in {}, and the ranks have ended ({how})",
-                bytes(free),
-                shown_path(folder.path())
-            ),
-        )
+        return Error::space(format!(
+            "the disk of the run is full: {} are free in {}, and the ranks have ended ({how})",
+            bytes(free),
+            shown_path(folder.path())
+        ))
         .fix(FULL_REMEDY);
     }
     let error = match failed {
@@ -155,17 +152,14 @@ pub fn failure(folder: &RunFolder, ranks: usize, how: &str) -> Error {
             } = ended;
             let what = format!("rank {rank} (process {process} on {host}) {how}");
             match last_lines.is_empty() {
-                true => Error::new(ErrorKind::Cluster, what),
-                false => Error::new(ErrorKind::Cluster, format!("{what}: {last_lines}")),
+                true => Error::cluster(what),
+                false => Error::cluster(format!("{what}: {last_lines}")),
             }
         }
         None => {
             let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
             let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
-            Error::new(
-                ErrorKind::Cluster,
-                format!("the job ended before the fit ({how}): {last}"),
-            )
+            Error::cluster(format!("the job ended before the fit ({how}): {last}"))
         }
     };
     error.fix("Cluster::retries starts the job again from its last checkpoint")

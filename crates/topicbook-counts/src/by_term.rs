@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 #[cfg(feature = "polars")]
 use crate::data::{OrRef, Table, Terms};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::count;
 
 use super::dense::DenseRows;
@@ -36,13 +36,10 @@ impl Counts {
     #[doc(alias = "contains")]
     pub fn documents_with(&self, column: usize) -> Result<Vec<usize>> {
         if column >= self.terms() {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "column {column} of counts with {} terms",
-                    count(self.terms() as u64)
-                ),
-            )
+            return Err(Error::shape(format!(
+                "column {column} of counts with {} terms",
+                count(self.terms() as u64)
+            ))
             .fix("columns are counted from 0; Terms::find gives the column of a word"));
         }
         let terms = self.terms();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::count;
 
 use super::View;
@@ -44,15 +44,12 @@ pub fn check_documents(
         let expected = &lengths[block.first - start..][..block.rows.len()];
         match found.iter().zip(expected).position(|(a, b)| a != b) {
             None => Ok(()),
-            Some(at) => Err(Error::new(
-                ErrorKind::Cluster,
-                format!(
+            Some(at) => Err(Error::cluster(format!(
                     "document {} has {} tokens in the file that this rank sees, and {} in the file of the fit",
                     count((block.first + at) as u64),
                     found[at],
                     expected[at]
-                ),
-            )
+                ))
             .fix("every rank must see the file of the fit under the same path")),
         }
     })?;

@@ -1,6 +1,6 @@
 //! Copies of some rows and columns of counts into memory, in their layout and dtype.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 
 use super::dense::DenseStore;
@@ -37,12 +37,12 @@ impl Columns {
                     continue;
                 }
             };
-            return Err(Error::new(ErrorKind::Shape, problem)
-                .fix("pass every column at most once, counted from 0"));
+            return Err(Error::shape(problem).fix("pass every column at most once, counted from 0"));
         }
         match order.is_empty() {
-            true => Err(Error::new(ErrorKind::Shape, "no term is left")
-                .fix("keep at least one term of the counts")),
+            true => {
+                Err(Error::shape("no term is left").fix("keep at least one term of the counts"))
+            }
             false => Ok(Self::Picked { order, position }),
         }
     }

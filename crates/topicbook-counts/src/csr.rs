@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::View;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::rows::{NonzeroBuffer, nonzeros_of_row};
 
 /// A matrix in compressed sparse rows: row `i` has the values `values[indptr[i]..indptr[i + 1]]` in the columns
@@ -23,9 +23,7 @@ pub(super) struct CsrDefect {
 
 impl CsrDefect {
     pub(super) fn in_memory(self) -> Error {
-        Error::new(ErrorKind::Shape, self.what)
-            .at(self.place)
-            .fix(self.fix)
+        Error::shape(self.what).at(self.place).fix(self.fix)
     }
 
     pub(super) fn in_file(self, path: &Path) -> Error {

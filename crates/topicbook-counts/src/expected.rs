@@ -1,6 +1,6 @@
 //! What is known of counts that do not exist yet: enough to plan a fit.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::{Counts, Dtype, Layout, Location, Store};
 
@@ -50,7 +50,7 @@ impl Counts {
 
 /// The error for reading them.
 pub(super) fn no_counts() -> Error {
-    Error::new(ErrorKind::Value, "an estimate has no counts to fit to").fix(
+    Error::value("an estimate has no counts to fit to").fix(
         "open or draw the counts, and plan again with them: TopicModel::plan or TopicModel::fit",
     )
 }

@@ -100,10 +100,11 @@ pub fn open_paths(paths: Vec<PathBuf>) -> Result<Counts> {
 }
 
 fn differ(first: &Path, other: &Path, what: &str) -> Error {
-    Error::new(
-        ErrorKind::Shape,
-        format!("{} and {} {what}", shown_path(first), shown_path(other)),
-    )
+    Error::shape(format!(
+        "{} and {} {what}",
+        shown_path(first),
+        shown_path(other)
+    ))
 }
 
 /// Appends tables one after the other, or leaves them in their files where all together would take too much memory. A table

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::simd_dispatch;
 
 use super::Counts;
@@ -39,7 +39,7 @@ impl Fingerprint {
         } else {
             return Ok(());
         };
-        Err(Error::new(ErrorKind::Shape, what)
+        Err(Error::shape(what)
             .fix("pass the counts of the interrupted fit: the same documents in the same order"))
     }
 

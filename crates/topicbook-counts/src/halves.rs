@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::formats::{LazyCsr, invalid_value};
 use crate::system::memory::check_free;
 use crate::system::{Purpose, stream};
@@ -184,10 +184,9 @@ impl<'a> Halver<'a> {
         if !(count > LARGEST && count <= f64::from(f32::MAX)) {
             return invalid_value::not_a_count(count, document, column, path);
         }
-        Error::new(
-            ErrorKind::Value,
-            format!("a count of {count} is too large to be split into halves: at most 16777216"),
-        )
+        Error::value(format!(
+            "a count of {count} is too large to be split into halves: at most 16777216"
+        ))
         .at(invalid_value::place(document, column))
         .fix("check that these are counts of terms in documents, and no other measurements")
     }

@@ -359,14 +359,11 @@ impl Counts {
     pub fn fill_rows(&self, rows: &[usize], out: &mut [f32]) -> Result<()> {
         let terms = self.terms();
         if rows.len().checked_mul(terms) != Some(out.len()) {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "{} rows of {terms} terms do not fit {} values",
-                    rows.len(),
-                    out.len()
-                ),
-            )
+            return Err(Error::shape(format!(
+                "{} rows of {terms} terms do not fit {} values",
+                rows.len(),
+                out.len()
+            ))
             .fix("pass rows.len() * terms values"));
         }
         self.check_rows(rows)?;
@@ -422,10 +419,10 @@ impl Counts {
     fn check_rows(&self, rows: &[usize]) -> Result<()> {
         match rows.iter().find(|&&row| row >= self.documents()) {
             None => Ok(()),
-            Some(row) => Err(Error::new(
-                ErrorKind::Shape,
-                format!("row {row} of counts with {} documents", self.documents()),
-            )
+            Some(row) => Err(Error::shape(format!(
+                "row {row} of counts with {} documents",
+                self.documents()
+            ))
             .fix("rows are counted from 0")),
         }
     }

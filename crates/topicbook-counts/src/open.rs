@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::hold;
 use crate::text::{count, shown_path};
 
@@ -157,13 +157,10 @@ impl Counts {
     /// If `values` does not have `documents * terms` counts, or `documents` or `terms` is 0.
     pub fn dense<T: CountValue>(documents: usize, terms: usize, values: Vec<T>) -> Result<Self> {
         if documents.checked_mul(terms) != Some(values.len()) {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "counts of {documents} documents × {terms} terms do not fit {} values",
-                    values.len()
-                ),
-            )
+            return Err(Error::shape(format!(
+                "counts of {documents} documents × {terms} terms do not fit {} values",
+                values.len()
+            ))
             .fix("pass documents * terms values, row by row"));
         }
         let store = Store::Dense(DenseStore::from_vec(values));
@@ -222,10 +219,9 @@ impl Counts {
                 Location::File(path) | Location::Loaded(path) => format!("{}: ", shown_path(path)),
                 Location::Files(paths) => format!("{}: ", shown_paths(paths)),
             };
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("{file}counts of {documents} documents × {terms} terms are empty"),
-            )
+            return Err(Error::shape(format!(
+                "{file}counts of {documents} documents × {terms} terms are empty"
+            ))
             .fix("pass at least one document and one term"));
         }
         if terms > MOST_TERMS {
@@ -235,7 +231,7 @@ impl Counts {
                 Location::File(path) | Location::Loaded(path) => shown_path(path),
                 Location::Files(paths) => shown_paths(paths),
             };
-            return Err(Error::new(ErrorKind::Shape, what)
+            return Err(Error::shape(what)
                 .at(place)
                 .fix(format!("use at most {} terms", count(MOST_TERMS as u64))));
         }

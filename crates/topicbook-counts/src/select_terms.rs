@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::data::{Indices, OrRef, Terms};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted, percent};
 
 use super::Counts;
@@ -266,14 +266,11 @@ impl Counts {
     pub fn check_terms(&self, terms: &Terms) -> Result<()> {
         match terms.len() == self.terms() {
             true => Ok(()),
-            false => Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "{} for counts of {} terms",
-                    terms,
-                    count(self.terms() as u64)
-                ),
-            )
+            false => Err(Error::shape(format!(
+                "{} for counts of {} terms",
+                terms,
+                count(self.terms() as u64)
+            ))
             .fix("pass the terms that belong to these counts, one for each column")),
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::formats::invalid_value;
 use crate::rows::Block;
 use crate::text::{count, listed};
@@ -416,7 +416,7 @@ pub(super) fn summarise(counts: &Counts, streamed: bool, read_bytes: u64) -> Res
         let bad = block_tally.bad.is_some();
         tally = std::mem::take(&mut tally).join(block_tally);
         match bad {
-            true => Err(Error::new(ErrorKind::Value, "a value is not a count")),
+            true => Err(Error::value("a value is not a count")),
             false => Ok(()),
         }
     };

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use crate::data::{Documents, Terms};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 #[cfg(feature = "polars")]
 use crate::formats::triplets;
 use crate::formats::{hdf5, invalid_value, npy, npz, text, writing_progress};
@@ -33,10 +33,9 @@ pub fn write_npy_file(
         .checked_mul(shape[1])
         .and_then(|values| values.checked_mul(dtype.bytes() as u64))
         .ok_or_else(|| {
-            Error::new(
-                ErrorKind::Space,
-                format!("{documents} × {terms} counts as dense {dtype} are too large for any disk"),
-            )
+            Error::space(format!(
+                "{documents} × {terms} counts as dense {dtype} are too large for any disk"
+            ))
             .fix("keep them sparse: write_npz")
         })?;
     write_atomic_sized(path, needed, remedy, |out| {

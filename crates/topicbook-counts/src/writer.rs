@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::data::OrRef;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::memory::free_memory;
 use crate::text::shown_path;
 
@@ -124,8 +124,9 @@ impl CountsWriter {
         let terms = self.terms;
         if counts.terms() != terms {
             let what = format!("counts of {} terms for a file of {terms}", counts.terms());
-            return Err(Error::new(ErrorKind::Shape, what)
-                .fix("append counts of the same terms, in the same order"));
+            return Err(
+                Error::shape(what).fix("append counts of the same terms, in the same order")
+            );
         }
         let path = counts.path();
         let mut columns = Vec::new();
@@ -163,9 +164,7 @@ impl CountsWriter {
         let place = || format!("document {document} (counted from 0)");
         if terms.len() != counts.len() {
             let what = format!("{} terms and {} counts", terms.len(), counts.len());
-            return Err(Error::new(ErrorKind::Shape, what)
-                .at(place())
-                .fix("pass one count a term"));
+            return Err(Error::shape(what).at(place()).fix("pass one count a term"));
         }
         let mut row: Vec<(u32, f32)> = terms.iter().copied().zip(counts.iter().copied()).collect();
         row.sort_unstable_by_key(|entry| entry.0);
@@ -173,13 +172,13 @@ impl CountsWriter {
             && term as usize >= self.terms
         {
             let what = format!("term {term} of a file of {} terms", self.terms);
-            return Err(Error::new(ErrorKind::Shape, what)
+            return Err(Error::shape(what)
                 .at(place())
                 .fix("terms are counted from 0"));
         }
         if let Some(pair) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             let what = format!("term {} comes twice", pair[0].0);
-            return Err(Error::new(ErrorKind::Shape, what)
+            return Err(Error::shape(what)
                 .at(place())
                 .fix("add its counts up first"));
         }
@@ -198,11 +197,10 @@ impl CountsWriter {
     pub fn finish(self) -> Result<Counts> {
         let Self { path, terms, spool } = self;
         if spool.documents() == 0 {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("{}: no document was appended", shown_path(&path)),
-            )
-            .fix("append at least one document"));
+            return Err(
+                Error::shape(format!("{}: no document was appended", shown_path(&path)))
+                    .fix("append at least one document"),
+            );
         }
         let counts = spool.finish(Some(terms), Location::Memory)?;
         match path

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use strsim::levenshtein;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::count;
 
 use super::indices::Indices;
@@ -40,7 +40,7 @@ impl Terms {
                     "`{term}` is not among the {} terms",
                     count(self.len() as u64)
                 );
-                Error::new(ErrorKind::Value, what).fix(
+                Error::value(what).fix(
                     remedy_by_nearest(self.iter(), term)
                         .unwrap_or("look for it in as_slice(); case matters".into()),
                 )
@@ -62,10 +62,10 @@ impl Terms {
     pub fn select(&self, columns: impl Indices) -> Result<Self> {
         let picked = columns.to_indices().into_iter().map(|column| {
             self.get(column).ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Shape,
-                    format!("column {column} of {} terms", count(self.len() as u64)),
-                )
+                Error::shape(format!(
+                    "column {column} of {} terms",
+                    count(self.len() as u64)
+                ))
                 .fix("columns are counted from 0")
             })
         });

@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use polars::prelude::{Column, DataType};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted};
 
 use super::documents::Documents;
@@ -149,26 +149,22 @@ impl Labels {
     /// Fails if these are not labels of `documents` documents in two groups or more.
     pub fn check(&self, documents: usize) -> Result<()> {
         if self.of.len() != documents {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "{} for {}",
-                    counted(self.of.len(), "label"),
-                    counted(documents, "document")
-                ),
-            )
+            return Err(Error::shape(format!(
+                "{} for {}",
+                counted(self.of.len(), "label"),
+                counted(documents, "document")
+            ))
             .fix("pass one label per document, in the order of the rows of L"));
         }
         match self.names.as_slice() {
-            [] => Err(Error::new(
-                ErrorKind::Value,
-                format!("all {} labels are missing", count(documents as u64)),
-            )
+            [] => Err(Error::value(format!(
+                "all {} labels are missing",
+                count(documents as u64)
+            ))
             .fix("pass labels that are not null, NaN or blank")),
-            [only] => Err(Error::new(
-                ErrorKind::Value,
-                format!("`{only}` is the label of all documents that have one"),
-            )
+            [only] => Err(Error::value(format!(
+                "`{only}` is the label of all documents that have one"
+            ))
             .fix("pass labels that make two groups or more")),
             _ => Ok(()),
         }
@@ -273,11 +269,8 @@ fn cast(column: &Column, dtype: &DataType) -> Result<Column> {
 }
 
 fn not_labels(dtype: &DataType) -> Error {
-    Error::new(
-        ErrorKind::Table,
-        format!("a column of type {dtype} does not label documents"),
-    )
-    .fix("pass texts, numbers or dates, one per document")
+    Error::table(format!("a column of type {dtype} does not label documents"))
+        .fix("pass texts, numbers or dates, one per document")
 }
 
 #[cfg(test)]

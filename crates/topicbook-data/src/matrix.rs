@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::{Values, address, hold};
 use crate::text::count;
 
@@ -71,13 +71,10 @@ impl Matrix {
     /// When the length of `values` is not `rows * columns`.
     pub fn new(rows: usize, columns: usize, values: Vec<f32>) -> Result<Self> {
         if rows.checked_mul(columns) != Some(values.len()) {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "a {rows} × {columns} matrix does not have {} values",
-                    values.len()
-                ),
-            )
+            return Err(Error::shape(format!(
+                "a {rows} × {columns} matrix does not have {} values",
+                values.len()
+            ))
             .fix("pass rows * columns values, row by row"));
         }
         Ok(Self::from_parts(rows, columns, values))
@@ -238,13 +235,10 @@ impl Matrix {
         let mut values = Vec::with_capacity(order.len() * self.columns);
         for &row in &order {
             if row >= self.rows {
-                return Err(Error::new(
-                    ErrorKind::Shape,
-                    format!(
-                        "row {row} of a matrix with {} rows",
-                        count(self.rows as u64)
-                    ),
-                )
+                return Err(Error::shape(format!(
+                    "row {row} of a matrix with {} rows",
+                    count(self.rows as u64)
+                ))
                 .fix("rows are counted from 0"));
             }
             values.extend_from_slice(self.row(row));
@@ -273,13 +267,10 @@ impl Matrix {
     pub fn select_columns(&self, order: impl Indices) -> Result<Self> {
         let order = order.to_indices();
         if let Some(column) = order.iter().find(|&&column| column >= self.columns) {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "column {column} of a matrix with {} columns",
-                    count(self.columns as u64)
-                ),
-            )
+            return Err(Error::shape(format!(
+                "column {column} of a matrix with {} columns",
+                count(self.columns as u64)
+            ))
             .fix("columns are counted from 0"));
         }
         let values = (0..self.rows)

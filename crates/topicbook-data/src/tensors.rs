@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use burn::tensor::backend::Backend;
 use burn::tensor::{Tensor, TensorData};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
 /// The remedy for a transfer that failed, most often for lack of memory.
@@ -81,11 +81,11 @@ pub fn tensor_values(data: TensorData) -> Result<Vec<f32>> {
 /// Values could not be copied from the device. Launches are asynchronous, so an earlier kernel may be the cause.
 pub fn download_failed(error: impl Debug) -> Error {
     let what = format!("the device did not return its result: {error:?}");
-    Error::new(ErrorKind::Device, what).fix(NEED_LESS_MEMORY)
+    Error::device(what).fix(NEED_LESS_MEMORY)
 }
 
 /// The device returned data of another type or layout than expected.
 pub fn unexpected_data(what: impl Display) -> Error {
     let what = format!("the device returned unexpected data: {what}");
-    Error::new(ErrorKind::Device, what)
+    Error::device(what)
 }

@@ -6,7 +6,7 @@ use std::ops::Index;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 use crate::system::read_whole;
 use crate::text::count;
@@ -50,10 +50,10 @@ impl Terms {
     {
         let terms: Vec<String> = terms.into_iter().map(Into::into).collect();
         match terms.iter().position(|term| term.trim().is_empty()) {
-            Some(blank) => Err(Error::new(ErrorKind::Value, "a term is blank")
+            Some(blank) => Err(Error::value("a term is blank")
                 .at(format!("term {blank} (counted from 0)"))
                 .fix("every column of the counts needs a term")),
-            None if terms.is_empty() => Err(Error::new(ErrorKind::Value, "there are no terms")
+            None if terms.is_empty() => Err(Error::value("there are no terms")
                 .fix("pass one term for each column of the counts")),
             None => Ok(Self {
                 terms: terms.into(),

@@ -378,7 +378,7 @@ mod tests {
         let diverges = |_: &Case| Err(Error::setting("the fit has diverged"));
         let found = difference(diverges).unwrap().unwrap();
         assert!(found.ends_with("the fit has diverged"), "{found}");
-        let fails = |_: &Case| Err(Error::new(ErrorKind::Device, "out of memory"));
+        let fails = |_: &Case| Err(Error::device("out of memory"));
         let error = difference(fails).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Device);
     }

@@ -13,7 +13,7 @@ use crate::counts::{Counts, for_each_term_block};
 #[cfg(feature = "polars")]
 use crate::data::Table;
 use crate::data::{Matrix, OrRef, Terms, top_n};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::solvers::{TermFit, TermRates};
 use crate::system::memory::{check_free, free_memory};
 
@@ -94,8 +94,7 @@ impl Fit {
         let counts = counts.value();
         let (k, terms) = self.f.shape();
         if k < 2 {
-            return Err(Error::new(
-                ErrorKind::Value,
+            return Err(Error::value(
                 "a fit with one topic has nothing that distinguishes it from others",
             )
             .fix("fit two or more topics"));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::charts::save;
 use crate::counts::{Counts, Summary};
 use crate::data::OrRef;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted, one_line, printable, shorten};
 
 use super::Fit;
@@ -147,14 +147,11 @@ impl Explorer {
     pub fn counts(&self, counts: impl OrRef<Counts>) -> Result<Explorer> {
         let counts = counts.value();
         if !self.fit.is_fitted_to(counts)? {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
+            return Err(Error::shape(format!(
                     "the counts of {} documents and {} terms are not those that the model was fitted to",
                     count(counts.documents() as u64),
                     count(counts.terms() as u64)
-                ),
-            )
+                ))
             .fix(format!(
                 "pass the counts of the {} documents in the rows of L",
                 count(self.fit.documents() as u64)
@@ -165,7 +162,7 @@ impl Explorer {
             summary: counts.summary()?,
         };
         if counted.summary.total() == 0.0 {
-            return Err(Error::new(ErrorKind::Value, "all counts are zero")
+            return Err(Error::value("all counts are zero")
                 .fix("leave the counts out: they have nothing to weigh by"));
         }
         let mut explorer = self.clone();
@@ -250,7 +247,7 @@ impl Explorer {
     /// When `n` is 0.
     pub fn terms_shown(&self, n: usize) -> Result<Explorer> {
         if n == 0 {
-            return Err(Error::new(ErrorKind::Value, "a page that shows 0 terms")
+            return Err(Error::value("a page that shows 0 terms")
                 .fix("show at least one; 30 is the default"));
         }
         let mut explorer = self.clone();
@@ -331,14 +328,11 @@ impl Explorer {
         }
         match given == self.fit.documents() {
             true => Ok(found),
-            false => Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "{} for {}",
-                    counted(given, what),
-                    counted(self.fit.documents(), "document")
-                ),
-            )
+            false => Err(Error::shape(format!(
+                "{} for {}",
+                counted(given, what),
+                counted(self.fit.documents(), "document")
+            ))
             .fix(format!(
                 "pass one {what} per document, in the order of the rows of L"
             ))),
@@ -349,13 +343,10 @@ impl Explorer {
         let matrices = [("L", &self.fit.l, "document"), ("F", &self.fit.f, "topic")];
         for (name, matrix, row) in matrices {
             if let Some(position) = matrix.values().iter().position(|value| !value.is_finite()) {
-                return Err(Error::new(
-                    ErrorKind::Value,
-                    format!(
-                        "cannot explore the fit: its {name} has {}",
-                        matrix.values()[position]
-                    ),
-                )
+                return Err(Error::value(format!(
+                    "cannot explore the fit: its {name} has {}",
+                    matrix.values()[position]
+                ))
                 .at(format!(
                     "{row} {} (counted from 0)",
                     position / matrix.columns()

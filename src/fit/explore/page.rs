@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::charts::page_colours;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::fit::topic_map::topic_map;
 use crate::text::{escape, one_line};
 
@@ -66,9 +66,8 @@ struct Document<'a> {
 /// The whole page.
 pub(super) fn html(explorer: &Explorer) -> Result<String> {
     let k = explorer.fit.topics();
-    let data = serde_json::to_string(&data(explorer)).map_err(|error| {
-        Error::new(ErrorKind::Value, "the page cannot be written as JSON").because(error)
-    })?;
+    let data = serde_json::to_string(&data(explorer))
+        .map_err(|error| Error::value("the page cannot be written as JSON").because(error))?;
     let title = escape(&explorer.heading());
     let (light, dark) = (page_colours(k, false), page_colours(k, true));
     let style = fill(STYLE, &[("LIGHT", &light), ("DARK", &dark)]);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Serialize, Serializer};
 
 use crate::data::Matrix;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::write_atomic;
 
 use super::Explorer;
@@ -56,8 +56,7 @@ impl Explorer {
         let path = path.as_ref();
         self.check_finite()?;
         let Some(counted) = &self.counted else {
-            return Err(Error::new(
-                ErrorKind::Value,
+            return Err(Error::value(
                 "pyLDAvis needs the lengths of the documents and the frequencies of the terms",
             )
             .fix("give the counts first: `fit.explore().counts(&counts)?`"));

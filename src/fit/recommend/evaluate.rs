@@ -3,7 +3,7 @@
 use crate::counts::rows::{NonzeroBuffer, RowReader, for_each_block};
 use crate::counts::{Counts, READ_BYTES};
 use crate::data::OrRef;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::solvers::documents_in_block;
 use crate::system::memory::check_free;
 use crate::text::count;
@@ -100,11 +100,8 @@ impl Fit {
             })
         })?;
         if !judged.iter().any(Ranked::counts) {
-            return Err(Error::new(
-                ErrorKind::Value,
-                "nothing to evaluate: no document has a held-out term that it has no count of already",
-            )
-            .fix("hold out other counts of the same documents: the counts of some of their terms, or the second part of Counts::split_tokens"));
+            return Err(Error::value("nothing to evaluate: no document has a held-out term that it has no count of already")
+                .fix("hold out other counts of the same documents: the counts of some of their terms, or the second part of Counts::split_tokens"));
         }
         Ok(RankingEvaluation::new(judged, n, self.topics()))
     }
@@ -131,14 +128,11 @@ fn check_same_documents(counts: &Counts, held_out: &Counts) -> Result<()> {
     if documents == held {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Shape,
-        format!(
+    Err(Error::shape(format!(
             "the held-out counts are of {} documents, the others of {}",
             count(held as u64),
             count(documents as u64)
-        ),
-    )
+        ))
     .fix("pass two parts of the counts of the same documents, in the same order, for example from Counts::split_tokens"))
 }
 

@@ -5,7 +5,7 @@ use polars::prelude::{Column, IdxCa};
 use crate::counts::Counts;
 use crate::counts::rows::{RowReader, for_each_block};
 use crate::data::{OrRef, Table};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::solvers::documents_in_block;
 use crate::system::memory::check_free;
 use crate::text::count;
@@ -75,10 +75,9 @@ impl Fit {
         self.check_ranking(counts, n)?;
         if document >= counts.documents() {
             let all = count(counts.documents() as u64);
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("document {document} of counts with {all} documents"),
-            )
+            return Err(Error::shape(format!(
+                "document {document} of counts with {all} documents"
+            ))
             .fix("documents are counted from 0"));
         }
         let n = n.min(self.terms());
@@ -185,11 +184,7 @@ impl Fit {
     ) -> Result<Table> {
         let gathered = |column: Column, rows: &IdxCa| {
             column.take(rows).map_err(|source| {
-                Error::new(
-                    ErrorKind::Value,
-                    "the table of recommendations cannot be made",
-                )
-                .because(source)
+                Error::value("the table of recommendations cannot be made").because(source)
             })
         };
         let numbers: Vec<usize> = (0..documents).collect();

@@ -186,10 +186,7 @@ fn besides(candidates: &[Candidate], chosen: &Candidate) -> String {
         .filter_map(|candidate| Some((candidate, candidate.npmi?)));
     if let (Some(own), Some((most, npmi))) = (
         chosen.npmi,
-        with_npmi.reduce(|best, other| match other.1 > best.1 {
-            true => other,
-            false => best,
-        }),
+        with_npmi.reduce(|best, other| if other.1 > best.1 { other } else { best }),
     ) {
         text += &match most.topics == chosen.topics {
             true => format!(" NPMI is highest with {} too ({own:.3}).", chosen.topics),

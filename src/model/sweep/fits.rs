@@ -8,7 +8,7 @@ use polars::prelude::Column;
 
 #[cfg(feature = "polars")]
 use crate::data::Table;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::fit::{Evaluation, Fit};
 
 use super::advice::{Candidate, advise};
@@ -124,13 +124,10 @@ impl SweepFits {
         let group = self.groups.iter().find(|group| group.topics == topics);
         group.map(|group| group.best.clone()).ok_or_else(|| {
             let own: Vec<String> = self.topics().iter().map(usize::to_string).collect();
-            Error::new(
-                ErrorKind::Value,
-                format!(
-                    "no fit of {topics} topics in a sweep over {}",
-                    own.join(", ")
-                ),
-            )
+            Error::value(format!(
+                "no fit of {topics} topics in a sweep over {}",
+                own.join(", ")
+            ))
             .fix("take one of these numbers of topics, or sweep over others")
         })
     }

@@ -82,14 +82,11 @@ impl Sweep {
             ));
         }
         match &self.held_out {
-            Some(held_out) if held_out.terms() != counts.terms() => Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "held-out documents over {} terms, for counts of {} terms",
-                    count(held_out.terms() as u64),
-                    count(counts.terms() as u64)
-                ),
-            )
+            Some(held_out) if held_out.terms() != counts.terms() => Err(Error::shape(format!(
+                "held-out documents over {} terms, for counts of {} terms",
+                count(held_out.terms() as u64),
+                count(counts.terms() as u64)
+            ))
             .fix("hold out documents over the same terms, in the same order")),
             _ => Ok(()),
         }
@@ -198,15 +195,12 @@ impl SweepPlan {
 }
 
 fn refused(topics: usize, peak: u64, budget: u64, beside: u64) -> Error {
-    Error::new(
-        ErrorKind::Space,
-        format!(
+    Error::space(format!(
             "the sweep needs {} of RAM while it fits {topics} topics, {} of it for the fits and scores so far, but the limit is {}",
             bytes(peak),
             bytes(beside),
             bytes(budget)
-        ),
-    )
+        ))
     .fix(format!(
         "give the model a budget of at least {} MiB, or sweep over fewer topics or seeds",
         count(peak.div_ceil(1 << 20))

@@ -323,14 +323,11 @@ pub fn check_space(target: &Path, needed: u64, remedy: &str) -> Result<()> {
 
 fn no_space(target: &Path, needed: u64, free: Option<u64>, remedy: &str) -> Error {
     let free = free.map_or("less is".to_string(), |free| format!("{} are", bytes(free)));
-    Error::new(
-        ErrorKind::Space,
-        format!(
-            "{} needs {}, but {free} free on its disk",
-            shown_path(target),
-            bytes(needed)
-        ),
-    )
+    Error::space(format!(
+        "{} needs {}, but {free} free on its disk",
+        shown_path(target),
+        bytes(needed)
+    ))
     .fix(remedy)
 }
 

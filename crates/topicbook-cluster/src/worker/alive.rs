@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::process::host;
 use crate::run_folder::RunFolder;
 use crate::watch::WAITING;
@@ -81,7 +81,7 @@ impl Alive {
             .name("topicbook alive".into())
             .spawn(work)
             .map_err(|error| {
-                Error::new(ErrorKind::Space, format!("cannot start a thread: {error}"))
+                Error::space(format!("cannot start a thread: {error}"))
                     .fix("raise the limit on threads of the ranks")
                     .because(error)
             })?;

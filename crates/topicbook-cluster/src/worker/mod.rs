@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::counts::rows::{RowFiles, for_each_file_block};
 use crate::counts::{Counts, Fingerprint, Layout, check_documents};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::solvers::{DocumentShards, TermLayouts, Tree, documents_in_block};
 use crate::system::memory::{check_free, process_memory};
 
@@ -108,24 +108,18 @@ pub fn run(folder: &Path, ranks: &dyn Ranks) -> Result<()> {
     let job: Job = read_json(&folder.job())?;
     let version = env!("CARGO_PKG_VERSION");
     if job.version != version {
-        return Err(Error::new(
-            ErrorKind::Cluster,
-            format!(
-                "topicbook-worker is of version {version}, and the fit of {}",
-                job.version
-            ),
-        )
+        return Err(Error::cluster(format!(
+            "topicbook-worker is of version {version}, and the fit of {}",
+            job.version
+        ))
         .fix("build it again: `cargo xtask worker`"));
     }
     if job.ranks != ranks.size() {
-        return Err(Error::new(
-            ErrorKind::Cluster,
-            format!(
-                "{} ranks have started, and {} were planned",
-                ranks.size(),
-                job.ranks
-            ),
-        )
+        return Err(Error::cluster(format!(
+            "{} ranks have started, and {} were planned",
+            ranks.size(),
+            job.ranks
+        ))
         .fix("check that the launcher belongs to the MPI with which the worker was built"));
     }
     check_memory(&job, ranks.rank())?;

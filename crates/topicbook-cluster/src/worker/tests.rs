@@ -78,10 +78,7 @@ fn threads(size: usize) -> Vec<Thread> {
 
 /// Counts in a file that are cut into 4 shards: sparse ones, and some with documents that hold most terms.
 fn counts(folder: &Path, dense: bool) -> Counts {
-    let (documents, terms) = match dense {
-        true => (5_000, 700),
-        false => (9_000, 900),
-    };
+    let (documents, terms) = if dense { (5_000, 700) } else { (9_000, 900) };
     let count = |document: usize, term: usize| {
         let mixed = (document * 31 + term * 17 + document * term % 13) % 97;
         match (dense, mixed) {
@@ -208,10 +205,7 @@ fn ranks_give_the_bits_of_one_process() -> Result<()> {
             .collect();
         let (scores, expected) = (scores?, alone.topics()?);
         for ranks in 1..=4 {
-            let task = match descent {
-                true => Task::Descent,
-                false => Task::Em,
-            };
+            let task = if descent { Task::Descent } else { Task::Em };
             let folder = job(&counts, parent.path(), ranks, task)?;
             for result in run_all(&folder, ranks) {
                 result?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::dtype::Dtype;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::text::shown_path;
 
 pub fn not_a_count(value: f64, row: usize, column: usize, path: Option<&Path>) -> Error {
@@ -33,30 +33,24 @@ pub fn not_a_count(value: f64, row: usize, column: usize, path: Option<&Path>) -
             "pass raw counts, not tf-idf or frequencies; np.rint(X) if they only need rounding",
         )
     };
-    Error::new(ErrorKind::Value, prefixed(path, what))
+    Error::value(prefixed(path, what))
         .at(place(row, column))
         .fix(fix)
 }
 
 /// The error for a value that a dtype does not represent exactly.
 pub fn does_not_fit(value: f64, row: usize, column: usize, dtype: Dtype) -> Error {
-    Error::new(
-        ErrorKind::Value,
-        format!("{value} does not fit {dtype} exactly"),
-    )
-    .at(place(row, column))
-    .fix("use write_npy_narrow, which picks the narrowest dtype that fits every count")
+    Error::value(format!("{value} does not fit {dtype} exactly"))
+        .at(place(row, column))
+        .fix("use write_npy_narrow, which picks the narrowest dtype that fits every count")
 }
 
 /// The error for a count that the `f32` of sparse counts does not represent exactly.
 pub fn too_large_for_sparse(value: f64, row: usize, column: usize, path: Option<&Path>) -> Error {
-    Error::new(
-        ErrorKind::Value,
-        prefixed(
-            path,
-            format!("{value} does not fit the f32 of sparse counts exactly"),
-        ),
-    )
+    Error::value(prefixed(
+        path,
+        format!("{value} does not fit the f32 of sparse counts exactly"),
+    ))
     .at(place(row, column))
     .fix("save a dense array instead: np.save(\"X.npy\", X.toarray())")
 }

@@ -58,12 +58,9 @@ impl Reader {
             .name("topicbook reader".into())
             .spawn(move || worker.run(&job_receiver, &filled_sender))
             .map_err(|error| {
-                Error::new(
-                    ErrorKind::Space,
-                    "cannot start the thread that reads the counts",
-                )
-                .fix("free some memory, or raise the limit of threads of this process")
-                .because(error)
+                Error::space("cannot start the thread that reads the counts")
+                    .fix("free some memory, or raise the limit of threads of this process")
+                    .because(error)
             })?;
         Ok(Self {
             jobs: Some(jobs),

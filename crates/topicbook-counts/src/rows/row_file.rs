@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::csr::Csr;
 use crate::dense::{DenseStore, ValueStorage, as_bytes_mut};
 use crate::dtype::{CountValue, Dtype, Element, with_dtype, with_values};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::formats::{Checksums, CsrArrays};
 use crate::system::memory::MAPPED_BYTES;
 use crate::system::{Advice, OpenFile};
@@ -304,8 +304,7 @@ impl RowFile {
                 stage.bytes(),
                 self.checksums.as_mut(),
             ),
-            (FileLayout::Csr(_), RowBuffer::Dense { .. }) => Err(Error::new(
-                ErrorKind::Shape,
+            (FileLayout::Csr(_), RowBuffer::Dense { .. }) => Err(Error::shape(
                 "sparse rows cannot be read into a dense buffer",
             )),
         }
@@ -327,10 +326,7 @@ impl RowFile {
         range: Range<usize>,
     ) -> Result<()> {
         let ValueStorage::Memory(values) = storage else {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                "rows cannot be read into a mapped file",
-            ));
+            return Err(Error::shape("rows cannot be read into a mapped file"));
         };
         if values.len() < range.end {
             values.resize(range.end, T::default());
@@ -401,6 +397,7 @@ impl RowBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn a_read_error_names_the_file_and_the_rows() {

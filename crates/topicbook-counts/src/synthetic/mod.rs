@@ -12,7 +12,7 @@ use rayon::prelude::*;
 pub use corpus::Corpus;
 
 use crate::data::Matrix;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::rows::append_nonzeros;
 use crate::system::memory::{check_free, phase};
 use crate::system::{Progress, Purpose, Throughput, dirichlet_rows, stream};
@@ -437,8 +437,7 @@ fn narrow<T: CountValue + TryFrom<u32>>(counts: &[u32], values: &mut [T]) -> boo
 }
 
 fn too_large() -> Error {
-    Error::new(ErrorKind::Value, "a synthetic count is above 4,294,967,294")
-        .fix("use a smaller avg_doc_length")
+    Error::value("a synthetic count is above 4,294,967,294").fix("use a smaller avg_doc_length")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted, number};
 
 use super::Documents;
@@ -130,10 +130,10 @@ impl Values {
     /// Labels from distinct texts and their numbers, [`MISSING`] for none.
     fn categories(categories: Vec<String>, codes: Vec<u32>) -> Result<Self> {
         if categories.len() >= MISSING as usize {
-            return Err(Error::new(
-                ErrorKind::Value,
-                format!("{} are too many", counted(categories.len(), "label")),
-            )
+            return Err(Error::value(format!(
+                "{} are too many",
+                counted(categories.len(), "label")
+            ))
             .fix("use the text as the name of the document: Documents::new"));
         }
         Ok(Self::Labels(Categories {
@@ -277,14 +277,11 @@ impl Documents {
         let codes: Vec<u32> = codes.map(|code| code.unwrap_or(MISSING)).collect();
         let is_known = |code: &u32| *code == MISSING || (*code as usize) < categories.len();
         if let Some(row) = codes.iter().position(|code| !is_known(code)) {
-            return Err(Error::new(
-                ErrorKind::Value,
-                format!(
-                    "column {column:?} has category {} of {}",
-                    codes[row],
-                    categories.len()
-                ),
-            )
+            return Err(Error::value(format!(
+                "column {column:?} has category {} of {}",
+                codes[row],
+                categories.len()
+            ))
             .at(format!("document {row} (counted from 0)"))
             .fix("the file was damaged: copy it again, or write it again"));
         }
@@ -336,11 +333,9 @@ impl Documents {
         let invalid = |text: &Option<String>| text.as_deref().is_some_and(|text| !is_date(text));
         if let Some(row) = texts.iter().position(invalid) {
             let text = texts[row].as_deref().unwrap_or_default();
-            return Err(
-                Error::new(ErrorKind::Value, format!("{text:?} is no ISO 8601 date"))
-                    .at(format!("document {row} (counted from 0)"))
-                    .fix("write it as 2026-11-23, or keep the texts as labels: with_labels"),
-            );
+            return Err(Error::value(format!("{text:?} is no ISO 8601 date"))
+                .at(format!("document {row} (counted from 0)"))
+                .fix("write it as 2026-11-23, or keep the texts as labels: with_labels"));
         }
         self.with(
             column,
@@ -380,16 +375,13 @@ impl Documents {
     pub fn numbers(&self, column: &str) -> Result<Vec<f64>> {
         match self.column(column)? {
             Values::Numbers(numbers) => Ok(numbers.values.to_vec()),
-            other => Err(Error::new(
-                ErrorKind::Table,
-                format!(
-                    "column {column:?} of the documents holds {}, not numbers",
-                    match other {
-                        Values::Dates(_) => "dates",
-                        _ => "labels",
-                    }
-                ),
-            )
+            other => Err(Error::table(format!(
+                "column {column:?} of the documents holds {}, not numbers",
+                match other {
+                    Values::Dates(_) => "dates",
+                    _ => "labels",
+                }
+            ))
             .fix(format!("read it by labels({column:?})"))),
         }
     }

@@ -11,7 +11,7 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{count, counted};
 
 use crate::or_ref;
@@ -76,7 +76,7 @@ impl Documents {
 
     fn named(names: Vec<String>) -> Result<Self> {
         if let Some(blank) = names.iter().position(|name| name.trim().is_empty()) {
-            return Err(Error::new(ErrorKind::Value, "a document has a blank name")
+            return Err(Error::value("a document has a blank name")
                 .at(format!("document {blank} (counted from 0)"))
                 .fix("give each document a name, or number them: Documents::numbered"));
         }
@@ -97,7 +97,7 @@ impl Documents {
     /// When `n` is 0.
     pub fn numbered(n: usize) -> Result<Self> {
         if n == 0 {
-            return Err(Error::new(ErrorKind::Value, "there are no documents")
+            return Err(Error::value("there are no documents")
                 .fix("pass one name for each row of the counts"));
         }
         Ok(Self {
@@ -175,14 +175,11 @@ impl Documents {
     pub fn check_rows(&self, rows: usize, what: &str) -> Result<()> {
         match self.len == rows {
             true => Ok(()),
-            false => Err(Error::new(
-                ErrorKind::Shape,
-                format!(
+            false => Err(Error::shape(format!(
                     "{} for {what} of {}",
                     counted(self.len, "document"),
                     counted(rows, "row")
-                ),
-            )
+                ))
             .fix(format!(
                 "pass the documents that belong to this {what}, one for each row and in their order; select(...) takes \
                  the rows that were selected from the counts"
@@ -194,16 +191,10 @@ impl Documents {
         let found = self.columns.iter().find(|column| column.0 == name);
         found.map(|column| &column.1).ok_or_else(|| {
             if let Some((_, what)) = self.left_out.iter().find(|column| column.0 == name) {
-                return Error::new(
-                    ErrorKind::Table,
-                    format!("column {name:?} was left out: it holds {what}"),
-                )
-                .fix("make texts or numbers of it in the program that wrote the file, or add it: with_labels, with_numbers");
+                return Error::table(format!("column {name:?} was left out: it holds {what}"))
+                    .fix("make texts or numbers of it in the program that wrote the file, or add it: with_labels, with_numbers");
             }
-            let error = Error::new(
-                ErrorKind::Table,
-                format!("the documents have no column {name:?}"),
-            );
+            let error = Error::table(format!("the documents have no column {name:?}"));
             match self.columns.as_slice() {
                 [] => error.fix("add it: with_labels, with_numbers or with_dates"),
                 columns => {
@@ -222,21 +213,17 @@ impl Documents {
     /// Adds a column, or replaces the column of that name.
     fn with(&self, name: &str, values: Values) -> Result<Self> {
         if name == NAMES {
-            return Err(Error::new(
-                ErrorKind::Table,
-                format!("a column cannot be called {NAMES:?}, as which tables show the names"),
-            )
+            return Err(Error::table(format!(
+                "a column cannot be called {NAMES:?}, as which tables show the names"
+            ))
             .fix("name the documents by Documents::new, or give the column another name"));
         }
         if values.len() != self.len {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!(
-                    "column {name:?} has {}, and there are {}",
-                    counted(values.len(), "value"),
-                    counted(self.len, "document")
-                ),
-            )
+            return Err(Error::shape(format!(
+                "column {name:?} has {}, and there are {}",
+                counted(values.len(), "value"),
+                counted(self.len, "document")
+            ))
             .fix("pass one value per document, in the order of the rows of the counts"));
         }
         let mut documents = self.clone();

@@ -1,7 +1,7 @@
 //! Some of the documents: the rows that the methods of counts select, split and draw.
 
 use crate::Indices;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::row_draws::{drawn_rows, first_part};
 use crate::text::counted;
 
@@ -75,11 +75,10 @@ impl Documents {
 
     fn rows(&self, rows: &[usize]) -> Result<Self> {
         if let Some(&row) = rows.iter().find(|&&row| row >= self.len()) {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("row {row} of {}", counted(self.len(), "document")),
-            )
-            .fix("rows are counted from 0"));
+            return Err(
+                Error::shape(format!("row {row} of {}", counted(self.len(), "document")))
+                    .fix("rows are counted from 0"),
+            );
         }
         let mut selected = Self::numbered(rows.len())?;
         // Documents without names keep the numbers that they had.

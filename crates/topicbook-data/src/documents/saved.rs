@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::Documents;
 use super::columns::Values;
@@ -76,11 +76,8 @@ fn numbers(name: &str, texts: &[Option<String>]) -> Result<Vec<f64>> {
     let number = |text: &Option<String>| match text {
         None => Ok(f64::NAN),
         Some(text) => text.parse().map_err(|_| {
-            Error::new(
-                ErrorKind::Value,
-                format!("column {name:?} has {text:?} among its numbers"),
-            )
-            .fix("the file was damaged: save the fit again")
+            Error::value(format!("column {name:?} has {text:?} among its numbers"))
+                .fix("the file was damaged: save the fit again")
         }),
     };
     texts.iter().map(number).collect()

@@ -5,7 +5,7 @@ use std::path::Path;
 use polars::prelude::{Column, DataType, IdxCa, NewChunkedArray};
 
 use crate::Table;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 
 use super::columns::{Dates, Values};
@@ -224,13 +224,10 @@ fn with_texts<T>(
 }
 
 fn refused(column: &Column) -> Error {
-    Error::new(
-        ErrorKind::Table,
-        format!(
-            "column {:?} has type {}, which labels no documents",
-            column.name(),
-            column.dtype()
-        ),
-    )
+    Error::table(format!(
+        "column {:?} has type {}, which labels no documents",
+        column.name(),
+        column.dtype()
+    ))
     .fix("leave it out (table.drop), or make texts or numbers of it")
 }

@@ -11,7 +11,7 @@ use polars::prelude::{
 };
 
 use crate::Terms;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::Table;
@@ -65,15 +65,12 @@ impl Table {
     fn with_named(&self, column: Column) -> Result<Self> {
         let (given, rows) = (column.len(), self.height());
         if self.width() > 0 && given != rows {
-            return Err(Error::new(
-                ErrorKind::Table,
-                format!(
-                    "column {:?} has {}, the table has {}",
-                    column.name(),
-                    counted(given, "value"),
-                    counted(rows, "row")
-                ),
-            )
+            return Err(Error::table(format!(
+                "column {:?} has {}, the table has {}",
+                column.name(),
+                counted(given, "value"),
+                counted(rows, "row")
+            ))
             .fix("give one value a row; for one value in all rows write lit(value)"));
         }
         let mut frame = self.frame.clone();

@@ -92,6 +92,6 @@ impl Table {
 }
 
 fn no_value(column: &str, row: usize, text: &str, kind: &str) -> Error {
-    Error::new(ErrorKind::Value, format!("{text:?} is no {kind}"))
+    Error::value(format!("{text:?} is no {kind}"))
         .at(format!("column `{column}`, row {row} (counted from 0)"))
 }

@@ -21,6 +21,7 @@ const VALUE_BYTES: u64 = 8;
 /// A CSV file whose header has been read. The rows are read on first use.
 pub struct CsvFile {
     pub(super) map: MappedFile,
+    /// Its header.
     pub header: CsvHeader,
     /// The decimal mark, if a setting names it.
     pub(super) decimal: Option<Decimal>,

@@ -65,15 +65,12 @@ impl Table {
             Some(nearest) => format!("write {nearest:?}, if that is meant"),
             None => "write one of these names".into(),
         };
-        Error::new(
-            ErrorKind::Table,
-            format!("the table has no column {name:?}"),
-        )
-        .at(format!(
-            "its columns are {}",
-            quoted_list(&names, NAMES_LISTED)
-        ))
-        .fix(remedy)
+        Error::table(format!("the table has no column {name:?}"))
+            .at(format!(
+                "its columns are {}",
+                quoted_list(&names, NAMES_LISTED)
+            ))
+            .fix(remedy)
     }
 }
 

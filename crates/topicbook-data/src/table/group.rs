@@ -4,7 +4,7 @@ use std::fmt;
 
 use polars::prelude::{Expr, LazyFrame, len};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::Table;
@@ -242,7 +242,7 @@ impl GroupBy {
             let dtype = found.dtype();
             if !dtype.is_primitive_numeric() && !dtype.is_bool() && !dtype.is_null() {
                 let what = format!("column {name:?} has type {dtype}, not a number");
-                return Err(Error::new(ErrorKind::Table, what)
+                return Err(Error::table(what)
                     .fix("name columns of numbers; of texts there are .min, .max and .count"));
             }
         }

@@ -4,7 +4,7 @@ use polars::prelude::{
     DataFrame, DataFrameJoinOps, JoinArgs, JoinCoalesce, JoinType, MaintainOrderJoin,
 };
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::Table;
 use super::error::attempt;
@@ -91,11 +91,8 @@ fn match_type(left: &DataFrame, mine: &str, right: &mut DataFrame, others: &str)
         return Ok(());
     }
     if !(wanted.is_integer() && found.is_integer()) {
-        return Err(Error::new(
-            ErrorKind::Table,
-            format!("the key {mine:?} has type {wanted}, and {others:?} of the other table {found}"),
-        )
-        .fix(format!(
+        return Err(Error::table(format!("the key {mine:?} has type {wanted}, and {others:?} of the other table {found}"))
+            .fix(format!(
             "give one of them the other's type first: .with_column({others:?}, col({others:?}).cast(DataType::Int64))?"
         )));
     }

@@ -2,7 +2,7 @@
 
 use polars::prelude::{Expr, IntoLazy, LiteralValue, col, len, lit};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::Table;
 use super::error::attempt;
@@ -51,8 +51,7 @@ impl Table {
                 "column {on:?} has {} different values: too many columns",
                 names.height()
             );
-            return Err(Error::new(ErrorKind::Table, what)
-                .fix("filter the rows first, or swap index and on"));
+            return Err(Error::table(what).fix("filter the rows first, or swap index and on"));
         }
         self.check_name(values)?;
         self.check_places(&index, on)?;
@@ -88,11 +87,8 @@ impl Table {
             .iter()
             .map(|name| Ok(format!("{name} = {}", first.texts(name)?[0])))
             .collect();
-        Err(Error::new(
-            ErrorKind::Table,
-            "two rows belong into one place of the wide table",
-        )
-        .at(place?.join(", "))
+        Err(Error::table("two rows belong into one place of the wide table")
+            .at(place?.join(", "))
         .fix(format!(
             "compute one value for each place first: .group_by({names:?})?.sum(\"...\")? or .mean"
         )))

@@ -2,7 +2,7 @@
 
 use polars::prelude::{Column, DataType};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 
 use super::Table;
@@ -66,7 +66,7 @@ impl Table {
             for (row, value) in self.as_numbers(name)?.into_iter().enumerate() {
                 if value.is_nan() {
                     let what = format!("row {row} of column {name:?} is missing or NaN");
-                    return Err(Error::new(ErrorKind::Table, what)
+                    return Err(Error::table(what)
                         .fix("leave such rows out by .drop_nulls(), or fill them: col(\"name\").fill_null(0)"));
                 }
                 values[row * width + at] = value as f32;
@@ -80,11 +80,8 @@ impl Table {
         let column = self.named(column)?;
         let dtype = column.dtype();
         if !dtype.is_primitive_numeric() && !dtype.is_bool() {
-            return Err(Error::new(
-                ErrorKind::Table,
-                format!("column {:?} has type {dtype}, not a number", column.name()),
-            )
-            .fix("read it by .texts(...), or change its type first: col(\"name\").cast(DataType::Float64)"));
+            return Err(Error::table(format!("column {:?} has type {dtype}, not a number", column.name()))
+                .fix("read it by .texts(...), or change its type first: col(\"name\").cast(DataType::Float64)"));
         }
         Ok(column)
     }

@@ -4,7 +4,7 @@ use polars::prelude::{
     BooleanChunked, Expr, IdxCa, IdxSize, SortMultipleOptions, UniqueKeepStrategy,
 };
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::{Purpose, stream};
 use crate::text::{count, counted};
 
@@ -231,7 +231,7 @@ impl Table {
                 count(height as u64 - 1)
             ),
         };
-        Err(Error::new(ErrorKind::Table, what).fix(remedy))
+        Err(Error::table(what).fix(remedy))
     }
 
     /// The first row of each different value of a column, or of each combination of values of several, in their order.

@@ -195,10 +195,7 @@ impl Shown {
     }
 
     fn align(&self) -> &'static str {
-        match self.numeric {
-            true => "right",
-            false => "left",
-        }
+        if self.numeric { "right" } else { "left" }
     }
 
     fn width(&self) -> usize {

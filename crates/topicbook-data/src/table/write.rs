@@ -4,7 +4,7 @@ use std::path::Path;
 
 use polars::prelude::{CsvWriter, ParquetWriter, PolarsError, SerWriter};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::write_atomic;
 use crate::text::shown_path;
 
@@ -70,10 +70,10 @@ impl Table {
 }
 
 fn not_written(path: &Path, error: PolarsError) -> Error {
-    Error::new(
-        ErrorKind::Table,
-        format!("cannot write the table to {}: {error}", shown_path(path)),
-    )
+    Error::table(format!(
+        "cannot write the table to {}: {error}",
+        shown_path(path)
+    ))
     .fix("check that the folder exists and has space, and for CSV that no column contains lists")
     .because(error)
 }

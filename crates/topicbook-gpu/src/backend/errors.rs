@@ -3,17 +3,17 @@
 use std::fmt::Debug;
 
 use crate::data::NEED_LESS_MEMORY;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 
 /// Values could not be copied to the device.
 pub fn upload_failed(error: impl Debug) -> Error {
     let what = format!("the upload to the device failed: {error:?}");
-    Error::new(ErrorKind::Device, what).fix(NEED_LESS_MEMORY)
+    Error::device(what).fix(NEED_LESS_MEMORY)
 }
 
 /// A step that failed has consumed its tables, and no later step can run.
 pub fn earlier_step_failed() -> Error {
-    Error::new(ErrorKind::Device, "an earlier step failed")
+    Error::device("an earlier step failed")
 }
 
 /// A batch has more nonzero counts than the kernels' 32-bit indices can address.
@@ -21,7 +21,7 @@ pub fn too_many_nonzeros(nonzeros: usize) -> Error {
     let what = format!(
         "a batch has {nonzeros} nonzero counts, and kernels on a GPU count them in 32 bits"
     );
-    Error::new(ErrorKind::Device, what).fix("use a smaller batch size")
+    Error::device(what).fix("use a smaller batch size")
 }
 
 /// CubeCL's runtime for a GPU failed, with this message.
@@ -37,5 +37,5 @@ pub fn gpu_failed(gpu: usize, why: &str) -> Error {
             "restart the kernel and fit again, or use Device::Cpu",
         ),
     };
-    Error::new(ErrorKind::Device, what).fix(remedy)
+    Error::device(what).fix(remedy)
 }

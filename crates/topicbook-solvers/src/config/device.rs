@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 #[cfg(feature = "cuda")]
 use crate::system::{SelfCheck, cuda_driver};
 
@@ -142,13 +142,10 @@ fn named_gpu(gpu: usize) -> Result<()> {
     {
         Some(None) => Ok(()),
         Some(Some(missing)) => Err(unusable(gpu, &missing)),
-        None => Err(Error::new(
-            ErrorKind::Device,
-            format!(
-                "CUDA GPU {gpu} was asked for, but this machine has {}",
-                cuda.gpus.len()
-            ),
-        )
+        None => Err(Error::device(format!(
+            "CUDA GPU {gpu} was asked for, but this machine has {}",
+            cuda.gpus.len()
+        ))
         .fix("GPUs are numbered from 0")),
     }
 }
@@ -165,11 +162,8 @@ pub fn no_cuda(gpu: usize) -> Error {
 }
 
 fn unusable(gpu: usize, missing: &str) -> Error {
-    Error::new(
-        ErrorKind::Device,
-        format!("CUDA GPU {gpu} was asked for, but {missing}"),
-    )
-    .fix("install what is missing, or use Device::Auto or Device::Cpu")
+    Error::device(format!("CUDA GPU {gpu} was asked for, but {missing}"))
+        .fix("install what is missing, or use Device::Auto or Device::Cpu")
 }
 
 /// A device of this machine.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::counts::Counts;
 use crate::data::{Epoch, Terms};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::cluster::Cluster;
 use super::device::Resolved;
@@ -158,11 +158,10 @@ impl Recipe {
         if let Some(names) = &self.terms
             && names.len() != terms
         {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("{} term names for {terms} terms", names.len()),
-            )
-            .fix("pass one name for every column of the counts, in their order"));
+            return Err(
+                Error::shape(format!("{} term names for {terms} terms", names.len()))
+                    .fix("pass one name for every column of the counts, in their order"),
+            );
         }
         Ok(())
     }
@@ -227,18 +226,15 @@ impl Recipe {
     pub fn check_counts(&self, counts: &Counts, streamed: bool, read_bytes: u64) -> Result<()> {
         let summary = counts.summary_by(streamed, read_bytes)?;
         if summary.total() == 0.0 {
-            return Err(Error::new(ErrorKind::Value, "all counts are zero")
+            return Err(Error::value("all counts are zero")
                 .fix("check that the file holds counts of terms in documents"));
         }
         if summary.total() > MOST_TOKENS {
-            return Err(Error::new(
-                ErrorKind::Value,
-                format!(
+            return Err(Error::value(format!(
                     "the counts sum to {:e}, and the largest is {:e}: a fit computes with at most {MOST_TOKENS:e} tokens",
                     summary.total(),
                     summary.largest()
-                ),
-            )
+                ))
             .fix("check that the file holds counts of terms in documents, and no other measurements"));
         }
         Ok(())

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::config::{Optimizer, Precision};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 use crate::system::{Purpose, SharedMap, stream};
 
@@ -204,10 +204,9 @@ impl RowTableBuilder {
         };
         match layout.bytes_of_table() {
             Some(_) => Ok(layout),
-            None => Err(Error::new(
-                ErrorKind::Space,
-                format!("{rows} rows x {width} values are more than can be addressed"),
-            )
+            None => Err(Error::space(format!(
+                "{rows} rows x {width} values are more than can be addressed"
+            ))
             .fix("use fewer rows, or a smaller width")),
         }
     }
@@ -235,7 +234,7 @@ fn in_memory(layout: Layout) -> Result<SharedRows> {
     check_free(layout.bytes(), "the row table").map_err(|error| error.fix(REMEDY))?;
     let map = SharedMap::zeros(layout.bytes() as usize).map_err(|source| {
         let what = format!("the system gives no memory for the row table: {source}");
-        Error::new(ErrorKind::Space, what).fix(REMEDY)
+        Error::space(what).fix(REMEDY)
     })?;
     Ok(SharedRows::new(layout, map, 0))
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rayon::prelude::*;
 
 use crate::data::Matrix;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::step::update::{rounding_key, step_row};
 use crate::system::memory::check_free;
 use crate::text::count;
@@ -174,14 +174,11 @@ fn check_rows(table: &Inner, rows: &[usize]) -> Result<()> {
     let available = table.rows.layout().rows;
     match rows.iter().position(|&row| row >= available) {
         None => table.check_kept(),
-        Some(position) => Err(Error::new(
-            ErrorKind::Shape,
-            format!(
-                "row {} of a table with {} rows",
-                count(rows[position] as u64),
-                count(available as u64)
-            ),
-        )
+        Some(position) => Err(Error::shape(format!(
+            "row {} of a table with {} rows",
+            count(rows[position] as u64),
+            count(available as u64)
+        ))
         .at(format!(
             "entry {position} of the list of rows (counted from 0)"
         ))
@@ -194,13 +191,10 @@ fn check_matrix(table: &Inner, rows: &[usize], matrix: &Matrix, what: &str) -> R
     let expected = (rows.len(), table.rows.layout().width);
     if matrix.shape() != expected {
         let (found_rows, found_columns) = matrix.shape();
-        return Err(Error::new(
-            ErrorKind::Shape,
-            format!(
-                "{what} of shape {found_rows} × {found_columns}, expected {} × {}",
-                expected.0, expected.1
-            ),
-        )
+        return Err(Error::shape(format!(
+            "{what} of shape {found_rows} × {found_columns}, expected {} × {}",
+            expected.0, expected.1
+        ))
         .fix("pass a row for each row in the list, as wide as the table"));
     }
     match matrix
@@ -212,10 +206,10 @@ fn check_matrix(table: &Inner, rows: &[usize], matrix: &Matrix, what: &str) -> R
         Some(at) => {
             let (row, column) = (at / expected.1, at % expected.1);
             let value = matrix.values()[at];
-            Err(Error::new(
-                ErrorKind::Value,
-                format!("{value} among the {what} of row {} of the table", rows[row]),
-            )
+            Err(Error::value(format!(
+                "{value} among the {what} of row {} of the table",
+                rows[row]
+            ))
             .at(format!(
                 "row {row}, column {column} of the {what} (counted from 0)"
             ))
@@ -234,7 +228,7 @@ fn check_sums(groups: &Groups, gradients: &Matrix) -> Result<()> {
         let sum = sum_gradients(groups.positions(group), gradients, &mut sum);
         if let Some(column) = sum.iter().position(|value| !value.is_finite()) {
             let what = format!("the sum of the gradients of row {} is infinite", group.row);
-            return Err(Error::new(ErrorKind::Value, what)
+            return Err(Error::value(what)
                 .at(format!("column {column} (counted from 0)"))
                 .fix("nothing was written; clip the gradients"));
         }

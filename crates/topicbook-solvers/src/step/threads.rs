@@ -1,6 +1,6 @@
 //! The threads that steps run on.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::system::{Team, spread_threads};
 
 /// A thread pool for one fit. The training loop runs inside it, which saves waking the pool from outside at every step.
@@ -20,7 +20,7 @@ pub fn team() -> Result<Team> {
 }
 
 fn no_threads(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Space, "the threads of the fit cannot be started")
+    Error::space("the threads of the fit cannot be started")
         .fix("free some memory, or raise the limit on threads of this process")
         .because(error)
 }

@@ -13,7 +13,7 @@ pub use allocator::{MAPPED_BYTES, allocated, release_freed};
 pub use cgroup::OutOfMemory;
 pub use monitor::{Handle, Log, Monitor, PhaseGuard, Sample, Span, kind_of_phase, phase};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::bytes;
 
 /// Resident memory of this process, in bytes.
@@ -79,13 +79,10 @@ pub fn check_free(needed: u64, what: &str) -> Result<()> {
     if needed <= free {
         return Ok(());
     }
-    Err(Error::new(
-        ErrorKind::Space,
-        format!(
-            "{what} would need {} of memory, but {} are free",
-            bytes(needed),
-            bytes(free)
-        ),
-    )
+    Err(Error::space(format!(
+        "{what} would need {} of memory, but {} are free",
+        bytes(needed),
+        bytes(free)
+    ))
     .fix("use fewer documents or terms, free some memory, or keep the counts in a file"))
 }

@@ -3,7 +3,7 @@
 use hdf5_pure::{DType, Datatype};
 
 use crate::Counts;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::{counted, shown_path};
 
 use super::file::{Hdf, REWRITE};
@@ -109,7 +109,7 @@ fn no_counts(hdf: &Hdf, place: &Place, value: f64) -> Result<Error> {
         Some(other) => format!("{} probably holds the counts: {}", other.path(), other.call()),
         None => "no matrix of the file holds counts: save them before they are normalised, adata.layers[\"counts\"] = adata.X.copy()".into(),
     };
-    Ok(Error::new(ErrorKind::Value, what).at(place.path()).fix(fix))
+    Ok(Error::value(what).at(place.path()).fix(fix))
 }
 
 /// Finds a matrix and reads its encoding and its shape.

@@ -51,10 +51,9 @@ pub fn write_h5ad(
         .iter()
         .find(|name| *name == INDEX || name.contains('/'))
     {
-        return Err(Error::new(
-            ErrorKind::Table,
-            format!("a column of a .h5ad file cannot be called {name:?}"),
-        )
+        return Err(Error::table(format!(
+            "a column of a .h5ad file cannot be called {name:?}"
+        ))
         .at(format!(
             "the columns of the documents are {}",
             columns.join(", ")
@@ -67,7 +66,7 @@ pub fn write_h5ad(
             "a count of {} does not fit the f32 of sparse counts",
             summary.largest()
         );
-        return Err(Error::new(ErrorKind::Value, what).fix("write the counts as .npy"));
+        return Err(Error::value(what).fix("write the counts as .npy"));
     }
     let named = (n as u64)
         .saturating_mul(1 + columns.len() as u64)

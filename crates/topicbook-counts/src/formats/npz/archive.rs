@@ -8,7 +8,7 @@ use npyz::TypeChar;
 use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::formats::npy::Header;
 use crate::formats::number_runs::{Decode, visit_bytes};
 use crate::system::OpenFile;
@@ -317,13 +317,10 @@ pub(super) fn reserve<T>(path: &Path, length: u64) -> Result<Vec<T>> {
         .ok()
         .and_then(|length| values.try_reserve_exact(length).ok())
         .ok_or_else(|| {
-            Error::new(
-                ErrorKind::Space,
-                format!(
-                    "{}: {length} stored counts do not fit in memory",
-                    shown_path(path)
-                ),
-            )
+            Error::space(format!(
+                "{}: {length} stored counts do not fit in memory",
+                shown_path(path)
+            ))
             .fix("read it on a machine with more memory, or write the counts as .npy")
         })?;
     Ok(values)

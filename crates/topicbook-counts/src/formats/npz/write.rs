@@ -177,10 +177,7 @@ pub(super) fn is_wide(stored: u64, terms: usize) -> bool {
 
 /// The dtype of indices, and their bytes.
 pub(super) fn index_dtype(wide: bool) -> (&'static str, u64) {
-    match wide {
-        true => ("<i8", 8),
-        false => ("<i4", 4),
-    }
+    if wide { ("<i8", 8) } else { ("<i4", 4) }
 }
 
 /// Appends an index as 32 or 64 bits, little-endian.

@@ -52,13 +52,10 @@ pub fn write(counts: &Counts, path: &Path) -> Result<()> {
         );
     }
     if summary.largest() > 16_777_216.0 {
-        return Err(Error::new(
-            ErrorKind::Value,
-            format!(
-                "a count of {} does not fit the f32 of sparse counts",
-                summary.largest()
-            ),
-        )
+        return Err(Error::value(format!(
+            "a count of {} does not fit the f32 of sparse counts",
+            summary.largest()
+        ))
         .fix("write the counts as .npy"));
     }
     let failed = |source: PolarsError| {
