@@ -1,15 +1,12 @@
 //! Coherence of topics: how often their most probable terms occur in the same documents.
 
-use crate::counts::{CoOccurrence, Counts};
+use crate::counts::{self, CoOccurrence, Counts, EPSILON};
 use crate::data::{OrRef, Terms, top_n};
 use crate::error::{Error, Result};
 use crate::text::count;
 
 use super::Fit;
 use super::topic_coherence::{Coherence, TopicCoherence};
-
-/// Added to joint probabilities, as in gensim.
-const EPSILON: f64 = 1e-12;
 
 impl Fit {
     /// The coherence of every topic: u_mass and NPMI of its `n` most probable terms, by the documents of `counts` in which
@@ -171,11 +168,8 @@ fn u_mass(pairs: &CoOccurrence, documents: f64, before: usize, after: usize) -> 
 
 fn npmi(pairs: &CoOccurrence, documents: f64, a: usize, b: usize) -> f64 {
     let both = pairs.with_both(a, b) as f64 / documents;
-    if both == 1.0 {
-        return 1.0;
-    }
-    let independent = pairs.with(a) as f64 / documents * (pairs.with(b) as f64 / documents);
-    ((both + EPSILON) / independent).ln() / -(both + EPSILON).ln()
+    let [a, b] = [a, b].map(|term| pairs.with(term) as f64 / documents);
+    counts::npmi(both, a, b)
 }
 
 #[cfg(test)]

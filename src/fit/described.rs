@@ -122,7 +122,7 @@ impl Fit {
             _ => Err(Error::value("the fit has no vectorizer that counts its terms in texts")
                 .fix(
                 "give it the texts before it is saved: fit.with_texts(&counted)?, where `counted` is what \
-                 Vectorizer::fit_transform returned",
+                 Vectorizer::fit_transform returned; a function of tokenizer(..) is in no file",
             )),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::data::Documents;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::Fit;

@@ -11,6 +11,18 @@ use super::pass::for_each_stored_block;
 use super::rows::{Block, NonzeroBuffer, nonzeros_of_row};
 use super::{Counts, View};
 
+/// Added to joint probabilities, as in gensim.
+pub const EPSILON: f64 = 1e-12;
+
+/// The normalised pointwise mutual information of two events, from their probabilities: -1 never together, 0 independent, 1
+/// only together.
+pub fn npmi(both: f64, a: f64, b: f64) -> f64 {
+    match both == 1.0 {
+        true => 1.0,
+        false => ((both + EPSILON) / (a * b)).ln() / -(both + EPSILON).ln(),
+    }
+}
+
 /// For a list of terms, the number of documents that contain each of them, and each pair of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoOccurrence {

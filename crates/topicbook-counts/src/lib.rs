@@ -57,7 +57,7 @@ pub use cells::Cells;
 #[doc(hidden)]
 pub use check_documents::check_documents;
 #[doc(hidden)]
-pub use co_occurrence::CoOccurrence;
+pub use co_occurrence::{CoOccurrence, EPSILON, npmi};
 #[cfg(feature = "polars")]
 pub use count_table::CountTable;
 #[doc(hidden)]

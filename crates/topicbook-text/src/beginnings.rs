@@ -34,8 +34,7 @@ impl Texts {
             |batch| {
                 let mut found = Vec::new();
                 batch.for_each_text(None, &mut |text| {
-                    let end = text.char_indices().nth(characters);
-                    found.push(text[..end.map_or(text.len(), |(at, _)| at)].to_owned());
+                    found.push(text.beginning(characters));
                 })?;
                 Ok(found)
             },

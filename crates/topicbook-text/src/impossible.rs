@@ -5,6 +5,7 @@ use crate::text::quoted_list;
 
 use super::interner::Interner;
 use super::settings::WordSettings;
+use super::texts::Text;
 use super::tokenizer::{Scratch, Tokenizer};
 
 /// Words that a note lists.
@@ -16,10 +17,14 @@ pub(super) fn notes(
     tokenizer: &Tokenizer,
     vocabulary: Option<&Interner>,
 ) -> Result<Vec<String>> {
+    if settings.tokenizer.is_some() {
+        // Its words can depend on those around them.
+        return Ok(Vec::new());
+    }
     let mut scratch = Scratch::default();
     let mut terms_of = |tokenizer: &Tokenizer, text: &str| {
         let mut terms = Vec::new();
-        tokenizer.for_each_term(text, &mut scratch, &mut |term| terms.push(term.to_string()));
+        tokenizer.for_each_term(Text::Whole(text), &mut scratch, &mut |term| terms.push(term.to_string()));
         terms
     };
     let mut notes = Vec::new();

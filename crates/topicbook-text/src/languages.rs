@@ -1,9 +1,63 @@
-//! Languages with lists of stop words (NLTK's, from the crate `stopwords`) and with Snowball's stemmers (`rust-stemmers`).
+//! Languages: with words that are no runs of letters, with lists of stop words (NLTK's, from the crate `stopwords`), and with
+//! Snowball's stemmers (`rust-stemmers`).
 
 use rust_stemmers::Algorithm;
 use stopwords::{Language, NLTK, Stopwords};
 
+use crate::data::Terms;
 use crate::error::{Error, Result};
+
+/// Languages that are written without spaces.
+#[cfg(not(feature = "languages"))]
+pub(super) const WITHOUT_SPACES: [&str; 6] = ["burmese", "chinese", "japanese", "khmer", "lao", "thai"];
+/// Languages without a list of stop words or a stemmer. All languages share one rule of words: see `Vectorizer::language`.
+const OTHERS: &[&str] = &[
+    "armenian",
+    "assamese",
+    "basque",
+    "belarusian",
+    "bengali",
+    "bulgarian",
+    "burmese",
+    "catalan",
+    "chinese",
+    "croatian",
+    "czech",
+    "estonian",
+    "georgian",
+    "gujarati",
+    "hebrew",
+    "hindi",
+    "icelandic",
+    "indonesian",
+    "irish",
+    "japanese",
+    "kannada",
+    "khmer",
+    "korean",
+    "lao",
+    "latvian",
+    "lithuanian",
+    "macedonian",
+    "malayalam",
+    "marathi",
+    "mongolian",
+    "odia",
+    "persian",
+    "polish",
+    "punjabi",
+    "serbian",
+    "sinhala",
+    "slovak",
+    "slovenian",
+    "swahili",
+    "telugu",
+    "thai",
+    "ukrainian",
+    "urdu",
+    "vietnamese",
+    "welsh",
+];
 
 /// Languages with stop words.
 const STOP_WORDS: &[(&str, Language)] = &[
@@ -63,14 +117,32 @@ pub(super) fn stemmer(language: &str) -> Result<Algorithm> {
     find(STEMMERS, language, "a stemmer")
 }
 
+/// The name of a language, in lower case.
+pub(super) fn language(language: &str) -> Result<String> {
+    let others = OTHERS.iter().map(|&name| (name, name));
+    let listed = STOP_WORDS.iter().map(|&(name, _)| (name, name));
+    let stemmed = STEMMERS.iter().map(|&(name, _)| (name, name));
+    let mut known: Vec<(&str, &str)> = others.chain(listed).chain(stemmed).collect();
+    known.sort_unstable();
+    known.dedup();
+    find(&known, language, "known words").map(str::to_owned)
+}
+
 fn find<T: Copy>(known: &[(&str, T)], language: &str, what: &str) -> Result<T> {
     let wanted = language.trim().to_lowercase();
     let found = known.iter().find(|(name, _)| *name == wanted);
-    found.map(|(_, value)| *value).ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    if let Some((_, value)) = found {
+        return Ok(*value);
+    }
+    let names = Terms::new(known.iter().map(|(name, _)| *name))?;
+    let near = match names.nearest(&wanted).as_slice() {
+        [] => String::new(),
+        near => format!("the nearest is {}; ", near.join(", ")),
+    };
+    Err(
         Error::setting(format!("{language:?} is no language with {what}"))
-            .fix(format!("write one of {}", names.join(", ")))
-    })
+            .fix(format!("{near}write one of {}", names.as_slice().join(", "))),
+    )
 }
 
 #[cfg(test)]
@@ -91,5 +163,12 @@ mod tests {
                 .is_some_and(|remedy| remedy.contains("english"))
         );
         assert!(stemmer("klingon").is_err());
+        for (wanted, remedy) in [
+            ("hindy", "the nearest is hindi; write one of arabic, armenian"),
+            ("zh", "write one of"),
+        ] {
+            let error = language(wanted).unwrap_err();
+            assert!(error.remedy().unwrap().starts_with(remedy), "{error}");
+        }
     }
 }

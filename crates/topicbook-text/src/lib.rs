@@ -7,10 +7,14 @@ mod impossible;
 mod interner;
 mod languages;
 mod pass;
+mod phrases;
 mod room;
 mod rows;
 mod run;
 mod saved;
+mod scripts;
+#[cfg_attr(not(feature = "languages"), path = "no_segment.rs")]
+mod segment;
 mod settings;
 mod show;
 mod term_counts;
@@ -24,7 +28,6 @@ use std::sync::Arc;
 
 use crate::counts::DocumentFrequency;
 use crate::counts::select_terms::sealed::Bounded;
-use crate::text::{count, shown_path};
 
 #[doc(hidden)]
 pub use topicbook_base::{Error, ErrorKind, Result};
@@ -38,9 +41,10 @@ pub(crate) use topicbook_counts as counts;
 pub(crate) use topicbook_data as data;
 
 pub use text_counts::{Dropped, TextCounts};
-pub use texts::{TextSource, Texts};
+pub use texts::{TextItem, TextSource, Texts};
 
 use interner::{Hashes, Interner};
+use phrases::PhraseRule;
 #[doc(hidden)]
 pub use settings::WordSettings;
 
@@ -48,10 +52,11 @@ pub use settings::WordSettings;
 /// of settings and its defaults.
 ///
 /// A term is a word of two or more letters, digits or underscores, in lower case; [`stop_words`](Self::stop_words),
-/// [`strip_accents`](Self::strip_accents), [`stem`](Self::stem), [`ngram_range`](Self::ngram_range) and
-/// [`token_pattern`](Self::token_pattern) change that. [`min_df`](Self::min_df), [`max_df`](Self::max_df) and
-/// [`max_terms`](Self::max_terms) choose among the terms, which are in alphabetical order. Settings are checked when texts are
-/// counted.
+/// [`strip_accents`](Self::strip_accents), [`stem`](Self::stem), [`ngram_range`](Self::ngram_range),
+/// [`phrases`](Self::phrases) and [`token_pattern`](Self::token_pattern) change that. [`language`](Self::language) finds the
+/// words of languages that this rule damages, such as Chinese and Hindi, and [`tokenizer`](Self::tokenizer) takes a function.
+/// [`min_df`](Self::min_df), [`max_df`](Self::max_df) and [`max_terms`](Self::max_terms) choose among the terms, which are in
+/// alphabetical order. Settings are checked when texts are counted.
 ///
 /// The texts are read twice: once for the terms, once for the counts. With [`out`](Self::out) the counts go straight into a
 /// file, so that texts larger than memory are counted. Memory holds the vocabulary, within a [`budget`](Self::budget). A
@@ -77,6 +82,8 @@ pub struct Vectorizer {
     min_df: Bounded,
     max_df: Bounded,
     max_terms: Option<usize>,
+    /// The phrases that are looked for; `None` once they are found.
+    phrases: Option<PhraseRule>,
     /// The terms that are counted; `None`: those that the texts have.
     vocabulary: Option<Arc<Interner>>,
     budget: Budget,
@@ -99,6 +106,7 @@ impl Vectorizer {
             min_df: Bounded::Documents(1),
             max_df: Bounded::Share(1.0),
             max_terms: None,
+            phrases: None,
             vocabulary: None,
             budget: Budget::new(),
             out: None,
@@ -139,122 +147,6 @@ impl Vectorizer {
                 changed.refused.get_or_insert(error);
             }
         })
-    }
-
-    /// Whether texts are converted to lower case first; they are by default.
-    ///
-    /// ```
-    /// let counted = topicbook::Vectorizer::new().lowercase(false).fit_transform(["Be", "be"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["Be", "be"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn lowercase(&self, lowercase: bool) -> Self {
-        self.with(|changed| changed.words.lowercase = lowercase)
-    }
-
-    /// Whether accents and other marks are removed (Unicode's decomposition NFKD, then its combining characters), as
-    /// scikit-learn's `strip_accents="unicode"` does; they are kept by default.
-    ///
-    /// ```
-    /// let counted = topicbook::Vectorizer::new().strip_accents(true).fit_transform(["café", "Cafe"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["cafe"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn strip_accents(&self, strip: bool) -> Self {
-        self.with(|changed| changed.words.strip_accents = strip)
-    }
-
-    /// Leaves out the stop words of a language, such as "the" and "of" in English; none by default. The lists are NLTK's, for
-    /// 20 languages; the error for another language names them. A second call adds the words of another language.
-    ///
-    /// ```
-    /// let counted = topicbook::Vectorizer::new().stop_words("english").fit_transform(["The end of the line"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["end", "line"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "stopwords")]
-    pub fn stop_words(&self, language: &str) -> Self {
-        self.try_with(|changed| {
-            let words = languages::stop_words(language)?;
-            changed.words.add_stop_words(words.iter().copied());
-            Ok(())
-        })
-    }
-
-    /// Leaves out these words as well. They are compared as the words of the texts are: in lower case unless
-    /// [`lowercase`](Self::lowercase) is off, and without accents where [`strip_accents`](Self::strip_accents) is on. The card
-    /// of the counts names those that the token pattern divides, such as `isn't`, so that they leave nothing out.
-    ///
-    /// ```
-    /// let vectorizer = topicbook::Vectorizer::new().stop_words("english").stop_word_list(["chapter", "page"]);
-    /// let counted = vectorizer.fit_transform(["Chapter one, page one"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["one"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn stop_word_list<I>(&self, words: I) -> Self
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
-        self.with(|changed| changed.words.add_stop_words(words))
-    }
-
-    /// All words that are left out, in alphabetical order.
-    ///
-    /// ```
-    /// let vectorizer = topicbook::Vectorizer::new().stop_word_list(["page", "chapter"]);
-    /// assert_eq!(vectorizer.stop_words_list(), ["chapter", "page"]);
-    /// ```
-    #[doc(alias = "get_stop_words")]
-    pub fn stop_words_list(&self) -> Vec<String> {
-        self.words.stop_words.clone()
-    }
-
-    /// Counts words by their stems in a language, by Snowball's stemmer ("runs" and "running" as "run"); none by default. Stop
-    /// words are left out before.
-    ///
-    /// ```
-    /// let counted = topicbook::Vectorizer::new().stem("english").fit_transform(["She runs", "Running"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["run", "she"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "stemmer")]
-    pub fn stem(&self, language: &str) -> Self {
-        self.try_with(|changed| {
-            languages::stemmer(language)?;
-            changed.words.stem = Some(language.to_owned());
-            Ok(())
-        })
-    }
-
-    /// Counts runs of `shortest` to `longest` words as terms, after stop words are left out: (1, 2) for words and pairs. (1, 1)
-    /// by default; from 1 to 10.
-    ///
-    /// ```
-    /// let counted = topicbook::Vectorizer::new().ngram_range(1, 2).fit_transform(["new york city"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["city", "new", "new york", "york", "york city"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "ngrams")]
-    #[doc(alias = "bigrams")]
-    pub fn ngram_range(&self, shortest: usize, longest: usize) -> Self {
-        self.with(|changed| changed.words.ngram_range = (shortest, longest))
-    }
-
-    /// Takes the matches of this pattern as words, in the syntax of the crate `regex`; where it has a group in parentheses, the
-    /// group. By default runs of two or more characters that Python's `\w` matches, which is scikit-learn's pattern
-    /// `(?u)\b\w\w+\b`. Rust's `\w` matches combining marks as well.
-    ///
-    /// ```
-    /// let vectorizer = topicbook::Vectorizer::new().token_pattern("[a-z]{3,20}");
-    /// let counted = vectorizer.fit_transform(["It is 12 o'clock"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["clock"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    #[doc(alias = "regex")]
-    pub fn token_pattern(&self, pattern: &str) -> Self {
-        let given = Some(pattern.to_owned()).filter(|given| given != tokenizer::DEFAULT_PATTERN);
-        self.with(|changed| changed.words.token_pattern = given)
     }
 
     /// Keeps the terms of at least this many documents: a number (`5`) or a share of the documents (`0.01`). 1 by default.
@@ -429,50 +321,5 @@ impl Vectorizer {
 impl Default for Vectorizer {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl Vectorizer {
-    /// The settings in words, for the card.
-    #[doc(hidden)]
-    pub fn described(&self) -> Vec<(&'static str, String)> {
-        let words = &self.words;
-        let (shortest, longest) = words.ngram_range;
-        let mut case = match words.lowercase {
-            true => "lower case".to_string(),
-            false => "as written".into(),
-        };
-        if words.strip_accents {
-            case.push_str(", without accents");
-        }
-        let mut rows = vec![("words", case)];
-        if let Some(pattern) = &words.token_pattern {
-            rows.push(("token pattern", pattern.clone()));
-        }
-        if !words.stop_words.is_empty() {
-            rows.push(("stop words", count(words.stop_words.len() as u64)));
-        }
-        if let Some(language) = &words.stem {
-            rows.push(("stems", language.clone()));
-        }
-        if longest > 1 {
-            rows.push(("terms", format!("{shortest} to {longest} words")));
-        }
-        match &self.vocabulary {
-            Some(known) => {
-                rows.push(("vocabulary", format!("{} terms", count(known.len() as u64))))
-            }
-            None => {
-                rows.push(("min_df", self.min_df.to_string()));
-                rows.push(("max_df", self.max_df.to_string()));
-                if let Some(most) = self.max_terms {
-                    rows.push(("max_terms", count(most as u64)));
-                }
-            }
-        }
-        if let Some(path) = &self.out {
-            rows.push(("out", shown_path(path)));
-        }
-        rows
     }
 }

@@ -1,6 +1,7 @@
 //! The second pass: the counts of each document, as rows of sparse counts.
 
 use super::interner::Interner;
+use super::texts::Text;
 use super::tokenizer::{Scratch, Tokenizer};
 
 /// Rows of sparse counts, one after the other.
@@ -43,7 +44,7 @@ impl<'a> RowCounter<'a> {
     }
 
     /// Appends the row of a document.
-    pub(super) fn add_document(&mut self, tokenizer: &Tokenizer, text: &str, rows: &mut Rows) {
+    pub(super) fn add_document(&mut self, tokenizer: &Tokenizer, text: Text<'_>, rows: &mut Rows) {
         let Self {
             vocabulary,
             in_document,

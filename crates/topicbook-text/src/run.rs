@@ -16,11 +16,13 @@ use super::Vectorizer;
 use super::impossible;
 use super::interner::Interner;
 use super::pass::{PassProgress, for_each_batch};
+use super::phrases;
 use super::room::Room;
 use super::rows::{RowCounter, Rows};
+use super::scripts::Sample;
 use super::term_counts::TermCounts;
 use super::text_counts::{Dropped, TextCounts};
-use super::texts::{Batch, BatchLabels, LabelColumns, Texts};
+use super::texts::{Batch, BatchLabels, LabelColumns, Text, Texts};
 use super::tokenizer::Tokenizer;
 
 /// The result of the first pass.
@@ -30,19 +32,22 @@ struct First {
     nonzeros: u64,
     largest: u32,
     dropped: Dropped,
+    /// What the default pattern does to the texts.
+    note: Option<String>,
 }
 
 pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<TextCounts> {
     if let Some(error) = &vectorizer.refused {
         return Err(error.clone());
     }
-    let tokenizer = Tokenizer::new(&vectorizer.words)?;
-    let notes = impossible::notes(
-        &vectorizer.words,
-        &tokenizer,
-        vectorizer.vocabulary.as_deref(),
-    )?;
     let room = Room::of(&vectorizer.budget)?;
+    let mut words = vectorizer.words.clone();
+    if let Some(rule) = vectorizer.phrases {
+        let mut progress = PassProgress::new("looking for phrases in", texts);
+        words.phrases = phrases::find(&words, rule, texts, &room, &mut progress)?;
+    }
+    let tokenizer = Tokenizer::new(&words)?;
+    let mut notes = impossible::notes(&words, &tokenizer, vectorizer.vocabulary.as_deref())?;
     let mut progress = PassProgress::new("counting the terms of", texts);
     let first = match &vectorizer.vocabulary {
         None => count_terms(vectorizer, texts, &tokenizer, &room, &mut progress)?,
@@ -61,8 +66,9 @@ pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<Te
         );
     }
     if new.terms == 0 {
-        return Err(no_terms(&first.dropped, new.documents));
+        return Err(no_terms(&first.dropped, new.documents, first.note));
     }
+    notes.extend(first.note);
     let terms = Terms::new(first.vocabulary.iter())?;
     let documents = texts.documents(first.labels)?;
     documents.check_rows(new.documents, "the texts")?;
@@ -88,6 +94,8 @@ pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<Te
         documents,
         vectorizer: Vectorizer {
             vocabulary: Some(first.vocabulary),
+            words,
+            phrases: None,
             out: None,
             ..vectorizer.clone()
         },
@@ -105,22 +113,10 @@ fn count_terms(
     room: &Room,
     progress: &mut PassProgress,
 ) -> Result<First> {
-    let counts = TermCounts::new();
-    let mut labels = LabelColumns::default();
-    for_each_batch(
-        texts.reader()?,
-        progress,
-        |batch| {
-            let (mut terms, mut labels) = (counts.batch(), BatchLabels::default());
-            batch.for_each_text(Some(&mut labels), &mut |text| {
-                terms.add_document(tokenizer, text);
-            })?;
-            counts.add(&terms);
-            Ok(labels)
-        },
-        || counts.prune(room.vocabulary),
-        |batch| labels.add(batch),
-    )?;
+    let mut sample = Sample::default();
+    let is_default = vectorizer.words.is_default_pattern();
+    let looked_at = is_default.then_some(&mut sample);
+    let (counts, labels) = count_words(texts, tokenizer, room, progress, looked_at)?;
     let bounds = (vectorizer.min_df, vectorizer.max_df);
     let selected = counts.select(labels.documents(), bounds, vectorizer.max_terms);
     Ok(First {
@@ -129,7 +125,45 @@ fn count_terms(
         nonzeros: selected.nonzeros,
         largest: selected.largest,
         dropped: selected.dropped,
+        note: sample.note(),
     })
+}
+
+/// How often each term occurs in the texts, and their labels; `sample` gets the beginning of each batch.
+pub(super) fn count_words(
+    texts: &Texts,
+    tokenizer: &Tokenizer,
+    room: &Room,
+    progress: &mut PassProgress,
+    mut sample: Option<&mut Sample>,
+) -> Result<(TermCounts, LabelColumns)> {
+    let counts = TermCounts::new();
+    let mut labels = LabelColumns::default();
+    let is_sampled = sample.is_some();
+    for_each_batch(
+        texts.reader()?,
+        progress,
+        |batch| {
+            let (mut terms, mut labels) = (counts.batch(), BatchLabels::default());
+            let mut sample = Sample::default();
+            batch.for_each_text(Some(&mut labels), &mut |text| {
+                if let (true, Text::Whole(text)) = (is_sampled, text) {
+                    sample.add(text);
+                }
+                terms.add_document(tokenizer, text);
+            })?;
+            counts.add(&terms);
+            Ok((labels, sample))
+        },
+        || counts.prune(room.vocabulary),
+        |(batch, of_batch)| {
+            if let Some(sample) = &mut sample {
+                sample.join(&of_batch);
+            }
+            labels.add(batch)
+        },
+    )?;
+    Ok((counts, labels))
 }
 
 /// Counts documents and nonzero counts of known terms, so that the sizes of the file are known.
@@ -163,6 +197,7 @@ fn count_nonzeros(
         nonzeros,
         largest,
         dropped: Dropped::default(),
+        note: None,
     })
 }
 
@@ -179,10 +214,12 @@ fn rows_of(
     Ok(rows)
 }
 
-fn no_terms(dropped: &Dropped, documents: usize) -> Error {
+fn no_terms(dropped: &Dropped, documents: usize, note: Option<String>) -> Error {
     let error = Error::new(ErrorKind::Value, "no term is left");
     match dropped.sentences().as_slice() {
-        [] => error.fix("the texts have no words: look at one, and at the token pattern"),
+        [] => error.fix(note.unwrap_or_else(|| {
+            "the texts have no words: look at one, and at the token pattern".into()
+        })),
         why => error
             .at(format!("{}, of {}", why.join("; "), counted(documents, "document")))
             .fix(

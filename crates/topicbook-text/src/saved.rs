@@ -14,8 +14,8 @@ use crate::text::shown_path;
 use super::Vectorizer;
 use super::settings::WordSettings;
 
-/// The version of the file's contents.
-const VERSION: u32 = 1;
+/// The version of the file's contents. Those of version 1 have no language and no phrases.
+const VERSION: u32 = 2;
 
 /// The contents of a file.
 #[derive(Serialize, Deserialize)]
@@ -41,11 +41,13 @@ impl Vectorizer {
     /// ```
     ///
     /// # Errors
-    /// When there is no vocabulary yet, or the file cannot be written.
+    /// When there is no vocabulary yet, the words are found by a function, or the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
+        self.words.check_saved()?;
+        let is_old = self.words.language.is_none() && self.words.phrases.is_empty();
         let saved = Saved {
-            topicbook_vectorizer: VERSION,
+            topicbook_vectorizer: if is_old { 1 } else { VERSION },
             words: self.words.clone(),
             terms: self.known_vocabulary()?.iter().map(str::to_owned).collect(),
         };
@@ -81,7 +83,7 @@ impl Vectorizer {
                 .fix("name a file that Vectorizer::save has written")
                 .because(source)
         })?;
-        if saved.topicbook_vectorizer != VERSION {
+        if !(1..=VERSION).contains(&saved.topicbook_vectorizer) {
             let version = saved.topicbook_vectorizer;
             let what = format!("was saved in version {version}, and version {VERSION} is read");
             return Err(

@@ -1,7 +1,7 @@
 //! Notebook display of texts, vectorizers and the counts that they give.
 
 use crate::evcxr::{show, show_card};
-use crate::text::{Card, count, percent};
+use crate::text::{Card, count, counted, percent, quoted_list, shown_path};
 use crate::{Dropped, TextCounts, Texts, Vectorizer};
 
 impl TextCounts {
@@ -60,5 +60,64 @@ impl Vectorizer {
             card = card.row(label, value);
         }
         show_card(&card, None);
+    }
+
+    /// The settings in words, for the card.
+    #[doc(hidden)]
+    pub fn described(&self) -> Vec<(&'static str, String)> {
+        let words = &self.words;
+        let (shortest, longest) = words.ngram_range;
+        let mut case = match words.lowercase {
+            true => "lower case".to_string(),
+            false => "as written".into(),
+        };
+        if words.strip_accents {
+            case.push_str(", without accents");
+        }
+        let mut rows = vec![("words", case)];
+        if let Some(pattern) = &words.token_pattern {
+            rows.push(("token pattern", pattern.clone()));
+        }
+        if let Some(language) = &words.language {
+            rows.push(("language", language.clone()));
+        }
+        if words.tokenizer.is_some() {
+            rows.push(("tokenizer", "a function".into()));
+        }
+        if !words.stop_words.is_empty() {
+            rows.push(("stop words", count(words.stop_words.len() as u64)));
+        }
+        if let Some(language) = &words.stem {
+            rows.push(("stems", language.clone()));
+        }
+        if let Some(rule) = &self.phrases {
+            let times = counted(rule.min_count, "time");
+            let rule = format!("pairs of words that occur {times}, NPMI above {}", rule.threshold);
+            rows.push(("phrases", rule));
+        }
+        if !words.phrases.is_empty() {
+            let found = count(words.phrases.len() as u64);
+            let list = quoted_list(&words.phrases, 5);
+            rows.push(("phrases", format!("{found}: {list}")));
+        }
+        if longest > 1 {
+            rows.push(("terms", format!("{shortest} to {longest} words")));
+        }
+        match &self.vocabulary {
+            Some(known) => {
+                rows.push(("vocabulary", format!("{} terms", count(known.len() as u64))))
+            }
+            None => {
+                rows.push(("min_df", self.min_df.to_string()));
+                rows.push(("max_df", self.max_df.to_string()));
+                if let Some(most) = self.max_terms {
+                    rows.push(("max_terms", count(most as u64)));
+                }
+            }
+        }
+        if let Some(path) = &self.out {
+            rows.push(("out", shown_path(path)));
+        }
+        rows
     }
 }

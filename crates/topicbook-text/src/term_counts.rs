@@ -8,6 +8,7 @@ use crate::text::{bytes, count};
 
 use super::interner::{Hashes, Interner};
 use super::text_counts::Dropped;
+use super::texts::Text;
 use super::tokenizer::{Scratch, Tokenizer};
 
 /// Number of shards of the vocabulary, each with a lock of its own (lock striping).
@@ -72,7 +73,7 @@ pub(super) struct BatchTerms {
 }
 
 impl BatchTerms {
-    pub(super) fn add_document(&mut self, tokenizer: &Tokenizer, text: &str) {
+    pub(super) fn add_document(&mut self, tokenizer: &Tokenizer, text: Text<'_>) {
         let Self {
             shard,
             in_document,
@@ -160,6 +161,23 @@ impl TermCounts {
                 shard.add(hash, terms.get(id), stats[id]);
             }
         }
+    }
+
+    /// Calls `visit` with each term and its number of occurrences.
+    pub(super) fn for_each_total(&self, mut visit: impl FnMut(&str, u64)) {
+        for shard in &self.shards {
+            let shard = locked(shard);
+            for (term, stats) in shard.terms.iter().zip(&shard.stats) {
+                visit(term, stats.total);
+            }
+        }
+    }
+
+    /// Occurrences of a term.
+    pub(super) fn total(&self, term: &str) -> u64 {
+        let shard = locked(&self.shards[shard_of(self.hashes.of(term))]);
+        let known = shard.terms.find(term);
+        known.map_or(0, |id| shard.stats[id].total)
     }
 
     /// If the vocabulary takes more than `most` bytes, drops the terms of the fewest documents so far until it takes half of
@@ -284,7 +302,7 @@ mod tests {
         let counts = TermCounts::new();
         for text in texts {
             let mut batch = counts.batch();
-            batch.add_document(&tokenizer, text);
+            batch.add_document(&tokenizer, Text::Whole(text));
             counts.add(&batch);
         }
         counts

@@ -9,7 +9,9 @@ use unicode_normalization::char::canonical_combining_class;
 use crate::error::{Error, Result};
 
 use super::languages;
-use super::settings::WordSettings;
+use super::segment::Segmenter;
+use super::settings::{OwnTokenizer, WordSettings};
+use super::texts::Text;
 use super::words::for_each_word;
 
 /// The default pattern of scikit-learn.
@@ -24,8 +26,31 @@ pub(super) struct Tokenizer {
     stop_words: HashSet<String>,
     stemmer: Option<Stemmer>,
     ngrams: (usize, usize),
-    pattern: Option<Regex>,
+    /// Stands between the words of an n-gram.
+    between: char,
+    /// Pairs that are one term, with a space between the words.
+    phrases: HashSet<String>,
+    words: Words,
 }
+
+/// How the words of a text are found.
+enum Words {
+    /// scikit-learn's default pattern.
+    Default,
+    Pattern(Regex),
+    /// By the rules of a language: runs of characters, and what divides those of scripts without spaces.
+    Language { runs: Regex, segmenter: Segmenter },
+    Own(OwnTokenizer),
+}
+
+/// Characters of the scripts that are written without spaces.
+const WITHOUT_SPACES: [&str; 5] = [
+    r"[\p{Han}\p{Hiragana}\p{Katakana}ーｰ&&[\p{L}\p{M}\p{Nl}]]",
+    r"[\p{Thai}&&[\p{L}\p{M}]]",
+    r"[\p{Lao}&&[\p{L}\p{M}]]",
+    r"[\p{Khmer}&&[\p{L}\p{M}]]",
+    r"[\p{Myanmar}&&[\p{L}\p{M}]]",
+];
 
 /// Buffers of one thread.
 #[derive(Default)]
@@ -68,18 +93,21 @@ impl Tokenizer {
                 .collect(),
             stemmer: stemmer.map(Stemmer::create),
             ngrams: settings.ngram_range,
-            pattern: settings
-                .token_pattern
-                .as_deref()
-                .map(compiled)
-                .transpose()?,
+            between: ' ',
+            phrases: settings.phrases.iter().cloned().collect(),
+            words: Words::new(settings)?,
         })
+    }
+
+    /// The same, with this character between the words of an n-gram.
+    pub(super) fn with_between(self, between: char) -> Self {
+        Self { between, ..self }
     }
 
     /// Calls `visit` with each term of a text, once for each time that it occurs.
     pub(super) fn for_each_term(
         &self,
-        text: &str,
+        text: Text<'_>,
         scratch: &mut Scratch,
         visit: &mut impl FnMut(&str),
     ) {
@@ -89,36 +117,50 @@ impl Tokenizer {
             joined,
             spans,
         } = scratch;
-        let mut text = text;
-        if self.lowercase {
-            lowercase(text, lower);
-            text = lower;
-        }
-        if self.strip_accents && !text.is_ascii() {
-            plain.clear();
-            plain.extend(without_accents(text));
-            text = plain;
-        }
         let (shortest, longest) = self.ngrams;
-        if longest == 1 {
-            self.for_each_token(text, visit);
+        if longest == 1 && self.phrases.is_empty() {
+            self.for_each_token(text, (lower, plain), visit);
             return;
         }
         joined.clear();
         spans.clear();
-        self.for_each_token(text, &mut |token| {
+        self.for_each_token(text, (lower, plain), &mut |token| {
             if !spans.is_empty() {
-                joined.push(' ');
+                joined.push(self.between);
             }
             let start = joined.len();
             joined.push_str(token);
             spans.push((start, joined.len()));
         });
+        if !self.phrases.is_empty() {
+            self.join_phrases(joined, spans);
+        }
         for n in shortest..=longest {
             for words in spans.windows(n) {
                 visit(&joined[words[0].0..words[n - 1].1]);
             }
         }
+    }
+
+    /// Makes one word of the two words of each phrase, from the left.
+    fn join_phrases(&self, joined: &mut String, spans: &mut Vec<(usize, usize)>) {
+        let mut kept = 0;
+        for at in 0..spans.len() {
+            let (start, end) = spans[at];
+            // A word that is joined already ends behind its second word.
+            if kept > 0 && start < spans[kept - 1].1 {
+                continue;
+            }
+            spans[kept] = match spans.get(at + 1) {
+                Some(&(_, last)) if self.phrases.contains(&joined[start..last]) => {
+                    joined.replace_range(end..end + 1, "_");
+                    (start, last)
+                }
+                _ => (start, end),
+            };
+            kept += 1;
+        }
+        spans.truncate(kept);
     }
 
     /// Whether a word of a text is left out.
@@ -127,7 +169,12 @@ impl Tokenizer {
     }
 
     /// Calls `visit` with each word that is no stop word, stemmed.
-    fn for_each_token(&self, text: &str, visit: &mut impl FnMut(&str)) {
+    fn for_each_token(
+        &self,
+        text: Text<'_>,
+        (lower, plain): (&mut String, &mut String),
+        visit: &mut impl FnMut(&str),
+    ) {
         let mut keep = |token: &str| {
             if !self.stop_words.is_empty() && self.stop_words.contains(token) {
                 return;
@@ -137,17 +184,93 @@ impl Tokenizer {
                 None => visit(token),
             }
         };
-        match &self.pattern {
-            None => for_each_word(text, &mut keep),
-            Some(pattern) if pattern.captures_len() == 1 => {
+        match text {
+            Text::Whole(text) => {
+                self.words
+                    .for_each(self.prepared(text, lower, plain), &mut keep);
+            }
+            Text::Tokens(tokens) => {
+                for token in tokens {
+                    keep_word(self.prepared(token, lower, plain), &mut keep);
+                }
+            }
+        }
+    }
+
+    /// A text in lower case and without accents, where the settings say so.
+    fn prepared<'t>(
+        &self,
+        mut text: &'t str,
+        lower: &'t mut String,
+        plain: &'t mut String,
+    ) -> &'t str {
+        if self.lowercase {
+            lowercase(text, lower);
+            text = lower;
+        }
+        if self.strip_accents && !text.is_ascii() {
+            plain.clear();
+            plain.extend(without_accents(text));
+            text = plain;
+        }
+        text
+    }
+}
+
+impl Words {
+    fn new(settings: &WordSettings) -> Result<Self> {
+        let WordSettings {
+            token_pattern,
+            language,
+            tokenizer,
+            ..
+        } = settings;
+        match (token_pattern, language, tokenizer) {
+            (None, None, None) => Ok(Self::Default),
+            (Some(pattern), None, None) => Ok(Self::Pattern(compiled(pattern)?)),
+            (None, Some(language), None) => {
+                let scripts = WITHOUT_SPACES.join("");
+                // With the marks and joiners inside of words.
+                let word = format!(
+                    r"[\p{{L}}\p{{N}}_--[{scripts}]][\p{{L}}\p{{N}}\p{{M}}_\x{{200c}}\x{{200d}}--[{scripts}]]+"
+                );
+                let runs = WITHOUT_SPACES.map(|script| format!("{script}+"));
+                Ok(Self::Language {
+                    runs: compiled(&format!("{word}|{}", runs.join("|")))?,
+                    segmenter: Segmenter::new(language)?,
+                })
+            }
+            (None, None, Some(function)) => Ok(Self::Own(function.clone())),
+            _ => Err(Error::setting(
+                "two settings say what a word is, of token_pattern, language and tokenizer",
+            )
+            .fix("keep one of them")),
+        }
+    }
+
+    /// Calls `keep` with each word of a text.
+    fn for_each(&self, text: &str, keep: &mut impl FnMut(&str)) {
+        match self {
+            Self::Default => for_each_word(text, keep),
+            Self::Pattern(pattern) if pattern.captures_len() == 1 => {
                 for found in pattern.find_iter(text) {
-                    keep_word(found.as_str(), &mut keep);
+                    keep_word(found.as_str(), keep);
                 }
             }
             // As in Python's findall: the group is the token.
-            Some(pattern) => {
+            Self::Pattern(pattern) => {
                 for found in pattern.captures_iter(text) {
-                    keep_word(found.get(1).map_or("", |group| group.as_str()), &mut keep);
+                    keep_word(found.get(1).map_or("", |group| group.as_str()), keep);
+                }
+            }
+            Self::Language { runs, segmenter } => {
+                for found in runs.find_iter(text) {
+                    segmenter.for_each_word(found.as_str(), keep);
+                }
+            }
+            Self::Own(function) => {
+                for word in function.0(text) {
+                    keep_word(&word, keep);
                 }
             }
         }
@@ -227,7 +350,7 @@ mod tests {
     fn terms(settings: &WordSettings, text: &str) -> Vec<String> {
         let mut terms = Vec::new();
         Tokenizer::new(settings).unwrap().for_each_term(
-            text,
+            Text::Whole(text),
             &mut Scratch::default(),
             &mut |term| {
                 terms.push(term.to_owned());

@@ -3,7 +3,7 @@
 use polars::prelude::{StringChunked, StrptimeOptions, col, lit};
 
 use crate::decimal::Decimal;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 use super::Table;
 
@@ -85,7 +85,7 @@ impl Table {
         let column = self.named(name)?;
         column.str().cloned().map_err(|_| {
             let what = format!("column `{name}` has type {}, not text", column.dtype());
-            Error::new(ErrorKind::Table, what)
+            Error::table(what)
                 .fix("leave it as it is, or name a column of texts: `dtypes()` lists the types")
         })
     }

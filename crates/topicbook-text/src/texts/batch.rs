@@ -1,7 +1,5 @@
 //! Batches of texts, and the passes that read them.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use crate::data::CsvRows;
@@ -36,8 +34,24 @@ enum Content {
     /// A range of the files, or of the texts in memory.
     Range(Texts, std::ops::Range<usize>),
     Records(Records),
-    #[cfg(feature = "polars")]
-    Texts(Vec<String>),
+}
+
+/// The text of a document.
+#[derive(Clone, Copy)]
+pub enum Text<'a> {
+    Whole(&'a str),
+    /// Its words, which another program has found.
+    Tokens(&'a [String]),
+}
+
+impl Text<'_> {
+    /// The first characters.
+    pub fn beginning(self, characters: usize) -> String {
+        match self {
+            Self::Whole(text) => text.chars().take(characters).collect(),
+            Self::Tokens(tokens) => tokens.join(" ").chars().take(characters).collect(),
+        }
+    }
 }
 
 impl Reader {
@@ -50,10 +64,10 @@ impl Reader {
                 content: Content::Records(records),
             })),
             #[cfg(feature = "polars")]
-            Self::Table(reader) => Ok(reader.next()?.map(|(texts, bytes)| Batch {
-                bytes,
-                content: Content::Texts(texts),
-            })),
+            Self::Table(reader) => {
+                let texts = reader.next()?;
+                Ok(texts.and_then(|texts| next_range(&texts, &mut 0)))
+            }
         }
     }
 
@@ -72,6 +86,7 @@ fn next_range(texts: &Texts, next: &mut usize) -> Option<Batch> {
     let length = |at: usize| match texts.kind.as_ref() {
         Kind::Files { files, .. } => files.get(at).map(|file| file.1),
         Kind::Memory(texts) => texts.get(at).map(|text| text.len() as u64),
+        Kind::Tokens(lists) => lists.get(at).map(|list| super::token_bytes(list)),
         _ => None,
     };
     let (first, mut bytes) = (*next, 0);
@@ -90,9 +105,9 @@ impl Batch {
     pub fn for_each_text(
         &self,
         mut labels: Option<&mut BatchLabels>,
-        visit: &mut dyn FnMut(&str),
+        visit: &mut dyn FnMut(Text<'_>),
     ) -> Result<()> {
-        let mut visit = |text: &str, labels: &mut Option<&mut BatchLabels>| {
+        let mut visit = |text: Text<'_>, labels: &mut Option<&mut BatchLabels>| {
             visit(text);
             if let Some(labels) = labels {
                 labels.end_document();
@@ -101,28 +116,22 @@ impl Batch {
         match &self.content {
             Content::Range(texts, range) => {
                 for at in range.clone() {
-                    let text = match texts.kind.as_ref() {
+                    match texts.kind.as_ref() {
                         Kind::Files { files, .. } => {
-                            Cow::from(files::read(&files[at].0, &texts.remarks)?)
+                            let text = files::read(&files[at].0, &texts.remarks)?;
+                            visit(Text::Whole(&text), &mut labels);
                         }
-                        Kind::Memory(texts) => Cow::from(texts[at].as_str()),
-                        _ => continue,
-                    };
-                    visit(&text, &mut labels);
-                }
-                Ok(())
-            }
-            #[cfg(feature = "polars")]
-            Content::Texts(texts) => {
-                for text in texts {
-                    visit(text, &mut labels);
+                        Kind::Memory(texts) => visit(Text::Whole(&texts[at]), &mut labels),
+                        Kind::Tokens(lists) => visit(Text::Tokens(&lists[at]), &mut labels),
+                        _ => {}
+                    }
                 }
                 Ok(())
             }
             Content::Records(records) => match &records.split {
                 Split::Lines => {
                     for line in records.text()?.lines() {
-                        visit(line, &mut labels);
+                        visit(Text::Whole(line), &mut labels);
                     }
                     Ok(())
                 }
@@ -137,7 +146,7 @@ impl Batch {
 const CHECKED_BYTES: u64 = 16 << 20;
 
 /// The function that is called with each text of records.
-type Visit<'v> = dyn FnMut(&str, &mut Option<&mut BatchLabels>) + 'v;
+type Visit<'v> = dyn FnMut(Text<'_>, &mut Option<&mut BatchLabels>) + 'v;
 
 impl Records {
     fn for_each_object(
@@ -183,7 +192,7 @@ impl Records {
                     }
                 }
             }
-            visit(text, &mut labels);
+            visit(Text::Whole(text), &mut labels);
         }
         Ok(())
     }
@@ -222,7 +231,7 @@ impl Records {
                     None => {}
                 }
             }
-            visit(text, &mut labels);
+            visit(Text::Whole(text), &mut labels);
         }
         Ok(())
     }

@@ -1,6 +1,8 @@
 //! Where texts come from: folders, files and memory, read in batches of bounded size.
 
 mod batch;
+#[cfg(feature = "polars")]
+mod column;
 mod files;
 mod html;
 mod labels;
@@ -19,9 +21,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::system::{OpenFile, TextFile, unpacked_extension};
 use crate::text::{bytes, counted, quoted_list, shown_path};
 
-pub(super) use batch::{Batch, Reader};
+pub(super) use batch::{Batch, Reader, Text};
 pub(super) use labels::{BatchLabels, LabelColumns};
-pub use source::TextSource;
+pub use source::{TextItem, TextSource};
 
 use records::{RecordReader, Split};
 use remarks::Remarks;
@@ -71,16 +73,24 @@ enum Kind {
     #[cfg(feature = "polars")]
     Table(PathBuf),
     Memory(Vec<String>),
+    /// A list of tokens is a document.
+    Tokens(Vec<Vec<String>>),
 }
 
 or_ref!(Texts);
 
 impl Texts {
-    /// Texts in memory, from an array, a vector or any iterator of texts.
+    /// Texts in memory, from an array, a vector or any iterator of texts, or of lists of tokens that another program has found
+    /// (`Vec<Vec<String>>`). The settings of a [`Vectorizer`](crate::Vectorizer) that come after the division into words apply
+    /// to tokens, too: [`lowercase(false)`](crate::Vectorizer::lowercase) leaves them as they are.
     ///
     /// ```
-    /// let texts = topicbook::Texts::new(["to be", "or not to be"])?;
+    /// use topicbook::{Texts, Vectorizer};
+    /// let texts = Texts::new(["to be", "or not to be"])?;
     /// assert_eq!(texts.to_string(), "2 texts in memory");
+    /// let tokens = Texts::new([vec!["New York", "is"], vec!["it"]])?;
+    /// let counted = Vectorizer::new().lowercase(false).fit_transform(tokens)?;
+    /// assert_eq!(counted.terms().as_slice(), ["New York", "is", "it"]);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
@@ -92,17 +102,9 @@ impl Texts {
     pub fn new<I>(texts: I) -> Result<Self>
     where
         I: IntoIterator,
-        I::Item: Into<String>,
+        I::Item: TextItem,
     {
-        Self::in_memory(texts.into_iter().map(Into::into).collect())
-    }
-
-    pub(super) fn in_memory(texts: Vec<String>) -> Result<Self> {
-        match texts.is_empty() {
-            true => Err(Error::new(ErrorKind::Value, "there are no texts")
-                .fix("pass one text for each document")),
-            false => Ok(Kind::Memory(texts).into()),
-        }
+        TextItem::collect_texts(texts.into_iter())
     }
 
     /// Texts in a folder or a file.
@@ -114,7 +116,7 @@ impl Texts {
     /// | a file `.txt` | its lines |
     /// | a file `.jsonl`, `.ndjson` | its lines, each an object: the field `text`, and the other fields as label columns |
     /// | a file `.csv`, `.tsv`, `.tab` | its rows: the column `text`, and the other columns as label columns |
-    /// | a file `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | likewise (feature `polars`) |
+    /// | a file `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | likewise; the column may have lists of tokens (feature `polars`) |
     ///
     /// [`column`](Self::column) names another field or column. Files of lines, JSON lines and tables of text may be compressed
     /// (`.csv.gz`, `.jsonl.zst`, a zip archive of one file). Texts are UTF-8, UTF-16 with a byte order mark, or Windows-1252;
@@ -193,6 +195,7 @@ impl Texts {
             #[cfg(feature = "polars")]
             Kind::Table(path) => length(path),
             Kind::Memory(texts) => texts.iter().map(|text| text.len() as u64).sum(),
+            Kind::Tokens(lists) => lists.iter().map(|list| token_bytes(list)).sum(),
         }
     }
 
@@ -200,7 +203,7 @@ impl Texts {
     pub(super) fn reader(&self) -> Result<Reader> {
         let column = self.column.as_deref();
         Ok(match self.kind.as_ref() {
-            Kind::Files { .. } | Kind::Memory(_) => Reader::InMemory {
+            Kind::Files { .. } | Kind::Memory(_) | Kind::Tokens(_) => Reader::InMemory {
                 texts: self.clone(),
                 next: 0,
             },
@@ -238,6 +241,11 @@ impl Texts {
             _ => labels.into_documents(true, &mut Vec::new()),
         }
     }
+}
+
+/// Bytes of the tokens of a text.
+fn token_bytes(tokens: &[String]) -> u64 {
+    tokens.iter().map(|token| token.len() as u64).sum()
 }
 
 /// The field or column that has the text.
@@ -281,6 +289,9 @@ impl fmt::Display for Texts {
                 }
             }
             Kind::Memory(texts) => write!(f, "{} in memory", counted(texts.len(), "text"))?,
+            Kind::Tokens(lists) => {
+                write!(f, "{} of tokens in memory", counted(lists.len(), "list"))?;
+            }
             Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path, _) => {
                 write!(f, "{} ({})", shown_path(path), size())?;
             }

@@ -1,18 +1,22 @@
 //! What a vectorizer takes as texts.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
-use super::Texts;
+use super::{Kind, Texts};
 
 /// Texts for a [`Vectorizer`](crate::Vectorizer): the path of a folder or file (a text, `Path` or `PathBuf`; see
-/// [`Texts::open`]), a vector, array or slice of texts, a Polars `Column` or `Series` of them, or [`Texts`].
+/// [`Texts::open`]), a vector, array or slice of texts or of lists of tokens, a Polars `Column` or `Series` of them, or
+/// [`Texts`].
 ///
 /// ```
 /// use topicbook::Vectorizer;
 /// let counted = Vectorizer::new().fit_transform(["to be", "or not to be"])?;
 /// assert_eq!(counted.counts().shape(), (2, 4));
+/// let tokens: Vec<Vec<String>> = vec![vec!["to".into(), "be".into()]]; // divided by another program
+/// assert_eq!(Vectorizer::new().fit_transform(tokens)?.counts().shape(), (1, 2));
 /// assert!(Vectorizer::new().fit_transform("no-such-folder").is_err()); // a path
 /// # Ok::<(), topicbook::Error>(())
 /// ```
@@ -24,6 +28,61 @@ use super::Texts;
 pub trait TextSource {
     #[doc(hidden)]
     fn into_texts(self) -> Result<Texts>;
+}
+
+/// A text, or a list of its tokens: an element of the lists that a [`Vectorizer`](crate::Vectorizer) takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a text nor a list of tokens",
+    label = "a `String`, a `&str`, or a `Vec` of them is expected"
+)]
+pub trait TextItem: Sized {
+    #[doc(hidden)]
+    fn collect_texts(items: impl Iterator<Item = Self>) -> Result<Texts>;
+}
+
+macro_rules! texts {
+    ($($T:ty),*) => {$(
+        impl TextItem for $T {
+            fn collect_texts(items: impl Iterator<Item = Self>) -> Result<Texts> {
+                let texts: Vec<String> = items.map(|text| text.to_string()).collect();
+                in_memory(texts.is_empty(), Kind::Memory(texts))
+            }
+        }
+    )*};
+}
+
+texts!(&str, &&str, &String, Cow<'_, str>, &Cow<'_, str>, Box<str>);
+
+impl TextItem for String {
+    fn collect_texts(items: impl Iterator<Item = Self>) -> Result<Texts> {
+        let texts: Vec<String> = items.collect();
+        in_memory(texts.is_empty(), Kind::Memory(texts))
+    }
+}
+
+macro_rules! tokens {
+    ($([$($N:tt)*] $T:ty),*) => {$(
+        impl<S: AsRef<str>, $($N)*> TextItem for $T {
+            fn collect_texts(items: impl Iterator<Item = Self>) -> Result<Texts> {
+                let owned = |token: &S| token.as_ref().to_owned();
+                let lists: Vec<Vec<String>> = items
+                    .map(|tokens| tokens.iter().map(owned).collect())
+                    .collect();
+                in_memory(lists.is_empty(), Kind::Tokens(lists))
+            }
+        }
+    )*};
+}
+
+tokens!([] Vec<S>, [] &Vec<S>, [] &[S], [const N: usize] [S; N], [const N: usize] &[S; N]);
+
+fn in_memory(is_empty: bool, texts: Kind) -> Result<Texts> {
+    match is_empty {
+        true => Err(
+            Error::new(ErrorKind::Value, "there are no texts").fix("pass one text for each document")
+        ),
+        false => Ok(texts.into()),
+    }
 }
 
 macro_rules! paths {
@@ -50,25 +109,31 @@ impl TextSource for &Texts {
     }
 }
 
-impl<T: Into<String>> TextSource for Vec<T> {
+impl<T: TextItem> TextSource for Vec<T> {
     fn into_texts(self) -> Result<Texts> {
-        Texts::in_memory(self.into_iter().map(Into::into).collect())
+        T::collect_texts(self.into_iter())
     }
 }
 
-impl<T: Into<String>, const N: usize> TextSource for [T; N] {
+impl<T: TextItem, const N: usize> TextSource for [T; N] {
     fn into_texts(self) -> Result<Texts> {
-        Texts::in_memory(self.into_iter().map(Into::into).collect())
+        T::collect_texts(self.into_iter())
     }
 }
 
-impl<T: AsRef<str>> TextSource for &[T] {
+impl<'a, T> TextSource for &'a [T]
+where
+    &'a T: TextItem,
+{
     fn into_texts(self) -> Result<Texts> {
-        Texts::in_memory(self.iter().map(|text| text.as_ref().to_owned()).collect())
+        TextItem::collect_texts(self.iter())
     }
 }
 
-impl<T: AsRef<str>> TextSource for &Vec<T> {
+impl<'a, T> TextSource for &'a Vec<T>
+where
+    &'a T: TextItem,
+{
     fn into_texts(self) -> Result<Texts> {
         self.as_slice().into_texts()
     }
@@ -80,28 +145,19 @@ mod columns {
 
     use crate::error::{Error, ErrorKind, Result};
 
-    use super::{TextSource, Texts};
+    use super::super::column::TextColumn;
+    use super::{TextSource, Texts, in_memory};
 
     impl TextSource for &Column {
         fn into_texts(self) -> Result<Texts> {
-            let texts = self.str().map_err(|source| {
-                let what = format!(
-                    "column {:?} has type {}, not text",
-                    self.name(),
-                    self.dtype()
-                );
-                Error::new(ErrorKind::Table, what)
-                    .fix("pass a column of texts")
-                    .because(source)
-            })?;
-            let texts = texts.iter().enumerate().map(|(row, text)| {
-                text.map(str::to_owned).ok_or_else(|| {
-                    Error::new(ErrorKind::Value, "a text is missing")
-                        .at(format!("row {row} (counted from 0)"))
-                        .fix("leave such rows out: table.drop_nulls(\"text\")")
-                })
-            });
-            Texts::in_memory(texts.collect::<Result<_>>()?)
+            let texts = TextColumn::of(self)
+                .map_err(|what| Error::new(ErrorKind::Table, what).fix("pass a column of texts"))?;
+            match texts.missing() {
+                Some(row) => Err(Error::new(ErrorKind::Value, "a text is missing")
+                    .at(format!("row {row} (counted from 0)"))
+                    .fix("leave such rows out: table.drop_nulls(\"text\")")),
+                None => in_memory(texts.len() == 0, texts.take(&mut 0, u64::MAX)),
+            }
         }
     }
 

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use polars::prelude::StringChunked;
-
 use crate::data::{Documents, TableFile};
 use crate::error::{Error, Result};
 
-use super::{BATCH_BYTES, TEXT, text_column};
+use super::column::TextColumn;
+use super::{BATCH_BYTES, TEXT, Texts, text_column};
 
 /// Rows that are decoded at once.
 const ROWS: usize = 1 << 14;
@@ -19,8 +18,8 @@ pub struct TableTexts {
     rows: usize,
     /// Number of rows decoded so far.
     decoded: usize,
-    /// The texts of the last decoded rows, and how many of them were taken. Several rows may share one text of the file.
-    ready: StringChunked,
+    /// The last decoded rows, and how many of them were taken.
+    ready: Option<TextColumn>,
     taken: usize,
 }
 
@@ -35,7 +34,7 @@ impl TableTexts {
             file,
             column,
             decoded: 0,
-            ready: StringChunked::default(),
+            ready: None,
             taken: 0,
         })
     }
@@ -44,46 +43,37 @@ impl TableTexts {
         self.file.map().check_unchanged()
     }
 
-    /// The next texts, and their bytes; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<(Vec<String>, u64)>> {
-        if self.taken == self.ready.len() {
+    /// The next texts, at most a batch of them; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Texts>> {
+        let is_left = |ready: &TextColumn| self.taken < ready.len();
+        if !self.ready.as_ref().is_some_and(is_left) {
             self.decode()?;
         }
-        let (mut texts, mut bytes) = (Vec::new(), 0);
-        while bytes < BATCH_BYTES && self.taken < self.ready.len() {
-            let text = self.ready.get(self.taken).unwrap_or_default();
-            bytes += text.len() as u64;
-            texts.push(text.to_owned());
-            self.taken += 1;
-        }
-        Ok((!texts.is_empty()).then_some((texts, bytes)))
+        let ready = self.ready.as_ref();
+        Ok(ready.map(|ready| ready.take(&mut self.taken, BATCH_BYTES).into()))
     }
 
     fn decode(&mut self) -> Result<()> {
         let rows = self.decoded..self.rows.min(self.decoded + ROWS);
+        self.ready = None;
+        self.taken = 0;
+        let path = self.file.map().path();
         if rows.is_empty() {
             return Ok(());
         }
-        let path = self.file.map().path();
         let table = self.file.read(&[&self.column], rows.clone())?;
         let Some(column) = table.columns().first() else {
             return Ok(());
         };
-        let Ok(texts) = column.str() else {
-            let what = format!(
-                "column {:?} has type {}, not text",
-                self.column,
-                column.dtype()
-            );
-            return Err(Error::format(path, what).fix("name the column that has the text"));
-        };
-        if let Some(row) = texts.iter().position(|text| text.is_none()) {
+        let texts = TextColumn::of(column).map_err(|what| {
+            Error::format(path, what).fix("name the column that has the text")
+        })?;
+        if let Some(row) = texts.missing() {
             return Err(Error::format(path, "a text is missing")
                 .at(format!("row {} (counted from 0)", self.decoded + row))
                 .fix("leave such rows out, or write an empty text there"));
         }
-        self.ready = texts.clone();
-        self.taken = 0;
+        self.ready = Some(texts);
         self.decoded = rows.end;
         Ok(())
     }

@@ -1,0 +1,25 @@
+//! Stands for `segment.rs` in a build without the feature `languages`.
+
+use crate::error::{Error, Result};
+
+use super::languages::WITHOUT_SPACES;
+
+pub(super) struct Segmenter;
+
+impl Segmenter {
+    /// # Errors
+    /// For a language whose words are in a dictionary.
+    pub(super) fn new(language: &str) -> Result<Self> {
+        match WITHOUT_SPACES.contains(&language) {
+            false => Ok(Self),
+            true => Err(Error::setting(format!(
+                "the dictionary of {language} is not in this build of topicbook"
+            ))
+            .fix("build it with the feature `languages`, which is on by default")),
+        }
+    }
+
+    pub(super) fn for_each_word<'t>(&self, run: &'t str, visit: &mut impl FnMut(&'t str)) {
+        visit(run);
+    }
+}
