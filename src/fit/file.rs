@@ -138,7 +138,10 @@ impl Fit {
             fitted_to: self.counts.clone(),
             topic_names: self.names.to_vec(),
             documents: self.documents.as_ref().map(Documents::to_saved),
-            words: self.words.clone().filter(|words| words.check_saved().is_ok()),
+            words: self
+                .words
+                .clone()
+                .filter(|words| words.check_saved().is_ok()),
             empty_documents: self.empty.to_vec(),
         };
         let tables = [NamedTable::of("L", &self.l), NamedTable::of("F", &self.f)];

@@ -1,6 +1,7 @@
-//! The vectorizer: counts against scikit-learn's, malformed texts, memory, and files.
+//! The vectorizer: counts against scikit-learn's, words of languages, malformed texts, memory, and files.
 
 mod golden;
 mod malformed;
 mod memory;
 mod sources;
+mod words;

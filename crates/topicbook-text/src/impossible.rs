@@ -24,7 +24,9 @@ pub(super) fn notes(
     let mut scratch = Scratch::default();
     let mut terms_of = |tokenizer: &Tokenizer, text: &str| {
         let mut terms = Vec::new();
-        tokenizer.for_each_term(Text::Whole(text), &mut scratch, &mut |term| terms.push(term.to_string()));
+        tokenizer.for_each_term(Text::Whole(text), &mut scratch, &mut |term| {
+            terms.push(term.to_string())
+        });
         terms
     };
     let mut notes = Vec::new();

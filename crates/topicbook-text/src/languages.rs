@@ -4,12 +4,13 @@
 use rust_stemmers::Algorithm;
 use stopwords::{Language, NLTK, Stopwords};
 
-use crate::data::Terms;
+use crate::data::remedy_by_nearest;
 use crate::error::{Error, Result};
 
 /// Languages that are written without spaces.
 #[cfg(not(feature = "languages"))]
-pub(super) const WITHOUT_SPACES: [&str; 6] = ["burmese", "chinese", "japanese", "khmer", "lao", "thai"];
+pub(super) const WITHOUT_SPACES: [&str; 6] =
+    ["burmese", "chinese", "japanese", "khmer", "lao", "thai"];
 /// Languages without a list of stop words or a stemmer. All languages share one rule of words: see `Vectorizer::language`.
 const OTHERS: &[&str] = &[
     "armenian",
@@ -134,14 +135,12 @@ fn find<T: Copy>(known: &[(&str, T)], language: &str, what: &str) -> Result<T> {
     if let Some((_, value)) = found {
         return Ok(*value);
     }
-    let names = Terms::new(known.iter().map(|(name, _)| *name))?;
-    let near = match names.nearest(&wanted).as_slice() {
-        [] => String::new(),
-        near => format!("the nearest is {}; ", near.join(", ")),
-    };
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let near = remedy_by_nearest(names.iter().copied(), &wanted);
+    let near = near.map(|near| format!("{near}; ")).unwrap_or_default();
     Err(
         Error::setting(format!("{language:?} is no language with {what}"))
-            .fix(format!("{near}write one of {}", names.as_slice().join(", "))),
+            .fix(format!("{near}write one of {}", names.join(", "))),
     )
 }
 
@@ -164,7 +163,10 @@ mod tests {
         );
         assert!(stemmer("klingon").is_err());
         for (wanted, remedy) in [
-            ("hindy", "the nearest is hindi; write one of arabic, armenian"),
+            (
+                "hindy",
+                "the nearest is hindi; write one of arabic, armenian",
+            ),
             ("zh", "write one of"),
         ] {
             let error = language(wanted).unwrap_err();

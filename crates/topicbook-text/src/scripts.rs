@@ -88,7 +88,10 @@ impl Sample {
             found[1] += std::mem::take(&mut found[0]);
         }
         let all: u64 = found.iter().sum();
-        let (most, script) = found.iter().zip(&SCRIPTS).max_by_key(|(letters, _)| **letters)?;
+        let (most, script) = found
+            .iter()
+            .zip(&SCRIPTS)
+            .max_by_key(|(letters, _)| **letters)?;
         let share = percent(*most as f64 / self.letters.max(1) as f64);
         let Script(_, name, language, is_without_spaces) = script;
         let is_clause = self.in_words > CLAUSE * self.words && self.in_words >= ENOUGH;

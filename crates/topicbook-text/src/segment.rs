@@ -191,8 +191,11 @@ where
     Baked: DataProvider<M>,
 {
     let missing = || {
-        Error::new(ErrorKind::Value, format!("ICU's dictionary {name} is missing"))
-            .fix("build topicbook with the version of icu_segmenter in its Cargo.lock")
+        Error::new(
+            ErrorKind::Value,
+            format!("ICU's dictionary {name} is missing"),
+        )
+        .fix("build topicbook with the version of icu_segmenter in its Cargo.lock")
     };
     let attributes = DataMarkerAttributes::try_from_str(name).map_err(|_| missing())?;
     let request = DataRequest {

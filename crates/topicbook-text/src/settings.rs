@@ -81,10 +81,12 @@ impl WordSettings {
     pub fn check_saved(&self) -> Result<()> {
         match self.tokenizer {
             None => Ok(()),
-            Some(_) => Err(Error::setting("a function of tokenizer(..) cannot be saved").fix(
-                "save the terms, counted.terms().save(\"terms.txt\")?, and count by \
+            Some(_) => Err(
+                Error::setting("a function of tokenizer(..) cannot be saved").fix(
+                    "save the terms, counted.terms().save(\"terms.txt\")?, and count by \
                  Vectorizer::new().tokenizer(words).vocabulary(Terms::open(\"terms.txt\")?)",
-            )),
+                ),
+            ),
         }
     }
 }

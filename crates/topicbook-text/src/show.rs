@@ -92,7 +92,10 @@ impl Vectorizer {
         }
         if let Some(rule) = &self.phrases {
             let times = counted(rule.min_count, "time");
-            let rule = format!("pairs of words that occur {times}, NPMI above {}", rule.threshold);
+            let rule = format!(
+                "pairs of words that occur {times}, NPMI above {}",
+                rule.threshold
+            );
             rows.push(("phrases", rule));
         }
         if !words.phrases.is_empty() {

@@ -39,7 +39,10 @@ enum Words {
     Default,
     Pattern(Regex),
     /// By the rules of a language: runs of characters, and what divides those of scripts without spaces.
-    Language { runs: Regex, segmenter: Segmenter },
+    Language {
+        runs: Regex,
+        segmenter: Segmenter,
+    },
     Own(OwnTokenizer),
 }
 

@@ -37,9 +37,7 @@ impl TextColumn {
     pub(super) fn missing(&self) -> Option<usize> {
         match self {
             Self::Texts(texts) => texts.iter().position(|text| text.is_none()),
-            Self::Tokens(lists) => {
-                (0..lists.len()).find(|&row| tokens(lists, row).is_none())
-            }
+            Self::Tokens(lists) => (0..lists.len()).find(|&row| tokens(lists, row).is_none()),
         }
     }
 

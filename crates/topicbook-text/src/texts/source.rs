@@ -78,9 +78,8 @@ tokens!([] Vec<S>, [] &Vec<S>, [] &[S], [const N: usize] [S; N], [const N: usize
 
 fn in_memory(is_empty: bool, texts: Kind) -> Result<Texts> {
     match is_empty {
-        true => Err(
-            Error::new(ErrorKind::Value, "there are no texts").fix("pass one text for each document")
-        ),
+        true => Err(Error::new(ErrorKind::Value, "there are no texts")
+            .fix("pass one text for each document")),
         false => Ok(texts.into()),
     }
 }

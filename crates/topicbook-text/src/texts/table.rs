@@ -65,9 +65,8 @@ impl TableTexts {
         let Some(column) = table.columns().first() else {
             return Ok(());
         };
-        let texts = TextColumn::of(column).map_err(|what| {
-            Error::format(path, what).fix("name the column that has the text")
-        })?;
+        let texts = TextColumn::of(column)
+            .map_err(|what| Error::format(path, what).fix("name the column that has the text"))?;
         if let Some(row) = texts.missing() {
             return Err(Error::format(path, "a text is missing")
                 .at(format!("row {} (counted from 0)", self.decoded + row))
