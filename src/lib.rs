@@ -169,7 +169,7 @@ pub use topicbook_counts::{
 #[doc(inline)]
 pub use topicbook_data::{
     Budget, ByteSize, Documents, Epoch, Indices, LabelValue, Matrix, MatrixRow, MatrixRows, OrRef,
-    Terms, sort_documents,
+    Terms, TextFormat, sort_documents,
 };
 #[cfg(feature = "polars")]
 #[doc(inline)]
@@ -209,7 +209,8 @@ pub mod prelude {
         Error, ErrorKind, Estimate, Evaluation, Fit, GradientStep, Layout, Location, Matrix,
         Optimizer, Plan, Precision, RankingEvaluation, Reading, Resample, RowTable, Settings,
         Solver, Summary, Sweep, SweepFits, SweepPlan, Synthetic, TableStorage, TermScore, Terms,
-        TextCounts, Texts, TopicModel, Training, Update, Vectorizer, doctor, show_progress,
+        TextCounts, TextFormat, Texts, TopicModel, Training, Update, Vectorizer, doctor,
+        show_progress,
     };
     #[cfg(feature = "polars")]
     pub use crate::{ByLabel, CountTable, Table};

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use topicbook::polars::prelude::DataType;
-use topicbook::{CountTable, Counts, Table, Texts, Vectorizer};
+use topicbook::{CountTable, Counts, Table, TextFormat, Texts, Vectorizer};
 
 /// The columns of a table, each as `name=value|value`.
 fn shown(table: &Table) -> String {
@@ -168,31 +168,38 @@ fn a_decimal_mark_is_found_or_stated() {
     for part in [
         "\"1,234\"",
         "data row 1, column \"n\"",
-        ".decimal('.')",
-        ".decimal(',')",
+        ".format(TextFormat::new().decimal('.')?)",
         ".labels([\"n\"])",
     ] {
         assert!(error.contains(part), "{part}: {error}");
     }
-    let counts = table.decimal('.').unwrap().counts().unwrap();
+    let by = |mark| table.format(TextFormat::new().decimal(mark).unwrap());
+    let counts = by('.').counts().unwrap();
     assert_eq!(
         counts.summary().unwrap().document_lengths(),
         [1234.0, 2345.0]
     );
-    let error = table
-        .decimal(',')
-        .unwrap()
-        .counts()
-        .unwrap_err()
-        .to_string();
+    let error = by(',').counts().unwrap_err().to_string();
     assert!(error.contains("1.234 is not a whole number"), "{error}");
     assert!(
-        table
+        TextFormat::new()
             .decimal(';')
             .unwrap_err()
             .to_string()
             .contains("no decimal mark")
     );
+
+    // A separator and an encoding, and a file that has neither.
+    let (folder, path) = file("n.csv", b"doc~sea\n\xf1\xeb~1,5\n");
+    let stated = TextFormat::new().encoding("windows-1251").unwrap();
+    let stated = stated.separator('~').unwrap().decimal(',').unwrap();
+    let read = Table::open_with(&path, stated).unwrap();
+    assert_eq!(read.texts("doc").unwrap(), ["сл"]);
+    assert_eq!(read.numbers("sea").unwrap(), [1.5]);
+    let parquet = folder.path().join("a.parquet");
+    read.write_parquet(&parquet).unwrap();
+    let error = Table::open_with(&parquet, stated).unwrap_err();
+    assert!(error.remedy().unwrap().contains("TextFormat"), "{error}");
 
     let (_folder, path) = file("n.csv", b"doc;n;p\nA;1.234;0,5\nB;12;1,5\n");
     let table = CountTable::open(&path).unwrap().labels(["p"]).unwrap();

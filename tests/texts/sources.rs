@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use topicbook::{Terms, TextCounts, Texts, Vectorizer};
+use topicbook::{Terms, TextCounts, TextFormat, Texts, Vectorizer};
 
 fn rows(counted: &TextCounts) -> Vec<Vec<f32>> {
     let counts = counted.counts();
@@ -78,6 +78,73 @@ fn files_of_every_format_give_the_same_counts() {
     assert!(texts.to_string().starts_with("1 file in"), "{texts}");
     let counted = Vectorizer::new().fit_transform(texts).unwrap();
     assert_eq!(counted.documents().names(), ["a.txt"]);
+}
+
+/// Each guess about a file of text has a setting.
+#[test]
+fn encodings_separators_and_decimal_marks_are_stated() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let new = TextFormat::new;
+    let russian = new().encoding("windows-1251").unwrap();
+    let word = b"\xf1\xeb\xee\xe2\xee";
+    fs::create_dir(at("folder")).unwrap();
+    fs::write(at("folder/a.txt"), word).unwrap();
+    fs::write(at("a.txt"), word).unwrap();
+    fs::write(
+        at("a.jsonl"),
+        [b"{\"text\": \"", &word[..], b"\"}\n"].concat(),
+    )
+    .unwrap();
+    fs::write(at("a.csv"), [b"text,n\n", &word[..], b",1\n"].concat()).unwrap();
+    for name in ["folder", "a.txt", "a.jsonl", "a.csv"] {
+        let texts = Texts::open(at(name)).unwrap();
+        let error = Vectorizer::new().fit_transform(&texts).unwrap_err();
+        let line = "TextFormat::new().encoding(\"WINDOWS-1251\")?";
+        assert!(error.remedy().unwrap().contains(line), "{error}");
+        let counted = Vectorizer::new()
+            .fit_transform(texts.format(russian).unwrap())
+            .unwrap();
+        assert_eq!(counted.terms().as_slice(), ["слово"], "{name}");
+        assert!(
+            counted.to_string().contains("encoding Windows-1251"),
+            "{counted}"
+        );
+        let other = texts.format(new().encoding("utf-16le").unwrap()).unwrap();
+        let error = Vectorizer::new().fit_transform(other).unwrap_err();
+        assert!(error.remedy().is_some(), "{error}");
+    }
+    // Commas would give more columns, and `sep=` names them; 1,5 is 1.5 in one table and 15 thousands in another.
+    let rows = "text;a,b,c\nto be;1,500,2\n";
+    for (text, separator, names) in [
+        (rows.to_string(), ';', vec!["a,b,c"]),
+        (format!("sep=,\n{rows}"), ';', vec!["a,b,c"]),
+        ("text~n\nto, be~1,500\n".into(), '~', vec!["n"]),
+    ] {
+        fs::write(at("a.csv"), text).unwrap();
+        let stated = new().separator(separator).unwrap();
+        let texts = Texts::open(at("a.csv")).unwrap().format(stated).unwrap();
+        let counted = Vectorizer::new().fit_transform(texts).unwrap();
+        assert_eq!(counted.terms().as_slice(), ["be", "to"]);
+        assert_eq!(counted.documents().column_names(), names);
+    }
+    for (mark, number) in [(',', 1.5), ('.', 1500.0)] {
+        let stated = new().separator('~').unwrap().decimal(mark).unwrap();
+        let texts = Texts::open(at("a.csv")).unwrap().format(stated).unwrap();
+        let counted = Vectorizer::new().fit_transform(texts).unwrap();
+        assert_eq!(counted.documents().numbers("n").unwrap(), [number]);
+    }
+    let lines = Texts::open(at("a.txt")).unwrap();
+    for error in [
+        new().encoding("klingon").unwrap_err(),
+        new().separator('a').unwrap_err(),
+        new().separator('é').unwrap_err(),
+        new().decimal(';').unwrap_err(),
+        lines.format(new().separator(';').unwrap()).unwrap_err(),
+        Texts::new(["a"]).unwrap().format(russian).unwrap_err(),
+    ] {
+        assert!(error.remedy().is_some(), "{error}");
+    }
 }
 
 /// The header's first line says the separator, also below a blank line.

@@ -1,12 +1,13 @@
 //! The header of a CSV file: its separator, and the names of its columns.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::system::TextFile;
 use crate::text::{bytes, counted, shown_path};
 
-use super::{CsvRows, NumberText, check_names};
+use super::{CsvRows, NumberText, TextFormat, check_names};
 
 /// Upper bound of the memory of a column in Polars, without its values.
 const COLUMN_BYTES: u64 = 512;
@@ -42,22 +43,23 @@ impl CsvHeader {
     /// Longest header, in bytes.
     const LONGEST: usize = 1 << 20;
 
-    /// Reads the header of a file. Without a separator, that is taken by which header and rows have most values, or which a line
-    /// `sep=;` names. Fails if the header does not end, because Polars copies it, if memory does not hold its columns, or if
+    /// Reads the header of a file. The separator is the stated one, or that of a line `sep=;`, or the given one of the extension,
+    /// or that by which header and rows have most values. Fails if the header does not end, because Polars copies it, if memory does not hold its columns, or if
     /// two have one name.
-    pub fn read(file: &mut TextFile, given: Option<u8>) -> Result<Self> {
+    pub fn read(path: &Path, given: Option<u8>, format: &TextFormat) -> Result<Self> {
+        let file = &mut TextFile::open_as(path, format.stated_encoding())?;
         let mut start = Vec::new();
         let whole = file.append(Self::LONGEST + 1, &mut start)? <= Self::LONGEST;
         start.truncate(Self::LONGEST);
         let file = file.file();
-        let (stated, skipped) = stated_separator(&start);
+        let (named, skipped) = named_separator(&start);
         let text = &start[skipped..];
         let mut understood = Vec::new();
-        let separator = match (stated, given) {
-            (Some(stated), _) => stated,
-            (None, Some(given)) => given,
-            (None, None) => likely_separator(text, whole),
-        };
+        let given = format
+            .stated_separator()
+            .or(given.filter(|_| named.is_none()));
+        let found = given.or(named);
+        let separator = found.unwrap_or_else(|| likely_separator(text, whole));
         if text.contains(&b'\r') && !text.contains(&b'\n') {
             let shown = shown_path(&file.path);
             return Err(Error::format(
@@ -128,7 +130,7 @@ impl CsvHeader {
 }
 
 /// The separator that Excel's line `sep=;` names, and the bytes of that line.
-fn stated_separator(text: &[u8]) -> (Option<u8>, usize) {
+fn named_separator(text: &[u8]) -> (Option<u8>, usize) {
     let end = text.iter().position(|&byte| byte == b'\n');
     let line = &text[..end.unwrap_or(text.len())];
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -231,7 +233,7 @@ mod tests {
         let path = folder.path().join("a.csv");
         let read = |text: &str, separator| {
             std::fs::write(&path, text).unwrap();
-            let header = CsvHeader::read(&mut TextFile::open(&path)?, separator)?;
+            let header = CsvHeader::read(&path, separator, &TextFormat::new())?;
             Ok::<_, Error>((header.separator, header.names.join("|")))
         };
         for (text, separator, names) in [

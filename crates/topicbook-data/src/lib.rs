@@ -42,6 +42,7 @@ pub mod tensor_file;
 #[cfg(feature = "burn")]
 mod tensors;
 mod terms;
+mod text_format;
 mod top_n;
 
 pub use budget::Budget;
@@ -95,6 +96,7 @@ pub use tensors::{
     MAX_DOWNLOAD, NEED_LESS_MEMORY, download_failed, tensor_values, unexpected_data,
 };
 pub use terms::Terms;
+pub use text_format::TextFormat;
 #[doc(hidden)]
 pub use top_n::{TopN, top_n};
 #[doc(hidden)]

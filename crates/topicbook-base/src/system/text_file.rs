@@ -59,6 +59,11 @@ pub struct TextFile {
 impl TextFile {
     /// Opens a file. What it begins with says how it is compressed, and in which encoding it is.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_as(path, None)
+    }
+
+    /// Opens a file whose encoding may be stated.
+    pub fn open_as(path: &Path, encoding: Option<Encoding>) -> Result<Self> {
         let file = OpenFile::open(path)?;
         file.advise(0, 0, Advice::Sequential);
         let (bytes, packed) = unpack(&file)?;
@@ -66,7 +71,7 @@ impl TextFile {
             file,
             bytes,
             packed,
-            decoder: Decoder::default(),
+            decoder: Decoder::new(encoding),
             raw: Vec::new(),
             text: Vec::new(),
             given: 0,
@@ -165,8 +170,12 @@ impl Read for TextFile {
 }
 
 /// The text of bytes that were read from a file as a whole, and its encoding where that is not UTF-8.
-pub fn decoded(path: &Path, mut bytes: Vec<u8>) -> Result<(String, Option<Encoding>)> {
-    let mut decoder = Decoder::default();
+pub fn decoded(
+    path: &Path,
+    mut bytes: Vec<u8>,
+    stated: Option<Encoding>,
+) -> Result<(String, Option<Encoding>)> {
+    let mut decoder = Decoder::new(stated);
     let mut text = Vec::new();
     let decoded = decoder.decode(&mut bytes, &mut text, true);
     decoded.map_err(|wrong| wrong.in_file(path))?;
@@ -190,7 +199,8 @@ pub fn not_utf8(path: &Path, byte: u64, line: u64) -> Error {
     Error::format(path, "is not UTF-8 text")
         .at(format!("byte {byte} (counted from 0), in line {line}"))
         .fix(format!(
-            "save it as UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 {shown:?} > new.txt"
+            "state its encoding, as TextFormat::new().encoding(\"windows-1252\")?, or convert it: iconv -f WINDOWS-1252 -t UTF-8 \
+             {shown:?} > new.txt"
         ))
 }
 

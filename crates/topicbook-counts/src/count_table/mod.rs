@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use polars::prelude::{Column, DataType, PolarsError};
 
-use crate::data::{Decimal, Documents, Table, TableFile, Terms};
+use crate::data::{Documents, OrRef, Table, TableFile, Terms, TextFormat};
 use crate::error::{Error, Result};
 use crate::text::{counted, quoted_list, shown_path};
 
@@ -77,7 +77,7 @@ struct Settings {
     names: Option<String>,
     labels: Vec<String>,
     missing_as_zero: bool,
-    decimal: Option<Decimal>,
+    format: TextFormat,
 }
 
 /// The contents of a table.
@@ -210,27 +210,28 @@ impl CountTable {
         self.with(|settings| settings.missing_as_zero = true)
     }
 
-    /// The same table, whose numbers have this decimal mark, `'.'` or `','`; the other one separates thousands. Without the
-    /// setting it is found: `1,5` has a decimal comma where the values of the file are not separated by commas, `1,234` is an
-    /// error unless other numbers of the file say what it is. The card shows how such numbers were read.
+    /// The same table, of whose text the encoding, the separator or the decimal mark is stated. Without the setting they are
+    /// found: `1,5` has a decimal comma where the values of the file are not separated by commas, `1,234` is an error unless
+    /// other numbers of the file say what it is. The card shows how such numbers were read. Comes before settings that name
+    /// columns.
     ///
     /// ```
-    /// use topicbook::CountTable;
+    /// use topicbook::{CountTable, TextFormat};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # std::env::set_current_dir(&folder).unwrap();
     /// std::fs::write("letters.csv", "doc;sea;ship\na;1.234;2\nb;7;4\n")?;
     /// let letters = CountTable::open("letters.csv")?;
     /// assert!(letters.counts().is_err()); // 1.234 is no count
-    /// assert_eq!(letters.decimal(',')?.counts()?.summary()?.total(), 1247.0);
+    /// let german = letters.format(TextFormat::new().decimal(',')?);
+    /// assert_eq!(german.counts()?.summary()?.total(), 1247.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// # Errors
-    /// If the mark is neither. When the table is read: if it is no text, such as Parquet.
+    /// When the table is read, it is an error if it is no text, such as Parquet.
+    #[must_use]
     #[doc(alias = "thousands")]
-    pub fn decimal(&self, mark: char) -> Result<Self> {
-        let mark = Decimal::of(mark)?;
-        Ok(self.with(|settings| settings.decimal = Some(mark)))
+    pub fn format(&self, format: impl OrRef<TextFormat>) -> Self {
+        self.with(|settings| settings.format = *format.value())
     }
 
     /// The same table, in which these columns too are labels of the documents, and no terms.
@@ -277,7 +278,7 @@ impl CountTable {
         columns: &[T],
         set: impl FnOnce(&mut Settings),
     ) -> Result<Self> {
-        let file = TableFile::open(&self.path)?;
+        let file = TableFile::open_with(&self.path, self.settings.format)?;
         let found = file.names();
         let mut columns = columns.iter().map(AsRef::as_ref);
         match columns.find(|name| !found.contains(name)) {
@@ -349,7 +350,7 @@ impl CountTable {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
-        let file = TableFile::open(&self.path)?.with_decimal(self.settings.decimal)?;
+        let file = TableFile::open_with(&self.path, self.settings.format)?;
         file.check(&file.names())?;
         let roles = Roles::of(self, &file)?;
         let mut read = match roles.long.clone() {

@@ -257,8 +257,8 @@ fn text_is_term(
             .fix(match ColumnMarks::of([text.as_str()].into_iter()) {
                 // 1,234 is 1.234 by a decimal comma.
                 Some(marks) if marks.has_marks() => format!(
-                    "say .decimal('.') or .decimal(','), the mark before the fraction of {text:?}: the other one separates \
-                     thousands; {as_label}"
+                    "say .format(TextFormat::new().decimal('.')?), or ',' there: the mark before the fraction of {text:?}; the \
+                     other one separates thousands; {as_label}"
                 ),
                 _ => format!("write a count there, without separators and signs; say {as_label}"),
             }),

@@ -9,7 +9,7 @@ use polars::prelude::{CsvParseOptions, CsvReadOptions, DataFrame, DataType, SerR
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, TextFile, line_of, not_utf8};
 use crate::text::{count, counted};
-use crate::{CsvHeader, CsvRows, CsvScan, Decimal};
+use crate::{CsvHeader, CsvRows, CsvScan, TextFormat};
 
 use super::Table;
 use super::csv_numbers::Numbers;
@@ -23,8 +23,7 @@ pub struct CsvFile {
     pub(super) map: MappedFile,
     /// Its header.
     pub header: CsvHeader,
-    /// The decimal mark, if a setting names it.
-    pub(super) decimal: Option<Decimal>,
+    format: TextFormat,
     table: OnceLock<Read>,
 }
 
@@ -35,11 +34,11 @@ struct Read {
 }
 
 impl CsvFile {
-    pub(super) fn open(map: MappedFile, separator: Option<u8>) -> Result<Self> {
+    pub(super) fn open(map: MappedFile, separator: Option<u8>, format: TextFormat) -> Result<Self> {
         Ok(Self {
-            header: CsvHeader::read(&mut TextFile::open(map.path())?, separator)?,
+            header: CsvHeader::read(map.path(), separator, &format)?,
             map,
-            decimal: None,
+            format,
             table: OnceLock::new(),
         })
     }
@@ -71,8 +70,8 @@ impl CsvFile {
             self.read_typed(&text, types, columns, 0)
         };
         let is_comma = self.header.separator == b',';
-        let mut numbers =
-            Numbers::of(&frame, &self.header.names, self.decimal, is_comma, texts_of)?;
+        let decimal = self.format.stated_decimal();
+        let mut numbers = Numbers::of(&frame, &self.header.names, decimal, is_comma, texts_of)?;
         understood.append(&mut numbers.understood);
         let names = self.header.names.iter().map(String::as_str);
         let names = names.chain(std::iter::repeat(""));
@@ -130,7 +129,7 @@ impl CsvFile {
     fn text(&self) -> Result<(Cow<'_, [u8]>, Vec<String>)> {
         let bytes = self.map.bytes()?;
         let path = self.map.path();
-        let mut file = TextFile::open(path)?;
+        let mut file = TextFile::open_as(path, self.format.stated_encoding())?;
         // A first look, by which compression and byte order marks are known.
         let mut text = Vec::new();
         file.append(1, &mut text)?;

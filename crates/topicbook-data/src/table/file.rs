@@ -8,7 +8,7 @@ use polars::prelude::{DataType, Field, Schema};
 use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::counted;
-use crate::{Decimal, TableFormat, unknown_format};
+use crate::{TableFormat, TextFormat, unknown_format};
 
 use super::Table;
 use super::arrow_file::ArrowFile;
@@ -28,7 +28,16 @@ pub enum TableFile {
 impl TableFile {
     /// Opens a file of a format of [`Table::open`].
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_with(path, TextFormat::new())
+    }
+
+    /// Opens a file of which something is stated.
+    pub fn open_with(path: &Path, stated: TextFormat) -> Result<Self> {
         let format = TableFormat::of(path).ok_or_else(|| unknown_format(path, "a table's file"))?;
+        if !matches!(format, TableFormat::Csv(_)) && stated != TextFormat::new() {
+            let what = "has typed columns: its values have no encoding, separator or decimal mark";
+            return Err(Error::format(path, what).fix("leave the TextFormat out"));
+        }
         let file = OpenFile::open(path)?;
         if file.length == 0 {
             return Err(Error::format(path, "is empty").fix("write the table again"));
@@ -36,26 +45,11 @@ impl TableFile {
         let map = MappedFile::new(file)?;
         match format {
             TableFormat::Csv(separator) => {
-                CsvFile::open(map, separator).map(|file| Self::Csv(file.into()))
+                CsvFile::open(map, separator, stated).map(|file| Self::Csv(file.into()))
             }
             TableFormat::Parquet => Ok(Self::Groups(Box::new(ParquetFile::open(map)?))),
             TableFormat::Arrow => Ok(Self::Groups(Box::new(ArrowFile::open(map)?))),
         }
-    }
-
-    /// The same file, whose numbers have this decimal mark.
-    pub fn with_decimal(mut self, decimal: Option<Decimal>) -> Result<Self> {
-        match (&mut self, decimal) {
-            (_, None) => {}
-            (Self::Csv(file), _) => file.decimal = decimal,
-            (Self::Groups(file), Some(_)) => {
-                let what = "has typed columns, whose numbers have no decimal mark";
-                return Err(
-                    Error::format(file.map().path(), what).fix("leave the decimal mark out")
-                );
-            }
-        }
-        Ok(self)
     }
 
     /// What was found about the file beyond its extension, in words for a card. Reads a CSV file.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::Decimal;
 use crate::error::Result;
+use crate::{OrRef, TextFormat};
 
 use super::{Table, TableFile};
 
@@ -25,8 +25,8 @@ impl Table {
     ///
     /// Text is UTF-8, UTF-16 with a byte order mark, or Windows-1252 where its words are Western European ones. Numbers may have
     /// a decimal comma where commas do not separate the values, and thousands (`1.234,5`, `1,234.5`); a column of numbers
-    /// such as `1,234` alone, which can be read in two ways, is one of texts, and [`open_with_decimal`](Self::open_with_decimal)
-    /// says what they are. If all rows have a value more than the header has names, the first column has the row names, as R's
+    /// such as `1,234` alone, which can be read in two ways, is one of texts, and [`open_with`](Self::open_with) says what they
+    /// are. If all rows have a value more than the header has names, the first column has the row names, as R's
     /// `write.table` writes them. What was found in a file stands below the table in a cell.
     ///
     /// ```
@@ -58,31 +58,27 @@ impl Table {
         TableFile::open(path.as_ref())?.into_table()
     }
 
-    /// [`open`](Self::open), where the numbers of a CSV file have this decimal mark, `'.'` or `','`; the other one separates
-    /// thousands.
+    /// [`open`](Self::open) a file of text of which the encoding, the separator or the decimal mark is stated.
     ///
     /// ```
-    /// use topicbook::Table;
+    /// use topicbook::{Table, TextFormat};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # std::env::set_current_dir(&folder).unwrap();
     /// std::fs::write("prices.csv", "thing;price\nship;1,234\ntea;2,500\n")?;
-    /// let prices = Table::open_with_decimal("prices.csv", ',')?;
-    /// assert_eq!(prices.numbers("price")?, [1.234, 2.5]);
-    /// assert_eq!(Table::open_with_decimal("prices.csv", '.')?.numbers("price")?, [1234.0, 2500.0]);
+    /// let by = |mark| Table::open_with("prices.csv", TextFormat::new().decimal(mark)?);
+    /// assert_eq!(by(',')?.numbers("price")?, [1.234, 2.5]);
+    /// assert_eq!(by('.')?.numbers("price")?, [1234.0, 2500.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`open`](Self::open), if the mark is another one, and if the file is no text.
+    /// As [`open`](Self::open), and if the file is no text, such as Parquet.
     ///
     /// # Cost
-    /// As [`open`](Self::open); a file with such numbers is read once more.
+    /// As [`open`](Self::open); a file with decimal commas is read once more.
     #[doc(alias = "read_csv2")]
     #[doc(alias = "thousands")]
-    pub fn open_with_decimal(path: impl AsRef<Path>, mark: char) -> Result<Self> {
-        let mark = Decimal::of(mark)?;
-        TableFile::open(path.as_ref())?
-            .with_decimal(Some(mark))?
-            .into_table()
+    pub fn open_with(path: impl AsRef<Path>, format: impl OrRef<TextFormat>) -> Result<Self> {
+        TableFile::open_with(path.as_ref(), *format.value())?.into_table()
     }
 }

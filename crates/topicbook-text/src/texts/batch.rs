@@ -118,7 +118,7 @@ impl Batch {
                 for at in range.clone() {
                     match texts.kind.as_ref() {
                         Kind::Files { files, .. } => {
-                            let text = files::read(&files[at].0, &texts.remarks)?;
+                            let text = files::read(&files[at].0, &texts.format, &texts.remarks)?;
                             visit(Text::Whole(&text), &mut labels);
                         }
                         Kind::Memory(texts) => visit(Text::Whole(&texts[at]), &mut labels),
@@ -206,6 +206,9 @@ impl Records {
             return Ok(());
         };
         let names = &header.names;
+        if let Some(labels) = &mut labels {
+            labels.has_other_separator = header.separator != b',';
+        }
         let mut rows = CsvRows::new(header.separator, self.text()?.as_bytes());
         let mut is_header = self.offset == header.start as u64;
         while let Some(row) = rows.next() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::data::Documents;
+use crate::data::{Documents, TextFormat};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{check_regular, decoded, is_note, read_whole};
 use crate::text::shown_path;
@@ -97,10 +97,10 @@ pub(super) fn matching(path: &Path, pattern: &str) -> Result<Kind> {
 }
 
 /// The text of a file.
-pub(super) fn read(path: &Path, remarks: &Remarks) -> Result<String> {
+pub(super) fn read(path: &Path, format: &TextFormat, remarks: &Remarks) -> Result<String> {
     /// The bytes of the file become its text, and a page the text without its tags.
     const COPIES: u64 = 2;
-    let (text, encoding) = decoded(path, read_whole(path, COPIES)?)?;
+    let (text, encoding) = decoded(path, read_whole(path, COPIES)?, format.stated_encoding())?;
     let encoding = encoding.map(|encoding| format!("encoding {encoding}"));
     remarks.add(path, encoding.as_slice());
     let extension = path.extension().unwrap_or_default().to_string_lossy();

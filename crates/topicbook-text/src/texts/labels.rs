@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::data::{ColumnMarks, Documents, NumberText};
+use crate::data::{ColumnMarks, Decimal, Documents, NumberText};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Maximum number of columns: each line of JSON could have a field of another name.
@@ -14,6 +14,8 @@ const NAMES: &str = "document";
 #[derive(Default)]
 pub struct BatchLabels {
     documents: usize,
+    /// Whether something else than commas separates the values of a table.
+    pub(super) has_other_separator: bool,
     names: Vec<String>,
     /// The document, the number of the column in `names`, and the value.
     values: Vec<(usize, usize, String)>,
@@ -42,6 +44,7 @@ impl BatchLabels {
 #[derive(Default)]
 pub struct LabelColumns {
     documents: usize,
+    has_other_separator: bool,
     columns: Vec<LabelColumn>,
 }
 
@@ -82,6 +85,7 @@ impl LabelColumns {
             self.columns[columns[column]].set(self.documents + document, value);
         }
         self.documents += batch.documents;
+        self.has_other_separator |= batch.has_other_separator;
         Ok(())
     }
 
@@ -91,10 +95,10 @@ impl LabelColumns {
 
     /// The documents, named by the column `document` if all have a value there. A column becomes numbers if all its values are
     /// numbers, or words for a missing number such as `NA`. In a table whose values have another separator than commas, they
-    /// may have a decimal comma; `understood` gets an example.
+    /// may have a decimal comma, unless the mark is stated; `understood` gets an example.
     pub(super) fn into_documents(
         self,
-        is_comma_separated: bool,
+        stated: Option<Decimal>,
         understood: &mut Vec<String>,
     ) -> Result<Documents> {
         let n = self.documents;
@@ -128,9 +132,8 @@ impl LabelColumns {
                 ..
             } = column;
             codes.resize(n, None);
-            let mark = marks
-                .as_ref()
-                .and_then(|marks| marks.mark(shared, is_comma_separated));
+            let found = |marks: &ColumnMarks| marks.mark(shared, !self.has_other_separator);
+            let mark = stated.or(marks.as_ref().and_then(found));
             let marked: Option<Vec<f64>> =
                 mark.and_then(|mark| values.iter().map(|text| mark.number(text)).collect());
             let plain = NumberText::column(values.iter().map(String::as_str));
@@ -184,7 +187,7 @@ mod tests {
             }
             columns.add(batch).unwrap();
         }
-        let documents = columns.into_documents(false, &mut Vec::new()).unwrap();
+        let documents = columns.into_documents(None, &mut Vec::new()).unwrap();
         assert_eq!(documents.names(), ["a", "b", "c"]);
         assert_eq!(documents.numbers("year").unwrap()[2], 1.5);
         assert!(documents.numbers("year").unwrap()[1].is_nan());

@@ -16,9 +16,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::{CsvHeader, Documents, TableFormat, or_ref, unknown_format};
+use crate::data::{CsvHeader, Documents, OrRef, TableFormat, TextFormat, or_ref, unknown_format};
 use crate::error::{Error, ErrorKind, Result};
-use crate::system::{OpenFile, TextFile, unpacked_extension};
+use crate::system::{OpenFile, unpacked_extension};
 use crate::text::{bytes, counted, quoted_list, shown_path};
 
 pub(super) use batch::{Batch, Reader, Text};
@@ -51,6 +51,7 @@ const BATCH_BYTES: u64 = 1 << 20;
 pub struct Texts {
     kind: Arc<Kind>,
     column: Option<String>,
+    format: TextFormat,
     /// What was found about the files while they were read.
     remarks: Remarks,
 }
@@ -120,7 +121,7 @@ impl Texts {
     ///
     /// [`column`](Self::column) names another field or column. Files of lines, JSON lines and tables of text may be compressed
     /// (`.csv.gz`, `.jsonl.zst`, a zip archive of one file). Texts are UTF-8, UTF-16 with a byte order mark, or Windows-1252;
-    /// what is not UTF-8 stands on the card, and a text in another encoding is refused. Of an HTML page the text of `<main>` is
+    /// what is not UTF-8 stands on the card, and a text in another encoding is refused; [`format`](Self::format) states it. Of an HTML page the text of `<main>` is
     /// taken, or of `<body>` where it has none, without scripts and styles. A column or field `document` names the documents.
     ///
     /// ```
@@ -186,6 +187,43 @@ impl Texts {
         }
     }
 
+    /// The same texts, of whose files the encoding is stated; of a table, also the separator, and the decimal mark of the other
+    /// columns. What is not stated is found.
+    ///
+    /// ```
+    /// use topicbook::{TextFormat, Texts};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("news.txt", b"\xd6\xd0\xce\xc4\n")?;
+    /// let news = Texts::open("news.txt")?.format(TextFormat::new().encoding("gbk")?)?;
+    /// assert_eq!(news.beginnings(2)?, ["中文"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the texts are in memory or in a file with typed columns, or a separator or a decimal mark is stated of texts that are
+    /// in no table.
+    #[doc(alias = "encoding")]
+    #[doc(alias = "separator")]
+    pub fn format(&self, format: impl OrRef<TextFormat>) -> Result<Self> {
+        let format = *format.value();
+        let refused = match self.kind.as_ref() {
+            Kind::Csv(..) => None,
+            Kind::Files { .. } | Kind::Lines(_) | Kind::JsonLines(_) => format
+                .is_of_tables()
+                .then_some("no table of text: they have no separator and no decimal mark"),
+            _ => Some("no files of text: they have no encoding, separator or decimal mark"),
+        };
+        match refused {
+            Some(what) => Err(Error::setting(format!("{self} are {what}"))
+                .fix("state the encoding alone, or leave the TextFormat out")),
+            None => Ok(Self {
+                format,
+                ..self.clone()
+            }),
+        }
+    }
+
     /// Bytes that a pass reads.
     pub(super) fn bytes(&self) -> u64 {
         let length = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -202,23 +240,24 @@ impl Texts {
     /// Starts a pass.
     pub(super) fn reader(&self) -> Result<Reader> {
         let column = self.column.as_deref();
+        let records = |path: &Path, split: Split| {
+            let encoding = self.format.stated_encoding();
+            RecordReader::new(path, split, encoding, &self.remarks).map(Reader::Records)
+        };
         Ok(match self.kind.as_ref() {
             Kind::Files { .. } | Kind::Memory(_) | Kind::Tokens(_) => Reader::InMemory {
                 texts: self.clone(),
                 next: 0,
             },
-            Kind::Lines(path) => {
-                Reader::Records(RecordReader::new(path, Split::Lines, &self.remarks)?)
-            }
+            Kind::Lines(path) => records(path, Split::Lines)?,
             Kind::JsonLines(path) => {
                 let field = column.unwrap_or(TEXT).into();
-                Reader::Records(RecordReader::new(path, Split::Json(field), &self.remarks)?)
+                records(path, Split::Json(field))?
             }
             Kind::Csv(path, separator) => {
-                let header = CsvHeader::read(&mut TextFile::open(path)?, *separator)?;
+                let header = CsvHeader::read(path, *separator, &self.format)?;
                 let text = text_column(path, column, &header.names)?;
-                let split = Split::Csv(header.into(), text);
-                Reader::Records(RecordReader::new(path, split, &self.remarks)?)
+                records(path, Split::Csv(header.into(), text))?
             }
             #[cfg(feature = "polars")]
             Kind::Table(path) => Reader::Table(table::TableTexts::new(path, column)?),
@@ -231,14 +270,14 @@ impl Texts {
             Kind::Files { root, files, .. } => files::documents(root, files),
             #[cfg(feature = "polars")]
             Kind::Table(path) => table::documents(path, self.column.as_deref()),
-            Kind::Csv(path, separator) => {
-                let header = CsvHeader::read(&mut TextFile::open(path)?, *separator)?;
+            Kind::Csv(path, _) => {
                 let mut understood = Vec::new();
-                let documents = labels.into_documents(header.separator == b',', &mut understood);
+                let decimal = self.format.stated_decimal();
+                let documents = labels.into_documents(decimal, &mut understood);
                 self.remarks.add(path, &understood);
                 documents
             }
-            _ => labels.into_documents(true, &mut Vec::new()),
+            _ => labels.into_documents(None, &mut Vec::new()),
         }
     }
 }
@@ -268,6 +307,7 @@ impl From<Kind> for Texts {
         Self {
             kind: Arc::new(kind),
             column: None,
+            format: TextFormat::new(),
             remarks: Remarks::default(),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::data::{CsvByte, CsvHeader, CsvQuotes, LONGEST_QUOTED};
 use crate::error::{Error, Result};
 use crate::system::memory::check_free;
-use crate::system::{TextFile, line_of, not_utf8};
+use crate::system::{Encoding, TextFile, line_of, not_utf8};
 use crate::text::{bytes as in_words, shown_path};
 
 use super::{BATCH_BYTES, Remarks};
@@ -50,8 +50,13 @@ pub struct RecordReader {
 }
 
 impl RecordReader {
-    pub(super) fn new(path: &Path, split: Split, remarks: &Remarks) -> Result<Self> {
-        let mut file = TextFile::open(path)?;
+    pub(super) fn new(
+        path: &Path,
+        split: Split,
+        encoding: Option<Encoding>,
+        remarks: &Remarks,
+    ) -> Result<Self> {
+        let mut file = TextFile::open_as(path, encoding)?;
         let (mut offset, mut line) = (0, 1);
         if let Split::Csv(header, _) = &split {
             remarks.add(path, &header.understood);
