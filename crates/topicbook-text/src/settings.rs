@@ -229,8 +229,8 @@ impl Vectorizer {
     /// let hindi = Vectorizer::new().language("hindi").fit_transform(["हिन्दी भारत की भाषा है"])?;
     /// assert_eq!(hindi.terms().as_slice(), ["की", "भारत", "भाषा", "हिन्दी", "है"]);
     /// # #[cfg(feature = "languages")] {
-    /// let chinese = Vectorizer::new().language("chinese").fit_transform(["他在日本学习", "我们去公园散步"])?;
-    /// assert_eq!(chinese.terms().as_slice(), ["他", "公园", "去", "在", "学习", "我们", "散步", "日本"]);
+    /// let chinese = Vectorizer::new().language("chinese").fit_transform(["我们在日本学习", "我们去公园散步"])?;
+    /// assert_eq!(chinese.terms().as_slice(), ["公园", "去", "在", "学习", "我们", "散步", "日本"]);
     /// # }
     /// # Ok::<(), topicbook::Error>(())
     /// ```

@@ -240,7 +240,7 @@ impl Words {
                 let runs = WITHOUT_SPACES.map(|script| format!("{script}+"));
                 Ok(Self::Language {
                     runs: compiled(&format!("{word}|{}", runs.join("|")))?,
-                    segmenter: Segmenter::new(language)?,
+                    segmenter: Segmenter::new(&languages::language(language)?)?,
                 })
             }
             (None, None, Some(function)) => Ok(Self::Own(function.clone())),

@@ -73,9 +73,9 @@ impl NotText {
                 .at(place)
                 .fix("state another encoding, or none: UTF-8, UTF-16 and Windows-1252 are found"),
             None => Error::format(path, "is not UTF-8 text, and not Windows-1252").at(place).fix(format!(
-                "state the encoding, TextFormat::new().encoding({likely:?})?, or convert the file: iconv -f {likely} -t UTF-8 \
-                 {shown:?} > new.txt; if the letters are wrong then, try another, such as WINDOWS-1250 (Polish, Czech), \
-                 WINDOWS-1251 (Russian), MACINTOSH or GB18030"
+                "pass TextFormat::new().encoding({likely:?})? to Texts::format, Table::open_with or CountTable::format, or convert \
+                 the file: iconv -f {likely} -t UTF-8 {shown:?} > new.txt; if the letters are wrong then, try another, such as \
+                 WINDOWS-1250 (Polish, Czech), WINDOWS-1251 (Russian), MACINTOSH or GB18030"
             )),
         }
     }

@@ -227,7 +227,8 @@ impl CountTable {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// When the table is read, it is an error if it is no text, such as Parquet.
+    /// # Errors
+    /// When the table is read: if it is no text, such as Parquet.
     #[must_use]
     #[doc(alias = "thousands")]
     pub fn format(&self, format: impl OrRef<TextFormat>) -> Self {
