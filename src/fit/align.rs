@@ -1,6 +1,6 @@
 //! Reorders topics to match the topics of another F.
 
-use crate::data::{Matrix, OrRef};
+use crate::data::{Matrix, OrRef, cosine};
 use crate::error::{Error, Result};
 
 use super::Fit;
@@ -83,21 +83,6 @@ fn best_match(target: &Matrix, candidate: &Matrix) -> Result<Vec<usize>> {
         order[row] = column;
     }
     Ok(order)
-}
-
-pub(super) fn cosine(left: &[f32], right: &[f32]) -> f64 {
-    let dot = |a: &[f32], b: &[f32]| -> f64 {
-        a.iter()
-            .zip(b)
-            .map(|(&a, &b)| f64::from(a) * f64::from(b))
-            .sum()
-    };
-    let norms = (dot(left, left) * dot(right, right)).sqrt();
-    if norms > 0.0 {
-        dot(left, right) / norms
-    } else {
-        0.0
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! How far topics have moved since an earlier fit.
 
-use crate::data::{Matrix, top_n};
+use crate::data::{Matrix, cosine, top_n};
 
 use super::Fit;
-use super::align::cosine;
 use super::topic_map::jensen_shannon;
 
 /// Number of terms named as having gained or lost most.

@@ -98,7 +98,7 @@ pub use tensors::{
 pub use terms::Terms;
 pub use text_format::TextFormat;
 #[doc(hidden)]
-pub use top_n::{TopN, top_n};
+pub use top_n::{TopN, cosine, top_n};
 #[doc(hidden)]
 pub use topicbook_base::{Error, ErrorKind, Result};
 

@@ -1,4 +1,4 @@
-//! The indices of the largest values of a row.
+//! The indices of the largest values of a row, and how similar two rows are.
 
 use std::cmp::Ordering;
 
@@ -79,6 +79,22 @@ impl TopN {
 
 fn descending(a: &(usize, f32), b: &(usize, f32)) -> Ordering {
     b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+}
+
+/// The cosine of two rows; 0 where one is all zeros.
+pub fn cosine(left: &[f32], right: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter()
+            .zip(b)
+            .map(|(&a, &b)| f64::from(a) * f64::from(b))
+            .sum()
+    };
+    let norms = (dot(left, left) * dot(right, right)).sqrt();
+    if norms > 0.0 {
+        dot(left, right) / norms
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]

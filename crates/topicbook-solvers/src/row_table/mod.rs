@@ -230,6 +230,30 @@ impl RowTable {
         update::gather(&self.0, &rows.to_indices())
     }
 
+    /// The `n` rows that are most like a row, by the cosine of their values: their numbers and cosines, the largest first, without
+    /// the row itself. A row of zeros has the cosine 0 with all others.
+    ///
+    /// ```
+    /// use topicbook::{Matrix, RowTable};
+    /// let table = RowTable::builder(4, 2).create()?;
+    /// table.scatter(0..3, Matrix::new(3, 2, vec![1.0, 1.0, -2.0, 0.0, 3.0, 3.0])?)?;
+    /// let nearest = table.nearest(0, 2)?;
+    /// assert_eq!((nearest[0].0, nearest[1].0), (2, 3));
+    /// assert!((nearest[0].1 - 1.0).abs() < 1e-6 && nearest[1].1 == 0.0);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such row, or rows in a file were lost.
+    ///
+    /// # Cost
+    /// Reads all rows once, some thousands at a time.
+    #[doc(alias = "most_similar")]
+    #[doc(alias = "kneighbors")]
+    pub fn nearest(&self, row: usize, n: usize) -> Result<Vec<(usize, f32)>> {
+        update::nearest(&self.0, row, n)
+    }
+
     /// Replaces the values of these rows with a matrix (rows x width); the optimizer's state stays. Where a row comes twice, its
     /// last values count. In `bf16` values are rounded to the nearest ones.
     ///

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 
 use rayon::prelude::*;
 
-use crate::data::Matrix;
+use crate::data::{Matrix, TopN, cosine};
 use crate::error::{Error, Result};
 use crate::step::update::{rounding_key, step_row};
 use crate::system::memory::check_free;
 use crate::text::count;
 
 use super::Inner;
+use super::rows::Layout;
 use super::rule::update_rule;
 
 /// Rows that a thread takes at once. A flush waits for them.
@@ -42,6 +43,29 @@ pub(super) fn gather(table: &Inner, rows: &[usize]) -> Result<Matrix> {
     );
     table.check_kept()?;
     Matrix::new(rows.len(), width, values)
+}
+
+/// The rows with the largest cosines with a row.
+pub(super) fn nearest(table: &Inner, row: usize, n: usize) -> Result<Vec<(usize, f32)>> {
+    let given = gather(table, &[row])?;
+    let Layout { rows, width, .. } = table.rows.layout();
+    let mut largest = TopN::new(n);
+    let at_once = (SMALL as usize / (4 * width)).max(1);
+    for first in (0..rows).step_by(at_once) {
+        let numbers: Vec<usize> = (first..rows.min(first + at_once)).collect();
+        let values = gather(table, &numbers)?;
+        let cosines = values.values().par_chunks(width);
+        let cosines = cosines.map(|other| cosine(given.row(0), other) as f32);
+        let mut cosines: Vec<f32> = cosines.collect();
+        if let Some(own) = row.checked_sub(first).and_then(|at| cosines.get_mut(at)) {
+            // The last of all, and taken away below.
+            *own = f32::NEG_INFINITY;
+        }
+        largest.add(first, &cosines);
+    }
+    let mut found = largest.sorted();
+    found.retain(|&(other, _)| other != row);
+    Ok(found)
 }
 
 /// Replaces the values of rows.

@@ -305,3 +305,46 @@ fn tables_can_be_sent_and_shared() {
     check::<RowTable>();
     check::<RowTableBuilder>();
 }
+
+#[test]
+fn nearest_rows_are_those_of_a_full_sort() {
+    for precision in PRECISIONS {
+        let table = RowTable::builder(50, 3)
+            .precision(precision)
+            .init_uniform(-1.0, 1.0);
+        let table = table.seed(2).create().unwrap();
+        table
+            .scatter([4], Matrix::new(1, 3, vec![0.0; 3]).unwrap())
+            .unwrap();
+        let rows = table.gather(0..50).unwrap();
+        for row in [0, 4, 49] {
+            let of = |other: usize| {
+                let dot = |a: usize, b: usize| -> f64 {
+                    let pairs = rows.row(a).iter().zip(rows.row(b));
+                    pairs.map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+                };
+                let norms = (dot(row, row) * dot(other, other)).sqrt();
+                if norms == 0.0 {
+                    0.0
+                } else {
+                    (dot(row, other) / norms) as f32
+                }
+            };
+            let mut expected: Vec<(usize, f32)> = (0..50)
+                .filter(|&other| other != row)
+                .map(|other| (other, of(other)))
+                .collect();
+            expected.sort_by(|a, b| b.1.total_cmp(&a.1));
+            for n in [0, 7, 49, 60] {
+                assert_eq!(table.nearest(row, n).unwrap(), expected[..n.min(49)]);
+            }
+        }
+        assert!(
+            table
+                .nearest(50, 1)
+                .unwrap_err()
+                .to_string()
+                .contains("row 50")
+        );
+    }
+}
