@@ -49,8 +49,8 @@ mod tables {
         shown: &'static [&'static str],
     }
 
-    /// Opens a table in a file, or in `../shared` where there is no text.
-    fn open(name: &str, text: Option<&str>) -> Option<(tempfile::TempDir, CountTable)> {
+    /// Opens a table in a file, or in `../shared` where there is no text; and the frame which the file gives, if it gives one.
+    fn open(name: &str, text: Option<&str>) -> Option<(tempfile::TempDir, Vec<CountTable>)> {
         let folder = tempfile::tempdir().unwrap();
         let path = match text {
             None => shared(name)?,
@@ -60,7 +60,9 @@ mod tables {
                 path
             }
         };
-        Some((folder, CountTable::open(path).unwrap()))
+        let mut tables = vec![CountTable::open(&path).unwrap()];
+        tables.extend(Table::open(&path).ok().map(CountTable::from_frame));
+        Some((folder, tables))
     }
 
     fn check(table: &CountTable, what: &str, expected: &Read) {
@@ -123,8 +125,8 @@ mod tables {
             ("bom.csv", Some("\u{feff}\"doc\",sea\nA,1\nB,2\n"), as_is, Read { terms: &["sea"], names: &["A", "B"], lengths: &[1.0, 2.0], labels: &[], shown: &[] }),
         ];
         for (name, text, set, expected) in &cases {
-            if let Some((_folder, table)) = open(name, *text) {
-                check(&set(&table), name, expected);
+            for table in open(name, *text).iter().flat_map(|(_, tables)| tables) {
+                check(&set(table), name, expected);
             }
         }
     }
@@ -155,13 +157,15 @@ mod tables {
             ("open.csv", Some("doc,tool,sea\nA,\"nail,1\nB,disk,2\n"), &["in quotes", "line 2"]),
         ];
         for (name, text, parts) in cases {
-            if let Some((_folder, table)) = open(name, text) {
+            for table in open(name, text).iter().flat_map(|(_, tables)| tables) {
                 refused(table.counts(), parts);
             }
         }
-        let (_folder, table) = open("x.csv", Some("doc,term,n,page\nA,sea,2,1\n")).unwrap();
-        refused(table.labels(["page"]).unwrap().counts(), &["long table", ".wide()"]);
-        refused(table.names("letter"), &["no column named \"letter\"", "\"doc\", \"term\", \"n\", \"page\""]);
+        let (_folder, tables) = open("x.csv", Some("doc,term,n,page\nA,sea,2,1\n")).unwrap();
+        for table in tables {
+            refused(table.labels(["page"]).unwrap().counts(), &["long table", ".wide()"]);
+            refused(table.names("letter"), &["no column named \"letter\"", "\"doc\", \"term\", \"n\", \"page\""]);
+        }
     }
 
     fn write_parquet(path: &std::path::Path, columns: Vec<Column>) {

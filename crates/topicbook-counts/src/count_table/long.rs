@@ -7,14 +7,11 @@ use polars::prelude::{Column, DataType};
 use crate::data::{Documents, NumberText, Table, TableFile, Terms};
 use crate::error::Result;
 use crate::formats::triplets::NamedTriplets;
-use crate::system::memory::free_memory;
 
 use super::{Contents, CountTable, Roles};
 
 /// Rows that are read at once.
 const ROWS_AT_ONCE: usize = 1 << 18;
-/// Share of the free memory for the triplets that are sorted at once, and for the counts that stay in memory.
-const MEMORY_SHARE: u64 = 8;
 
 /// Names in the order in which they were first seen.
 #[derive(Default)]
@@ -68,9 +65,8 @@ pub(super) fn read(
     names: &[String; 3],
     roles: Roles,
 ) -> Result<Contents> {
-    let path = &table.path;
     let (mut documents, mut terms) = (Names::default(), Names::default());
-    let mut triplets = NamedTriplets::new(path, free_memory() / MEMORY_SHARE);
+    let mut triplets = NamedTriplets::new(table.source.path(), table.source.memory());
     let mut zeros = 0;
     let [document, term, count] = names.each_ref().map(String::as_str);
     file.for_each(&[document, term, count], ROWS_AT_ONCE, |first, chunk| {
@@ -80,7 +76,10 @@ pub(super) fn read(
         triplets.add(&found, &terms, &counts, first)
     })?;
     Ok(Contents {
-        counts: triplets.finish((documents.names.len(), terms.names.len()))?,
+        counts: triplets.finish(
+            (documents.names.len(), terms.names.len()),
+            table.source.location(),
+        )?,
         terms: Terms::new(terms.names)?,
         documents: Documents::new(documents.names)?,
         roles,

@@ -2,25 +2,26 @@
 
 mod long;
 mod roles;
+mod source;
 #[cfg(test)]
 mod tests;
 mod wide;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use polars::prelude::{Column, DataType, PolarsError};
 
-use crate::data::{Documents, OrRef, Table, TableFile, Terms, TextFormat};
+use crate::data::{Documents, OrRef, Table, Terms, TextFormat};
 use crate::error::{Error, Result};
 use crate::text::{counted, quoted_list, shown_path};
 
 use super::Counts;
-use super::formats::triplets::folder_of;
 use roles::{Form, Roles};
+use source::TableSource;
 
-/// A table of counts with names: a file of a format of `Table::open`, in one of two forms. Cheap to clone.
+/// A table of counts with names: a file of a format of `Table::open`, or a table in memory, in one of two forms. Cheap to clone.
 ///
 /// | Form | Which it is | Columns |
 /// |---|---|---|
@@ -63,9 +64,8 @@ use roles::{Form, Roles};
 #[doc(alias = "dtm")]
 #[doc(alias = "dfm")]
 #[doc(alias = "cast_dtm")]
-#[doc(alias = "from_pandas")]
 pub struct CountTable {
-    path: PathBuf,
+    source: TableSource,
     settings: Settings,
     read: Arc<OnceLock<Contents>>,
 }
@@ -123,7 +123,7 @@ impl CountTable {
         let path = path.as_ref().to_path_buf();
         crate::system::OpenFile::open(&path)?;
         Ok(Self {
-            path,
+            source: TableSource::File(path),
             settings: Settings::default(),
             read: Arc::default(),
         })
@@ -279,7 +279,7 @@ impl CountTable {
         columns: &[T],
         set: impl FnOnce(&mut Settings),
     ) -> Result<Self> {
-        let file = TableFile::open_with(&self.path, self.settings.format)?;
+        let file = self.source.file(self.settings.format)?;
         let found = file.names();
         let mut columns = columns.iter().map(AsRef::as_ref);
         match columns.find(|name| !found.contains(name)) {
@@ -308,7 +308,7 @@ impl CountTable {
     /// # Cost
     /// The first of these methods reads the table: a Parquet or Arrow file some rows at a time, another file whole. Counts that
     /// take more than an eighth of the free memory go into a temporary file in the table's folder, whose space is free again
-    /// when the counts are dropped.
+    /// when the counts are dropped; those of a table in memory stay there.
     pub fn counts(&self) -> Result<Counts> {
         self.read().map(|read| read.counts.clone())
     }
@@ -342,7 +342,7 @@ impl CountTable {
     }
 
     fn wrong(&self, what: String) -> Error {
-        Error::format(&self.path, what).fix(
+        Error::format(self.source.path(), what).fix(
             "write a row per document and a column of numbers per term, or a row per count with the columns doc, term and count",
         )
     }
@@ -351,7 +351,7 @@ impl CountTable {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
-        let file = TableFile::open_with(&self.path, self.settings.format)?;
+        let file = self.source.file(self.settings.format)?;
         file.check(&file.names())?;
         let roles = Roles::of(self, &file)?;
         let mut read = match roles.long.clone() {
@@ -420,7 +420,7 @@ impl CountTable {
 
 impl fmt::Display for CountTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = shown_path(&self.path);
+        let file = shown_path(self.source.path());
         let Some(read) = self.read.get() else {
             return write!(f, "CountTable: {file}, read on first use");
         };
@@ -435,7 +435,7 @@ impl fmt::Display for CountTable {
 impl fmt::Debug for CountTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CountTable")
-            .field("path", &self.path)
+            .field("path", &self.source.path())
             .finish_non_exhaustive()
     }
 }

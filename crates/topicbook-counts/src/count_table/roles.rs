@@ -169,7 +169,7 @@ impl Roles {
 fn numbered(table: &CountTable) -> Error {
     table
         .wrong("has numbers of documents and terms, and no names".into())
-        .fix("open it with Counts::open; if the numbers are names, say .long(\"doc\", \"term\", \"count\")")
+        .fix("open it with Counts::open, or Counts::from_frame from memory; if the numbers are names, say .long(\"doc\", \"term\", \"count\")")
 }
 
 /// The error for a table that may be of either form.

@@ -1,8 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use polars::prelude::{Column, DataFrame, ParquetWriter};
+use polars::prelude::{Column, DataFrame, NamedFrom, ParquetWriter, Series};
 
 use super::*;
+use crate::Location;
+use crate::data::TableFile;
 
 /// A folder, and a file in it with this text.
 fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
@@ -10,6 +12,12 @@ fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
     let path = folder.path().join(name);
     std::fs::write(&path, text).unwrap();
     (folder, path)
+}
+
+/// The table of a file, and that of the frame which the file gives, if it gives one.
+fn doors(path: &Path) -> impl Iterator<Item = CountTable> {
+    let frame = Table::open(path).ok().map(CountTable::from_frame);
+    [CountTable::open(path).unwrap()].into_iter().chain(frame)
 }
 
 fn rows(counts: &Counts) -> Vec<f32> {
@@ -37,8 +45,8 @@ fn wide_tables_are_read_from_all_formats() {
     Table::open(&path).unwrap().write_parquet(&parquet).unwrap();
     let tsv = folder.path().join("wide.tsv");
     std::fs::write(&tsv, text.replace(',', "\t")).unwrap();
-    for path in [path, parquet, tsv] {
-        let table = CountTable::open(&path).unwrap().labels(["year"]).unwrap();
+    for table in [path, parquet, tsv].iter().flat_map(|path| doors(path)) {
+        let table = table.labels(["year"]).unwrap();
         assert!(table.to_string().contains("on first use"), "{table}");
         let counts = table.counts().unwrap();
         assert_eq!(counts.shape(), (3, 3));
@@ -61,9 +69,10 @@ fn an_index_is_no_term() {
     for (names, expected) in [(["0", "1"], ["0", "1"]), (["x", "y"], ["x", "y"])] {
         let text = format!(",sea,tea\n{},1,2\n{},3,4\n", names[0], names[1]);
         let (_folder, path) = file("index.csv", &text);
-        let table = CountTable::open(&path).unwrap();
-        assert_eq!(table.terms().unwrap().as_slice(), ["sea", "tea"]);
-        assert_eq!(table.documents().unwrap().names(), expected);
+        for table in doors(&path) {
+            assert_eq!(table.terms().unwrap().as_slice(), ["sea", "tea"]);
+            assert_eq!(table.documents().unwrap().names(), expected);
+        }
     }
     let (_folder, path) = file("plain.csv", "sea,tea\n1,2\n3,4\n");
     let documents = CountTable::open(&path).unwrap().documents().unwrap();
@@ -105,13 +114,17 @@ fn parts_of_a_large_table_give_the_counts_of_the_writer() {
 fn long_tables_are_numbered_in_order() {
     let text = "n,token,doc_id,page\n5,tea,7,1\n7,sea,3,1\n1,ship,7,2\n2,tea,3,2\n";
     let (_folder, path) = file("long.csv", text);
-    let table = CountTable::open(&path).unwrap();
-    assert_eq!(table.terms().unwrap().as_slice(), ["tea", "sea", "ship"]);
-    assert_eq!(table.documents().unwrap().names(), ["7", "3"]);
-    assert_eq!(
-        rows(&table.counts().unwrap()),
-        [5.0, 0.0, 1.0, 2.0, 7.0, 0.0]
-    );
+    for table in doors(&path) {
+        assert_eq!(table.terms().unwrap().as_slice(), ["tea", "sea", "ship"]);
+        assert_eq!(table.documents().unwrap().names(), ["7", "3"]);
+        assert_eq!(
+            rows(&table.counts().unwrap()),
+            [5.0, 0.0, 1.0, 2.0, 7.0, 0.0]
+        );
+    }
+    let counts = Counts::from_frame(&Table::open(&path).unwrap()).unwrap();
+    assert_eq!(rows(&counts), [5.0, 0.0, 1.0, 2.0, 7.0, 0.0]);
+    assert_eq!(counts.location(), Location::Memory);
 }
 
 #[test]
@@ -185,11 +198,13 @@ fn malformed_tables_are_located() {
     ];
     for (text, fragments) in cases {
         let (_folder, path) = file("table.csv", text);
-        let error = CountTable::open(&path).unwrap().counts().unwrap_err();
-        let shown = error.to_string();
-        assert!(error.remedy().is_some(), "{shown}");
-        for fragment in fragments {
-            assert!(shown.contains(fragment), "{fragment}: {shown}");
+        for table in doors(&path) {
+            let error = table.counts().unwrap_err();
+            let shown = error.to_string();
+            assert!(error.remedy().is_some(), "{shown}");
+            for fragment in fragments {
+                assert!(shown.contains(fragment), "{fragment}: {shown}");
+            }
         }
     }
     let (_folder, path) = file("table.csv", "doc,sea\na,1\n");
@@ -202,4 +217,81 @@ fn malformed_tables_are_located() {
         "{error}"
     );
     assert!(CountTable::open("missing.csv").is_err());
+}
+
+/// Triplets of numbers and lists are those of a file with the same columns.
+#[test]
+fn frames_with_numbers_are_read_as_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let column = |name: &str, values: [i64; 3]| Column::new(name.into(), values);
+    let (doc, term) = (column("doc", [2, 0, 2]), column("term", [1, 0, 0]));
+    let lists = || {
+        let counts = [vec![5u32, 7], vec![], vec![1, 2, 3]];
+        let terms = [vec![0u32, 4], vec![], vec![1, 2, 3]];
+        let list = |name: &str, lists: [Vec<u32>; 3]| {
+            let lists = lists.map(|list| Series::new("".into(), list));
+            Column::new(name.into(), lists.to_vec())
+        };
+        vec![list("term", terms), list("count", counts)]
+    };
+    for (name, columns) in [
+        (
+            "numbers",
+            vec![doc.clone(), term.clone(), column("count", [3, 1, 4])],
+        ),
+        (
+            "negative",
+            vec![doc.clone(), term.clone(), column("count", [3, -1, 4])],
+        ),
+        (
+            "below",
+            vec![
+                column("doc", [2, -1, 2]),
+                term.clone(),
+                column("count", [3, 1, 4]),
+            ],
+        ),
+        (
+            "twice",
+            vec![
+                column("doc", [2, 2, 2]),
+                term.clone(),
+                column("count", [3, 1, 4]),
+            ],
+        ),
+        (
+            "none",
+            vec![
+                doc.clear(),
+                term.clear(),
+                doc.clear().with_name("count".into()),
+            ],
+        ),
+        ("lists", lists()),
+    ] {
+        let frame = DataFrame::new_infer_height(columns.clone()).unwrap();
+        let path = folder.path().join("X.parquet");
+        write_parquet(&path, columns);
+        match (Counts::open(&path), Counts::from_frame(&frame)) {
+            (Ok(file), Ok(frame)) => assert_eq!(rows(&file), rows(&frame), "{name}"),
+            (Err(file), Err(frame)) => {
+                let file = file
+                    .to_string()
+                    .replace(&*path.to_string_lossy(), "DataFrame");
+                assert_eq!(file, frame.to_string(), "{name}");
+            }
+            (file, frame) => panic!("{name}: {file:?} {frame:?}"),
+        }
+    }
+    let both = DataFrame::new_infer_height(vec![
+        doc,
+        term,
+        column("count", [3, 1, 4]),
+        column("sea", [1, 2, 3]),
+    ]);
+    let error = Counts::from_frame(&both.unwrap()).unwrap_err().to_string();
+    assert!(
+        error.contains("DataFrame: may have a row per count") && error.contains(".wide()"),
+        "{error}"
+    );
 }

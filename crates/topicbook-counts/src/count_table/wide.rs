@@ -4,20 +4,19 @@ use std::collections::HashMap;
 
 use polars::prelude::{Column, DataType};
 
-use crate::Location;
 use crate::data::{Documents, Table, TableFile, Terms};
 use crate::dtype::Element;
 use crate::error::Result;
 use crate::formats::invalid_value;
+use crate::formats::triplets::folder_of;
 use crate::spool::Spool;
 use crate::system::Claim;
 use crate::system::memory::free_memory;
 use crate::text::{counted, quoted_list};
 
-use super::{Contents, CountTable, Roles, folder_of};
+use super::source::MEMORY_SHARE;
+use super::{Contents, CountTable, Roles};
 
-/// Share of the free memory for the rows that are converted at once, and for the counts that stay in memory.
-const MEMORY_SHARE: u64 = 8;
 /// Maximum number of rows that are converted at once.
 const ROWS_AT_ONCE: u64 = 1 << 16;
 /// Rows whose counts are collected from all columns at once: a cache line of a column.
@@ -34,8 +33,8 @@ pub(super) fn read(table: &CountTable, file: &TableFile, roles: Roles) -> Result
         counted(file.height()?, "row"),
         counted(terms, "term")
     );
-    Claim::new(table.path.as_path(), shape, "a table").check_memory(rows * row_bytes)?;
-    read_within(table, file, roles, rows as usize, share)
+    Claim::new(table.source.path(), shape, "a table").check_memory(rows * row_bytes)?;
+    read_within(table, file, roles, rows as usize, table.source.memory())
 }
 
 /// [`read`] with `rows` rows at once; counts that take more than `held` bytes go into a file.
@@ -46,7 +45,7 @@ pub(super) fn read_within(
     rows: usize,
     held: u64,
 ) -> Result<Contents> {
-    let (path, height) = (&table.path, file.height()?);
+    let height = file.height()?;
     let terms = &roles.terms;
     if terms.is_empty() || height == 0 {
         let columns = file.columns()?.into_iter().map(|(name, _)| name);
@@ -61,7 +60,7 @@ pub(super) fn read_within(
     }
     let labels: Vec<&String> = roles.names.iter().chain(&roles.labels).collect();
     let mut zeros = 0;
-    let mut spool = Spool::new(folder_of(path), held);
+    let mut spool = Spool::new(folder_of(table.source.path()), held);
     let mut named: Option<Table> = None;
     let columns = labels.iter().copied().chain(terms).map(String::as_str);
     let columns: Vec<&str> = columns.collect();
@@ -84,7 +83,7 @@ pub(super) fn read_within(
         Ok(())
     })?;
     Ok(Contents {
-        counts: spool.finish(Some(terms.len()), Location::Loaded(path.clone()))?,
+        counts: spool.finish(Some(terms.len()), table.source.location())?,
         terms: Terms::new(terms.iter().cloned())?,
         documents: match named {
             Some(labels) => documents(table, labels, &roles)?,
@@ -145,7 +144,7 @@ fn push_rows(
                 let error = match value.is_count() {
                     true => invalid_value::too_large_for_sparse,
                     false => invalid_value::not_a_count,
-                }(value, row, column, Some(&table.path));
+                }(value, row, column, Some(table.source.path()));
                 let term = &terms[column];
                 return Err(error
                     .at(format!("data row {}, column {term:?}", row + 1))

@@ -1,4 +1,4 @@
-//! Tables in files, whose extension says their format.
+//! Tables in files, whose extension says their format, and in memory.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,12 +17,24 @@ use super::error::attempt;
 use super::parquet_file::ParquetFile;
 use super::row_groups::RowGroups;
 
-/// A table's file, of which the names of the columns have been read.
+/// What messages call a table in memory.
+pub const IN_MEMORY: &str = "DataFrame";
+
+/// A table that is read in parts: a file, of which the names of the columns have been read, or a table in memory.
 pub enum TableFile {
     /// The rows are read together.
     Csv(Box<CsvFile>),
     /// Rows and columns can be read in parts.
     Groups(Box<dyn RowGroups>),
+    /// The rows are in memory.
+    Memory(Table),
+}
+
+/// The error for a format of text that is stated of a table with types.
+#[doc(hidden)]
+pub fn typed_columns(path: &Path) -> Error {
+    let what = "has typed columns: its values have no encoding, separator or decimal mark";
+    Error::format(path, what).fix("leave the TextFormat out")
 }
 
 impl TableFile {
@@ -35,8 +47,7 @@ impl TableFile {
     pub fn open_with(path: &Path, stated: TextFormat) -> Result<Self> {
         let format = TableFormat::of(path).ok_or_else(|| unknown_format(path, "a table's file"))?;
         if !matches!(format, TableFormat::Csv(_)) && stated != TextFormat::new() {
-            let what = "has typed columns: its values have no encoding, separator or decimal mark";
-            return Err(Error::format(path, what).fix("leave the TextFormat out"));
+            return Err(typed_columns(path));
         }
         let file = OpenFile::open(path)?;
         if file.length == 0 {
@@ -56,16 +67,22 @@ impl TableFile {
     pub fn understood(&self) -> Result<Vec<String>> {
         match self {
             Self::Csv(file) => file.understood().map(<[String]>::to_vec),
-            Self::Groups(_) => Ok(Vec::new()),
+            _ => Ok(Vec::new()),
         }
     }
 
-    /// Its bytes.
-    pub fn map(&self) -> &MappedFile {
+    /// Its bytes in a file.
+    pub fn map(&self) -> Option<&MappedFile> {
         match self {
-            Self::Csv(file) => &file.map,
-            Self::Groups(file) => file.map(),
+            Self::Csv(file) => Some(&file.map),
+            Self::Groups(file) => Some(file.map()),
+            Self::Memory(_) => None,
         }
+    }
+
+    /// Its file, or what a message calls a table in memory.
+    pub fn path(&self) -> &Path {
+        self.map().map_or(Path::new(IN_MEMORY), MappedFile::path)
     }
 
     /// The names of the columns.
@@ -77,6 +94,10 @@ impl TableFile {
                 .iter_names()
                 .map(|name| name.as_str())
                 .collect(),
+            Self::Memory(table) => {
+                let columns = table.columns().iter();
+                columns.map(|column| column.name().as_str()).collect()
+            }
         }
     }
 
@@ -85,6 +106,7 @@ impl TableFile {
         match self {
             Self::Csv(file) => file.table().map(|_| 0),
             Self::Groups(file) => file.check(columns),
+            Self::Memory(_) => Ok(0),
         }
     }
 
@@ -93,6 +115,7 @@ impl TableFile {
         match self {
             Self::Csv(file) => file.table().map(Table::height),
             Self::Groups(file) => Ok(file.rows() as usize),
+            Self::Memory(table) => Ok(table.height()),
         }
     }
 
@@ -100,6 +123,7 @@ impl TableFile {
     pub fn columns(&self) -> Result<Vec<(String, DataType)>> {
         let schema: Schema = match self {
             Self::Csv(file) => Schema::clone(file.table()?.schema()),
+            Self::Memory(table) => Schema::clone(table.schema()),
             Self::Groups(file) => {
                 let fields = file.schema().iter_values();
                 attempt(|| Ok(fields.map(Field::from).collect()))?
@@ -114,8 +138,8 @@ impl TableFile {
     /// The columns that were the index of a pandas frame.
     pub fn pandas_index(&self) -> Vec<String> {
         let note = match self {
-            Self::Csv(_) => None,
             Self::Groups(file) => file.pandas_note(),
+            _ => None,
         };
         let note: serde_json::Value = note
             .and_then(|note| serde_json::from_str(note).ok())
@@ -128,15 +152,14 @@ impl TableFile {
 
     /// Reads rows of these columns, which have been checked.
     pub fn read(&self, columns: &[&str], rows: Range<usize>) -> Result<Table> {
-        match self {
-            Self::Csv(file) => {
-                // By name: in an expression, `^...$` would be a pattern.
-                let table = file.table()?;
-                let frame = attempt(|| table.frame.select(columns))?;
-                Ok(Table::from(frame).slice(rows.start, rows.len()))
-            }
-            Self::Groups(file) => file.read(columns, rows),
-        }
+        let table = match self {
+            Self::Csv(file) => file.table()?,
+            Self::Groups(file) => return file.read(columns, rows),
+            Self::Memory(table) => table,
+        };
+        // By name: in an expression, `^...$` would be a pattern.
+        let frame = attempt(|| table.frame.select(columns))?;
+        Ok(Table::from(frame).slice(rows.start, rows.len()))
     }
 
     /// Checks and reads these columns, if memory holds their values, at 8 bytes a value.
@@ -151,8 +174,10 @@ impl TableFile {
             counted(height, "row"),
             counted(columns.len(), "column")
         );
-        let claim = self.map().file().claim(shape);
-        claim.check_memory(values.saturating_mul(8))?;
+        if let Some(map) = self.map() {
+            let claim = map.file().claim(shape);
+            claim.check_memory(values.saturating_mul(8))?;
+        }
         self.read(columns, 0..height)
     }
 
@@ -161,7 +186,7 @@ impl TableFile {
         match &self {
             // Not by the names in the header: columns may have none.
             Self::Csv(file) => file.table().cloned(),
-            Self::Groups(_) => self.load(&self.names()),
+            _ => self.load(&self.names()),
         }
     }
 

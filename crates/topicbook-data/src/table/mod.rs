@@ -31,7 +31,7 @@ use polars::prelude::{Column, DataFrame, IntoLazy, LazyFrame};
 
 pub use columns::{ColumnValues, TableValue};
 pub use csv_file::CsvFile;
-pub use file::TableFile;
+pub use file::{IN_MEMORY, TableFile, typed_columns};
 pub use frame_joins::DataFrameJoinOps;
 pub use group::GroupBy;
 pub use join::JoinKeys;
@@ -252,5 +252,19 @@ impl From<DataFrame> for Table {
             rows_shown: view::ROWS_SHOWN,
             note: None,
         }
+    }
+}
+
+/// The columns are shared, not copied.
+impl From<&DataFrame> for Table {
+    fn from(frame: &DataFrame) -> Self {
+        frame.clone().into()
+    }
+}
+
+/// The columns are shared, not copied.
+impl From<&Table> for Table {
+    fn from(table: &Table) -> Self {
+        table.clone()
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::data::{Documents, TableFile};
 use crate::error::{Error, Result};
+use crate::system::MappedFile;
 
 use super::column::TextColumn;
 use super::{BATCH_BYTES, TEXT, Texts, text_column};
@@ -40,7 +41,7 @@ impl TableTexts {
     }
 
     pub(super) fn check_unchanged(&self) -> Result<()> {
-        self.file.map().check_unchanged()
+        self.file.map().map_or(Ok(()), MappedFile::check_unchanged)
     }
 
     /// The next texts, at most a batch of them; `None` at the end.
@@ -57,10 +58,10 @@ impl TableTexts {
         let rows = self.decoded..self.rows.min(self.decoded + ROWS);
         self.ready = None;
         self.taken = 0;
-        let path = self.file.map().path();
         if rows.is_empty() {
             return Ok(());
         }
+        let path = self.file.path();
         let table = self.file.read(&[&self.column], rows.clone())?;
         let Some(column) = table.columns().first() else {
             return Ok(());

@@ -17,7 +17,7 @@ use polars::prelude::{DataFrame, DataType};
 use rayon::prelude::*;
 
 use crate::csr::{Csr, CsrDefect};
-use crate::data::{CsvFile, TableFile};
+use crate::data::{CsvFile, IN_MEMORY, Table, TableFile};
 use crate::error::{Error, Result};
 use crate::system::memory::free_memory;
 use crate::system::{Claim, OpenFile};
@@ -93,6 +93,7 @@ fn open_by(
     match TableFile::open(path)? {
         TableFile::Csv(file) => from_csv(path, &file, shape),
         TableFile::Groups(file) => row_groups::guarded(path, || read(TripletGroups::open(file)?)),
+        TableFile::Memory(table) => in_memory(&table, shape, false),
     }
 }
 
@@ -105,7 +106,28 @@ fn from_csv(path: &Path, file: &CsvFile, shape: Option<(usize, usize)>) -> Resul
         (term, DataType::Int64),
         (count, DataType::Float64),
     ];
-    from_table(path, file.read_as(&types, ROW_BYTES)?, shape, false)
+    let table = file.read_as(&types, ROW_BYTES)?;
+    from_table(path, table, shape, false, Location::Loaded(path.into()))
+}
+
+/// Counts of a table in memory that has the columns of a file with triplets of numbers, and no others; `None` if it has not.
+pub fn of_frame(table: &Table) -> Option<Result<Counts>> {
+    let has = |name: &str, fits: fn(&DataType) -> bool| {
+        table.column(name).is_ok_and(|column| fits(column.dtype()))
+    };
+    let lists = COLUMNS[1..]
+        .iter()
+        .all(|name| has(name, |dtype| dtype.inner_dtype().is_some()));
+    let numbers = COLUMNS
+        .iter()
+        .all(|name| has(name, DataType::is_primitive_numeric));
+    let fits = lists || numbers && table.width() == COLUMNS.len();
+    fits.then(|| in_memory(table, None, lists))
+}
+
+fn in_memory(table: &Table, shape: Option<(usize, usize)>, lists: bool) -> Result<Counts> {
+    let frame = DataFrame::clone(table);
+    from_table(Path::new(IN_MEMORY), frame, shape, lists, Location::Memory)
 }
 
 /// Reads a file with groups of rows whole, if it takes no more than `limit` in memory.
@@ -114,7 +136,7 @@ fn from_groups(source: TripletGroups, shape: Option<(usize, usize)>, limit: u64)
     if source.triplets().saturating_mul(ROW_BYTES) <= limit || source.rows() == 0 {
         let lists = source.has_lists();
         let table = source.read(0..source.rows() as usize)?;
-        return from_table(path, table, shape, lists);
+        return from_table(path, table, shape, lists, Location::Loaded(path.clone()));
     }
     in_file(source, shape, limit, limit / 4)
 }
@@ -143,7 +165,7 @@ fn in_file(
         runs.extend(found.numbered);
         Ok(true)
     })?;
-    runs.finish(shape)
+    runs.finish(shape, Location::Loaded(path.clone()))
 }
 
 /// Calls `visit` with what `convert` makes of each row group, in order, until `visit` returns `false`. Returns its last
@@ -252,12 +274,13 @@ impl Triplets {
     }
 }
 
-/// Converts a table in memory.
+/// Converts a table in memory, which was read from `location`.
 fn from_table(
     path: &Path,
     table: DataFrame,
     shape: Option<(usize, usize)>,
     lists: bool,
+    location: Location,
 ) -> Result<Counts> {
     if table.height() == 0 {
         return Err(Error::format(path, "has no rows").fix("write one row per nonzero count"));
@@ -299,7 +322,7 @@ fn from_table(
     .check_memory(needed)?;
     let csr = Csr::from_triplets(n, &documents, &terms, &counts, |triplet| rows.name(triplet))
         .map_err(|problem: CsrDefect| problem.in_file(path))?;
-    Counts::from_csr(n, m, csr, Location::Loaded(path.to_path_buf()))
+    Counts::from_csr(n, m, csr, location)
 }
 
 /// Checks the memory for a table of `rows` rows.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use polars::prelude::{Column, DataFrame};
 
-use crate::Counts;
 use crate::error::Result;
+use crate::{Counts, Location};
 
 use super::COLUMNS;
 use super::lists::RowNumbers;
@@ -41,8 +41,8 @@ impl<'a> NamedTriplets<'a> {
         self.runs.add(documents, terms, &counts.into_f32())
     }
 
-    /// The counts, of this shape.
-    pub fn finish(self, shape: (usize, usize)) -> Result<Counts> {
-        self.runs.finish(Some(shape))
+    /// The counts, of this shape, which were read from there.
+    pub fn finish(self, shape: (usize, usize), from: Location) -> Result<Counts> {
+        self.runs.finish(Some(shape), from)
     }
 }

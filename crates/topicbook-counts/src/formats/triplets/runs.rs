@@ -176,11 +176,14 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// The counts, of this shape or of the shape that the largest ids give.
-    pub(super) fn finish(mut self, shape: Option<(usize, usize)>) -> Result<Counts> {
+    /// The counts, read from `location`, of this shape or of the shape that the largest ids give.
+    pub(super) fn finish(
+        mut self,
+        shape: Option<(usize, usize)>,
+        location: Location,
+    ) -> Result<Counts> {
         self.sort(true)?;
         let (documents, terms) = shape.unwrap_or((self.documents, self.terms));
-        let location = Location::Loaded(self.path.to_path_buf());
         if self.runs.len() == 1
             && let Some(mut run) = self.runs.pop()
         {
