@@ -24,7 +24,20 @@ fn check(counts: &Counts, batches: &Batches) {
     for (at, batch) in whole.iter().enumerate() {
         let mut rows = vec![0.0; batch.documents().len() * counts.terms()];
         counts.fill_rows(&batch.documents(), &mut rows).unwrap();
-        assert_eq!(batch.rows().values(), rows);
+        let size = batch.documents().len();
+        for (batch, rows) in [
+            (batch, &rows[..]),
+            (&batch.slice(1..size), &rows[counts.terms()..]),
+        ] {
+            let (starts, terms, values) = batch.nonzeros();
+            let shape = (batch.documents().len(), counts.terms());
+            let nonzeros = Counts::csr(shape.0, shape.1, starts, terms, values).unwrap();
+            let mut filled = vec![-1.0; rows.len()];
+            let order: Vec<usize> = (0..shape.0).collect();
+            nonzeros.fill_rows(&order, &mut filled).unwrap();
+            assert_eq!(filled, rows);
+            assert_eq!(batch.rows().values(), rows);
+        }
         let per_epoch = batches.batches_per_epoch();
         assert_eq!(at, batch.epoch() * per_epoch + batch.batch());
         let rest = all(batches.start_at(batch.epoch(), batch.batch()));

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use crate::View;
+use crate::data::Matrix;
 use crate::error::Error;
 use crate::rows::{NonzeroBuffer, nonzeros_of_row};
 
 /// A matrix in compressed sparse rows: row `i` has the values `values[indptr[i]..indptr[i + 1]]` in the columns
 /// `indices[indptr[i]..indptr[i + 1]]`, which increase strictly within the row.
+#[derive(Debug)]
 pub struct Csr {
     pub indptr: Vec<u64>,
     pub indices: Vec<u32>,
@@ -276,6 +278,14 @@ impl Csr {
                 out[column as usize] = value;
             }
         }
+    }
+
+    /// All rows as a dense matrix.
+    pub(super) fn to_dense(&self, terms: usize) -> Matrix {
+        let rows: Vec<usize> = (0..self.indptr.len() - 1).collect();
+        let mut values = vec![0.0; rows.len() * terms];
+        self.fill(terms, &rows, &mut values);
+        Matrix::from_parts(rows.len(), terms, values)
     }
 
     /// Copies rows, in the order given.

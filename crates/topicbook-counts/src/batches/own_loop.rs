@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Counts;
 use crate::data::{LabelValue, Matrix, first_part, or_ref};
 use crate::error::{Error, Result};
 use crate::system::{EpochOrders, TorchRandom};
 use crate::text::{count, counted};
+use crate::{Counts, View};
 
+use super::count_batch::BatchValues;
 use super::own_rows::Rows;
 use super::{CountBatch, Order, Reading, Source, open_source};
 
@@ -38,7 +39,7 @@ impl Counts {
     /// When a batch has no document. Each batch is a `Result`: a file may have been changed or damaged meanwhile.
     ///
     /// # Cost
-    /// A batch is copied into dense rows: 4 bytes x batch size x terms.
+    /// A batch is copied: 4 bytes x batch size x terms, or 8 bytes for each nonzero count of sparse counts.
     #[doc(alias = "DataLoader")]
     pub fn batches(&self, batch_size: usize) -> Result<Batches> {
         Batches::new(Rows::Counts(self.clone()), batch_size)
@@ -364,7 +365,7 @@ impl Batches {
     }
 
     /// The rows of a batch: their numbers here, and their values.
-    fn values(&mut self, epoch: usize, batch: usize) -> Result<(Vec<usize>, Matrix)> {
+    fn values(&mut self, epoch: usize, batch: usize) -> Result<(Vec<usize>, BatchValues)> {
         if let Rows::Counts(counts) = &self.rows {
             let counts = counts.clone();
             let mut source = match self.source.take() {
@@ -373,7 +374,12 @@ impl Batches {
             };
             let (terms, read) = (counts.terms(), source.batch(epoch, batch)?);
             let rows = read.documents.to_vec();
-            let values = Matrix::from_parts(rows.len(), terms, read.dense(terms));
+            let values = match read.view {
+                View::Csr(csr) => BatchValues::sparse(terms, csr.select(read.rows)),
+                View::Dense(_) => {
+                    BatchValues::Dense(Matrix::from_parts(rows.len(), terms, read.dense(terms)))
+                }
+            };
             self.source = Some(source);
             // No value of a file that has been changed may be used.
             counts.check_unchanged()?;
@@ -397,7 +403,7 @@ impl Batches {
             }
             _ => Matrix::from_parts(rows.len(), 0, Vec::new()),
         };
-        Ok((rows, values))
+        Ok((rows, BatchValues::Dense(values)))
     }
 
     fn read(&mut self, epoch: usize, batch: usize) -> Result<CountBatch> {
@@ -410,7 +416,7 @@ impl Batches {
             is_last: batch + 1 == self.batches_per_epoch(),
             documents: rows.iter().map(|&row| self.origin_of(row)).collect(),
             labels: labels.unwrap_or_default(),
-            rows: values,
+            values,
         })
     }
 }
