@@ -72,7 +72,7 @@ WALK = {
         'let shards = Counts::open_files(["walk.npy", "walk.npy"])?; let parquet = csr.write_parquet("walk.parquet")?;',
         'let writer = Counts::writer("written.npz", 3)?;',
         'std::fs::write("walk.csv", "doc,term,count\\n0,1,2\\n1,0,3\\n")?;',
-        'let triplets = Counts::open_triplets("walk.csv", 3, 3)?;',
+        'let triplets = Counts::open_triplets("walk.csv", 3, 3)?; let of_frame = Counts::from_frame(&Table::open("walk.csv")?)?;',
         "let documents = dense.documents(); let terms = dense.terms(); let shape = dense.shape();",
         "let dtype = dense.dtype(); let layout = dense.layout(); let location = opened.location();",
         "let stored = dense.bytes_stored(); let as_f32 = dense.bytes_dense_f32();",
@@ -98,7 +98,7 @@ WALK = {
     "CountBatch": [
         'let batch = batches.next().expect("there are four")?; let batch_rows = batch.rows();',
         "let batch_documents = batch.documents(); let epoch_of = batch.epoch(); let batch_of = batch.batch();",
-        "let at_the_end = batch.is_last(); let its_classes = batch.labels();",
+        "let at_the_end = batch.is_last(); let its_classes = batch.labels(); let nonzeros = batch.nonzeros();",
     ],
     "Trainer": [
         "use topicbook::burn::nn::Linear; use topicbook::burn::tensor::{Int, Tensor, backend::Backend};",
@@ -149,6 +149,7 @@ WALK = {
         "let dtm_terms = dtm.terms()?; let dtm_documents = dtm.documents()?;",
         'let by_year = dtm.names("year")?; let as_long = dtm.long("doc", "year", "ant")?;',
         "let as_wide = dtm.wide(); let with_zeros = dtm.missing_as_zero(); let by_point = dtm.format(text_format);",
+        'let dtm_table = Table::open("dtm.csv")?; let dtm_frame = CountTable::from_frame(&dtm_table).labels(["year"])?;',
     ],
     "CountsWriter": [
         "let mut writer = writer;",
@@ -237,7 +238,7 @@ WALK = {
         'let new_rows = RowTable::builder(100, 4); let embeddings = new_rows.file("walk_rows.safetensors").create()?;',
         "let few_rows = embeddings.gather([7, 3, 7])?; embeddings.scatter([7, 3, 7], &few_rows)?;",
         "embeddings.update([7, 3, 7], &few_rows, 0.1)?; embeddings.flush()?; drop(embeddings);",
-        'let reopened = RowTable::open("walk_rows.safetensors")?; drop(reopened);',
+        'let reopened = RowTable::open("walk_rows.safetensors")?; let nearest = reopened.nearest(3, 2)?; drop(reopened);',
         'let embeddings = RowTable::open_unflushed("walk_rows.safetensors")?;',
         "let rows = embeddings.rows(); let width = embeddings.width(); let shape = embeddings.shape();",
         "let steps_taken = embeddings.steps(); let bytes_of_rows = embeddings.bytes();",
@@ -478,7 +479,7 @@ SHOWN = {
     "TrainingEstimate": ["taken"],
     "Cells": ["cells"],
     "TextFormat": ["text_format"],
-    "CountTable": ["dtm"],
+    "CountTable": ["dtm", "dtm_frame"],
     "CountsWriter": ["writer"],
     "Resample": ["drawn"],
     "Layout": ["layout"],
