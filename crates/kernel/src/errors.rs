@@ -81,6 +81,9 @@ fn to_do(error: &CompilationError, message: &str, names: &Names) -> Option<Strin
             "say the type of the error, too, as in `Result<f64, Error>`, or write `topicbook::Result<f64>`".into(),
         ),
         Some("E0425") => names.hint(quoted),
+        Some("E0599") if quoted == "labels" => Some(
+            "the documents have the labels: `pages.documents().labels(\"folder\")?`, where `pages` is what `fit_transform` returned".into(),
+        ),
         Some("E0384" | "E0596") => Some("make the variable mutable: `let mut x = x;`".into()),
         _ => error.evcxr_extra_hint().map(str::to_owned),
     }
