@@ -6,6 +6,7 @@ use crate::data::{Epoch, Table};
 use crate::fit::MemoryProfile;
 use crate::module::{ModuleMemory, Parameter, StepMemory, StepReport};
 use crate::polars::prelude::Column;
+use crate::text::{Card, bytes, count, fixed, seconds};
 
 /// Seconds of the parts of epochs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -44,6 +45,140 @@ pub(super) struct Record {
     /// The epoch whose module is the result, where it is not the last.
     pub(super) best_epoch: Option<usize>,
     pub(super) notes: Vec<String>,
+}
+
+impl Record {
+    /// What the validation measured of the module that is the result.
+    pub(super) fn validation_loss(&self) -> Option<f64> {
+        let history = &self.history;
+        let epoch = self.best_epoch.unwrap_or(history.len());
+        history.get(epoch.checked_sub(1)?)?.validation_loss
+    }
+
+    /// The epochs.
+    pub(super) fn table(&self) -> Table {
+        let history = &self.history;
+        let column = |name: &str, value: fn(&Epoch) -> Option<f64>| {
+            let values: Vec<Option<f64>> = history.iter().map(value).collect();
+            Column::new(name.into(), values)
+        };
+        let epochs: Vec<u32> = history.iter().map(|epoch| epoch.epoch as u32).collect();
+        Table::from_columns(vec![
+            Column::new("epoch".into(), epochs),
+            column("loss", |epoch| Some(epoch.loss)),
+            column("validation", |epoch| epoch.validation_loss),
+            column("learning_rate", |epoch| Some(epoch.learning_rate)),
+            column("grad_norm", |epoch| epoch.grad_norm),
+            column("seconds", |epoch| Some(epoch.duration.as_secs_f64())),
+        ])
+    }
+
+    /// Bytes of the parts of a step.
+    pub(super) fn memory_by_part(&self) -> Table {
+        let (step, parameters) = (self.step, self.parameter_bytes);
+        parts_table(&[
+            ("parameters", parameters),
+            ("gradients", step.gradients),
+            ("optimizer state", step.state),
+            ("activations", step.activations),
+            ("peak of a step", step.peak),
+        ])
+    }
+
+    /// Memory by part of the module.
+    pub(super) fn memory_by_module(&self) -> Table {
+        let (rows, step) = (&self.modules, self.step);
+        let all: usize = rows.iter().map(|row| row.parameters).sum();
+        let share = |bytes: u64| -> Vec<f64> {
+            let of = |parameters: usize| bytes as f64 / MIB * parameters as f64 / all.max(1) as f64;
+            rows.iter().map(|row| of(row.parameters)).collect()
+        };
+        let kept: Vec<Option<f64>> = rows
+            .iter()
+            .map(|row| row.kept.map(|bytes| bytes as f64 / MIB))
+            .collect();
+        Table::from_columns(vec![
+            Column::new(
+                "module".into(),
+                rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "parameters".into(),
+                rows.iter()
+                    .map(|row| row.parameters as u64)
+                    .collect::<Vec<_>>(),
+            ),
+            Column::new("parameters_mib".into(), share(self.parameter_bytes)),
+            Column::new("gradients_mib".into(), share(step.gradients)),
+            Column::new("state_mib".into(), share(step.state)),
+            Column::new("activations_mib".into(), kept),
+            Column::new(
+                "again".into(),
+                rows.iter().map(|row| row.again).collect::<Vec<_>>(),
+            ),
+        ])
+    }
+
+    /// Seconds by part of the epochs.
+    pub(super) fn times_table(&self) -> Table {
+        let times = self.times;
+        let rows = [
+            ("reading", times.reading),
+            ("forward", times.forward),
+            ("backward", times.backward),
+            ("update", times.update),
+            ("validation", times.validation),
+        ];
+        let all: f64 = rows.iter().map(|row| row.1).sum();
+        Table::from_columns(vec![
+            Column::new(
+                "part".into(),
+                rows.iter().map(|row| row.0).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "seconds".into(),
+                rows.iter().map(|row| row.1).collect::<Vec<_>>(),
+            ),
+            Column::new(
+                "share".into(),
+                rows.iter().map(|row| row.1 / all).collect::<Vec<_>>(),
+            ),
+        ])
+    }
+
+    /// What is shown below a cell.
+    pub(super) fn card(&self) -> Card {
+        let (record, history) = (self, &self.history);
+        let values = record.modules.iter().map(|row| row.parameters as u64).sum();
+        let mut card = Card::new("Trained module")
+            .row("settings", record.settings.clone())
+            .row("parameters", count(values))
+            .row("epochs", count(history.len() as u64));
+        if let Some(last) = history.last() {
+            card = card.row("loss", fixed(last.loss, 5));
+        }
+        if let Some(validation) = self.validation_loss() {
+            let which = record
+                .best_epoch
+                .map_or(String::new(), |epoch| format!(", of epoch {epoch}"));
+            card = card.row("validation", format!("{}{which}", fixed(validation, 5)));
+        }
+        let time: f64 = history
+            .iter()
+            .map(|epoch| epoch.duration.as_secs_f64())
+            .sum();
+        card = card
+            .row("time", seconds(time))
+            .row("activations", bytes(record.step.activations))
+            .row("peak of a step", bytes(record.step.peak));
+        if record.skipped > 0 {
+            card = card.row("skipped steps", count(record.skipped as u64));
+        }
+        for note in &record.notes {
+            card = card.note(note);
+        }
+        card
+    }
 }
 
 /// Parts and their bytes as a table in MiB.

@@ -13,11 +13,10 @@ use crate::data::{Epoch, OrRef, Table};
 use crate::error::Result;
 use crate::fit::loss_chart;
 use crate::module::{Cpu, Measure};
-use crate::polars::prelude::Column;
-use crate::text::{Card, bytes, count, fixed, seconds};
+use crate::text::Card;
 
 use super::learner::mean_over_rows;
-use super::record::{MIB, Record, parts_table};
+use super::record::Record;
 
 /// A trained module, and what its training has seen: losses, memory and time. [`Trainer::fit`](crate::Trainer::fit) returns it;
 /// [`Trainer`](crate::Trainer) has an example. Cheap to clone.
@@ -119,9 +118,7 @@ impl<M> Trained<M> {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn validation_loss(&self) -> Option<f64> {
-        let history = &self.record.history;
-        let epoch = self.record.best_epoch.unwrap_or(history.len());
-        history.get(epoch.checked_sub(1)?)?.validation_loss
+        self.record.validation_loss()
     }
 
     /// The epochs as a table: `epoch`, `loss`, `validation` (missing without one), `learning_rate`, `grad_norm`, `seconds`.
@@ -134,20 +131,7 @@ impl<M> Trained<M> {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn table(&self) -> Table {
-        let history = &self.record.history;
-        let column = |name: &str, value: fn(&Epoch) -> Option<f64>| {
-            let values: Vec<Option<f64>> = history.iter().map(value).collect();
-            Column::new(name.into(), values)
-        };
-        let epochs: Vec<u32> = history.iter().map(|epoch| epoch.epoch as u32).collect();
-        Table::from_columns(vec![
-            Column::new("epoch".into(), epochs),
-            column("loss", |epoch| Some(epoch.loss)),
-            column("validation", |epoch| epoch.validation_loss),
-            column("learning_rate", |epoch| Some(epoch.learning_rate)),
-            column("grad_norm", |epoch| epoch.grad_norm),
-            column("seconds", |epoch| Some(epoch.duration.as_secs_f64())),
-        ])
+        self.record.table()
     }
 
     /// Plots the loss of each epoch, and what the validation measured.
@@ -189,14 +173,7 @@ impl<M> Trained<M> {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn memory_by_part(&self) -> Table {
-        let (step, parameters) = (self.record.step, self.record.parameter_bytes);
-        parts_table(&[
-            ("parameters", parameters),
-            ("gradients", step.gradients),
-            ("optimizer state", step.state),
-            ("activations", step.activations),
-            ("peak of a step", step.peak),
-        ])
+        self.record.memory_by_part()
     }
 
     /// Memory by part of the module: `module`, number of `parameters`, and in MiB `parameters_mib`, `gradients_mib`, `state_mib`
@@ -211,36 +188,7 @@ impl<M> Trained<M> {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn memory_by_module(&self) -> Table {
-        let (rows, step) = (&self.record.modules, self.record.step);
-        let all: usize = rows.iter().map(|row| row.parameters).sum();
-        let share = |bytes: u64| -> Vec<f64> {
-            let of = |parameters: usize| bytes as f64 / MIB * parameters as f64 / all.max(1) as f64;
-            rows.iter().map(|row| of(row.parameters)).collect()
-        };
-        let kept: Vec<Option<f64>> = rows
-            .iter()
-            .map(|row| row.kept.map(|bytes| bytes as f64 / MIB))
-            .collect();
-        Table::from_columns(vec![
-            Column::new(
-                "module".into(),
-                rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "parameters".into(),
-                rows.iter()
-                    .map(|row| row.parameters as u64)
-                    .collect::<Vec<_>>(),
-            ),
-            Column::new("parameters_mib".into(), share(self.record.parameter_bytes)),
-            Column::new("gradients_mib".into(), share(step.gradients)),
-            Column::new("state_mib".into(), share(step.state)),
-            Column::new("activations_mib".into(), kept),
-            Column::new(
-                "again".into(),
-                rows.iter().map(|row| row.again).collect::<Vec<_>>(),
-            ),
-        ])
+        self.record.memory_by_module()
     }
 
     /// Seconds of all epochs by part: reading batches, forward pass, backward pass, update, validation.
@@ -254,29 +202,7 @@ impl<M> Trained<M> {
     /// ```
     #[doc(alias = "profile")]
     pub fn times(&self) -> Table {
-        let times = self.record.times;
-        let rows = [
-            ("reading", times.reading),
-            ("forward", times.forward),
-            ("backward", times.backward),
-            ("update", times.update),
-            ("validation", times.validation),
-        ];
-        let all: f64 = rows.iter().map(|row| row.1).sum();
-        Table::from_columns(vec![
-            Column::new(
-                "part".into(),
-                rows.iter().map(|row| row.0).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "seconds".into(),
-                rows.iter().map(|row| row.1).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "share".into(),
-                rows.iter().map(|row| row.1 / all).collect::<Vec<_>>(),
-            ),
-        ])
+        self.record.times_table()
     }
 
     /// Bytes by which forward and backward pass of a step rose above what was there before it; the median of the first steps.
@@ -333,43 +259,14 @@ impl<M> Trained<M> {
     }
 
     pub(crate) fn card(&self) -> Card {
-        let (record, history) = (&self.record, &self.record.history);
-        let values = record.modules.iter().map(|row| row.parameters as u64).sum();
-        let mut card = Card::new("Trained module")
-            .row("settings", record.settings.clone())
-            .row("parameters", count(values))
-            .row("epochs", count(history.len() as u64));
-        if let Some(last) = history.last() {
-            card = card.row("loss", fixed(last.loss, 5));
-        }
-        if let Some(validation) = self.validation_loss() {
-            let which = record
-                .best_epoch
-                .map_or(String::new(), |epoch| format!(", of epoch {epoch}"));
-            card = card.row("validation", format!("{}{which}", fixed(validation, 5)));
-        }
-        let time: f64 = history
-            .iter()
-            .map(|epoch| epoch.duration.as_secs_f64())
-            .sum();
-        card = card
-            .row("time", seconds(time))
-            .row("activations", bytes(record.step.activations))
-            .row("peak of a step", bytes(record.step.peak));
-        if record.skipped > 0 {
-            card = card.row("skipped steps", count(record.skipped as u64));
-        }
-        for note in &record.notes {
-            card = card.note(note);
-        }
-        card
+        self.record.card()
     }
 }
 
 /// Writes losses, memory and time.
 impl<M> fmt::Display for Trained<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.card().text().trim_end())
+        f.write_str(self.record.card().text().trim_end())
     }
 }
 
