@@ -7,7 +7,7 @@ use crate::batches::Batches;
 use crate::burn::module::ParamId;
 use crate::data::{Epoch, Matrix};
 use crate::error::{Error, ErrorKind, Result};
-use crate::module::{Measure, ModuleMemory, Network, Plain, StepMemory, Stepper};
+use crate::module::{Measure, ModuleMemory, Network, Plain, StepMemory, Stepper, of_batch};
 use crate::system::memory::process_memory;
 use crate::text::bytes;
 use crate::training::{Learner, Loop, RunningState};
@@ -129,7 +129,7 @@ pub(super) fn mean_over_rows(batches: &Batches, measure: &Measure) -> Result<f64
     let (mut sum, mut rows) = (0.0, 0);
     for batch in batches.epochs(1).start_at(0, 0) {
         let batch = batch?;
-        let values = measure(&batch);
+        let values = of_batch(&batch, || measure(&batch))?;
         let [length] = values.dims();
         if length != 1 {
             let what = format!("what is measured has {length} numbers for a batch, and needs one");

@@ -18,7 +18,7 @@ pub(crate) use topicbook_solvers::step::{StepPart, Watch};
 
 pub use checkpointed::{Checkpointing, ModuleMemory, checkpointed};
 pub use loss_scale::LossScale;
-pub use network::{Measure, Network, OwnNetwork, Validation};
+pub use network::{Measure, Network, OwnNetwork, Validation, of_batch};
 pub use nmf::{NeuralPoissonNmf, poisson_nmf_loss};
 pub use optimizer::{ModuleOptimizer, OptimizerState, Update};
 pub use parameters::{Parameter, initialize};

@@ -1,12 +1,14 @@
 //! A module and its loss, with their types erased.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use burn::backend::Flex;
 use burn::module::{AutodiffModule, ParamId};
 use burn::tensor::Tensor;
 
+use crate::error::{Error, ErrorKind, Result, panic_text};
 use crate::parameters::{Parameter, parameters, replaced};
 use crate::{CountBatch, Cpu, Tracked};
 
@@ -23,6 +25,21 @@ pub trait Network: Send {
 
     /// What the validation measures on a batch, without gradients and with dropout off; `None` without a validation.
     fn validator(&self) -> Option<Measure>;
+}
+
+/// What a function of a module makes of a batch. Burn panics on shapes that do not fit one another.
+///
+/// # Errors
+/// When the function panics.
+pub fn of_batch<T>(batch: &CountBatch, run: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let what = format!("the loss panicked: {}", panic_text(&*panic));
+        Error::new(ErrorKind::Value, what).fix(match batch.labels().is_empty() {
+            true => "these batches have no labels; a loss that uses batch.labels() needs them: \
+                     batches.labels(documents.labels(\"folder\")?)?",
+            false => "compare the shapes: batch.rows() is rows x columns, batch.labels() has a number for each row",
+        })
+    })
 }
 
 /// What measures a batch.

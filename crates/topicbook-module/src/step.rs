@@ -25,7 +25,7 @@ use burn::tensor::{Tensor, TensorMetadata};
 use crate::checkpointed::{Checkpointing, ModuleMemory, Tape};
 use crate::error::{Error, ErrorKind, Result};
 use crate::loss_scale::LossScale;
-use crate::network::Network;
+use crate::network::{Network, of_batch};
 use crate::optimizer::Update;
 use crate::parameters::{Parameter, flat, leaf};
 use crate::system::memory::allocated;
@@ -235,8 +235,9 @@ impl Stepper {
         (self.watch)(Some(StepPart::Forward));
         let before = allocated();
         Tape::start(&self.checkpointing, seed);
-        let loss = network.loss(batch);
+        let loss = of_batch(batch, || network.loss(batch));
         let tape = Tape::end();
+        let loss = loss?;
         let value = scalar(&loss)?;
         report.loss += weight * value;
         report.memory.activations = report
