@@ -4,6 +4,7 @@
 //! parameters as tensors of any rank and is compiled once, with the library.
 
 mod checkpointed;
+mod compiled;
 mod loss_scale;
 mod network;
 mod nmf;
@@ -17,6 +18,7 @@ pub(crate) use topicbook_counts::CountBatch;
 pub(crate) use topicbook_solvers::step::{StepPart, Watch};
 
 pub use checkpointed::{Checkpointing, ModuleMemory, checkpointed};
+pub use compiled::compiled;
 pub use loss_scale::LossScale;
 pub use network::{Measure, Network, OwnNetwork, Validation, of_batch};
 pub use nmf::{NeuralPoissonNmf, poisson_nmf_loss};
