@@ -1,5 +1,6 @@
 """Compares the times of cells in our kernel with those in evcxr without dependencies, in the same run; and the cells of a
-data-frame analysis (frame_cells.py) with plain Polars in evcxr, which compiles Polars first.
+data-frame analysis (frame_cells.py) with plain Polars in evcxr, which compiles Polars first. Then the cells of a module of one's
+own, which have nothing to be compared with.
 
 usage: bench_cells.py EVCXR_JUPYTER RECORD
 
@@ -55,6 +56,33 @@ GOALS = {
 # No cell of a data-frame analysis may take longer, nor half of them.
 SLOWEST_FRAME_CELL = 1.5
 MEDIAN_FRAME_CELL = 0.5
+
+# A classifier of documents, and the most seconds of one of its cells.
+SLOWEST_MODULE_CELL = 3.0
+MODULE_CELLS = {
+    "names of Burn": """use topicbook::prelude::*;
+use topicbook::burn::{self, module::Module, nn::{Linear, LinearConfig, loss::CrossEntropyLossConfig}};
+use topicbook::burn::tensor::{activation::relu, backend::Backend, Int, Tensor};""",
+    "labelled batches": """let counts = Synthetic::new(500, 100, 5).seed(1).generate()?.counts();
+let batches = counts.batches(64)?.labels((0..500).map(|row| row % 3))?;""",
+    "a module": """#[derive(Module, Debug)]
+struct Net<B: Backend> {
+    hidden: Linear<B>,
+    out: Linear<B>,
+}""",
+    "a loss": """fn loss<B: Backend>(net: &Net<B>, batch: &CountBatch) -> Tensor<B, 1> {
+    let device = Default::default();
+    let scores = net.out.forward(relu(net.hidden.forward(batch.rows().to_tensor::<B>(&device))));
+    let classes = Tensor::<B, 1, Int>::from_data(&*batch.labels(), &device);
+    CrossEntropyLossConfig::new().init(&device).forward(scores, classes)
+}""",
+    "a network": """let linear = |inputs, outputs| LinearConfig::new(inputs, outputs).init(&Default::default());
+let net = Net::<Cpu> { hidden: linear(100, 32), out: linear(32, 3) };""",
+    "a fit": "let trained = Trainer::new(net).epochs(2).quiet().fit(&batches, loss)?;",
+    "a table of it": "trained.memory_by_module()",
+    "a fit with a validation": """let (train, valid) = batches.split(0.8, 1)?;
+let trained = Trainer::new(trained.module()).epochs(2).validation(&valid, loss).patience(3).quiet().fit(&train, loss)?;""",
+}
 
 
 def run(client, code):
@@ -168,6 +196,20 @@ def compare_frames(evcxr):
     return rows, missed or middle > MEDIAN_FRAME_CELL
 
 
+def module_cells():
+    """A row for each cell of a module of one's own, and whether one missed its goal."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = frame_cells(KernelManager(kernel_name="topicbook"), MODULE_CELLS.values(), folder)
+    rows, missed = [], False
+    print("\ncells of a module of one's own, in seconds\n")
+    for title, (seconds, wrong) in zip(MODULE_CELLS, results):
+        late = seconds > SLOWEST_MODULE_CELL
+        missed |= bool(wrong) or late
+        rows.append({"cell": title, "topicbook": seconds})
+        print(f"{title:36}{seconds:>12.2f}{f'  FAILED {wrong}' if wrong else '  MISSED' if late else ''}")
+    return rows, missed
+
+
 def bare_kernel(evcxr):
     manager = KernelManager()
     manager._kernel_spec = KernelSpec(
@@ -220,8 +262,10 @@ def main(evcxr, record):
         asked = "" if goal is None else f"{goal:.2f}"
         print(f"{name:24}{shown:>12}{own:>12.2f}{asked:>8}{'  MISSED' if wrong else ''}")
     frames, late = compare_frames(evcxr)
-    missed |= late
-    text = json.dumps({"machine": about, "rounds": ROUNDS, "figures": rows, "data frames": frames}, indent=1)
+    modules, slow = module_cells()
+    missed |= late or slow
+    record_of = {"machine": about, "rounds": ROUNDS, "figures": rows, "data frames": frames, "modules": modules}
+    text = json.dumps(record_of, indent=1)
     pathlib.Path(record).write_text(text + "\n")
     return 1 if missed else 0
 
