@@ -97,7 +97,7 @@ impl<M: Clone> Clone for Trainer<M> {
         let validation = self.validation.as_ref();
         Self {
             module: self.module.clone(),
-            settings: self.settings.clone(),
+            settings: self.settings.copy(),
             validation: validation.map(|(batches, loss)| (batches.clone(), loss.clone())),
         }
     }

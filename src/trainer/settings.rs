@@ -56,6 +56,11 @@ impl Default for TrainerSettings {
 }
 
 impl TrainerSettings {
+    /// A clone that cells do not compile.
+    pub(super) fn copy(&self) -> Self {
+        self.clone()
+    }
+
     /// Fails where a setting is out of its range.
     pub(super) fn check(&self, validates: bool) -> Result<()> {
         let positive = |value: f64| value.is_finite() && value > 0.0;

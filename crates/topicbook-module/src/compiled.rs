@@ -13,7 +13,7 @@ use burn::nn::{
 };
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::{ActivationOps, FloatTensorOps, ModuleOps};
-use burn::tensor::{Bool, Int, Tensor, activation};
+use burn::tensor::{Bool, FloatDType, Int, Tensor, activation};
 
 use crate::Cpu;
 use crate::parameters::{initialize, replaced};
@@ -59,7 +59,7 @@ fn of_module<M: AutodiffModule<Cpu>>() {
         initialize::<M>,
         replaced::<M>,
         <M as AutodiffModule<Cpu>>::valid,
-        <M as Module<Cpu>>::num_params,
+        <M as Module<Cpu>>::no_grad,
         <M as Clone>::clone
     );
 }
@@ -75,6 +75,9 @@ fn of_backend<B: Backend>() {
         CrossEntropyLoss::<B>::forward,
         Tensor::<B, 1, Int>::from_data::<&[i64]> as fn(_, &'static B::Device) -> _,
         Tensor::<B, 1, Int>::equal,
+        Tensor::<B, 2, Int>::narrow,
+        Tensor::<B, 2, Int>::reshape::<1, [usize; 1]>,
+        Tensor::<B, 2>::int,
         Tensor::<B, 1, Bool>::float,
         Tensor::<B, 2>::flatten::<1> as fn(_, i32, i32) -> _,
         Tensor::<B, 2>::from_floats::<&[f32]>,
@@ -83,6 +86,7 @@ fn of_backend<B: Backend>() {
     of_rank::<B, 1>();
     of_rank::<B, 2>();
     of_rank::<B, 3>();
+    of_rank::<B, 4>();
     compile!(
         Linear::<B>::forward::<2>,
         Linear::<B>::forward::<3>,
@@ -90,6 +94,7 @@ fn of_backend<B: Backend>() {
         LayerNorm::<B>::forward::<3>,
         Tensor::<B, 2>::matmul,
         Tensor::<B, 3>::matmul,
+        Tensor::<B, 4>::matmul,
     );
 }
 
@@ -130,7 +135,14 @@ fn of_rank<B: Backend, const D: usize>() {
         Tensor::<B, D>::select as fn(_, i32, _) -> _,
         Tensor::<B, D>::cat,
         Tensor::<B, D>::narrow,
+        Tensor::<B, D>::chunk,
+        Tensor::<B, D>::mask_fill::<f64>,
+        Tensor::<B, D>::swap_dims::<i32, i32>,
+        Tensor::<B, D>::cast::<FloatDType>,
+        Tensor::<B, D>::unsqueeze::<3>,
         Tensor::<B, D>::reshape::<2, [usize; 2]>,
+        Tensor::<B, D>::reshape::<3, [usize; 3]>,
+        Tensor::<B, D>::reshape::<4, [usize; 4]>,
         <Tensor::<B, D> as Clone>::clone,
     );
 }
