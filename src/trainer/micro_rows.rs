@@ -8,6 +8,8 @@ use crate::text::{bytes, counted};
 
 /// Shares of a batch that are measured.
 const PROBES: [usize; 2] = [16, 8];
+/// What the shares are of at least: 2 rows and 4. Of one row, Burn copies less, because a dimension of 1 can lie anywhere.
+const LEAST: usize = 32;
 /// Tables of the parameters' size: gradients, new values, and up to two of the optimizer's state. In a checkpoint, values, the best
 /// ones, and the state.
 pub(super) const TABLES: u64 = 4;
@@ -50,7 +52,7 @@ pub(super) fn slope(
     stepper.measure(network, &batch.slice(0..1), seed)?;
     let mut points = [(0.0, 0.0); PROBES.len()];
     for (point, share) in points.iter_mut().zip(PROBES) {
-        let part = (rows / share).max(1);
+        let part = (rows / share).max(LEAST / share).min(rows);
         let peak = stepper
             .measure(network, &batch.slice(0..part), seed)?
             .memory
