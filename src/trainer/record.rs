@@ -89,33 +89,25 @@ impl Record {
     pub(super) fn memory_by_module(&self) -> Table {
         let (rows, step) = (&self.modules, self.step);
         let all: usize = rows.iter().map(|row| row.parameters).sum();
-        let share = |bytes: u64| -> Vec<f64> {
-            let of = |parameters: usize| bytes as f64 / MIB * parameters as f64 / all.max(1) as f64;
-            rows.iter().map(|row| of(row.parameters)).collect()
+        let mib = |name: &str, bytes: &dyn Fn(&ModuleRow) -> Option<f64>| {
+            let values = rows.iter().map(|row| bytes(row).map(|bytes| bytes / MIB));
+            Column::new(name.into(), values.collect::<Vec<_>>())
         };
-        let kept: Vec<Option<f64>> = rows
-            .iter()
-            .map(|row| row.kept.map(|bytes| bytes as f64 / MIB))
-            .collect();
+        // By the number of parameters.
+        let share = |bytes: u64| {
+            move |row: &ModuleRow| Some(bytes as f64 * row.parameters as f64 / all.max(1) as f64)
+        };
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        let counts: Vec<u64> = rows.iter().map(|row| row.parameters as u64).collect();
+        let again: Vec<bool> = rows.iter().map(|row| row.again).collect();
         Table::from_columns(vec![
-            Column::new(
-                "module".into(),
-                rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "parameters".into(),
-                rows.iter()
-                    .map(|row| row.parameters as u64)
-                    .collect::<Vec<_>>(),
-            ),
-            Column::new("parameters_mib".into(), share(self.parameter_bytes)),
-            Column::new("gradients_mib".into(), share(step.gradients)),
-            Column::new("state_mib".into(), share(step.state)),
-            Column::new("activations_mib".into(), kept),
-            Column::new(
-                "again".into(),
-                rows.iter().map(|row| row.again).collect::<Vec<_>>(),
-            ),
+            Column::new("module".into(), names),
+            Column::new("parameters".into(), counts),
+            mib("parameters_mib", &share(self.parameter_bytes)),
+            mib("gradients_mib", &share(step.gradients)),
+            mib("state_mib", &share(step.state)),
+            mib("activations_mib", &|row| row.kept.map(|bytes| bytes as f64)),
+            Column::new("again".into(), again),
         ])
     }
 
@@ -131,18 +123,9 @@ impl Record {
         ];
         let all: f64 = rows.iter().map(|row| row.1).sum();
         Table::from_columns(vec![
-            Column::new(
-                "part".into(),
-                rows.iter().map(|row| row.0).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "seconds".into(),
-                rows.iter().map(|row| row.1).collect::<Vec<_>>(),
-            ),
-            Column::new(
-                "share".into(),
-                rows.iter().map(|row| row.1 / all).collect::<Vec<_>>(),
-            ),
+            Column::new("part".into(), rows.map(|row| row.0)),
+            Column::new("seconds".into(), rows.map(|row| row.1)),
+            Column::new("share".into(), rows.map(|row| row.1 / all)),
         ])
     }
 

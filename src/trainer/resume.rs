@@ -86,13 +86,7 @@ impl Saved {
         Ok(Self {
             parameters: parameters
                 .iter()
-                .map(|parameter| {
-                    (
-                        parameter.id.val(),
-                        parameter.path.clone(),
-                        parameter.shape(),
-                    )
-                })
+                .map(|found| (found.id.val(), found.path.clone(), found.shape()))
                 .collect(),
             states: states
                 .iter()
