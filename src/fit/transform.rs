@@ -99,7 +99,7 @@ impl NewDocuments for &Counts {
 mod texts {
     use crate::data::Table;
     use crate::error::{Error, Result};
-    use crate::vectorizer::{TextCounts, Texts};
+    use crate::vectorizer::{TextCounts, TextItem, Texts};
 
     use super::{Fit, NewDocuments};
 
@@ -131,8 +131,11 @@ mod texts {
     }
 
     macro_rules! texts {
-        ($([$($of:tt)*] $T:ty),* $(,)?) => {$(
-            impl<$($of)*> NewDocuments for $T {
+        ($([$($of:tt)*] $T:ty $(where $item:ty)?),* $(,)?) => {$(
+            impl<$($of)*> NewDocuments for $T
+            $(where
+                $item: TextItem)?
+            {
                 type Topics = Table;
 
                 fn topics_by(self, fit: &Fit) -> Result<Table> {
@@ -143,10 +146,10 @@ mod texts {
     }
 
     texts!(
-        [T: Into<String>, const N: usize] [T; N],
-        [T: Into<String>] Vec<T>,
-        [T: AsRef<str>] &[T],
-        [T: AsRef<str>] &Vec<T>,
+        [T: TextItem, const N: usize] [T; N],
+        [T: TextItem] Vec<T>,
+        ['a, T] &'a [T] where &'a T,
+        ['a, T] &'a Vec<T> where &'a T,
         [] Texts,
         [] &Texts,
     );
