@@ -34,7 +34,9 @@ pub struct WordSettings {
 
 /// A function of the user's from a text to its words.
 #[derive(Clone)]
-pub struct OwnTokenizer(pub(super) Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>);
+pub struct OwnTokenizer(pub(super) Arc<WordsOf>);
+
+type WordsOf = dyn Fn(&str) -> Vec<String> + Send + Sync;
 
 impl fmt::Debug for OwnTokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

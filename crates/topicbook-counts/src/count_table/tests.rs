@@ -122,7 +122,7 @@ fn long_tables_are_numbered_in_order() {
             [5.0, 0.0, 1.0, 2.0, 7.0, 0.0]
         );
     }
-    let counts = Counts::from_frame(&Table::open(&path).unwrap()).unwrap();
+    let counts = Counts::from_frame(Table::open(&path).unwrap()).unwrap();
     assert_eq!(rows(&counts), [5.0, 0.0, 1.0, 2.0, 7.0, 0.0]);
     assert_eq!(counts.location(), Location::Memory);
 }
@@ -289,7 +289,7 @@ fn frames_with_numbers_are_read_as_their_files() {
         column("count", [3, 1, 4]),
         column("sea", [1, 2, 3]),
     ]);
-    let error = Counts::from_frame(&both.unwrap()).unwrap_err().to_string();
+    let error = Counts::from_frame(both.unwrap()).unwrap_err().to_string();
     assert!(
         error.contains("DataFrame: may have a row per count") && error.contains(".wide()"),
         "{error}"
