@@ -283,18 +283,17 @@ fn wrong_settings_are_refused() {
     let path = folder.path().join("rows");
     let builder = RowTable::builder(10, 2).file(&path);
     let in_file = |rows, width| RowTable::builder(rows, width).file(&path);
-    let in_folder = |name: &str| builder.clone().file(folder.path().join(name));
     testkit::refused! {
         in_file(0, 2).create() => Setting, "0 rows";
         in_file(2, 0).create() => Setting, "x 0 values";
-        in_file(usize::MAX, 9).create() => Setting, "more than can be addressed";
+        in_file(usize::MAX, 9).create() => Space, "more than can be addressed";
         RowTable::builder(1 << 50, 9).create() => Space, "are free";
         in_file(1 << 50, 9).create() => Space, "free on its disk";
         builder.optimizer(Optimizer::AdamW).create() => Setting, "AdamW changes all rows";
         builder.init_uniform(1.0, 0.0).create() => Setting, "between 1 and 0";
         builder.init_uniform(0.0, f32::INFINITY).create() => Setting, "between 0 and inf";
-        in_folder("").create() => Io, "exists already";
-        in_folder("no/folder").create() => Io, "No such file";
+        builder.file(folder.path()).create() => Io, "exists already";
+        builder.file(folder.path().join("no/folder")).create() => Io, "No such file";
     }
     assert!(!path.exists());
 }
