@@ -116,7 +116,7 @@ impl TextCounts {
         self.dropped
     }
 
-    /// Sentences on terms and stop words that no text can give.
+    /// Sentences on terms and stop words that no text can give, and on scripts that the default pattern damages.
     #[doc(hidden)]
     pub fn notes(&self) -> &[String] {
         &self.notes
