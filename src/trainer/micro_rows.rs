@@ -48,11 +48,11 @@ pub(super) fn slope(
     seed: u64,
 ) -> Result<Slope> {
     let rows = batch.documents().len();
-    // What a first call allocates for good is not counted.
-    stepper.measure(network, &batch.slice(0..1), seed)?;
+    let parts = PROBES.map(|share| (rows / share).max(LEAST / share).min(rows));
+    // What a first call allocates for good, as threads do for products of this size, is not counted.
+    stepper.measure(network, &batch.slice(0..parts[1]), seed)?;
     let mut points = [(0.0, 0.0); PROBES.len()];
-    for (point, share) in points.iter_mut().zip(PROBES) {
-        let part = (rows / share).max(LEAST / share).min(rows);
+    for (point, part) in points.iter_mut().zip(parts) {
         let peak = stepper
             .measure(network, &batch.slice(0..part), seed)?
             .memory
