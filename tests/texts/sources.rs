@@ -180,6 +180,13 @@ fn tables_give_the_same_counts() {
         .fit_transform(table.column("letter").unwrap())
         .unwrap();
     assert_eq!(rows(&counted), expected());
+    let framed = Texts::from_frame(&table, "letter").unwrap();
+    assert_eq!(
+        framed.to_string(),
+        "3 texts in column \"letter\" of a table"
+    );
+    let framed = Vectorizer::new().fit_transform(&framed).unwrap();
+    assert_eq!(rows(&framed), expected());
     table.write_parquet(&path).unwrap();
     let letters = Texts::open(&path).unwrap().column("letter");
     let counted = Vectorizer::new()
@@ -188,6 +195,10 @@ fn tables_give_the_same_counts() {
         .unwrap();
     assert_eq!(rows(&counted), expected());
     let years = counted.documents().numbers("year").unwrap();
+    assert_eq!(
+        format!("{:?}", framed.documents()),
+        format!("{:?}", counted.documents())
+    );
     assert_eq!((years[0], years[2]), (1987.0, 1998.0));
     let written = Documents::open(folder.path().join("out_documents.csv")).unwrap();
     assert_eq!(
@@ -199,6 +210,15 @@ fn tables_give_the_same_counts() {
     let nulls = table
         .with_column("letter", vec![Some("a b"), None, None])
         .unwrap();
+    // In memory, as in CSV, a missing text is a blank one.
+    let blank = Texts::from_frame(&nulls, "letter").unwrap();
+    let blank = Vectorizer::new()
+        .token_pattern(r"\w+")
+        .fit_transform(blank)
+        .unwrap();
+    assert_eq!(blank.counts().summary().unwrap().empty_documents(), [1, 2]);
+    let error = Texts::from_frame(&nulls, "text").unwrap_err();
+    assert!(error.to_string().contains("no column \"text\""), "{error}");
     nulls.write_parquet(&path).unwrap();
     let error = Vectorizer::new().fit_transform(&letters).unwrap_err();
     assert_eq!(error.place(), Some("row 1 (counted from 0)"), "{error}");

@@ -193,6 +193,7 @@ WALK = {
     "Texts": [
         'std::fs::write("texts.csv", "book,letter\\nx,to be\\ny,or not to be\\n")?;',
         'let raw_texts = Texts::open("texts.csv")?; let raw_texts = raw_texts.column("letter");',
+        'let framed_texts = Texts::from_frame(Table::open("texts.csv")?, "letter")?;',
         "let raw_texts = raw_texts.format(text_format)?;",
         'let some_texts = Texts::new(["to be", "or not"])?; let starts = some_texts.beginnings(2)?;',
     ],

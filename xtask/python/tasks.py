@@ -18,7 +18,7 @@ BEFORE = [
     "let fit = model.fit(&counts)?;",
     "let other = model.seed(4).fit(&counts)?;",
     "let (train, test) = counts.split(0.8, 1)?;",
-    'let docs = Vectorizer::new().fit_transform(Texts::open("reviews.csv")?.column("review"))?;',
+    'let docs = Vectorizer::new().fit_transform(Texts::from_frame(&Table::open("reviews.csv")?, "review")?)?;',
     'let named = TopicModel::new(2).seed(1).quiet().fit(&docs)?.name_topics(["Books", "Sound"])?;',
 ]
 

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::data::{CsvHeader, Documents, OrRef, TableFormat, TextFormat, or_ref, unknown_format};
+#[cfg(feature = "polars")]
+use crate::data::{Table, TableFile};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{OpenFile, unpacked_extension};
 use crate::text::{bytes, counted, quoted_list, shown_path};
@@ -73,6 +75,9 @@ enum Kind {
     /// A row is a document.
     #[cfg(feature = "polars")]
     Table(PathBuf),
+    /// The same, of a table in memory.
+    #[cfg(feature = "polars")]
+    Frame(Table),
     Memory(Vec<String>),
     /// A list of tokens is a document.
     Tokens(Vec<Vec<String>>),
@@ -232,6 +237,9 @@ impl Texts {
             Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path, _) => length(path),
             #[cfg(feature = "polars")]
             Kind::Table(path) => length(path),
+            // Its bytes are the table's, which is there already.
+            #[cfg(feature = "polars")]
+            Kind::Frame(_) => 0,
             Kind::Memory(texts) => texts.iter().map(|text| text.len() as u64).sum(),
             Kind::Tokens(lists) => lists.iter().map(|list| token_bytes(list)).sum(),
         }
@@ -260,7 +268,14 @@ impl Texts {
                 records(path, Split::Csv(header.into(), text))?
             }
             #[cfg(feature = "polars")]
-            Kind::Table(path) => Reader::Table(table::TableTexts::new(path, column)?),
+            Kind::Table(path) => {
+                Reader::Table(table::TableTexts::new(TableFile::open(path)?, column)?)
+            }
+            #[cfg(feature = "polars")]
+            Kind::Frame(table) => {
+                let file = TableFile::Memory(table.clone());
+                Reader::Table(table::TableTexts::new(file, column)?)
+            }
         })
     }
 
@@ -269,7 +284,11 @@ impl Texts {
         match self.kind.as_ref() {
             Kind::Files { root, files, .. } => files::documents(root, files),
             #[cfg(feature = "polars")]
-            Kind::Table(path) => table::documents(path, self.column.as_deref()),
+            Kind::Table(path) => table::documents(&TableFile::open(path)?, self.column.as_deref()),
+            #[cfg(feature = "polars")]
+            Kind::Frame(table) => {
+                table::documents(&TableFile::Memory(table.clone()), self.column.as_deref())
+            }
             Kind::Csv(path, _) => {
                 let mut understood = Vec::new();
                 let decimal = self.format.stated_decimal();
@@ -298,7 +317,7 @@ fn text_column<T: AsRef<str>>(path: &Path, column: Option<&str>, names: &[T]) ->
         let what = format!("{} has no column {wanted:?}", shown_path(path));
         Error::new(ErrorKind::Table, what)
             .at(format!("its columns are {}", quoted_list(names, 30)))
-            .fix("name the column that has the text: Texts::open(path)?.column(\"abstract\")")
+            .fix("name the column that has the text, as in Texts::open(path)?.column(\"abstract\")")
     })
 }
 
@@ -337,6 +356,15 @@ impl fmt::Display for Texts {
             }
             #[cfg(feature = "polars")]
             Kind::Table(path) => write!(f, "{} ({})", shown_path(path), size())?,
+            #[cfg(feature = "polars")]
+            Kind::Frame(table) => {
+                let column = self.column.as_deref().unwrap_or(TEXT);
+                write!(
+                    f,
+                    "{} in column {column:?} of a table",
+                    counted(table.height(), "text")
+                )?;
+            }
         }
         write!(f, "{}", self.remarks)
     }

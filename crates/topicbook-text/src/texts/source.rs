@@ -23,7 +23,7 @@ use super::{Kind, Texts};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a path nor a list of texts",
     label = "a path such as `\"letters/\"` or a list such as `[\"to be\", \"or not to be\"]` is expected",
-    note = "for an iterator write `Texts::new(iterator)?`"
+    note = "for an iterator write `Texts::new(iterator)?`, for a column of a table `Texts::from_frame(&table, \"review\")?`"
 )]
 pub trait TextSource {
     #[doc(hidden)]
@@ -76,7 +76,7 @@ macro_rules! tokens {
 
 tokens!([] Vec<S>, [] &Vec<S>, [] &[S], [const N: usize] [S; N], [const N: usize] &[S; N]);
 
-fn in_memory(is_empty: bool, texts: Kind) -> Result<Texts> {
+pub(super) fn in_memory(is_empty: bool, texts: Kind) -> Result<Texts> {
     match is_empty {
         true => Err(Error::new(ErrorKind::Value, "there are no texts")
             .fix("pass one text for each document")),

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use crate::data::{Documents, TableFile};
+use crate::data::{Documents, IN_MEMORY, Table, TableFile};
 use crate::error::{Error, Result};
 use crate::system::MappedFile;
 
 use super::column::TextColumn;
-use super::{BATCH_BYTES, TEXT, Texts, text_column};
+use super::source::in_memory;
+use super::{BATCH_BYTES, Kind, TEXT, Texts, text_column};
 
 /// Rows that are decoded at once.
 const ROWS: usize = 1 << 14;
@@ -25,9 +26,8 @@ pub struct TableTexts {
 }
 
 impl TableTexts {
-    pub(super) fn new(path: &Path, column: Option<&str>) -> Result<Self> {
-        let file = TableFile::open(path)?;
-        let at = text_column(path, column, &file.names())?;
+    pub(super) fn new(file: TableFile, column: Option<&str>) -> Result<Self> {
+        let at = text_column(file.path(), column, &file.names())?;
         let column = file.names()[at].to_owned();
         file.check(&[&column])?;
         Ok(Self {
@@ -68,7 +68,9 @@ impl TableTexts {
         };
         let texts = TextColumn::of(column)
             .map_err(|what| Error::format(path, what).fix("name the column that has the text"))?;
-        if let Some(row) = texts.missing() {
+        // A table in memory may have come from CSV, where a blank text is one.
+        let is_file = self.file.map().is_some();
+        if let Some(row) = texts.missing().filter(|_| is_file) {
             return Err(Error::format(path, "a text is missing")
                 .at(format!("row {} (counted from 0)", self.decoded + row))
                 .fix("leave such rows out, or write an empty text there"));
@@ -79,9 +81,39 @@ impl TableTexts {
     }
 }
 
+impl Texts {
+    /// The texts of a column of a `DataFrame` or [`Table`](crate::Table) in memory, also of one that has been filtered or joined.
+    /// The other columns are label columns, as of a [file](Self::open); a missing text is a document without words.
+    ///
+    /// ```
+    /// use topicbook::{Table, Texts, Vectorizer};
+    /// let reviews = Table::new()
+    ///     .with_column("review", ["good sound", "good book", "bad sound"])?
+    ///     .with_column("stars", [5, 4, 1])?;
+    /// let counted = Vectorizer::new().fit_transform(Texts::from_frame(&reviews, "review")?)?;
+    /// assert_eq!(counted.documents().numbers("stars")?, [5.0, 4.0, 1.0]);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When there is no such column, or no row.
+    #[doc(alias = "from_pandas")]
+    #[doc(alias = "from_table")]
+    pub fn from_frame(frame: impl Into<Table>, column: &str) -> Result<Self> {
+        Self::of_frame(frame.into(), column)
+    }
+
+    fn of_frame(table: Table, column: &str) -> Result<Self> {
+        text_column(Path::new(IN_MEMORY), Some(column), &table.column_names())?;
+        match table.height() {
+            0 => in_memory(true, Kind::Memory(Vec::new())),
+            _ => Ok(Self::from(Kind::Frame(table)).column(column)),
+        }
+    }
+}
+
 /// The documents of a file: its other columns.
-pub(super) fn documents(path: &Path, column: Option<&str>) -> Result<Documents> {
-    let file = TableFile::open(path)?;
+pub(super) fn documents(file: &TableFile, column: Option<&str>) -> Result<Documents> {
     let mut others = file.names();
     others.retain(|name| *name != column.unwrap_or(TEXT));
     match others.is_empty() {
