@@ -76,8 +76,10 @@ struct Net<B: Backend> {
     let classes = Tensor::<B, 1, Int>::from_data(&*batch.labels(), &device);
     CrossEntropyLossConfig::new().init(&device).forward(scores, classes)
 }""",
-    "a network": """let linear = |inputs, outputs| LinearConfig::new(inputs, outputs).init(&Default::default());
-let net = Net::<Cpu> { hidden: linear(100, 32), out: linear(32, 3) };""",
+    "a network": """let net = {
+    let linear = |inputs, outputs| LinearConfig::new(inputs, outputs).init(&Default::default());
+    Net::<Cpu> { hidden: linear(100, 32), out: linear(32, 3) }
+};""",
     "a fit": "let trained = Trainer::new(net).epochs(2).quiet().fit(&batches, loss)?;",
     "a table of it": "trained.memory_by_module()",
     "a fit with a validation": """let (train, valid) = batches.split(0.8, 1)?;
