@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 #[cfg(feature = "polars")]
-use crate::{cosine, drawn};
+use crate::cosine;
+use crate::drawn;
 use testkit::refused;
 use topicbook::{Budget, Counts, ErrorKind, Fit, Solver, Sweep, SweepFits, Synthetic, TopicModel};
 

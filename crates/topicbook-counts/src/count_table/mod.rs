@@ -36,7 +36,7 @@ use source::TableSource;
 /// | named in a setting | a label of the documents | [`labels`](Self::labels) |
 /// | numbers | a term; an empty cell, `NA`, `-` or NaN is an error | [`missing_as_zero`](Self::missing_as_zero) |
 /// | texts, dates, truth values | a label | |
-/// | texts of which at least half are numbers, such as one with `1,000` or `5?`; texts that are all empty | an error with column and row | `labels`, [`decimal`](Self::decimal) |
+/// | texts of which at least half are numbers, such as one with `1,000` or `5?`; texts that are all empty | an error with column and row | `labels`, [`format`](Self::format) |
 ///
 /// A long table in numbers that also has other columns of numbers may be a wide one: an error says so. Shown below a cell, a
 /// table says what it was read as. Tables with the columns `doc`, `term` and `count` in numbers are opened by

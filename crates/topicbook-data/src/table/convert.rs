@@ -9,7 +9,7 @@ use super::Table;
 
 impl Table {
     /// The table with a column of texts as numbers: `"1.234,5"` with the decimal mark `','`, `"1,234.5"` with `'.'`. Blank texts,
-    /// and `NA` and its like, become null. [`open_with_decimal`](Self::open_with_decimal) reads all columns of a file so.
+    /// and `NA` and its like, become null. [`open_with`](Self::open_with) reads all columns of a file so.
     ///
     /// ```
     /// let prices = topicbook::Table::new().with_column("price", ["1.234,50", "0,99", ""])?;

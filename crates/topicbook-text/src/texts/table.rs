@@ -82,7 +82,7 @@ impl TableTexts {
 }
 
 impl Texts {
-    /// The texts of a column of a `DataFrame` or [`Table`](crate::Table) in memory, also of one that has been filtered or joined.
+    /// The texts of a column of a `DataFrame` or `Table` in memory, also of one that has been filtered or joined.
     /// The other columns are label columns, as of a [file](Self::open); a missing text is a document without words.
     ///
     /// ```

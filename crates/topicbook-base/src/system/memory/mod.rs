@@ -73,7 +73,7 @@ pub fn group_memory() -> Option<(u64, u64)> {
     cgroup::Cgroup::of_process().map(|group| (group.used(), group.limit))
 }
 
-/// An error of kind [`ErrorKind::Space`] if fewer than `needed` bytes of memory are free; `what` needs them.
+/// An error of kind [`ErrorKind::Space`](crate::error::ErrorKind::Space) if fewer than `needed` bytes of memory are free; `what` needs them.
 pub fn check_free(needed: u64, what: &str) -> Result<()> {
     let free = free_memory();
     if needed <= free {
