@@ -63,6 +63,7 @@
 //! | `cuda` | fits on an NVIDIA GPU, found at run time; builds on machines without one |
 //! | `polars` | [`Table`] with its [`GroupBy`], and counts from Parquet and CSV files |
 //! | `charts` | [`Chart`] as PNG and SVG |
+//! | `languages` | [`Vectorizer::language`] divides Chinese, Japanese, Thai, Lao, Khmer and Burmese, by 3 MB of dictionaries |
 //! | `notebook` | values show themselves below an evcxr cell; includes `charts` and `polars` |
 //! | `bench-hooks` | functions for this repository's own tests and benchmarks; no part of the API |
 //!

@@ -15,7 +15,7 @@ impl Segmenter {
             true => Err(Error::setting(format!(
                 "the dictionary of {language} is not in this build of topicbook"
             ))
-            .fix("build it with the feature `languages`, which is on by default")),
+            .fix("build it with the feature `languages`")),
         }
     }
 
