@@ -32,11 +32,12 @@ pub struct WordSettings {
     pub(super) tokenizer: Option<OwnTokenizer>,
 }
 
-/// A function of the user's from a text to its words.
-#[derive(Clone)]
-pub struct OwnTokenizer(pub(super) Arc<WordsOf>);
+/// A function from a text to its words.
+type WordFunction = dyn Fn(&str) -> Vec<String> + Send + Sync;
 
-type WordsOf = dyn Fn(&str) -> Vec<String> + Send + Sync;
+/// A function of the user's.
+#[derive(Clone)]
+pub struct OwnTokenizer(pub(super) Arc<WordFunction>);
 
 impl fmt::Debug for OwnTokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

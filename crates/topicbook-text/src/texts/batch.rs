@@ -18,7 +18,7 @@ pub enum Reader {
         texts: Texts,
         next: usize,
     },
-    Records(RecordReader),
+    Records(Box<RecordReader>),
     #[cfg(feature = "polars")]
     Table(super::table::TableTexts),
 }

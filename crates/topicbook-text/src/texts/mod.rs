@@ -250,7 +250,8 @@ impl Texts {
         let column = self.column.as_deref();
         let records = |path: &Path, split: Split| {
             let encoding = self.format.stated_encoding();
-            RecordReader::new(path, split, encoding, &self.remarks).map(Reader::Records)
+            RecordReader::new(path, split, encoding, &self.remarks)
+                .map(|reader| Reader::Records(Box::new(reader)))
         };
         Ok(match self.kind.as_ref() {
             Kind::Files { .. } | Kind::Memory(_) | Kind::Tokens(_) => Reader::InMemory {
