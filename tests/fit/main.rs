@@ -18,6 +18,8 @@ mod gradient_steps;
 mod instructions;
 mod judging;
 mod many;
+#[cfg(feature = "polars")]
+mod names;
 mod narrow_tables;
 mod nips;
 #[cfg(all(feature = "charts", feature = "polars"))]

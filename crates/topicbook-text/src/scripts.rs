@@ -97,10 +97,16 @@ impl Sample {
         let is_clause = self.in_words > CLAUSE * self.words && self.in_words >= ENOUGH;
         match all * 10 > self.letters {
             true => Some(format!(
-                "{share} of the letters are {name}, {} Set .language({language:?})",
+                "{share} of the letters are {name}, {} {}",
                 match is_without_spaces {
                     true => "which is written without spaces: a term is a clause.",
                     false => "whose marks end a word in the default token pattern: terms are pieces of words.",
+                },
+                match *is_without_spaces && !cfg!(feature = "languages") {
+                    true => "Set .tokenizer(..) with a function that divides the texts: this build has no dictionaries \
+                             (feature `languages`)"
+                        .into(),
+                    false => format!("Set .language({language:?})"),
                 }
             )),
             false => is_clause.then(|| {
