@@ -95,7 +95,7 @@ use crate::vectorizer::WordSettings;
 /// | see the training | [`epochs`](Self::epochs), [`history`](Self::history), [`plot_loss`](Self::plot_loss), [`ranks`](Self::ranks), [`memory`](Self::memory), [`memory_by_phase`](Self::memory_by_phase), [`plot_memory`](Self::plot_memory) |
 /// | judge the fit | [`evaluate`](Self::evaluate), [`coherence`](Self::coherence), [`diversity`](Self::diversity), [`exclusivity`](Self::exclusivity), [`score`](Self::score), [`perplexity`](Self::perplexity), [`log_likelihood_per_token`](Self::log_likelihood_per_token) |
 /// | recommend terms to documents, items to users | [`recommend`](Self::recommend), [`recommend_all`](Self::recommend_all), [`evaluate_ranking`](Self::evaluate_ranking) |
-/// | order and merge topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics) |
+/// | order, merge and drop topics | [`align_to`](Self::align_to), [`reorder_topics`](Self::reorder_topics), [`topic_order`](Self::topic_order), [`merge_topics`](Self::merge_topics), [`drop_topics`](Self::drop_topics) |
 /// | have one of factors from elsewhere | [`from_matrices`](Self::from_matrices), [`with_terms`](Self::with_terms) |
 /// | use it | [`transform`](Self::transform), [`transform_on`](Self::transform_on) and [`score_on`](Self::score_on) a cluster, [`update`](Self::update), [`save`](Self::save), [`load`](Self::load) |
 ///
