@@ -189,8 +189,14 @@ impl CountNames {
 
     /// Fails if the tables of a fit of `topics` could not show them.
     pub(crate) fn check(&self, topics: usize) -> Result<()> {
-        let names = (0..topics).map(default_name).collect();
-        check_columns(names, self.documents.as_ref()).map_err(|error| {
+        // Of the topics, only those that a column could be called as: there may be more than fit into memory.
+        let columns = self.documents.as_ref().map(column_names);
+        let columns = columns.unwrap_or_default();
+        let numbers = columns
+            .iter()
+            .filter_map(|name| name.strip_prefix("topic ")?.parse().ok());
+        let names = numbers.filter(|&topic| topic < topics).map(default_name);
+        check_columns(names.collect(), self.documents.as_ref()).map_err(|error| {
             error.fix("call the column something else, or fit the counts alone: fit(docs.counts())")
         })
     }

@@ -1,6 +1,6 @@
 //! Names in the place of numbers, and what a fit knows of the counts that it was fitted to.
 
-use topicbook::{Checkpoint, Documents, Fit, TopicModel, Vectorizer};
+use topicbook::{Checkpoint, Documents, Fit, Table, Texts, TopicModel, Vectorizer};
 
 use crate::explain::{counts, fit};
 
@@ -99,6 +99,14 @@ fn a_fit_to_the_counts_of_texts_knows_what_they_came_with() {
             .contains("`topic` is a column of the documents"),
         "{error}"
     );
+    for (label, is_taken) in [("topic 1", true), ("proportion", true), ("topic 7", false)] {
+        let table = Table::new().with_column("text", texts).unwrap();
+        let table = table.with_column(label, texts).unwrap();
+        let labelled = Texts::from_frame(table, "text").unwrap();
+        let labelled = Vectorizer::new().fit_transform(labelled).unwrap();
+        let fit = TopicModel::new(2).quiet().fit(&labelled);
+        assert_eq!(fit.is_err(), is_taken, "{label}");
+    }
     let other = Vectorizer::new()
         .fit_transform(["a b cc", "dd ee ff gg hh ii"])
         .unwrap();

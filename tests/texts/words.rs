@@ -162,7 +162,7 @@ fn settings_of_words_that_contradict_each_other_are_refused() {
     let new = Vectorizer::new;
     for (vectorizer, expected) in [
         (new().language("klingon"), "no language with known words"),
-        (new().language("hindy"), "the nearest is hindi"),
+        (new().language("hindy"), "the nearest is `hindi`"),
         (new().language("hindi").token_pattern("x"), "two settings"),
         (new().language("hindi").tokenizer(by_hyphen), "two settings"),
         (new().phrases(0, 0.5), "phrases that occur 0 times"),
