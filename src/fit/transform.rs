@@ -68,8 +68,8 @@ impl Fit {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither counts nor a list of texts",
-    label = "`Counts`, or texts as `[\"to be\", \"or not to be\"]`, are expected",
-    note = "if it is a `Result`, write `?` after the call that made it; for texts in files write `Texts::open(path)?`"
+    label = "`Counts`, or texts as `[\"to be\", \"or not to be\"]`, are expected: if it is a `Result`, write `?` after the call that made it",
+    note = "for texts in files write `Texts::open(path)?`"
 )]
 pub trait NewDocuments {
     /// What their topics are.

@@ -19,8 +19,8 @@ use crate::vectorizer::TextCounts;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a model is fitted to counts, and `{Self}` has none",
-    label = "`Counts`, what `Vectorizer::fit_transform` returned, a `CountTable` or `Cells` is expected",
-    note = "if it is a `Result`, write `?` after the call that made it; texts become counts by `Vectorizer::new().fit_transform(texts)?`"
+    label = "no counts: if it is a `Result`, write `?` after the call that made it; texts become counts by `Vectorizer::new().fit_transform(texts)?`",
+    note = "`Counts`, what `Vectorizer::fit_transform` returned, a `CountTable` or `Cells` is expected"
 )]
 pub trait CountSource {
     #[doc(hidden)]

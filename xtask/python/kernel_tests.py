@@ -98,7 +98,7 @@ def first_cell_needs_no_dep(kernel):
     kernel.value("let m = Matrix::new(1, 2, vec![1.0, 2.0])?;")
     assert kernel.value("m.shape()") == "(1, 2)"
     # A command of evcxr answers below its cell.
-    assert "m: topicbook::Matrix" in kernel.run(":vars")["stdout"], kernel.run(":vars")
+    assert "m: Matrix" in kernel.run(":vars")["stdout"], kernel.run(":vars")
 
 
 def standard_types_infer(kernel):

@@ -1,8 +1,8 @@
-//! Notebook display of matrices, tables, terms, documents, epochs and budgets.
+//! Notebook display of matrices, tables, terms, documents, epochs, budgets and formats of text.
 
 use crate::evcxr::show;
 use crate::text::{Card, bytes, count, counted, decimals_of, fixed, seconds};
-use crate::{Budget, ByteSize, Documents, Epoch, Matrix, Terms};
+use crate::{Budget, ByteSize, Decimal, Documents, Epoch, Matrix, Terms, TextFormat};
 #[cfg(feature = "polars")]
 use crate::{GroupBy, Table};
 
@@ -54,6 +54,29 @@ impl GroupBy {
             .row("by", self.keys())
             .row("rows", count(self.rows() as u64))
             .note("For a table of them: .count()?, .mean(\"column\")?, .agg([...])?")
+            .show();
+    }
+}
+
+impl TextFormat {
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        let stated = |what: Option<String>| what.unwrap_or("found in the file".into());
+        let mark = self.stated_decimal().map(|mark| match mark {
+            Decimal::Point => "'.'".into(),
+            Decimal::Comma => "','".into(),
+        });
+        let separator = self.stated_separator().map(char::from);
+        Card::new("Format of a text file")
+            .row(
+                "encoding",
+                stated(self.stated_encoding().map(|name| name.to_string())),
+            )
+            .row(
+                "separator",
+                stated(separator.map(|mark| format!("{mark:?}"))),
+            )
+            .row("decimal mark", stated(mark))
             .show();
     }
 }

@@ -22,8 +22,8 @@ use super::{Kind, Texts};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a path nor a list of texts",
-    label = "a path such as `\"letters/\"` or a list such as `[\"to be\", \"or not to be\"]` is expected",
-    note = "for an iterator write `Texts::new(iterator)?`, for a column of a table `Texts::from_frame(&table, \"review\")?`"
+    label = "a path such as `\"letters/\"`, a list such as `[\"to be\", \"or not to be\"]`, or `Texts::from_frame(&table, \"review\")?` is expected",
+    note = "for an iterator write `Texts::new(iterator)?`"
 )]
 pub trait TextSource {
     #[doc(hidden)]
