@@ -49,7 +49,7 @@ impl TextFormat {
     /// ```
     /// use topicbook::TextFormat;
     /// assert!(TextFormat::new().encoding("gb18030").is_ok());
-    /// assert!(TextFormat::new().encoding("chinese").is_err());
+    /// assert!(TextFormat::new().encoding("klingon").is_err());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///

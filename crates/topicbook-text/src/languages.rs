@@ -122,7 +122,7 @@ mod tests {
         for (wanted, remedy) in [
             (
                 "hindy",
-                "the nearest is hindi; write one of arabic, armenian",
+                "the nearest is `hindi`; write one of arabic, armenian",
             ),
             ("zh", "write one of"),
         ] {

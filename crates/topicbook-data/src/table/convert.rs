@@ -43,7 +43,7 @@ impl Table {
     /// ```
     /// let letters = topicbook::Table::new().with_column("sent", ["28.01.1813", "30.10.1811"])?;
     /// let letters = letters.to_date("sent", "%d.%m.%Y")?.sort_by("sent")?;
-    /// assert_eq!(letters.column("sent")?.get(0).map(|date| date.to_string()).ok().as_deref(), Some("1811-10-30"));
+    /// assert_eq!(letters.texts("sent")?, ["1811-10-30", "1813-01-28"]);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
