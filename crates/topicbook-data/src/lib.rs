@@ -85,7 +85,7 @@ pub use table::{
 };
 #[cfg(feature = "polars")]
 #[doc(hidden)]
-pub use table::{CsvFile, IN_MEMORY, RowGroups, TableFile, typed_columns};
+pub use table::{CsvFile, IN_MEMORY, RowGroups, TableFile, TableSource};
 #[doc(hidden)]
 pub use table_format::{TableFormat, converted, unknown_format};
 #[doc(hidden)]

@@ -66,7 +66,7 @@ pub(super) fn read(
     roles: Roles,
 ) -> Result<Contents> {
     let (mut documents, mut terms) = (Names::default(), Names::default());
-    let mut triplets = NamedTriplets::new(table.source.path(), table.source.memory());
+    let mut triplets = NamedTriplets::new(table.source.path(), table.memory());
     let mut zeros = 0;
     let [document, term, count] = names.each_ref().map(String::as_str);
     file.for_each(&[document, term, count], ROWS_AT_ONCE, |first, chunk| {
@@ -76,10 +76,7 @@ pub(super) fn read(
         triplets.add(&found, &terms, &counts, first)
     })?;
     Ok(Contents {
-        counts: triplets.finish(
-            (documents.names.len(), terms.names.len()),
-            table.source.location(),
-        )?,
+        counts: triplets.finish((documents.names.len(), terms.names.len()), table.location())?,
         terms: Terms::new(terms.names)?,
         documents: Documents::new(documents.names)?,
         roles,

@@ -13,13 +13,12 @@ use std::sync::{Arc, OnceLock};
 
 use polars::prelude::{Column, DataType, PolarsError};
 
-use crate::data::{Documents, OrRef, Table, Terms, TextFormat};
+use crate::data::{Documents, OrRef, Table, TableSource, Terms, TextFormat};
 use crate::error::{Error, Result};
 use crate::text::{counted, quoted_list, shown_path};
 
 use super::Counts;
 use roles::{Form, Roles};
-use source::TableSource;
 
 /// A table of counts with names: a file of a format of `Table::open`, or a table in memory, in one of two forms. Cheap to clone.
 ///

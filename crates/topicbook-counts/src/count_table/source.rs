@@ -1,9 +1,8 @@
 //! Where a table of counts is: in a file, or in memory.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::{IN_MEMORY, Table, TableFile, TextFormat, typed_columns};
+use crate::data::{Table, TableSource};
 use crate::error::Result;
 use crate::formats::triplets::of_frame;
 use crate::system::memory::free_memory;
@@ -14,48 +13,23 @@ use super::{CountTable, Settings};
 /// Share of the free memory for what is converted at once, and for the counts that stay in memory.
 pub(super) const MEMORY_SHARE: u64 = 8;
 
-/// Where a table is.
-#[derive(Clone)]
-pub(super) enum TableSource {
-    File(PathBuf),
-    Memory(Table),
-}
-
-impl TableSource {
-    /// Its file, or what messages call a table in memory.
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::File(path) => path,
-            Self::Memory(_) => Path::new(IN_MEMORY),
-        }
-    }
-
-    pub(super) fn file(&self, stated: TextFormat) -> Result<TableFile> {
-        match self {
-            Self::File(path) => TableFile::open_with(path, stated),
-            Self::Memory(_) if stated != TextFormat::new() => Err(typed_columns(self.path())),
-            Self::Memory(table) => Ok(TableFile::Memory(table.clone())),
-        }
-    }
-
+impl CountTable {
     /// Where its counts come from.
     pub(super) fn location(&self) -> Location {
-        match self {
-            Self::File(path) => Location::Loaded(path.clone()),
-            Self::Memory(_) => Location::Memory,
+        match &self.source {
+            TableSource::File(path) => Location::Loaded(path.clone()),
+            TableSource::Memory(_) => Location::Memory,
         }
     }
 
     /// Bytes of counts that stay in memory: of a table that is there, all.
     pub(super) fn memory(&self) -> u64 {
-        match self {
-            Self::File(_) => free_memory() / MEMORY_SHARE,
-            Self::Memory(_) => u64::MAX,
+        match self.source {
+            TableSource::File(_) => free_memory() / MEMORY_SHARE,
+            TableSource::Memory(_) => u64::MAX,
         }
     }
-}
 
-impl CountTable {
     /// A table in memory: a `Table`, or a `DataFrame` of Polars.
     ///
     /// ```

@@ -34,7 +34,7 @@ pub(super) fn read(table: &CountTable, file: &TableFile, roles: Roles) -> Result
         counted(terms, "term")
     );
     Claim::new(table.source.path(), shape, "a table").check_memory(rows * row_bytes)?;
-    read_within(table, file, roles, rows as usize, table.source.memory())
+    read_within(table, file, roles, rows as usize, table.memory())
 }
 
 /// [`read`] with `rows` rows at once; counts that take more than `held` bytes go into a file.
@@ -83,7 +83,7 @@ pub(super) fn read_within(
         Ok(())
     })?;
     Ok(Contents {
-        counts: spool.finish(Some(terms.len()), table.source.location())?,
+        counts: spool.finish(Some(terms.len()), table.location())?,
         terms: Terms::new(terms.iter().cloned())?,
         documents: match named {
             Some(labels) => documents(table, labels, &roles)?,

@@ -31,8 +31,7 @@ pub enum TableFile {
 }
 
 /// The error for a format of text that is stated of a table with types.
-#[doc(hidden)]
-pub fn typed_columns(path: &Path) -> Error {
+pub(super) fn typed_columns(path: &Path) -> Error {
     let what = "has typed columns: its values have no encoding, separator or decimal mark";
     Error::format(path, what).fix("leave the TextFormat out")
 }

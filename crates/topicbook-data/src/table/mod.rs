@@ -15,6 +15,7 @@ mod open;
 mod parquet_file;
 mod pivot;
 mod row_groups;
+mod source;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -31,12 +32,13 @@ use polars::prelude::{Column, DataFrame, IntoLazy, LazyFrame};
 
 pub use columns::{ColumnValues, TableValue};
 pub use csv_file::CsvFile;
-pub use file::{IN_MEMORY, TableFile, typed_columns};
+pub use file::{IN_MEMORY, TableFile};
 pub use frame_joins::DataFrameJoinOps;
 pub use group::GroupBy;
 pub use join::JoinKeys;
 pub use names::Columns;
 pub use row_groups::RowGroups;
+pub use source::TableSource;
 pub use verbs::Condition;
 
 /// A table: named columns of one length, each of one type, with a Polars DataFrame inside.

@@ -16,9 +16,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::data::{CsvHeader, Documents, OrRef, TableFormat, TextFormat, or_ref, unknown_format};
 #[cfg(feature = "polars")]
-use crate::data::{Table, TableFile};
+use crate::data::TableSource;
+use crate::data::{CsvHeader, Documents, OrRef, TableFormat, TextFormat, or_ref, unknown_format};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::{OpenFile, unpacked_extension};
 use crate::text::{bytes, counted, quoted_list, shown_path};
@@ -74,10 +74,7 @@ enum Kind {
     Csv(PathBuf, Option<u8>),
     /// A row is a document.
     #[cfg(feature = "polars")]
-    Table(PathBuf),
-    /// The same, of a table in memory.
-    #[cfg(feature = "polars")]
-    Frame(Table),
+    Table(TableSource),
     Memory(Vec<String>),
     /// A list of tokens is a document.
     Tokens(Vec<Vec<String>>),
@@ -163,7 +160,7 @@ impl Texts {
             ("jsonl" | "ndjson", _) => Kind::JsonLines(path.into()),
             (_, Some(TableFormat::Csv(separator))) => Kind::Csv(path.into(), separator),
             #[cfg(feature = "polars")]
-            (_, Some(_)) => Kind::Table(path.into()),
+            (_, Some(_)) => Kind::Table(TableSource::File(path.into())),
             _ => return Err(unknown_format(path, "a file of texts")),
         };
         match file.length {
@@ -236,10 +233,10 @@ impl Texts {
             Kind::Files { files, .. } => files.iter().map(|file| file.1).sum(),
             Kind::Lines(path) | Kind::JsonLines(path) | Kind::Csv(path, _) => length(path),
             #[cfg(feature = "polars")]
-            Kind::Table(path) => length(path),
+            Kind::Table(TableSource::File(path)) => length(path),
             // Its bytes are the table's, which is there already.
             #[cfg(feature = "polars")]
-            Kind::Frame(_) => 0,
+            Kind::Table(TableSource::Memory(_)) => 0,
             Kind::Memory(texts) => texts.iter().map(|text| text.len() as u64).sum(),
             Kind::Tokens(lists) => lists.iter().map(|list| token_bytes(list)).sum(),
         }
@@ -269,14 +266,7 @@ impl Texts {
                 records(path, Split::Csv(header.into(), text))?
             }
             #[cfg(feature = "polars")]
-            Kind::Table(path) => {
-                Reader::Table(table::TableTexts::new(TableFile::open(path)?, column)?)
-            }
-            #[cfg(feature = "polars")]
-            Kind::Frame(table) => {
-                let file = TableFile::Memory(table.clone());
-                Reader::Table(table::TableTexts::new(file, column)?)
-            }
+            Kind::Table(source) => Reader::Table(table::TableTexts::new(source, column)?),
         })
     }
 
@@ -285,11 +275,7 @@ impl Texts {
         match self.kind.as_ref() {
             Kind::Files { root, files, .. } => files::documents(root, files),
             #[cfg(feature = "polars")]
-            Kind::Table(path) => table::documents(&TableFile::open(path)?, self.column.as_deref()),
-            #[cfg(feature = "polars")]
-            Kind::Frame(table) => {
-                table::documents(&TableFile::Memory(table.clone()), self.column.as_deref())
-            }
+            Kind::Table(source) => table::documents(source, self.column.as_deref()),
             Kind::Csv(path, _) => {
                 let mut understood = Vec::new();
                 let decimal = self.format.stated_decimal();
@@ -356,9 +342,9 @@ impl fmt::Display for Texts {
                 write!(f, "{} ({})", shown_path(path), size())?;
             }
             #[cfg(feature = "polars")]
-            Kind::Table(path) => write!(f, "{} ({})", shown_path(path), size())?,
+            Kind::Table(TableSource::File(path)) => write!(f, "{} ({})", shown_path(path), size())?,
             #[cfg(feature = "polars")]
-            Kind::Frame(table) => {
+            Kind::Table(TableSource::Memory(table)) => {
                 let column = self.column.as_deref().unwrap_or(TEXT);
                 write!(
                     f,

@@ -1,8 +1,6 @@
 //! Texts in a column of a table, read some rows at a time.
 
-use std::path::Path;
-
-use crate::data::{Documents, IN_MEMORY, Table, TableFile};
+use crate::data::{Documents, Table, TableFile, TableSource, TextFormat};
 use crate::error::{Error, Result};
 use crate::system::MappedFile;
 
@@ -26,7 +24,8 @@ pub struct TableTexts {
 }
 
 impl TableTexts {
-    pub(super) fn new(file: TableFile, column: Option<&str>) -> Result<Self> {
+    pub(super) fn new(source: &TableSource, column: Option<&str>) -> Result<Self> {
+        let file = source.file(TextFormat::new())?;
         let at = text_column(file.path(), column, &file.names())?;
         let column = file.names()[at].to_owned();
         file.check(&[&column])?;
@@ -104,16 +103,16 @@ impl Texts {
     }
 
     fn of_frame(table: Table, column: &str) -> Result<Self> {
-        text_column(Path::new(IN_MEMORY), Some(column), &table.column_names())?;
-        match table.height() {
-            0 => in_memory(true, Kind::Memory(Vec::new())),
-            _ => Ok(Self::from(Kind::Frame(table)).column(column)),
-        }
+        let (names, is_empty) = (table.column_names(), table.height() == 0);
+        let source = TableSource::Memory(table);
+        text_column(source.path(), Some(column), &names)?;
+        in_memory(is_empty, Kind::Table(source)).map(|texts| texts.column(column))
     }
 }
 
-/// The documents of a file: its other columns.
-pub(super) fn documents(file: &TableFile, column: Option<&str>) -> Result<Documents> {
+/// The documents of a table: its other columns.
+pub(super) fn documents(source: &TableSource, column: Option<&str>) -> Result<Documents> {
+    let file = source.file(TextFormat::new())?;
     let mut others = file.names();
     others.retain(|name| *name != column.unwrap_or(TEXT));
     match others.is_empty() {
