@@ -7,10 +7,6 @@ use stopwords::{Language, NLTK, Stopwords};
 use crate::data::remedy_by_nearest;
 use crate::error::{Error, Result};
 
-/// Languages that are written without spaces.
-#[cfg(not(feature = "languages"))]
-pub(super) const WITHOUT_SPACES: [&str; 6] =
-    ["burmese", "chinese", "japanese", "khmer", "lao", "thai"];
 /// Languages without a list of stop words or a stemmer. All languages share one rule of words: see `Vectorizer::language`.
 const OTHERS: &str = "armenian assamese basque belarusian bengali bulgarian burmese catalan chinese croatian czech estonian \
     georgian gujarati hebrew hindi icelandic indonesian irish japanese kannada khmer korean lao latvian \

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-use super::languages::WITHOUT_SPACES;
+use super::scripts::is_without_spaces;
 
 pub(super) struct Segmenter;
 
@@ -10,7 +10,7 @@ impl Segmenter {
     /// # Errors
     /// For a language whose words are in a dictionary.
     pub(super) fn new(language: &str) -> Result<Self> {
-        match WITHOUT_SPACES.contains(&language) {
+        match is_without_spaces(language) {
             false => Ok(Self),
             true => Err(Error::setting(format!(
                 "the dictionary of {language} is not in this build of topicbook"

@@ -40,6 +40,14 @@ const HAN: &[(char, char)] = &[
 ];
 const KANA: &[(char, char)] = &[('\u{3041}', '\u{30ff}'), ('\u{ff66}', '\u{ff9f}')];
 
+/// Whether a language is written without spaces.
+#[cfg(not(feature = "languages"))]
+pub(super) fn is_without_spaces(language: &str) -> bool {
+    SCRIPTS
+        .iter()
+        .any(|&Script(_, _, name, is_without_spaces)| is_without_spaces && name == language)
+}
+
 /// What a sample of the texts has.
 #[derive(Default)]
 pub(super) struct Sample {

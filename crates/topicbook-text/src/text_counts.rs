@@ -82,9 +82,13 @@ impl TextCounts {
     /// That of [`Counts::drop_empty`].
     pub fn drop_empty(&self) -> Result<Self> {
         let summary = self.counts.summary()?;
-        let kept = without(self.counts.documents(), summary.empty_documents());
+        let empty = summary.empty_documents();
+        if empty.is_empty() {
+            return Ok(self.clone());
+        }
+        let kept = without(self.counts.documents(), empty);
         Ok(Self {
-            counts: self.counts.drop_empty()?,
+            counts: self.counts.select(&kept)?,
             documents: self.documents.select(kept)?,
             ..self.clone()
         })
