@@ -55,7 +55,7 @@ impl Fit {
                 *sum += f64::from(proportion);
             }
         });
-        let documents = (self.documents() - self.empty.len()).max(1) as f64;
+        let documents = self.with_counts().max(1) as f64;
         sums.into_iter().map(|sum| sum / documents).collect()
     }
 

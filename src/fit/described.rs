@@ -106,8 +106,9 @@ impl Fit {
     pub fn with_texts(&self, texts: impl OrRef<TextCounts>) -> Result<Fit> {
         let texts = texts.value();
         let described = self.with_terms(texts.terms())?;
-        described.with_documents(texts.documents())?;
-        Ok(described.named(&CountNames::of_texts(texts)))
+        let mut described = described.with_documents(texts.documents())?;
+        described.words = Some(texts.vectorizer().words());
+        Ok(described)
     }
 
     /// The vectorizer that counts the terms of this fit in new texts, for [`transform`](Self::transform) and

@@ -205,6 +205,11 @@ impl Fit {
         self.empty.binary_search(&document).is_ok()
     }
 
+    /// Number of documents that have counts.
+    fn with_counts(&self) -> usize {
+        self.documents() - self.empty.len()
+    }
+
     /// The largest topic of a document; `None` without counts.
     fn dominant_topic(&self, document: usize) -> Option<usize> {
         (!self.has_no_counts(document)).then(|| top_n(self.l.row(document), 1)[0])
@@ -371,8 +376,7 @@ impl Fit {
                 false => self.l.row(document)[topic],
             })
             .collect();
-        let n = n.min(self.documents() - self.empty.len());
-        let documents = top_n(&proportions, n).into_iter();
+        let documents = top_n(&proportions, n.min(self.with_counts())).into_iter();
         documents
             .map(|document| (document, proportions[document]))
             .collect()

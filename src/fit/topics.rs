@@ -27,7 +27,7 @@ impl Fit {
     #[doc(alias = "representative_docs")]
     #[doc(alias = "findThoughts")]
     pub fn top_documents(&self, n: usize) -> Table {
-        let n = n.min(self.documents() - self.empty.len());
+        let n = n.min(self.with_counts());
         let mut topics = Vec::with_capacity(n * self.topics());
         let mut found = Vec::with_capacity(n * self.topics());
         for topic in 0..self.topics() {
