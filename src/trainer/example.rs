@@ -2,7 +2,7 @@
 
 use crate::CountBatch;
 use crate::batches::Batches;
-use crate::burn::nn::{Linear, LinearConfig};
+use crate::burn::nn::{Initializer, Linear, LinearConfig};
 use crate::burn::tensor::{Tensor, backend::Backend};
 use crate::data::Matrix;
 use crate::error::Result;
@@ -15,7 +15,9 @@ use super::Trainer;
 pub fn example_trainer() -> Result<(Trainer<Linear<Cpu>>, Batches)> {
     let values = (0..64).map(|i| ((i * 37) % 11) as f32 / 5.0 - 1.0);
     let rows = Matrix::new(32, 2, values.collect())?;
-    let layer = LinearConfig::new(2, 1).init(&Default::default());
+    // From zero, so that the losses of the examples are the same in each run.
+    let layer = LinearConfig::new(2, 1).with_initializer(Initializer::Zeros);
+    let layer = layer.init(&Default::default());
     let trainer = Trainer::new(layer).learning_rate(0.05).quiet();
     Ok((trainer, Batches::of_matrix(&rows, 8)?))
 }
