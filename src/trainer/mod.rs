@@ -58,10 +58,10 @@ use settings::TrainerSettings;
 /// let net = Net::<Cpu> { layer: LinearConfig::new(2, 2).init(&Default::default()) };
 ///
 /// // 1. Train it.
-/// let trained = Trainer::new(net).epochs(20).learning_rate(0.1).quiet().fit(&batches, loss)?;
+/// let trained = Trainer::new(net).epochs(50).learning_rate(0.1).quiet().fit(&batches, loss)?;
 /// assert!(trained.loss() < 0.5);
 /// // 2. Look at it: the losses, the memory of each part.
-/// assert_eq!(trained.epochs().len(), 20);
+/// assert_eq!(trained.epochs().len(), 50);
 /// println!("{}", trained.memory_by_module());
 /// // 3. Use it: measure it on batches, and give it new counts, both without gradients.
 /// fn accuracy<B: Backend>(net: &Net<B>, batch: &CountBatch) -> Tensor<B, 1> {

@@ -9,7 +9,7 @@ use crate::solvers::{DocumentShards, FoldIn, documents_in_block};
 use crate::state::{State, read_at, write_at};
 
 use super::alive::{Alive, Phase};
-use super::{Ranks, checked_counts, forms, tell};
+use super::{Ranks, checked_counts, layouts, tell};
 
 /// Computes the rows of L of this rank's documents, unless they are given, and their part of the score.
 pub(super) fn compute(
@@ -26,7 +26,7 @@ pub(super) fn compute(
     alive.phase(Phase::Working);
     let [given, f] = folder.tables(0);
     let f = read_at(&f, 0..terms * topics, f32::from_le_bytes)?;
-    let fold_in = FoldIn::for_documents(f, topics, forms(&counts, job, ranks)?);
+    let fold_in = FoldIn::for_documents(f, topics, layouts(&counts, job, ranks)?);
     let in_block = documents_in_block(terms);
     let [found, _] = folder.tables(1);
     let (mut l, mut scores) = (Vec::new(), Vec::new());

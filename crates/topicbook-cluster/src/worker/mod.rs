@@ -211,8 +211,8 @@ impl Rank<'_> {
         }
     }
 
-    fn forms(&self) -> Result<TermLayouts> {
-        forms(&self.counts, &self.job, self.ranks)
+    fn layouts(&self) -> Result<TermLayouts> {
+        layouts(&self.counts, &self.job, self.ranks)
     }
 
     /// Brings the sums of all shards into the tree of rank 0.
@@ -320,8 +320,8 @@ impl OwnCounts {
     }
 }
 
-/// The forms of the parts of F. Rank 0 chooses them, because it has the first block of all documents.
-fn forms(counts: &OwnCounts, job: &Job, ranks: &dyn Ranks) -> Result<TermLayouts> {
+/// The layouts of the parts of F. Rank 0 chooses them, because it has the first block of all documents.
+fn layouts(counts: &OwnCounts, job: &Job, ranks: &dyn Ranks) -> Result<TermLayouts> {
     let Fingerprint {
         documents, terms, ..
     } = job.fingerprint;

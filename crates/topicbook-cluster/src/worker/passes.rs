@@ -30,7 +30,7 @@ impl Passes {
             l: read_at(&l, own.start * topics..own.end * topics, f32::from_le_bytes)?,
             f: read_at(&f, 0..terms * topics, f32::from_le_bytes)?,
         };
-        Ok(Self(StreamingEm::of_rank(start, rank.forms()?)))
+        Ok(Self(StreamingEm::of_rank(start, rank.layouts()?)))
     }
 }
 

@@ -59,7 +59,7 @@ impl Steps {
             f: (0..=values.f).map(of_f).collect::<Result<_>>()?,
         };
         Ok(Self {
-            solver: ShardedSteps::new(start, rank.forms()?)?,
+            solver: ShardedSteps::new(start, rank.layouts()?)?,
             schedule: WarmRestarts::new(parameters),
             batches,
             seed,

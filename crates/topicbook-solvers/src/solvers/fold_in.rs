@@ -83,9 +83,9 @@ impl FoldIn {
     }
 
     /// For F in probabilities (terms x topics), whose term shards have these layouts.
-    pub fn for_documents(f: Vec<f32>, topics: usize, forms: TermLayouts) -> Self {
+    pub fn for_documents(f: Vec<f32>, topics: usize, layouts: TermLayouts) -> Self {
         let mut fold_in = Self::new(Factor { topics, values: f });
-        fold_in.parts.set_forms(forms);
+        fold_in.parts.set_layouts(layouts);
         fold_in.parts.copy(&fold_in.f.values);
         fold_in
     }

@@ -69,11 +69,11 @@ impl TermLayouts {
         // Few terms are cut into shards that are smaller than a tile.
         let has_whole_tiles = per_shard == tiled_terms(per_shard);
         let ranges: Vec<_> = ranges(terms).collect();
-        let forms = ranges.par_iter().map(|range| match has_whole_tiles {
+        let layouts = ranges.par_iter().map(|range| match has_whole_tiles {
             true => TermLayout::of(&first.view, terms, first.rows.clone(), range),
             false => TermLayout::Rows,
         });
-        Self(forms.collect())
+        Self(layouts.collect())
     }
 
     /// As numbers, for other processes.
@@ -128,12 +128,12 @@ impl Parts {
     /// Chooses the layout of each shard by the first block of all documents, and copies F (terms x topics). That block is the same
     /// in every pass, so the layouts do not depend on when a fit was resumed.
     pub fn start_pass(&mut self, f: &[f32], first: &Block<'_>) {
-        self.set_forms(TermLayouts::of(first, self.terms));
+        self.set_layouts(TermLayouts::of(first, self.terms));
         self.copy(f);
     }
 
-    pub(super) fn set_forms(&mut self, forms: TermLayouts) {
-        for (shard, layout) in self.shards.iter_mut().zip(forms.0) {
+    pub(super) fn set_layouts(&mut self, layouts: TermLayouts) {
+        for (shard, layout) in self.shards.iter_mut().zip(layouts.0) {
             if shard.layout != layout {
                 shard.layout = layout;
                 // Padding is zero in both layouts, at different places.

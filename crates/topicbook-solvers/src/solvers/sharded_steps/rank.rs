@@ -56,14 +56,14 @@ pub struct ShardedSteps {
 }
 
 impl ShardedSteps {
-    /// `forms`: the layouts of F's term shards, the same for all processes.
-    pub fn new(start: StepsStart, forms: TermLayouts) -> Result<Self> {
+    /// `layouts`: the layouts of F's term shards, the same for all processes.
+    pub fn new(start: StepsStart, layouts: TermLayouts) -> Result<Self> {
         let StepsStart { parameters, l, .. } = start;
         let topics = l.columns();
         let terms = start.f.first().map_or(0, |logits| logits.len() / topics);
         let padded = Parts::values(terms as u64, topics as u64) as usize;
         let mut parts = Parts::new(terms, topics);
-        parts.set_forms(forms);
+        parts.set_layouts(layouts);
         let rows_of_f = TermRows::new(&start.f, topics);
         drop(start.f);
         let table = || Factor {

@@ -30,12 +30,12 @@ pub struct RankStart {
 }
 
 impl StreamingEm {
-    /// `forms`: the layouts of F's term shards, the same for all ranks.
-    pub fn of_rank(start: RankStart, forms: TermLayouts) -> Self {
+    /// `layouts`: the layouts of F's term shards, the same for all ranks.
+    pub fn of_rank(start: RankStart, layouts: TermLayouts) -> Self {
         let RankStart { topics, terms, .. } = start;
         let padded = Parts::values(terms as u64, topics as u64) as usize;
         let mut parts = Parts::new(terms, topics);
-        parts.set_forms(forms);
+        parts.set_layouts(layouts);
         let factor = |values| Factor { topics, values };
         Self {
             l_update: match start.descent {

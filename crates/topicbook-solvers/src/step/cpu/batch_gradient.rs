@@ -40,7 +40,7 @@ pub fn loss_and_gradients(
         .map(|first| {
             let range = first..terms.min(first + length);
             let mut shard = TermShard::new(range, f, &[]);
-            shard.choose_form(view, terms, rows, &offsets);
+            shard.choose_layout(view, terms, rows, &offsets);
             shard.recompute_sums(&offsets);
             shard
         })

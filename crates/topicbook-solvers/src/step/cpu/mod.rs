@@ -70,7 +70,7 @@ pub struct FusedStep {
     team: Team,
     /// Whether the shards have the layouts that are faster for the first batch since the last flush. A resumed fit chooses
     /// by the same batch.
-    forms_chosen: bool,
+    layouts_chosen: bool,
     /// One over the sum of the exponentials over all terms, per topic.
     scales: Vec<f64>,
     /// Subtracted from the logits before the exponential, per topic.
@@ -130,7 +130,7 @@ impl FusedStep {
             parameters: settings.mini_batch(),
             shards,
             team: team()?,
-            forms_chosen: false,
+            layouts_chosen: false,
             scales: vec![0.0; topics],
             offsets: vec![0.0; topics],
             losses: Vec::new(),
@@ -144,7 +144,7 @@ impl FusedStep {
     /// uninterrupted one continue with the same bits.
     fn flush(&mut self) {
         self.counter.mark_flushed();
-        self.forms_chosen = false;
+        self.layouts_chosen = false;
         self.l.flush(&mut self.team);
         self.team
             .for_each(&mut self.shards, TermShard::find_largest);
@@ -185,12 +185,12 @@ impl FusedStep {
         }
         let weights = Weights::new(batch.rows, &l, &self.scales, &self.offsets);
         let terms = self.terms;
-        if !self.forms_chosen {
+        if !self.layouts_chosen {
             let offsets = &self.offsets;
             self.team.for_each(&mut self.shards, |shard| {
-                shard.choose_form(&batch.view, terms, batch.rows, offsets);
+                shard.choose_layout(&batch.view, terms, batch.rows, offsets);
             });
-            self.forms_chosen = true;
+            self.layouts_chosen = true;
         }
         self.team.for_each(&mut self.shards, |shard| {
             shard.accumulate(&batch.view, terms, &weights);

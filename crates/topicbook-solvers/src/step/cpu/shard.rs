@@ -94,7 +94,7 @@ impl TermShard {
     }
 
     /// Changes to the layout that is faster for a batch, whose documents are `rows` of the counts. Accumulated gradients are lost.
-    pub fn choose_form(
+    pub fn choose_layout(
         &mut self,
         counts: &View<'_>,
         all_terms: usize,
