@@ -26,6 +26,7 @@ from frame_cells import files as frame_cells_files
 
 ROUNDS = 5
 SECONDS = 300
+READING = 3
 KERNELS = pathlib.Path(os.environ["TOPICBOOK_KERNELS"])
 
 BARE = {
@@ -142,6 +143,8 @@ def frame_cells(manager, cells, folder):
         client.wait_for_ready(timeout=SECONDS)
         # Our kernel answers before it has started; the figures above have the time of its start.
         client.execute_interactive("1", timeout=SECONDS, output_hook=lambda _: None)
+        # While a person reads that answer, rust-analyzer makes its first analysis.
+        time.sleep(READING)
         for cell in cells:
             wrong = []
 

@@ -48,6 +48,10 @@ const IDENTITY: &str = "identity";
 /// The prefix of a type's name in the second file.
 const TYPE: &str = "type ";
 
+/// The file of the kernel's folder that holds the level of optimisation of the next cell. By evcxr's `:opt`, which writes it into
+/// the cell's manifest, rust-analyzer would load the library anew at each change.
+const LEVEL: &str = "level";
+
 /// The last lines of the function that runs a cell.
 const END: &str = "\nevcxr_variable_store\n}\n";
 
@@ -91,6 +95,14 @@ pub fn kept() -> Vec<Old> {
         .collect()
 }
 
+/// Sets the level of optimisation of the next cell; without one, evcxr's holds.
+pub fn set_level(level: Option<&str>) -> io::Result<()> {
+    write(
+        &kernel_folder().join(LEVEL),
+        level.unwrap_or_default().into(),
+    )
+}
+
 /// Runs rustc; its path and its arguments are this process's arguments.
 pub fn run() -> ExitCode {
     match compile() {
@@ -114,7 +126,11 @@ fn compile() -> Result<Output, Failure> {
     let source = fs::read_to_string(SOURCE).unwrap_or_default();
     let is_cell = source.ends_with(END) && arguments.iter().any(|argument| argument == SOURCE);
     if is_cell {
-        keep_types(&mut arguments, &types(&source))?;
+        let level = fs::read_to_string(kernel_folder().join(LEVEL)).unwrap_or_default();
+        keep_types(&mut arguments, &types(&source), &level)?;
+        if !level.is_empty() {
+            arguments.push(format!("-Copt-level={level}").into());
+        }
     }
     let mut rustc = Command::new(arguments.first().ok_or("rustc has no path")?);
     rustc.args(&arguments[1..]);
@@ -205,9 +221,13 @@ fn types(source: &str) -> BTreeMap<String, u64> {
 }
 
 /// Gives the cell's crate the identity that the last cell's crate had, so that variables whose types cells have made keep these
-/// types. Cargo would change it with the level of optimisation and with each `:dep`. It must change if a crate that the
+/// types. Cargo would change it with each `:dep` and `:opt`. It must change if a crate that the
 /// types may consist of has changed, or the definition of a type of the same name, which rustc does not tell apart.
-fn keep_types(arguments: &mut [OsString], types: &BTreeMap<String, u64>) -> io::Result<()> {
+fn keep_types(
+    arguments: &mut [OsString],
+    types: &BTreeMap<String, u64>,
+    level: &str,
+) -> io::Result<()> {
     let crates: BTreeSet<String> = arguments
         .windows(2)
         .filter(|pair| pair[0] == "--extern")
@@ -225,6 +245,7 @@ fn keep_types(arguments: &mut [OsString], types: &BTreeMap<String, u64>) -> io::
         if argument.to_string_lossy().starts_with("incremental=") {
             argument.push("/");
             argument.push(&of_cargo);
+            argument.push(level);
         }
     }
     let file = kernel_folder().join(IDENTITY);

@@ -16,7 +16,7 @@ use crate::names::{Change, Names};
 use crate::outputs::{Failed, Outputs};
 use crate::speed::Speed;
 use crate::waiting::{Library, Progress};
-use crate::{cell, compiler, dep, errors, help, paths, pipe};
+use crate::{cell, compiler, dep, errors, help, kernel_folder, paths, pipe};
 
 /// Starts the thread. `typed` are the lines that a person types when a cell asks for input.
 pub fn start(
@@ -36,6 +36,7 @@ pub fn start(
             count: 0,
             names: Names::default(),
             speed: Speed::default(),
+            has_analysed: false,
         };
         evaluator.evcxr = evaluator.start();
         evaluator.serve();
@@ -55,7 +56,15 @@ struct Evaluator {
     count: u64,
     names: Names,
     speed: Speed,
+    /// Whether rust-analyzer has inferred a type of the library's.
+    has_analysed: bool,
 }
+
+/// Without a request for so long, rust-analyzer has time for its first analysis.
+const IDLE: Duration = Duration::from_millis(200);
+/// What it analyses first.
+const FIRST: &str =
+    "let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;\ntopicbook_ready.";
 
 /// How a cell failed: the name of the error and the lines that describe it.
 struct Complaint {
@@ -75,6 +84,7 @@ impl Evaluator {
         let mut evcxr = CommandContext::with_eval_context(evcxr);
         self.control.set_process(evcxr.process_handle());
         self.wait_for_library()?;
+        give_sources().map_err(|error| error.to_string())?;
         let commands = compiler::commands().map_err(|error| error.to_string())?;
         match evcxr
             .execute(&commands)
@@ -128,8 +138,25 @@ impl Evaluator {
         }
     }
 
+    /// The next request. Where none comes at first, rust-analyzer infers a type meanwhile, because it is slow only in its first
+    /// analysis of the library.
     fn next(&mut self) -> Option<Message> {
-        self.waiting.pop_front().or_else(|| self.inbox.recv().ok())
+        if let Some(request) = self.waiting.pop_front() {
+            return Some(request);
+        }
+        if let Ok(evcxr) = &mut self.evcxr
+            && !self.has_analysed
+        {
+            match self.inbox.recv_timeout(IDLE) {
+                Err(RecvTimeoutError::Timeout) => {
+                    self.has_analysed = true;
+                    // Nothing is missing if it fails.
+                    let _ = evcxr.completions(FIRST, FIRST.len());
+                }
+                request => return request.ok(),
+            }
+        }
+        self.inbox.recv().ok()
     }
 
     fn execute(&mut self, request: &Message) {
@@ -221,9 +248,7 @@ impl Evaluator {
         for note in dep::notes(code) {
             self.outputs.print(&note);
         }
-        if let Some(command) = self.speed.change(code) {
-            evcxr.execute(command)?;
-        }
+        compiler::set_level(self.speed.level(code))?;
         let (outputs, typed, control) = (&self.outputs, &self.typed, &self.control);
         let code = cell::closed(code);
         let mut parts = cell::parts(&code);
@@ -425,6 +450,15 @@ fn byte_position(code: &str, characters: usize) -> usize {
     code.char_indices()
         .nth(characters)
         .map_or(code.len(), |(position, _)| position)
+}
+
+/// Gives rust-analyzer the sources of the standard library (see `SOURCES` in the launcher's session.rs).
+fn give_sources() -> std::io::Result<()> {
+    let (std, sources) = ["std", "std-sources"]
+        .map(|name| kernel_folder().join(name))
+        .into();
+    std::fs::rename(&std, std.with_extension("empty"))?;
+    std::fs::rename(sources, std)
 }
 
 /// Everything that cells print arrives by the pipe; what arrives here was printed before the pipe was ready.

@@ -11,35 +11,30 @@ use ra_ap_syntax::{AstNode, SourceFile, SyntaxKind};
 
 use crate::cell;
 
-/// The commands of evcxr for a cell of calls and for one that repeats something.
-const CALLS: &str = ":opt 0";
-const REPEATS: &str = ":opt 2";
+/// rustc's levels for a cell of calls and for one that repeats something.
+const CALLS: &str = "0";
+const REPEATS: &str = "2";
 
-/// The level of the cells so far.
+/// What cells have said about their level.
 #[derive(Default)]
 pub struct Speed {
-    /// The command for the last cell.
-    level: Option<&'static str>,
     /// The functions that cells have defined.
     functions: HashSet<String>,
-    /// Whether a cell has set a level itself, which then holds.
+    /// Whether a cell has set a level itself by `:opt`, which then holds.
     fixed: bool,
 }
 
 impl Speed {
-    /// The command that sets evcxr to the level of a cell, unless it has it already.
-    pub fn change(&mut self, code: &str) -> Option<&'static str> {
+    /// The level of a cell; `None` where evcxr's holds.
+    pub fn level(&mut self, code: &str) -> Option<&'static str> {
         self.fixed |= code
             .lines()
             .any(|line| line.trim_start().starts_with(":opt"));
-        let wanted = match self.repeats(code) {
+        let level = match self.repeats(code) {
             true => REPEATS,
             false => CALLS,
         };
-        if self.fixed || self.level.replace(wanted) == Some(wanted) {
-            return None;
-        }
-        Some(wanted)
+        (!self.fixed).then_some(level)
     }
 
     /// Whether a cell repeats something, as far as its words tell. Notes the functions that it defines.
@@ -90,7 +85,7 @@ mod tests {
             "fn half(x: f64) -> f64 { x / 2.0 }",
             "let run = || 3;",
         ] {
-            assert_eq!(Speed::default().change(code), Some(REPEATS), "{code}");
+            assert_eq!(Speed::default().level(code), Some(REPEATS), "{code}");
         }
         for code in [
             "let fit = TopicModel::new(10).fit(&counts)?;\nfit",
@@ -98,7 +93,7 @@ mod tests {
             "let title = \"for\";",
             "let total: f64 = values.iter().sum();",
         ] {
-            assert_eq!(Speed::default().change(code), Some(CALLS), "{code}");
+            assert_eq!(Speed::default().level(code), Some(CALLS), "{code}");
         }
     }
 
@@ -106,18 +101,17 @@ mod tests {
     fn a_function_of_an_earlier_cell_is_optimised_where_it_is_used() {
         let mut speed = Speed::default();
         assert_eq!(
-            speed.change("fn half(x: f64) -> f64 { x / 2.0 }"),
+            speed.level("fn half(x: f64) -> f64 { x / 2.0 }"),
             Some(REPEATS)
         );
-        assert_eq!(speed.change("1 + 1"), Some(CALLS));
-        assert_eq!(speed.change("2 + 2"), None);
-        assert_eq!(speed.change("half(3.0)"), Some(REPEATS));
+        assert_eq!(speed.level("1 + 1"), Some(CALLS));
+        assert_eq!(speed.level("half(3.0)"), Some(REPEATS));
     }
 
     #[test]
     fn a_level_that_a_person_sets_holds() {
         let mut speed = Speed::default();
-        assert_eq!(speed.change(":opt 1"), None);
-        assert_eq!(speed.change("for _ in 0..9 {}"), None);
+        assert_eq!(speed.level(":opt 1"), None);
+        assert_eq!(speed.level("for _ in 0..9 {}"), None);
     }
 }

@@ -15,7 +15,7 @@ use crate::linker;
 use crate::places::Places;
 use crate::task::{At, Fail, Result};
 use crate::toolchain::Toolchain;
-use crate::warm::Build;
+use crate::warm::{self, Build};
 
 /// First argument of the launcher as the process that waits for the end of a kernel.
 pub const REAP: &str = "--reap";
@@ -101,14 +101,21 @@ fn cells_of(folder: &Path) -> PathBuf {
     }
 }
 
-/// Removes the folder of a kernel that has ended.
+/// Removes the folder of a kernel that has ended. What Cargo has compiled for all kernels of its build stays with the build.
 fn remove(folder: &Path) -> Result<()> {
     let cells = cells_of(folder);
     if cells.is_dir() {
+        if let Ok(build) = fs::read_link(folder.join(LINKED)) {
+            // It only makes the start of the next kernel quicker.
+            let _ = warm::keep(&build, &cells);
+        }
         fs::remove_dir_all(&cells).at(&cells)?;
     }
     fs::remove_dir_all(folder).at(folder)
 }
+
+/// The link in a kernel's folder to the build or the crates that its cells link to.
+const LINKED: &str = "build";
 
 struct Folder {
     path: PathBuf,
@@ -140,18 +147,23 @@ impl Folder {
         fs::create_dir_all(folder.config()).at(&folder.path)?;
         // `remove_stale` keeps the builds that a running kernel links to.
         let linked = crates.map_or(build.folder(), Crates::folder);
-        symlink(linked, folder.path.join("build")).at(&folder.path)?;
-        fs::create_dir(folder.std()).at(&folder.path)?;
-        if let Some(sources) = places.std_sources().or_else(|| toolchain.std_sources()) {
+        symlink(linked, folder.path.join(LINKED)).at(&folder.path)?;
+        // Without it, the kernel only starts later.
+        let _ = warm::restore(linked, &cells);
+        let sources = folder.path.join(SOURCES);
+        fs::create_dir(&sources).at(&folder.path)?;
+        if let Some(all) = places.std_sources().or_else(|| toolchain.std_sources()) {
             for part in STD {
-                symlink(sources.join(part), folder.std().join(part)).at(&folder.path)?;
+                symlink(all.join(part), sources.join(part)).at(&folder.path)?;
             }
         }
+        // Without `core`, rust-analyzer would look elsewhere.
+        fs::create_dir_all(folder.std().join("core")).at(&folder.path)?;
         let start = folder.config().join("init.evcxr");
         fs::write(
             &start,
             format!(
-                ":opt 0\n:build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n{}",
+                ":opt 0\n:build_env CARGO_ENCODED_RUSTFLAGS={}\n:dep topicbook = {{ path = {:?} }}\n{}{STRICT}",
                 build.encoded_rustflags(crates.map(Crates::flag)),
                 build.facade(),
                 crates.map(Crates::start).unwrap_or_default(),
@@ -162,8 +174,6 @@ impl Folder {
         fs::create_dir(&cargo).at(&folder.path)?;
         let settings = cargo.join("config.toml");
         fs::write(&settings, CARGO).at(&settings)?;
-        let prelude = folder.config().join("prelude.rs");
-        fs::write(&prelude, WARM_UP).at(&prelude)?;
         Ok(folder)
     }
 
@@ -224,13 +234,14 @@ const STD: [&str; 4] = ["core", "alloc", "std", "proc_macro"];
 /// crates/kernel/src/speed.rs); the crates that they use are compiled once, with optimisation.
 const CARGO: &str = "[profile.dev.package.\"*\"]\nopt-level = 2\n";
 
-/// A cell that the kernel runs before the user's first cell, because rust-analyzer is slow only in its first analysis.
-/// It leaves no variable. Its first line holds for all later cells: a `Result` that is neither bound nor followed by
-/// `?` is an error, because the failure of `fit.save("...");` would go unnoticed.
-const WARM_UP: &str = "#![deny(unused_must_use)]
-let topicbook_ready = topicbook::Matrix::new(0, 0, Vec::new())?;
-drop(topicbook_ready);
-";
+/// The folder of the kernel's folder with links to them. The kernel puts it into the place of the empty folder that rust-analyzer
+/// gets first: evcxr evaluates a cell before it knows the library, and rust-analyzer would read all sources for that, and again
+/// with the library.
+const SOURCES: &str = "std-sources";
+
+/// Holds for all cells: a `Result` that is neither bound nor followed by `?` is an error, because the failure of
+/// `fit.save("...");` would go unnoticed.
+const STRICT: &str = "#![deny(unused_must_use)]\n";
 
 /// Removes the folders of kernels that ended without a reaper, and builds that no kernel uses, except the three newest.
 fn remove_stale(places: &Places) {
@@ -239,7 +250,7 @@ fn remove_stale(places: &Places) {
         let running = File::open(folder.join("lock")).is_ok_and(|lock| lock.try_lock().is_err());
         if !running {
             let _ = remove(&folder);
-        } else if let Ok(build) = fs::read_link(folder.join("build")) {
+        } else if let Ok(build) = fs::read_link(folder.join(LINKED)) {
             used.push(build);
         }
     }

@@ -152,6 +152,94 @@ impl Build {
     }
 }
 
+/// What Cargo has compiled for all kernels of a build lies in its folder `compiled-N`, with N units: the facade, for cells and for
+/// their checks.
+const COMPILED: &str = "compiled-";
+/// What Cargo knows of rustc.
+const RUSTC_INFO: &str = ".rustc_info.json";
+
+/// Copies what Cargo has compiled into the target folder of a new kernel's cells, if an earlier kernel has left it.
+pub fn restore(build: &Path, cells: &Path) -> Result<()> {
+    match kept(build) {
+        0 => Ok(()),
+        units => copy(
+            &build.join(format!("{COMPILED}{units}")),
+            &cells.join("target"),
+        ),
+    }
+}
+
+/// Keeps what Cargo has compiled in the target folder of a kernel's cells for the kernels after it.
+pub fn keep(build: &Path, cells: &Path) -> Result<()> {
+    let unfinished = build.join(format!("unfinished-{}", std::process::id()));
+    let kept = keep_more(build, &cells.join("target"), &unfinished);
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).at(&unfinished)?;
+    }
+    kept
+}
+
+/// The largest number of units that are kept.
+fn kept(build: &Path) -> usize {
+    let names = fs::read_dir(build).into_iter().flatten().flatten();
+    let units = names.filter_map(|entry| {
+        let name = entry.file_name();
+        name.to_str()?.strip_prefix(COMPILED)?.parse().ok()
+    });
+    units.max().unwrap_or(0)
+}
+
+fn keep_more(build: &Path, target: &Path, unfinished: &Path) -> Result<()> {
+    let mut units = 0;
+    for platform in entries(target)? {
+        for part in ["debug/.fingerprint", "debug/deps"] {
+            for from in entries(&platform.join(part)).unwrap_or_default() {
+                let name = from.file_name().unwrap_or_default().to_string_lossy();
+                if name.trim_start_matches("lib").starts_with("topicbook-") {
+                    units += usize::from(from.is_dir());
+                    copy(
+                        &from,
+                        &unfinished.join(from.strip_prefix(target).unwrap_or(&from)),
+                    )?;
+                }
+            }
+        }
+    }
+    if units <= kept(build) {
+        return Ok(());
+    }
+    copy(&target.join(RUSTC_INFO), &unfinished.join(RUSTC_INFO))?;
+    let kept = build.join(format!("{COMPILED}{units}"));
+    fs::rename(unfinished, &kept).at(&kept)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).at(folder)?;
+    Ok(entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect())
+}
+
+/// Copies a file or a folder with the times of change, by which Cargo knows what is fresh.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if from.is_dir() {
+        fs::create_dir_all(to).at(to)?;
+        for entry in entries(from)? {
+            copy(&entry, &to.join(entry.file_name().unwrap_or_default()))?;
+        }
+        return Ok(());
+    }
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).at(folder)?;
+    }
+    fs::copy(from, to).at(from)?;
+    let changed = fs::metadata(from)
+        .and_then(|data| data.modified())
+        .at(from)?;
+    let file = fs::File::options().write(true).open(to).at(to)?;
+    file.set_modified(changed).at(to)
+}
+
 /// Builds the shared library and returns Cargo's messages. Says once a minute how long it will take.
 pub fn build_dylib(places: &Places) -> Result<String> {
     let start = Instant::now();
