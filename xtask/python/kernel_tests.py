@@ -746,13 +746,15 @@ def a_cell_that_repeats_something_is_optimised(_):
     with Kernel() as kernel:
 
         def level(code):
+            """What rustc got: each level has a folder of its own for what is kept from cell to cell."""
             kernel.value(code)
-            return re.search(r"^opt-level = (\d)", (kernel.folder / "cells/Cargo.toml").read_text(), re.M)[1]
+            kept = (kernel.folder / "cells/target").glob("*/debug/incremental/metadata=*/*")
+            return max(kept, key=lambda folder: folder.stat().st_mtime).parent.name[-1]
 
         assert level("let a = 1;") == "0"
-        assert level("fn squares(n: u64) -> u64 { (0..n).map(|i| i * i).sum() }") == "2"
-        assert level("a + 1") == "0"
+        kernel.value("fn squares(n: u64) -> u64 { (0..n).map(|i| i * i).sum() }")
         assert level("squares(3)") == "2"
+        assert level("a + 1") == "0"
         assert kernel.value("for i in 0..2 { print!(\"{i}\") }") == ""
 
 
