@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use topicbook_launcher::{
-    corpus, crates, jupyter, kernel_spec, places, programs, task, toolchain, warm,
+    corpus, crates, doctor, jupyter, kernel_spec, places, task, toolchain, warm,
 };
 
 use places::Places;
@@ -88,7 +88,8 @@ cargo xtask <command>
   fuzz round [mutants] [seed]
                    gives 100,000 mutants to all targets, in processes limited to 2 GiB, and compares the values of accepted
                    counts with NumPy, SciPy, safetensors and Polars; the report goes to build/fuzz
-  doctor           reports processor, memory, driver and GPUs, and fits a small model on each device
+  doctor           reports cache, disk, Rust, Python, kernel, processor, memory, driver and GPUs within seconds, and fits a small
+                   model on each device
   corpus           writes the counts of notebooks 02 and 06 into build/
 
 Executed notebooks go to build/, compiled crates to CARGO_TARGET_DIR or target/, as for Cargo. The rest (Python
@@ -114,6 +115,7 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         .collect();
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
     match words.as_slice() {
+        [] | ["help" | "-h", ..] | [_, .., "--help" | "-h"] | ["--help"] => print!("{HELP}"),
         ["kernel", "install", ..] => {
             kernel_spec::install(&Places::of_xtask()?, &arguments[2..], setup::all)?;
         }
@@ -166,9 +168,8 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["fuzz", "round", mutants, seed] => fuzz::round(&Places::of_xtask()?, mutants, seed)?,
         ["fuzz", target] => fuzz::target(&Places::of_xtask()?, target, "600")?,
         ["fuzz", target, seconds] => fuzz::target(&Places::of_xtask()?, target, seconds)?,
-        ["doctor"] => programs::run_example(&Places::of_xtask()?, "doctor", &[])?,
+        ["doctor"] => doctor::doctor(&Places::of_xtask()?)?,
         ["corpus"] => corpus::prepare(&Places::of_xtask()?)?,
-        [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         _ => {
             eprint!("{HELP}");
             return Ok(ExitCode::FAILURE);

@@ -140,7 +140,8 @@ fn remove_folder(folder: &Path) -> Result<bool> {
     fs::remove_dir_all(folder).at(folder).map(|()| true)
 }
 
-fn spec_folder(data: &Path) -> PathBuf {
+/// The folder of the kernel spec below a data folder of Jupyter.
+pub fn spec_folder(data: &Path) -> PathBuf {
     data.join("kernels").join(NAME)
 }
 
@@ -187,7 +188,7 @@ impl Options {
 }
 
 /// The folder in which the person's own Jupyter looks for kernels, found as Jupyter finds it.
-fn user_data(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
+pub fn user_data(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
     // Jupyter, too, treats an empty variable as unset.
     let folder = |name: &str| {
         variable(name)

@@ -6,6 +6,7 @@
 
 pub mod corpus;
 pub mod crates;
+pub mod doctor;
 pub mod jupyter;
 pub mod kernel_spec;
 pub mod linker;

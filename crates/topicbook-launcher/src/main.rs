@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use topicbook_launcher::places::Places;
 use topicbook_launcher::task::{self, At, Fail, Result, run};
 use topicbook_launcher::toolchain::Toolchain;
-use topicbook_launcher::{corpus, crates, jupyter, kernel_spec, linker, programs, session};
+use topicbook_launcher::{corpus, crates, doctor, jupyter, kernel_spec, session};
 
 const HELP: &str = "\
 topicbook <command>
@@ -38,6 +38,10 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();
     let path = |at: usize| Path::new(&arguments[at]);
     let result = match words.as_slice() {
+        ["help" | "-h", ..] | [_, .., "--help" | "-h"] | ["--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
         [session::REAP, _] => session::reap(path(1)),
         [session::BUILD, _] => places().and_then(|places| crates::build(&places, path(1))),
         ["kernel", "install", ..] => places().and_then(|places| {
@@ -49,11 +53,7 @@ fn main() -> ExitCode {
         ["course", _] => places().and_then(|places| course(&places, path(1))),
         ["lab", ..] => places().and_then(|places| lab(&places, &arguments[1..])),
         ["run", _] => places().and_then(|places| run_notebook(&places, path(1))),
-        ["doctor"] => places().and_then(|places| doctor(&places)),
-        ["help" | "--help" | "-h"] => {
-            print!("{HELP}");
-            Ok(())
-        }
+        ["doctor"] => places().and_then(|places| doctor::doctor(&places)),
         _ => Err(Fail::new(format!("no such command\n{HELP}"))),
     };
     match result {
@@ -192,37 +192,4 @@ fn run_notebook(places: &Places, notebook: &Path) -> Result<()> {
         &folder.join("build"),
         folder,
     ))
-}
-
-/// Says what the installation has, and runs the library's own `doctor`.
-fn doctor(places: &Places) -> Result<()> {
-    println!("topicbook in {}", places.root.display());
-    let caches = places.cache.parent().unwrap_or(&places.cache);
-    println!(
-        "cache {}: {} MB, of all versions; what is deleted there is unpacked again",
-        caches.display(),
-        size(caches) / 1_000_000
-    );
-    let toolchain = Toolchain::ready(places)?;
-    println!("Rust {}", toolchain.sysroot.display());
-    println!(
-        "linker {}",
-        match linker::is_on_path("cc") {
-            true => "cc",
-            false => "rust-lld, which comes with Rust (no cc in the PATH)",
-        }
-    );
-    programs::run_example(places, "doctor", &[])
-}
-
-/// The bytes of the files in a folder.
-fn size(folder: &Path) -> u64 {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .map(|entry| match entry.file_type() {
-            Ok(kind) if kind.is_dir() => size(&entry.path()),
-            Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |file| file.len()),
-            _ => 0,
-        })
-        .sum()
 }

@@ -27,11 +27,16 @@ pub fn run_example(places: &Places, name: &str, arguments: &[&Path]) -> Result<(
     run(program.args(arguments))
 }
 
+/// Runs an example that uses the library alone, without Cargo: the library of the cells must be there.
+pub fn run_compiled(places: &Places, name: &str) -> Result<()> {
+    run(&mut compiled(places, name)?)
+}
+
 /// The program of an example, which rustc compiles unless it has been.
 fn compiled(places: &Places, name: &str) -> Result<Command> {
     let toolchain = Toolchain::find(places)?;
     let build = Build::present(places, &toolchain)?;
-    let folder = places.cache.join("examples");
+    let folder = build.folder().join("examples");
     let program = folder.join(name);
     if !program.is_file() {
         fs::create_dir_all(&folder).at(&folder)?;
@@ -42,13 +47,14 @@ fn compiled(places: &Places, name: &str) -> Result<Command> {
             .arg(&program)
             .arg(places.root.join("examples").join(format!("{name}.rs")))
             .arg(format!("--extern=topicbook={}", library.display()))
-            .arg(format!("-Ldependency={}", build.folder().display()));
+            .arg(format!("-Ldependency={}", build.folder().display()))
+            .arg(format!("-Ldependency={}", build.crates().display()));
         if let Some(linker) = linker::instead_of_cc(places, &toolchain)? {
             rustc.arg(format!("-Clinker={}", linker.display()));
         }
-        // What it uses beside the library is in there, too.
+        // What it uses beside the library is in a wheel, too.
         let externs = build.folder().join("externs");
-        for line in fs::read_to_string(&externs).at(&externs)?.lines() {
+        for line in fs::read_to_string(&externs).unwrap_or_default().lines() {
             if let Some((name, file)) = line.split_once('=') {
                 let file = build.folder().join(file);
                 rustc.arg(format!("--extern={name}={}", file.display()));
