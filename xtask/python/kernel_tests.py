@@ -302,6 +302,17 @@ def compile_error_is_shown_at_its_place(kernel):
     assert kernel.value("m.rows()") == "1"
 
 
+def brackets_and_large_files_end_no_process(kernel):
+    texts = kernel.run("(" * 3000 + "1" + ")" * 3000)
+    assert "3000 brackets inside of one another" in texts["error"], texts
+    # As `ulimit -f` does; a soft limit, which can be raised again.
+    limit = 'std::process::Command::new("prlimit").args(["--pid", &std::process::id().to_string(), "--fsize={}:"]).status()?;'
+    write = 'println!("{}", std::fs::write("large", vec![0u8; 1 << 20]).unwrap_err());'
+    texts = kernel.run(limit.format(100000) + write + limit.format("unlimited"))
+    assert "File too large" in texts["stdout"] and not texts["error"], texts
+    assert kernel.value("m.rows()") == "1"
+
+
 def forgotten_question_mark_is_named(kernel):
     kernel.run("let forgotten = Counts::dense(1, 2, vec![1u8, 2]);")
     texts = kernel.run("TopicModel::new(1).fit(&forgotten)")
@@ -795,6 +806,7 @@ TESTS = [
     output_is_shown_below_its_own_cell,
     a_cell_can_show_several_values,
     compile_error_is_shown_at_its_place,
+    brackets_and_large_files_end_no_process,
     forgotten_question_mark_is_named,
     completion_knows_our_methods,
     completion_knows_file_names,

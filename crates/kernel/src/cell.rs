@@ -61,6 +61,21 @@ pub fn unclosed(code: &str) -> Option<usize> {
     open.pop().map(|(_, at)| at)
 }
 
+/// The largest number of brackets inside of one another. Those in texts and comments count, because it is known before anything
+/// is parsed.
+pub fn deepest(code: &str) -> usize {
+    let (mut open, mut deepest) = (0usize, 0);
+    for byte in code.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            _ => continue,
+        }
+        deepest = deepest.max(open);
+    }
+    deepest
+}
+
 /// Binds a variable that evcxr neither sees nor keeps, because it looks only at `let` statements outside of macros. Its name
 /// is one that completions leave out.
 const HOLD: &str = "#[allow(unused_macros)] macro_rules! evcxr_hold { ($name:ident = $value:expr) => { let $name = $value; } }";

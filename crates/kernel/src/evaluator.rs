@@ -24,8 +24,10 @@ pub fn start(
     inbox: Receiver<Message>,
     typed: Receiver<String>,
     control: Control,
-) {
-    thread::spawn(move || {
+) -> std::io::Result<()> {
+    // The parser calls itself for each bracket that stands in another one.
+    let thread = thread::Builder::new().stack_size(STACK);
+    let started = thread.spawn(move || {
         let mut evaluator = Evaluator {
             outputs,
             inbox,
@@ -41,7 +43,13 @@ pub fn start(
         evaluator.evcxr = evaluator.start();
         evaluator.serve();
     });
+    started.map(drop)
 }
+
+/// Address space of the thread's stack, and the most brackets inside of one another in a cell: rustc overflows its own stack at
+/// some 1,000.
+const STACK: usize = 1 << 28;
+const DEEPEST: usize = 500;
 
 struct Evaluator {
     outputs: Outputs,
@@ -238,6 +246,12 @@ impl Evaluator {
             .evcxr
             .as_mut()
             .map_err(|why| Error::Message(why.clone()))?;
+        let deepest = cell::deepest(code);
+        if deepest > DEEPEST {
+            return Err(Error::Message(format!(
+                "the cell has {deepest} brackets inside of one another, and {DEEPEST} at most are read: bind some parts to variables"
+            )));
+        }
         if cell::returns(code) && !cell::new_variables(code).is_empty() {
             return Err(Error::Message(
                 "a cell that binds variables cannot `return`: those after it would be missing. Put the rest into an `if`, or \

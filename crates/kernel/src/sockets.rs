@@ -130,7 +130,7 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
     let cells = Control::default();
     match message {
         Some(message) => say::start(post.clone(), inbox, message),
-        None => evaluator::start(Outputs::new(post.clone())?, inbox, typed, cells.clone()),
+        None => evaluator::start(Outputs::new(post.clone())?, inbox, typed, cells.clone())?,
     }
 
     tokio::task::spawn_local(async move {

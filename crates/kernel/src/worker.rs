@@ -57,6 +57,8 @@ impl Worker {
             // A backtrace would show only evcxr and the generated code.
             std::env::set_var("RUST_BACKTRACE", "0");
             libc::signal(libc::SIGINT, wait as *const () as libc::sighandler_t);
+            // A file that grows beyond `ulimit -f` is then an error of its writer, as in Python.
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         }
         let events = Writer::from_environment().ok_or("the kernel's pipe is missing")?;
         let evcxr = duplicate(1)?;
