@@ -305,6 +305,8 @@ def compile_error_is_shown_at_its_place(kernel):
 def brackets_and_large_files_end_no_process(kernel):
     texts = kernel.run("(" * 3000 + "1" + ")" * 3000)
     assert "3000 brackets inside of one another" in texts["error"], texts
+    # Standard input is at its end, in the place of a wait for lines that are evcxr's.
+    assert kernel.value("std::io::stdin().read_line(&mut String::new())?") == "0"
     # As `ulimit -f` does; a soft limit, which can be raised again.
     limit = 'std::process::Command::new("prlimit").args(["--pid", &std::process::id().to_string(), "--fsize={}:"]).status()?;'
     write = 'println!("{}", std::fs::write("large", vec![0u8; 1 << 20]).unwrap_err());'

@@ -10,7 +10,7 @@
 
 use std::ffi::c_void;
 use std::fs::File;
-use std::io::{self, BufRead, PipeReader, Read, Write};
+use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
@@ -41,6 +41,8 @@ pub fn run() -> ! {
 }
 
 struct Worker {
+    /// evcxr's lines. The cells' own standard input is at its end: it would wait for the lines that are evcxr's.
+    commands: BufReader<File>,
     /// Where evcxr reads.
     evcxr: File,
     stdout: File,
@@ -61,6 +63,8 @@ impl Worker {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         }
         let events = Writer::from_environment().ok_or("the kernel's pipe is missing")?;
+        let commands = BufReader::new(duplicate(0)?);
+        put(&File::open("/dev/null")?, 0)?;
         let evcxr = duplicate(1)?;
         let (stdout, stderr) = (replace(1)?, replace(2)?);
         let (sender, ends) = mpsc::channel();
@@ -72,6 +76,7 @@ impl Worker {
         };
         thread::spawn(move || passing.run(stdout, stderr));
         Ok(Self {
+            commands,
             evcxr,
             stdout: duplicate(1)?,
             stderr: duplicate(2)?,
@@ -82,8 +87,10 @@ impl Worker {
     fn run(mut self) -> Result<(), Failure> {
         // evcxr's cells keep their variables at this pointer.
         let mut variables = std::ptr::null_mut();
-        for line in io::stdin().lock().lines() {
-            let line = line?;
+        let mut line = String::new();
+        while self.commands.read_line(&mut line)? > 0 {
+            let sent = std::mem::take(&mut line);
+            let line = sent.trim_end_matches('\n');
             let mut words = line.split(' ');
             let (Some("LOAD_AND_RUN"), Some(path), Some(function)) =
                 (words.next(), words.next(), words.next())
@@ -297,10 +304,16 @@ fn duplicate(descriptor: RawFd) -> io::Result<File> {
 /// Puts a new pipe in the place of a standard stream; returns the end from which to read.
 fn replace(descriptor: RawFd) -> io::Result<PipeReader> {
     let (reader, writer) = io::pipe()?;
+    put(&writer, descriptor)?;
+    Ok(reader)
+}
+
+/// Puts an open file in the place of a standard stream.
+fn put(file: &impl AsRawFd, descriptor: RawFd) -> io::Result<()> {
     // SAFETY: both descriptors are open; the standard stream's old file is closed by the call.
-    match unsafe { libc::dup2(writer.as_raw_fd(), descriptor) } {
+    match unsafe { libc::dup2(file.as_raw_fd(), descriptor) } {
         -1 => Err(io::Error::last_os_error()),
-        _ => Ok(reader),
+        _ => Ok(()),
     }
 }
 
