@@ -771,6 +771,14 @@ def a_cell_that_repeats_something_is_optimised(_):
         assert kernel.value("for i in 0..2 { print!(\"{i}\") }") == ""
 
 
+def clear_forgets_variables_and_not_the_library(_):
+    with Kernel() as kernel:
+        kernel.value("let gone = topicbook::Terms::new([\"a\"])?;")
+        assert not kernel.run(":clear")["error"]
+        assert kernel.value("topicbook::Matrix::new(1, 2, vec![1.0, 2.0])?.columns()") == "2"
+        assert "gone" in kernel.run("gone")["error"]
+
+
 def kernel_without_its_repository_says_so_below_the_first_cell(_):
     with Kernel({"TOPICBOOK_ROOT": "/nowhere"}) as kernel:
         texts = kernel.run("1 + 1")
@@ -833,6 +841,7 @@ TESTS = [
     crates_of_a_notebook_folder_are_built_once,
     dep_of_a_crate_of_the_library_says_so,
     a_cell_that_repeats_something_is_optimised,
+    clear_forgets_variables_and_not_the_library,
     kernel_without_its_repository_says_so_below_the_first_cell,
     code_in_a_fold_runs_and_its_output_stands_there,
     interrupt_ends_the_cell_and_the_kernel_goes_on,

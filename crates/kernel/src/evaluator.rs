@@ -93,12 +93,8 @@ impl Evaluator {
         self.control.set_process(evcxr.process_handle());
         self.wait_for_library()?;
         give_sources().map_err(|error| error.to_string())?;
-        let commands = compiler::commands().map_err(|error| error.to_string())?;
-        match evcxr
-            .execute(&commands)
-            .and_then(|_| evcxr.execute(":load_config --quiet"))
-        {
-            Ok(_) => Ok(evcxr),
+        match give_library(&mut evcxr) {
+            Ok(()) => Ok(evcxr),
             Err(Error::CompilationErrors(found)) => {
                 Err(errors::compilation(&found, "", &self.names).join("\n"))
             }
@@ -309,6 +305,10 @@ impl Evaluator {
             {
                 outputs.print(text.trim_end());
             }
+            // evcxr forgets the library with everything else.
+            if part.lines().any(|line| line.trim() == ":clear") {
+                give_library(evcxr)?;
+            }
         }
         Ok(())
     }
@@ -464,6 +464,12 @@ fn byte_position(code: &str, characters: usize) -> usize {
     code.char_indices()
         .nth(characters)
         .map_or(code.len(), |(position, _)| position)
+}
+
+/// Tells evcxr of the library, and how cells are compiled.
+fn give_library(evcxr: &mut CommandContext) -> Result<(), Error> {
+    evcxr.execute(&compiler::commands()?)?;
+    evcxr.execute(":load_config --quiet").map(drop)
 }
 
 /// Gives rust-analyzer the sources of the standard library (see `SOURCES` in the launcher's session.rs).
