@@ -131,16 +131,6 @@ pub fn techniques(places: &Places) -> Result<()> {
     record(places, "techniques")
 }
 
-/// Fits L of tens of gigabytes in control groups limited to 2 GiB, in a folder of the cache that is removed afterwards. Needs
-/// 45 GB of disk.
-pub fn tables(places: &Places, sizes: &[&str]) -> Result<()> {
-    let folder = places.cache.join("bench-tables");
-    let mut bench = ours(places, "tables");
-    bench.arg("record");
-    bench.arg(places.root.join("benches/records")).arg(&folder);
-    run_and_remove(bench.args(sizes), &folder)
-}
-
 /// Has a benchmark write its record, with a folder of the cache for its files.
 fn record(places: &Places, name: &str) -> Result<()> {
     let folder = places.cache.join(format!("bench-{name}"));

@@ -76,9 +76,6 @@ cargo xtask <command>
   bench held_out numbers [corpora seconds]
                    compares the numbers of topics that are recommended, for 100 drawn corpora and short pieces of papers, until
                    the seconds have passed (two hours); writes the same record
-  bench tables [documents topics ...]
-                   fits L of up to 22 GB in 2 GiB of memory (40 minutes, 45 GB of disk); writes benches/records/tables.json
-                   and .md
   bench text [megabytes ...]
                    compares the vectorizer with scikit-learn's; writes benches/records/text.json and text.md
   bench gpu        packs a program that measures fits on a GPU, tinytopics and PyTorch within eight minutes, for machines
@@ -147,7 +144,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
         ["bench", "techniques"] => bench::techniques(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
-        ["bench", "tables", sizes @ ..] => bench::tables(&Places::of_xtask()?, sizes)?,
         ["bench", "held_out", "texts"] => bench::held_out(&Places::of_xtask()?, "texts", &["5"])?,
         ["bench", "held_out", "numbers"] => {
             bench::held_out(&Places::of_xtask()?, "numbers", &["100", "14400"])?

@@ -15,7 +15,6 @@ mod memory;
 mod peers;
 mod plans;
 mod search;
-mod tables;
 mod techniques;
 mod text;
 
@@ -30,7 +29,6 @@ fn main() -> Result<()> {
         Some("peers") => peers::main(),
         Some("plans") => plans::main(),
         Some("search") => search::main(),
-        Some("tables") => tables::main(),
         Some("techniques") => techniques::main(),
         Some("text") => text::main(),
         _ => Err(Error::setting(

@@ -4,7 +4,6 @@ pub mod anonymous;
 pub mod arguments;
 pub mod ceiling;
 pub mod described;
-pub mod disk;
 pub mod draw;
 pub mod few_terms;
 pub mod long_text;

@@ -20,7 +20,7 @@ use crate::text::shown_path;
 /// are created, so that they vanish with the process, also when it crashes.
 ///
 /// With row-wise AdamW and 2 GiB of memory, L of 2,829,853 x 400 in `f32` (9.1 GB with its state) takes 75 steps of 283
-/// documents a second, and L of 14,886,544 x 188 (22.4 GB) 18 of 1,489 (`cargo xtask bench tables`, on a disk that writes
+/// documents a second, and L of 14,886,544 x 188 (22.4 GB) 18 of 1,489 (`benches/records/tables.md`, on a disk that writes
 /// 0.37 GB/s). A checkpoint of such a fit is not read into memory either.
 ///
 /// ```
