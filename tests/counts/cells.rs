@@ -39,29 +39,22 @@ fn layers_and_raw_are_read_by_name_and_a_matrix_without_counts_names_them() {
     assert_values(&cells.layer("counts").counts().unwrap(), "layer");
     let error = cells.counts().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Value, "{error}");
-    for part in [
-        "X holds no counts",
-        "1.386",
-        "layers/counts probably holds",
-        ".layer(\"counts\")",
-    ] {
-        assert!(error.to_string().contains(part), "{part}: {error}");
-    }
-    let error = cells.layer("missing").counts().unwrap_err();
-    assert!(
-        error.to_string().contains("layers/counts, layers/scaled"),
-        "{error}"
+    testkit::assert_has(
+        &error,
+        [
+            "X holds no counts",
+            "1.386",
+            "layers/counts probably holds",
+            ".layer(\"counts\")",
+        ],
     );
+    testkit::refused! { cells.layer("missing").counts(), "layers/counts, layers/scaled"; }
 
     let cells = Cells::open(golden("raw.h5ad")).unwrap();
     assert_eq!(cells.terms().unwrap().as_slice(), ["Gapdh", "Xist"]);
     assert_values(&cells.raw().counts().unwrap(), "raw");
     assert_eq!(cells.raw().terms().unwrap().as_slice(), GENES);
-    let error = cells.counts().unwrap_err();
-    assert!(
-        error.to_string().contains("raw/X probably holds"),
-        "{error}"
-    );
+    testkit::refused! { cells.counts(), "raw/X probably holds"; }
 }
 
 #[test]
@@ -73,9 +66,7 @@ fn files_of_10x_are_read() {
         assert_eq!(cells.names().unwrap(), CELLS, "{name}");
     }
     assert_values(&Counts::open(golden("tenx.h5")).unwrap(), "tenx.h5");
-    let error = Counts::open(golden("10x/matrix.mtx.gz")).unwrap_err();
-    assert!(error.to_string().contains("barcodes.tsv.gz"), "{error}");
-    assert!(error.to_string().contains("Cells::open"), "{error}");
+    testkit::refused! { Counts::open(golden("10x/matrix.mtx.gz")), "barcodes.tsv.gz", "Cells::open"; }
 }
 
 #[test]
@@ -150,10 +141,7 @@ fn a_streamed_fit_is_that_of_the_same_counts_in_another_format() {
     };
     let (streamed, expected) = (fit(&counts), fit(&npz));
     assert!(streamed.l() == expected.l() && streamed.f() == expected.f());
-    assert!(
-        counts.to_string().contains("read into memory on first use"),
-        "{counts}"
-    );
+    testkit::assert_has(&counts, ["read into memory on first use"]);
 }
 
 /// What opening and reading everything gives, which must not panic.

@@ -143,14 +143,10 @@ print('all read')
 fn impossible_resamples_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("drawn.npy");
-    let error = source().resample(0).write_npy(&path).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Setting);
-    let error = Counts::dense(1, 2, vec![0u16, 300])
-        .unwrap()
-        .resample(50)
-        .write_npy_as(&path, Dtype::U8)
-        .unwrap_err();
-    assert!(error.to_string().contains("does not fit u8"), "{error}");
+    testkit::refused! { source().resample(0).write_npy(&path) => Setting; }
+    testkit::refused! {
+        Counts::dense(1, 2, vec![0u16, 300]).unwrap().resample(50).write_npy_as(&path, Dtype::U8), "does not fit u8";
+    }
     let error = source()
         .resample(1 << 50)
         .write_npy(&path)

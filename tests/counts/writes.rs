@@ -115,8 +115,7 @@ fn a_file_that_changed_after_it_was_opened_is_an_error() {
     let path = folder.path().join("a.npz");
     let counts = written.write_npz(&path).unwrap();
     std::fs::write(&path, "something else").unwrap();
-    let error = counts.summary().unwrap_err();
-    assert!(error.to_string().contains("open it again"), "{error}");
+    refused! { counts.summary(), "open it again"; }
 }
 
 /// Documents in blocks, from every layout, and one by one, give the file that the whole counts give.
@@ -200,9 +199,6 @@ fn parquet_files_have_the_counts() {
         assert_eq!(written.summary().unwrap(), counts.summary().unwrap());
     }
     let large = Counts::dense(1, 1, vec![20_000_000.0f64]).unwrap();
-    let error = large
-        .write_parquet(folder.path().join("large.parquet"))
-        .unwrap_err();
-    assert!(error.to_string().contains("20000000"), "{error}");
+    refused! { large.write_parquet(folder.path().join("large.parquet")), "20000000"; }
     assert!(!folder.path().join("large.parquet").exists());
 }

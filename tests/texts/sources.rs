@@ -106,13 +106,9 @@ fn encodings_separators_and_decimal_marks_are_stated() {
             .fit_transform(texts.format(russian).unwrap())
             .unwrap();
         assert_eq!(counted.terms().as_slice(), ["слово"], "{name}");
-        assert!(
-            counted.to_string().contains("encoding Windows-1251"),
-            "{counted}"
-        );
+        testkit::assert_has(&counted, ["encoding Windows-1251"]);
         let other = texts.format(new().encoding("utf-16le").unwrap()).unwrap();
-        let error = Vectorizer::new().fit_transform(other).unwrap_err();
-        assert!(error.remedy().is_some(), "{error}");
+        testkit::refused! { Vectorizer::new().fit_transform(other); }
     }
     // Commas would give more columns, and `sep=` names them; 1,5 is 1.5 in one table and 15 thousands in another.
     let rows = "text;a,b,c\nto be;1,500,2\n";
@@ -205,8 +201,7 @@ fn tables_give_the_same_counts() {
         written.labels("year").unwrap(),
         counted.documents().labels("year").unwrap()
     );
-    let error = Vectorizer::new().fit_transform(&path).unwrap_err();
-    assert!(error.to_string().contains("no column \"text\""), "{error}");
+    testkit::refused! { Vectorizer::new().fit_transform(&path), "no column \"text\""; }
     let nulls = table
         .with_column("letter", vec![Some("a b"), None, None])
         .unwrap();
@@ -217,15 +212,11 @@ fn tables_give_the_same_counts() {
         .fit_transform(blank)
         .unwrap();
     assert_eq!(blank.counts().summary().unwrap().empty_documents(), [1, 2]);
-    let error = Texts::from_frame(&nulls, "text").unwrap_err();
-    assert!(error.to_string().contains("no column \"text\""), "{error}");
+    testkit::refused! { Texts::from_frame(&nulls, "text"), "no column \"text\""; }
     nulls.write_parquet(&path).unwrap();
     let error = Vectorizer::new().fit_transform(&letters).unwrap_err();
     assert_eq!(error.place(), Some("row 1 (counted from 0)"), "{error}");
-    let error = Vectorizer::new()
-        .fit_transform(table.column("year").unwrap())
-        .unwrap_err();
-    assert!(error.to_string().contains("not text"), "{error}");
+    testkit::refused! { Vectorizer::new().fit_transform(table.column("year").unwrap()), "not text"; }
 }
 
 #[test]
@@ -324,7 +315,8 @@ fn terms_and_stop_words_that_no_text_can_give_are_named() {
         .fit_transform(["a sea", "a sea"])
         .unwrap_err()
         .to_string();
-    for part in ["of 2 documents", "1 is one document", "1.0 is all"] {
-        assert!(error.contains(part), "{part}: {error}");
-    }
+    testkit::assert_has(
+        &error,
+        ["of 2 documents", "1 is one document", "1.0 is all"],
+    );
 }

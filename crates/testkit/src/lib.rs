@@ -18,6 +18,7 @@ pub use hosts::{Hosts, cut_host, host_name, lose_host};
 pub use one_test::{one_test, passed};
 pub use python::{python, run};
 pub use random::Random;
+pub use refused::assert_has;
 pub use slow_link::{Link, SLOW_NETWORK, SlowLink};
 pub use tmpfs::Tmpfs;
 pub use wait::wait_for;

@@ -56,10 +56,7 @@ fn wide_tables_are_read_from_all_formats() {
         assert_eq!(documents.names(), ["a", "b", "c"]);
         assert_eq!(documents.numbers("year").unwrap(), [1811.0, 1819.0, 1820.0]);
         assert_eq!(documents.labels("author").unwrap()[2], None);
-        assert!(
-            table.to_string().contains("3 documents × 3 terms"),
-            "{table}"
-        );
+        testkit::assert_has(&table, ["3 documents × 3 terms"]);
     }
 }
 
@@ -208,14 +205,7 @@ fn malformed_tables_are_located() {
         }
     }
     let (_folder, path) = file("table.csv", "doc,sea\na,1\n");
-    let error = CountTable::open(&path)
-        .unwrap()
-        .labels(["year"])
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("no column named \"year\""),
-        "{error}"
-    );
+    testkit::refused! { CountTable::open(&path).unwrap().labels(["year"]), "no column named \"year\""; }
     assert!(CountTable::open("missing.csv").is_err());
 }
 
@@ -290,8 +280,5 @@ fn frames_with_numbers_are_read_as_their_files() {
         column("sea", [1, 2, 3]),
     ]);
     let error = Counts::from_frame(both.unwrap()).unwrap_err().to_string();
-    assert!(
-        error.contains("DataFrame: may have a row per count") && error.contains(".wide()"),
-        "{error}"
-    );
+    testkit::assert_has(&error, ["DataFrame: may have a row per count", ".wide()"]);
 }

@@ -403,8 +403,7 @@ mod tests {
         let mut triplets = sorted();
         triplets[750].2 = -1.0;
         write(&path, &triplets);
-        let error = triplets::open_within(&path, None, 8_000).unwrap_err();
-        assert!(error.to_string().contains("data row 751"), "{error}");
+        testkit::refused! { triplets::open_within(&path, None, 8_000), "data row 751"; }
         triplets[750].2 = 1.0;
         triplets[650].1 = 70;
         write(&path, &triplets);
