@@ -236,9 +236,7 @@ mod tests {
     #[test]
     fn weights_outside_of_their_range_are_refused() {
         for lambda in [-0.1, 1.1, f64::NAN] {
-            let error = TermScore::Relevance(lambda).check().unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Setting);
-            assert!(error.remedy().is_some(), "{error}");
+            testkit::refused! { TermScore::Relevance(lambda).check() => Setting; }
         }
         assert!(TermScore::Relevance(0.0).check().is_ok());
     }

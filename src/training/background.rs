@@ -430,8 +430,6 @@ mod tests {
         }
         let outcome = training.shared.status().outcome.clone();
         assert!(outcome.is_some_and(|outcome| outcome.contains("failed: ")));
-        let error = training.join().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Panic);
-        assert!(error.to_string().contains("topic 3 is missing"), "{error}");
+        testkit::refused! { training.join() => Panic, "topic 3 is missing"; }
     }
 }

@@ -78,10 +78,15 @@ fn a_map_of_documents_has_the_colours_of_labels() {
     let labels: Vec<Option<&str>> = (0..60).map(label).collect();
     let svg = fit.plot_document_map().by(&labels).to_svg().unwrap();
     assert_well_formed(&svg);
-    assert!(svg.contains("in the colours of 2 groups"));
-    for name in ["odd", "&lt;other&gt;", "no label"] {
-        assert!(svg.contains(name), "{name}");
-    }
+    testkit::assert_has(
+        &svg,
+        [
+            "in the colours of 2 groups",
+            "odd",
+            "&lt;other&gt;",
+            "no label",
+        ],
+    );
     // The colour of the first label fills its dots, and one square of the legend.
     let drawn = |labels: &[Option<&str>]| {
         let chart = fit.plot_document_map().by(labels);

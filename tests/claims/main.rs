@@ -138,10 +138,7 @@ fn bomb_of_shapes() {
     }
     let (peak, read) = peak_of(|| Counts::open(path));
     let error = read.unwrap_err().to_string();
-    assert!(
-        error.contains("holds a tensor of 50000 dimensions, more than 8"),
-        "{error}"
-    );
+    testkit::assert_has(&error, ["holds a tensor of 50000 dimensions, more than 8"]);
     assert!(
         peak < 192 * fs::metadata(path).unwrap().len() as usize,
         "{peak}"

@@ -66,8 +66,5 @@ fn what_ranks_cannot_transform_is_refused_with_the_reason() {
     assert!(error.contains("without a folder"), "{error}");
     let narrow = Counts::dense(1, 2, vec![1u8, 2]).unwrap();
     let error = refused(Cluster::local(1), &narrow);
-    assert!(
-        error.contains("cannot transform counts of 2 terms"),
-        "{error}"
-    );
+    testkit::assert_has(&error, ["cannot transform counts of 2 terms"]);
 }

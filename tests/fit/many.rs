@@ -121,10 +121,7 @@ fn processes_at_once_lose_nothing() {
 fn assert_in_use(error: Error, owner: &str) {
     assert_eq!(error.kind(), ErrorKind::Io, "{error}");
     let text = error.to_string();
-    assert!(
-        text.contains(owner) && text.contains("fit.checkpoint"),
-        "{text}"
-    );
+    testkit::assert_has(&text, [owner, "fit.checkpoint"]);
 }
 
 /// Run by the next test in a process that it kills.
@@ -257,10 +254,7 @@ fn fit_of_a_child_whose_disk_fills_up() {
         .unwrap();
     assert_eq!(fit.epochs().len(), 3);
     let note = fit.note().unwrap();
-    assert!(
-        note.contains("writing a checkpoint after 3.0 epochs failed"),
-        "{note}"
-    );
+    testkit::assert_has(note, ["writing a checkpoint after 3.0 epochs failed"]);
 }
 
 #[test]

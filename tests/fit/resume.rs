@@ -106,10 +106,7 @@ fn a_stopped_fit_keeps_its_progress() {
     wait_for("second epoch", || training.epochs_done() >= 2);
     assert!(!training.is_finished());
     let card = training.to_string();
-    assert!(
-        card.contains("running") && card.contains("time left"),
-        "{card}"
-    );
+    testkit::assert_has(&card, ["running", "time left"]);
     #[cfg(feature = "charts")]
     assert!(training.plot_loss().to_png().is_ok());
     training.stop();

@@ -276,10 +276,7 @@ fn the_smallest_budget_that_an_error_names_is_enough() {
     // Whole batches need more memory.
     let large = with("1 GiB").plan(&counts).unwrap();
     assert!(large.micro_batch() == 2_000 && large.peak_ram() > plan.peak_ram());
-    assert!(
-        error.place().unwrap().contains("L's optimizer state"),
-        "{error}"
-    );
+    testkit::assert_has(error.place().unwrap(), ["L's optimizer state"]);
     // Where the budget is almost enough, the error names a smaller number of topics.
     let nearly: u64 = smallest.trim_end_matches(" MiB").parse().unwrap();
     let nearly = with(&format!("{} MiB", nearly - 2)).plan(&counts);
@@ -356,10 +353,7 @@ fn a_fit_warns_and_continues_when_another_process_uses_up_memory() {
         return;
     };
     let text = passed(group.run(&mut one_test("plan::fit_next_to_memory_hog")));
-    assert!(
-        text.contains("memory is short") && text.contains("keeps within its plan"),
-        "{text}"
-    );
+    testkit::assert_has(&text, ["memory is short", "keeps within its plan"]);
 }
 
 #[test]

@@ -160,8 +160,7 @@ fn counts_in_memory_and_empty_blocks_are_refused() {
             blocks: 0,
         },
     ] {
-        let error = model().reading(reading).fit(&file).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Setting, "{error}");
+        testkit::refused! { model().reading(reading).fit(&file) => Setting; }
     }
     // Small counts in a file are read in place by default.
     let fit = model().reading(Reading::Auto).fit(&file).unwrap();

@@ -52,8 +52,7 @@ fn what_panics_dies_takes_memory_or_hangs_is_found() {
     assert_eq!(kinds, expected.map(|kind| vec![kind]), "{report}");
     assert!(report.failures().all(|failure| failure.file.is_file()));
     let text = report.to_string();
-    assert!(text.contains("1 bytes are too many"), "{text}");
-    assert!(text.contains("memory allocation"), "{text}");
+    testkit::assert_has(&text, ["1 bytes are too many", "memory allocation"]);
 }
 
 /// `cargo xtask fuzz round` gives the number of mutants, the seed and the folder.

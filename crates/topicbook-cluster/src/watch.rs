@@ -207,15 +207,12 @@ mod tests {
         ];
         assert_eq!(after(busy), None);
         let stuck = after([[(WAITING, 3), ("working", 3)]; 3]).unwrap();
-        assert!(
-            stuck.contains("rank 1 (process 101 on node1) has read no documents"),
-            "{stuck}"
+        testkit::assert_has(
+            &stuck,
+            ["rank 1 (process 101 on node1) has read no documents"],
         );
         let silent = after([[(WAITING, 3), (WAITING, 3)]; 3]).unwrap();
-        assert!(
-            silent.contains("all 2 ranks (on node0, node1) have waited"),
-            "{silent}"
-        );
+        testkit::assert_has(&silent, ["all 2 ranks (on node0, node1) have waited"]);
         // Sums that are sent or received are progress.
         let exchange = [
             [(WAITING, 3), (WAITING, 3)],

@@ -379,7 +379,6 @@ mod tests {
         let found = difference(diverges).unwrap().unwrap();
         assert!(found.ends_with("the fit has diverged"), "{found}");
         let fails = |_: &Case| Err(Error::device("out of memory"));
-        let error = difference(fails).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Device);
+        testkit::refused! { difference(fails) => Device; }
     }
 }
