@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::data::{Documents, OrRef, Terms};
+use crate::data::{Documents, OrRef, Terms, With};
 use crate::error::{Error, Result};
 use crate::text::counted;
 use crate::vectorizer::{TextCounts, Vectorizer, WordSettings};
@@ -77,9 +77,7 @@ impl Fit {
             ))
             .fix("pass the terms, or the texts, whose counts were fitted"));
         }
-        let mut described = self.clone();
-        described.terms = Some(terms.clone());
-        Ok(described)
+        Ok(self.with(|changed| changed.terms = Some(terms.clone())))
     }
 
     /// Returns the fit with what is known of the texts that it was fitted to: the names of the terms, the names and labels of

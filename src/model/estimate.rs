@@ -7,6 +7,7 @@ use crate::config::Recipe;
 use crate::counts::{Counts, Dtype, Layout};
 #[cfg(feature = "polars")]
 use crate::data::Table;
+use crate::data::With;
 #[cfg(feature = "polars")]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
@@ -79,10 +80,7 @@ impl Estimate {
     /// assert!(model.estimate(5_000, 1_000).density(47.0).plan().is_err()); // not in percent
     /// ```
     pub fn density(&self, density: f64) -> Self {
-        Self {
-            density,
-            ..self.clone()
-        }
+        self.with(|changed| changed.density = density)
     }
 
     /// The type of dense counts in their file; [`Dtype::U8`] by default. Sparse counts are `f32` in memory, whatever it is.
@@ -94,10 +92,7 @@ impl Estimate {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn dtype(&self, dtype: Dtype) -> Self {
-        Self {
-            dtype,
-            ..self.clone()
-        }
+        self.with(|changed| changed.dtype = dtype)
     }
 
     /// Whether the file is a `.npy` of all counts ([`Layout::Dense`], the default) or a `.npz` of those that are not zero
@@ -109,10 +104,7 @@ impl Estimate {
     /// assert!(estimate.plan().is_ok());
     /// ```
     pub fn layout(&self, layout: Layout) -> Self {
-        Self {
-            layout,
-            ..self.clone()
-        }
+        self.with(|changed| changed.layout = layout)
     }
 
     /// The plan of the fit.

@@ -12,22 +12,13 @@ use crate::burn::lr_scheduler::LrScheduler;
 use crate::burn::module::AutodiffModule;
 use crate::burn::tensor::Tensor;
 use crate::config::OnEpoch;
-use crate::data::{Budget, Epoch};
+use crate::data::{Budget, Epoch, With};
 use crate::module::{Checkpointing, Cpu, LossScale, Measure, ModuleOptimizer};
 
 use super::Trainer;
 
 /// Settings; those that are not set have the defaults of the text.
 impl<M> Trainer<M> {
-    fn with(&self, change: impl FnOnce(&mut Self)) -> Self
-    where
-        M: Clone,
-    {
-        let mut changed = self.clone();
-        change(&mut changed);
-        changed
-    }
-
     /// Passes over the rows; 10 by default.
     ///
     /// ```

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::data::{Documents, Terms, converted};
+use crate::data::{Documents, Terms, With, converted};
 use crate::error::{Error, ErrorKind, Result};
 use crate::system::check_regular;
 use crate::text::{quoted_list, shown_path};
@@ -131,10 +131,7 @@ impl Cells {
     #[must_use]
     #[doc(alias = "gex_only")]
     pub fn feature_type(&self, name: impl Into<String>) -> Self {
-        Self {
-            feature_type: Some(name.into()),
-            ..self.clone()
-        }
+        self.with(|changed| changed.feature_type = Some(name.into()))
     }
 
     /// The type of each feature.
@@ -210,10 +207,7 @@ impl Cells {
     }
 
     fn at(&self, place: Place) -> Self {
-        Self {
-            place,
-            ..self.clone()
-        }
+        self.with(|changed| changed.place = place)
     }
 
     /// Names of the layers, sorted; none where the format has no layers.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::data::With;
 use crate::error::{Error, Result};
 use crate::formats::npz;
 use crate::rows::Pick;
@@ -80,10 +81,7 @@ impl Resample {
     /// ```
     #[doc(alias = "random_state")]
     pub fn seed(&self, seed: u64) -> Self {
-        Self {
-            seed,
-            ..self.clone()
-        }
+        self.with(|changed| changed.seed = seed)
     }
 
     /// Writes a `.npy` file of the dtype of the counts, and opens it. Like [`Counts::write_npy`], it writes atomically,

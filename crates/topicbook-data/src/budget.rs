@@ -9,6 +9,7 @@ use crate::system::memory::free_memory;
 use crate::text::bytes;
 
 use super::byte_size::ByteSize;
+use super::with::With;
 
 /// Without a budget a fit leaves a tenth of the free memory to other programs, and at least this many bytes. Where this is
 /// more than a quarter of the free memory, the fit leaves a quarter.
@@ -118,10 +119,7 @@ impl Budget {
     /// ```
     #[doc(alias = "temp_dir")]
     pub fn spill_dir(&self, folder: impl Into<PathBuf>) -> Self {
-        Self {
-            spill_dir: Some(folder.into()),
-            ..self.clone()
-        }
+        self.with(|changed| changed.spill_dir = Some(folder.into()))
     }
 
     /// The folder that [`spill_dir`](Self::spill_dir) has named.

@@ -44,6 +44,7 @@ mod tensors;
 mod terms;
 mod text_format;
 mod top_n;
+mod with;
 
 pub use budget::Budget;
 pub use byte_size::ByteSize;
@@ -101,6 +102,8 @@ pub use text_format::TextFormat;
 pub use top_n::{TopN, cosine, top_n};
 #[doc(hidden)]
 pub use topicbook_base::{Error, ErrorKind, Result};
+#[doc(hidden)]
+pub use with::With;
 
 use csv_rows::check_names;
 #[cfg(feature = "polars")]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::charts::save;
 use crate::counts::{Counts, Summary};
-use crate::data::OrRef;
+use crate::data::{OrRef, With};
 use crate::error::{Error, Result};
 use crate::text::{count, counted, one_line, printable, shorten};
 
@@ -165,9 +165,7 @@ impl Explorer {
             return Err(Error::value("all counts are zero")
                 .fix("leave the counts out: they have nothing to weigh by"));
         }
-        let mut explorer = self.clone();
-        explorer.counted = Some(Arc::new(counted));
-        Ok(explorer)
+        Ok(self.with(|changed| changed.counted = Some(Arc::new(counted))))
     }
 
     /// Shows the texts of the documents: one per document, in the order of the rows of L. The page has the first 600 characters
@@ -192,9 +190,7 @@ impl Explorer {
         I::Item: ToString,
     {
         let texts = self.of_top_documents(texts, "text", TEXT_SHOWN)?;
-        let mut explorer = self.clone();
-        explorer.texts = Arc::new(texts);
-        Ok(explorer)
+        Ok(self.with(|changed| changed.texts = Arc::new(texts)))
     }
 
     /// Shows a label next to the number of each document: a title, an author, a year. There is one label per document, in the
@@ -216,9 +212,7 @@ impl Explorer {
         I::Item: ToString,
     {
         let labels = self.of_top_documents(labels, "label", LABEL_SHOWN)?;
-        let mut explorer = self.clone();
-        explorer.labels = Arc::new(labels);
-        Ok(explorer)
+        Ok(self.with(|changed| changed.labels = Arc::new(labels)))
     }
 
     /// Sets the title of the page; `3 topics of 60 documents` by default.
@@ -229,9 +223,7 @@ impl Explorer {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn title(&self, title: impl Into<String>) -> Explorer {
-        let mut explorer = self.clone();
-        explorer.title = Some(title.into());
-        explorer
+        self.with(|changed| changed.title = Some(title.into()))
     }
 
     /// Sets how many terms of a topic the page shows, from 1; 30 by default. `n` is capped at the number of terms.
@@ -250,9 +242,7 @@ impl Explorer {
             return Err(Error::value("a page that shows 0 terms")
                 .fix("show at least one; 30 is the default"));
         }
-        let mut explorer = self.clone();
-        explorer.terms_shown = n.min(self.fit.terms());
-        Ok(explorer)
+        Ok(self.with(|changed| changed.terms_shown = n.min(self.fit.terms())))
     }
 
     /// The page as HTML. Its style, script and data are in it, and it loads nothing.

@@ -18,7 +18,7 @@ pub use plan::SweepPlan;
 
 use crate::config::Solver;
 use crate::counts::Counts;
-use crate::data::{Indices, OrRef};
+use crate::data::{Indices, OrRef, With};
 use crate::error::Result;
 
 use super::{CountSource, TopicModel};
@@ -109,10 +109,7 @@ impl Sweep {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn seeds(&self, seeds: usize) -> Self {
-        Self {
-            seeds,
-            ..self.clone()
-        }
+        self.with(|changed| changed.seeds = seeds)
     }
 
     /// The model whose settings all fits have, but for the number of topics and the seed: its solver, its budget, its term
@@ -128,10 +125,7 @@ impl Sweep {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn model(&self, model: impl OrRef<TopicModel>) -> Self {
-        Self {
-            model: model.value().clone(),
-            ..self.clone()
-        }
+        self.with(|changed| changed.model = model.value().clone())
     }
 
     /// The documents on which the fits are judged; then all documents that [`fit`](Self::fit) gets are fitted, and nothing is
@@ -146,10 +140,7 @@ impl Sweep {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn held_out(&self, counts: impl OrRef<Counts>) -> Self {
-        Self {
-            held_out: Some(counts.value().clone()),
-            ..self.clone()
-        }
+        self.with(|changed| changed.held_out = Some(counts.value().clone()))
     }
 
     /// Saves every fit in this folder as soon as it is done, and takes those that lie there already: the same call goes on
@@ -170,10 +161,7 @@ impl Sweep {
     /// ```
     #[doc(alias = "resume")]
     pub fn checkpoint(&self, folder: impl Into<PathBuf>) -> Self {
-        Self {
-            folder: Some(folder.into()),
-            ..self.clone()
-        }
+        self.with(|changed| changed.folder = Some(folder.into()))
     }
 
     /// Prints no progress; by default one line says how far the sweep is, where [`show_progress`](crate::show_progress) is on.
@@ -187,10 +175,7 @@ impl Sweep {
     /// ```
     #[doc(alias = "verbose")]
     pub fn quiet(&self) -> Self {
-        Self {
-            model: self.model.quiet(),
-            ..self.clone()
-        }
+        self.with(|changed| changed.model = self.model.quiet())
     }
 
     /// Calls a function after every fit, which may end the sweep by `ControlFlow::Break`: the result then has the fits so far.
@@ -211,10 +196,7 @@ impl Sweep {
         &self,
         observe: impl Fn(&SweepRun) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            on_fit: Some(OnFit(Arc::new(observe))),
-            ..self.clone()
-        }
+        self.with(|changed| changed.on_fit = Some(OnFit(Arc::new(observe))))
     }
 
     /// Plans all fits at once: their peaks, and the memory of the fits that are kept, against the budget of the model.

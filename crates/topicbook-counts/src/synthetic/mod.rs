@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 pub use corpus::Corpus;
 
-use crate::data::Matrix;
+use crate::data::{Matrix, With};
 use crate::error::{Error, Result};
 use crate::rows::append_nonzeros;
 use crate::system::memory::{check_free, phase};
@@ -82,10 +82,7 @@ impl Synthetic {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn avg_doc_length(&self, tokens: usize) -> Self {
-        Self {
-            avg_doc_length: tokens,
-            ..self.clone()
-        }
+        self.with(|changed| changed.avg_doc_length = tokens)
     }
 
     /// Sets the seed; 0 by default, any `u64`. The same seed gives the same corpus.
@@ -98,10 +95,7 @@ impl Synthetic {
     /// ```
     #[doc(alias = "random_state")]
     pub fn seed(&self, seed: u64) -> Self {
-        Self {
-            seed,
-            ..self.clone()
-        }
+        self.with(|changed| changed.seed = seed)
     }
 
     /// Draws the corpus into memory, as dense counts of the narrowest dtype that fits them or as CSR, whichever is

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::OrRef;
+use crate::data::{OrRef, With};
 use crate::error::{Error, Result};
 
 use super::gradient_step::GradientStep;
@@ -89,12 +89,6 @@ impl Default for MiniBatch {
 
 /// Each returns changed parameters and checks nothing: what is out of its range is refused when a fit is planned.
 impl MiniBatch {
-    fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
-        let mut changed = self.clone();
-        change(&mut changed);
-        changed
-    }
-
     /// Documents in a minibatch; 16 by default, at least 1. `TopicModel::batch_size` says which learning rates go with
     /// large ones.
     ///

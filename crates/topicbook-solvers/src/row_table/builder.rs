@@ -6,6 +6,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::config::{Optimizer, Precision};
+use crate::data::With;
 use crate::error::{Error, Result};
 use crate::system::memory::check_free;
 use crate::system::{Purpose, SharedMap, stream};
@@ -64,10 +65,7 @@ impl RowTableBuilder {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn precision(&self, precision: Precision) -> Self {
-        Self {
-            precision,
-            ..self.clone()
-        }
+        self.with(|changed| changed.precision = precision)
     }
 
     /// Sets the optimizer, a row-wise one; [`Optimizer::RowwiseAdagrad`] by default. AdamW, Adagrad and SGD keep one number of
@@ -81,10 +79,7 @@ impl RowTableBuilder {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn optimizer(&self, optimizer: Optimizer) -> Self {
-        Self {
-            optimizer,
-            ..self.clone()
-        }
+        self.with(|changed| changed.optimizer = optimizer)
     }
 
     /// Keeps the rows in a new file that is mapped to read and write; by default they are in memory. Its name should end in
@@ -102,10 +97,7 @@ impl RowTableBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn file(&self, path: impl Into<PathBuf>) -> Self {
-        Self {
-            file: Some(path.into()),
-            ..self.clone()
-        }
+        self.with(|changed| changed.file = Some(path.into()))
     }
 
     /// Draws the first values from the uniform distribution between two finite numbers; by default they are zeros.
@@ -117,10 +109,7 @@ impl RowTableBuilder {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn init_uniform(&self, low: f32, high: f32) -> Self {
-        Self {
-            uniform: Some((low, high)),
-            ..self.clone()
-        }
+        self.with(|changed| changed.uniform = Some((low, high)))
     }
 
     /// Sets the seed of the first values; 0 by default, any `u64`. The same seed gives the same rows, on any number of cores.
@@ -132,10 +121,7 @@ impl RowTableBuilder {
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn seed(&self, seed: u64) -> Self {
-        Self {
-            seed,
-            ..self.clone()
-        }
+        self.with(|changed| changed.seed = seed)
     }
 
     /// Makes the table, with its values set and the optimizer's state zero.
