@@ -126,47 +126,6 @@ impl Error {
         Self::new(ErrorKind::Format, format!("{}: {what}", shown_path(path)))
     }
 
-    /// A setting out of its range.
-    #[doc(hidden)]
-    pub fn setting(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Setting, what)
-    }
-
-    #[doc(hidden)]
-    pub fn shape(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Shape, what)
-    }
-
-    #[doc(hidden)]
-    pub fn value(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Value, what)
-    }
-
-    #[doc(hidden)]
-    pub fn drawing(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Drawing, what)
-    }
-
-    #[doc(hidden)]
-    pub fn space(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Space, what)
-    }
-
-    #[doc(hidden)]
-    pub fn table(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Table, what)
-    }
-
-    #[doc(hidden)]
-    pub fn cluster(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Cluster, what)
-    }
-
-    #[doc(hidden)]
-    pub fn device(what: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Device, what)
-    }
-
     /// Sets the place: row, column, entry, byte.
     #[doc(hidden)]
     pub fn at(mut self, place: impl Into<String>) -> Self {
@@ -226,6 +185,22 @@ impl Error {
         self.remedy.as_deref()
     }
 }
+
+/// Functions that make errors of a kind.
+macro_rules! of_kind {
+    ($($name:ident $Kind:ident),*) => {
+        impl Error {
+            $(#[doc(hidden)]
+            pub fn $name(what: impl Into<String>) -> Self {
+                Self::new(ErrorKind::$Kind, what)
+            })*
+        }
+    };
+}
+
+of_kind!(
+    setting Setting, shape Shape, value Value, drawing Drawing, space Space, table Table, cluster Cluster, device Device
+);
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
