@@ -236,10 +236,6 @@ impl Panel for Bars {
         &["x_label", "y_label", "x"]
     }
 
-    fn title(&self) -> &str {
-        ""
-    }
-
     fn describe(&self, options: &Options) -> String {
         const SHOWN: usize = 12;
         let groups = self.groups(options);

@@ -266,10 +266,6 @@ impl Panel for Heatmap {
         &["x_label", "y_label", "x", "y"]
     }
 
-    fn title(&self) -> &str {
-        ""
-    }
-
     fn describe(&self, _options: &Options) -> String {
         format!(
             "heat map of {} x {}, values from {}",

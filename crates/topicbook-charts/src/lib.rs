@@ -132,7 +132,9 @@ trait Panel: Send + Sync {
     fn takes(&self) -> &'static [&'static str];
 
     /// The default title; empty for none.
-    fn title(&self) -> &str;
+    fn title(&self) -> &str {
+        ""
+    }
 
     /// A short description with the sizes of the data.
     fn describe(&self, options: &Options) -> String;

@@ -96,10 +96,6 @@ impl Panel for Lines {
         &["x_label", "y_label", "log_x", "log_y", "x", "bands"]
     }
 
-    fn title(&self) -> &str {
-        ""
-    }
-
     fn describe(&self, options: &Options) -> String {
         let axes = [&options.y_label, &options.x_label];
         let over = match axes {

@@ -34,10 +34,6 @@ impl Panel for NoSuchTopic {
         &["x_label", "y_label"]
     }
 
-    fn title(&self) -> &str {
-        ""
-    }
-
     fn describe(&self, _options: &Options) -> String {
         format!(
             "topic {} of a fit with {}",

@@ -54,10 +54,6 @@ impl Panel for Scatter {
         &["x_label", "y_label", "log_x", "log_y"]
     }
 
-    fn title(&self) -> &str {
-        ""
-    }
-
     fn describe(&self, options: &Options) -> String {
         let range = |values: fn((f64, f64)) -> f64| span(self.points().map(values));
         let points = counted(self.points().count(), "point");
