@@ -1,6 +1,5 @@
 //! Dense counts in row-major order, in a vector or in a memory-mapped file.
 
-use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::system::{MappedFile, OpenFile};
 use crate::text::bytes;
 
-use super::dtype::{CountValue, Dtype, Element, map_values, with_values};
+use super::dtype::{CountValue, Dtype, Element, map_values, with_dtype, with_values};
 
 #[cfg(target_endian = "big")]
 compile_error!("mapped files contain little-endian values, which are read in place");
@@ -96,51 +95,15 @@ pub enum DenseRows<'a> {
     F64(&'a [f64]),
 }
 
-/// Builds the [`DenseStore`] of a dtype from `$storage`, in which `$T` stands for the Rust type of the dtype.
-macro_rules! dense_store {
-    ($dtype:expr, $T:ident => $storage:expr) => {
-        match $dtype {
-            Dtype::U8 => {
-                type $T = u8;
-                DenseStore::U8($storage)
-            }
-            Dtype::U16 => {
-                type $T = u16;
-                DenseStore::U16($storage)
-            }
-            Dtype::U32 => {
-                type $T = u32;
-                DenseStore::U32($storage)
-            }
-            Dtype::I32 => {
-                type $T = i32;
-                DenseStore::I32($storage)
-            }
-            Dtype::I64 => {
-                type $T = i64;
-                DenseStore::I64($storage)
-            }
-            Dtype::F32 => {
-                type $T = f32;
-                DenseStore::F32($storage)
-            }
-            Dtype::F64 => {
-                type $T = f64;
-                DenseStore::F64($storage)
-            }
-        }
-    };
-}
-
 impl DenseStore {
     /// Values in memory. The vector is moved, not copied.
     pub(super) fn from_vec<T: CountValue>(values: Vec<T>) -> Self {
-        dense_store!(T::DTYPE, U => ValueStorage::Memory(cast_vec::<T, U>(values)))
+        T::dense(ValueStorage::Memory(values))
     }
 
     /// An empty store in memory.
     pub(super) fn empty(dtype: Dtype) -> Self {
-        dense_store!(dtype, T => ValueStorage::Memory(Vec::<T>::new()))
+        with_dtype!(dtype, T => T::dense(ValueStorage::Memory(Vec::new())))
     }
 
     /// `length` values in a mapped file, from byte `start` on: see [`ValueStorage::of_map`].
@@ -150,7 +113,7 @@ impl DenseStore {
         length: usize,
         dtype: Dtype,
     ) -> Result<Self> {
-        Ok(dense_store!(dtype, T => ValueStorage::<T>::of_map(map, start, length)?))
+        Ok(with_dtype!(dtype, T => T::dense(ValueStorage::of_map(map, start, length)?)))
     }
 
     pub(super) fn dtype(&self) -> Dtype {
@@ -233,14 +196,6 @@ impl DenseStore {
     pub(super) fn rows(&self) -> Result<DenseRows<'_>> {
         Ok(map_values!(DenseStore => DenseRows, self, storage => storage.values()?))
     }
-}
-
-/// Returns the vector as a vector of `U`, which must be the same type as `T`.
-fn cast_vec<T: 'static, U: 'static>(mut values: Vec<T>) -> Vec<U> {
-    (&mut values as &mut dyn Any)
-        .downcast_mut::<Vec<U>>()
-        .map(std::mem::take)
-        .unwrap_or_default()
 }
 
 impl DenseRows<'_> {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::dense::{DenseStore, ValueStorage};
+
 /// Number type that counts are stored in.
 ///
 /// ```
@@ -81,35 +83,16 @@ impl fmt::Display for Dtype {
 /// Evaluates `$body` with the type alias `$T` for the Rust type of a [`Dtype`].
 macro_rules! with_dtype {
     ($dtype:expr, $T:ident => $body:expr) => {
+        $crate::dtype::with_dtype!(
+            $dtype, $T => $body, U8 u8, U16 u16, U32 u32, I32 i32, I64 i64, F32 f32, F64 f64
+        )
+    };
+    ($dtype:expr, $T:ident => $body:expr, $($D:ident $t:ident),*) => {
         match $dtype {
-            $crate::Dtype::U8 => {
-                type $T = u8;
+            $($crate::Dtype::$D => {
+                type $T = $t;
                 $body
-            }
-            $crate::Dtype::U16 => {
-                type $T = u16;
-                $body
-            }
-            $crate::Dtype::U32 => {
-                type $T = u32;
-                $body
-            }
-            $crate::Dtype::I32 => {
-                type $T = i32;
-                $body
-            }
-            $crate::Dtype::I64 => {
-                type $T = i64;
-                $body
-            }
-            $crate::Dtype::F32 => {
-                type $T = f32;
-                $body
-            }
-            $crate::Dtype::F64 => {
-                type $T = f64;
-                $body
-            }
+            })*
         }
     };
 }
@@ -170,6 +153,8 @@ pub use sealed::Element;
 
 /// The supertrait that seals [`CountValue`]. Code outside this crate cannot name it.
 mod sealed {
+    use crate::dense::{DenseStore, ValueStorage};
+
     /// Conversions and checks of one stored value.
     ///
     /// Implementors are plain numbers without padding of which every bit pattern is valid. The unsafe code that reads
@@ -189,14 +174,17 @@ mod sealed {
         fn from_f64(value: f64) -> Option<Self>;
         /// Converts to `f64`; `None` unless `f64` represents the value exactly.
         fn exact_f64(self) -> Option<f64>;
+        /// The values as those of any dtype.
+        fn dense(values: ValueStorage<Self>) -> DenseStore;
     }
 }
 
 /// The largest value of [`Element::to_whole`].
 const LARGEST_WHOLE: u64 = (1 << 23) - 1;
 
-macro_rules! integer {
-    ($T:ty, $Variant:ident, $is_count:expr) => {
+/// A dtype, with what integers and floating-point numbers do in different ways.
+macro_rules! element {
+    ($T:ty, $Variant:ident, $($own:tt)*) => {
         impl CountValue for $T {
             const DTYPE: Dtype = Dtype::$Variant;
         }
@@ -210,6 +198,17 @@ macro_rules! integer {
             fn to_f64(self) -> f64 {
                 self as f64
             }
+            fn dense(values: ValueStorage<Self>) -> DenseStore {
+                DenseStore::$Variant(values)
+            }
+            $($own)*
+        }
+    };
+}
+
+macro_rules! integer {
+    ($T:ty, $Variant:ident, $is_count:expr) => {
+        element! { $T, $Variant,
             #[inline(always)]
             fn is_count(self) -> bool {
                 let is_count: fn($T) -> bool = $is_count;
@@ -243,19 +242,7 @@ integer!(i64, I64, |value| value >= 0);
 
 macro_rules! float {
     ($T:ty, $Variant:ident, $whole_from:expr) => {
-        impl CountValue for $T {
-            const DTYPE: Dtype = Dtype::$Variant;
-        }
-
-        impl Element for $T {
-            #[inline(always)]
-            fn to_f32(self) -> f32 {
-                self as f32
-            }
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                self as f64
-            }
+        element! { $T, $Variant,
             #[inline(always)]
             fn is_count(self) -> bool {
                 // Adding 2^23 (f32) or 2^52 (f64) rounds to a whole number; every float from there on is whole.
