@@ -60,9 +60,9 @@ impl Counts {
         match (&self.inner.store, &self.inner.location) {
             (_, Location::File(_)) => InMemory::default(),
             (Store::Csr(csr), _) if csr.is_unread() => InMemory {
-                loaded: csr.held_bytes(),
+                loaded: csr.source().map_or(0, |file| file.held_bytes()),
                 to_read: self.bytes_stored(),
-                while_reading: csr.read_scratch_bytes(),
+                while_reading: csr.source().map_or(0, |file| file.scratch_bytes()),
             },
             (Store::Files(files), _) if files.is_unread() => InMemory {
                 loaded: files.held_bytes(),
@@ -84,7 +84,7 @@ impl Counts {
     #[doc(hidden)]
     pub fn piece_bytes(&self) -> u64 {
         match &self.inner.store {
-            Store::Csr(csr) => csr.piece_bytes(),
+            Store::Csr(csr) => csr.source().map_or(0, |file| file.piece_bytes()),
             Store::Files(files) => files.piece_bytes(),
             Store::Dense(_) | Store::Expected(_) => 0,
         }

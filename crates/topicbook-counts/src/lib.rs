@@ -411,7 +411,7 @@ impl Counts {
     #[doc(hidden)]
     pub fn note(&self) -> Option<&str> {
         match &self.inner.store {
-            Store::Csr(csr) => csr.note(),
+            Store::Csr(csr) => csr.source()?.note(),
             Store::Dense(_) | Store::Files(_) | Store::Expected(_) => None,
         }
     }

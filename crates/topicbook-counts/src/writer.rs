@@ -221,16 +221,13 @@ fn check<T: CountValue>(
     path: Option<&Path>,
 ) -> Result<()> {
     for (value, &column) in values.iter().zip(columns) {
-        let (wide, column) = (value.to_f64(), column as usize);
-        if !value.is_count() {
-            return Err(invalid_value::not_a_count(wide, document, column, path));
-        }
-        if value
+        if !value
             .exact_f64()
-            .is_none_or(|wide| f64::from(wide as f32) != wide)
+            .is_some_and(invalid_value::is_sparse_count)
         {
-            return Err(invalid_value::too_large_for_sparse(
-                wide, document, column, path,
+            let (value, column) = (value.to_f64(), column as usize);
+            return Err(invalid_value::no_sparse_count(
+                value, document, column, path,
             ));
         }
     }

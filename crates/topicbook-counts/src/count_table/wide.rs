@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use polars::prelude::{Column, DataType};
 
 use crate::data::{Documents, Table, TableFile, Terms};
-use crate::dtype::Element;
 use crate::error::Result;
 use crate::formats::invalid_value;
 use crate::formats::triplets::folder_of;
@@ -138,13 +137,11 @@ fn push_rows(
                     row.push((column as u32, value as f32));
                 }
             }
-            let wrong = |&value: &f64| !value.is_count() || f64::from(value as f32) != value;
+            let wrong = |&value: &f64| !invalid_value::is_sparse_count(value);
             if let Some(row) = values[start..end].iter().position(wrong) {
                 let (value, row) = (values[start + row], first + start + row);
-                let error = match value.is_count() {
-                    true => invalid_value::too_large_for_sparse,
-                    false => invalid_value::not_a_count,
-                }(value, row, column, Some(table.source.path()));
+                let path = Some(table.source.path());
+                let error = invalid_value::no_sparse_count(value, row, column, path);
                 let term = &terms[column];
                 return Err(error
                     .at(format!("data row {}, column {term:?}", row + 1))

@@ -319,10 +319,7 @@ impl CsrArrays {
             true => (column, row),
             false => (row, column),
         };
-        match value.is_count() {
-            true => invalid_value::too_large_for_sparse(value, row, column, Some(path)),
-            false => invalid_value::not_a_count(value, row, column, Some(path)),
-        }
+        invalid_value::no_sparse_count(value, row, column, Some(path))
     }
 
     /// Reads where the rows start and end, appends it to `csr`, and returns the entries of all of them.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::dtype::Dtype;
+use crate::dtype::{Dtype, Element};
 use crate::error::Error;
 use crate::text::shown_path;
 
@@ -53,6 +53,19 @@ pub fn too_large_for_sparse(value: f64, row: usize, column: usize, path: Option<
     ))
     .at(place(row, column))
     .fix("save a dense array instead: np.save(\"X.npy\", X.toarray())")
+}
+
+/// Whether a value is a count that the `f32` of sparse counts represents exactly.
+pub fn is_sparse_count(value: f64) -> bool {
+    value.is_count() && f64::from(value as f32) == value
+}
+
+/// The error for a value that is none.
+pub fn no_sparse_count(value: f64, row: usize, column: usize, path: Option<&Path>) -> Error {
+    match value.is_count() {
+        true => too_large_for_sparse(value, row, column, path),
+        false => not_a_count(value, row, column, path),
+    }
 }
 
 fn prefixed(path: Option<&Path>, what: String) -> String {

@@ -5,18 +5,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::csr::Csr;
 use crate::error::Result;
 use crate::system::{Claim, OpenFile};
+use crate::text::counted;
 
 use super::csr_arrays::CsrArrays;
-use super::hdf5::HdfFile;
-use super::npz::NpzFile;
-#[cfg(feature = "polars")]
-use super::triplets::TripletFile;
 
 /// Sparse counts in memory, or in a file from which they are read on first use.
 pub enum LazyCsr {
     Ready(Csr),
     File {
-        source: CsrFile,
+        source: Box<dyn CsrFile>,
         csr: OnceLock<Csr>,
         /// Locked while reading, so that only one thread reads.
         reading: Mutex<()>,
@@ -24,28 +21,48 @@ pub enum LazyCsr {
 }
 
 /// A file whose headers have been read.
-pub enum CsrFile {
-    Npz(Box<NpzFile>),
-    Hdf5(Box<HdfFile>),
-    #[cfg(feature = "polars")]
-    Groups(Box<TripletFile>),
-}
+pub trait CsrFile: Send + Sync {
+    fn file(&self) -> &OpenFile;
 
-/// Calls a method that the files of both formats have.
-macro_rules! each {
-    ($file:expr, $method:ident) => {
-        match $file {
-            CsrFile::Npz(file) => file.$method(),
-            CsrFile::Hdf5(file) => file.$method(),
-            #[cfg(feature = "polars")]
-            CsrFile::Groups(file) => file.$method(),
-        }
-    };
-}
+    /// Documents and terms.
+    fn shape(&self) -> (usize, usize);
 
-impl CsrFile {
+    /// Number of stored counts.
+    fn stored(&self) -> u64;
+
+    /// The CSR arrays in the file, if rows can be read from it separately.
+    fn arrays(&self) -> Option<CsrArrays>;
+
+    /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
+    fn scratch_bytes(&self) -> u64;
+
+    /// Reads all counts into memory, as CSR. The caller has checked that they fit.
+    fn read(&self) -> Result<Csr>;
+
+    /// A note for users of the file.
+    fn note(&self) -> Option<&str> {
+        None
+    }
+
+    /// Bytes in memory while the counts are in the file.
+    fn held_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Bytes of a piece of the file that is unpacked for any of its rows; 0 where rows are read as they are, or in small
+    /// pieces.
+    fn piece_bytes(&self) -> u64 {
+        0
+    }
+
     fn claim(&self) -> Claim<'_> {
-        each!(self, claim)
+        let (documents, terms) = self.shape();
+        self.file().claim(format!(
+            "{} × {} with {}",
+            counted(documents, "document"),
+            counted(terms, "term"),
+            counted(self.stored() as usize, "stored count")
+        ))
     }
 }
 
@@ -54,9 +71,9 @@ impl LazyCsr {
         LazyCsr::Ready(csr)
     }
 
-    pub fn in_file(source: CsrFile) -> Self {
+    pub fn in_file(source: impl CsrFile + 'static) -> Self {
         LazyCsr::File {
-            source,
+            source: Box::new(source),
             csr: OnceLock::new(),
             reading: Mutex::new(()),
         }
@@ -66,7 +83,7 @@ impl LazyCsr {
     pub fn stored(&self) -> u64 {
         match self {
             LazyCsr::Ready(csr) => csr.values.len() as u64,
-            LazyCsr::File { source, .. } => each!(source, stored),
+            LazyCsr::File { source, .. } => source.stored(),
         }
     }
 
@@ -74,7 +91,7 @@ impl LazyCsr {
     pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
         match self {
             LazyCsr::Ready(_) => None,
-            LazyCsr::File { source, .. } => each!(source, arrays),
+            LazyCsr::File { source, .. } => Some((source.file(), source.arrays()?)),
         }
     }
 
@@ -83,47 +100,11 @@ impl LazyCsr {
         matches!(self, LazyCsr::File { csr, .. } if csr.get().is_none())
     }
 
-    /// A note for users of the file.
-    pub fn note(&self) -> Option<&str> {
+    /// The file, if the counts began in one.
+    pub fn source(&self) -> Option<&dyn CsrFile> {
         match self {
-            LazyCsr::File {
-                source: CsrFile::Hdf5(file),
-                ..
-            } => file.note(),
-            _ => None,
-        }
-    }
-
-    /// Bytes in memory while the counts are in their file.
-    pub fn held_bytes(&self) -> u64 {
-        match self {
-            #[cfg(feature = "polars")]
-            LazyCsr::File {
-                source: CsrFile::Groups(file),
-                ..
-            } => file.held_bytes(),
-            _ => 0,
-        }
-    }
-
-    /// Bytes of a piece of the file that is unpacked for any of its rows; 0 where rows are read as they are, or in small
-    /// pieces.
-    pub fn piece_bytes(&self) -> u64 {
-        match self {
-            #[cfg(feature = "polars")]
-            LazyCsr::File {
-                source: CsrFile::Groups(file),
-                ..
-            } => file.scratch_bytes(),
-            _ => 0,
-        }
-    }
-
-    /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
-    pub fn read_scratch_bytes(&self) -> u64 {
-        match self {
-            LazyCsr::Ready(_) => 0,
-            LazyCsr::File { source, .. } => each!(source, scratch_bytes),
+            LazyCsr::Ready(_) => None,
+            LazyCsr::File { source, .. } => Some(&**source),
         }
     }
 
@@ -143,11 +124,9 @@ impl LazyCsr {
                 if let Some(csr) = csr.get() {
                     return Ok(csr);
                 }
-                let rows = 8 * (each!(source, stored) + each!(source, documents) as u64 + 1);
-                source
-                    .claim()
-                    .check_memory(rows + self.read_scratch_bytes())?;
-                let read = each!(source, read)?;
+                let rows = 8 * (source.stored() + source.shape().0 as u64 + 1);
+                source.claim().check_memory(rows + source.scratch_bytes())?;
+                let read = source.read()?;
                 Ok(csr.get_or_init(|| read))
             }
         }

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::formats::csr_arrays::{CsrArrays, Numbers};
 use crate::formats::invalid_value;
 use crate::formats::lazy_csr::{CsrFile, LazyCsr};
-use crate::system::{Claim, OpenFile};
+use crate::system::OpenFile;
 use crate::text::counted;
 use crate::{Counts, Location, Store, View};
 
@@ -43,7 +43,7 @@ pub(super) struct HdfMatrix {
 }
 
 /// Sparse counts whose arrays have been found.
-pub struct HdfFile {
+struct HdfFile {
     hdf: Hdf,
     documents: usize,
     terms: usize,
@@ -68,9 +68,7 @@ impl HdfMatrix {
             // `Counts::new` refuses them.
             _ if documents == 0 || terms == 0 => LazyCsr::ready(Csr::empty()),
             Encoding::Dense => LazyCsr::ready(self.dense()?),
-            Encoding::Csr | Encoding::Csc => {
-                LazyCsr::in_file(CsrFile::Hdf5(Box::new(self.sparse()?)))
-            }
+            Encoding::Csr | Encoding::Csc => LazyCsr::in_file(self.sparse()?),
         };
         self.hdf.opened().check_unchanged()?;
         Counts::new(documents, terms, Store::Csr(store), location)
@@ -215,55 +213,47 @@ impl HdfMatrix {
 
 /// Fails unless a value is a count that the `f32` of sparse counts represents exactly.
 fn check_count(value: f64, row: usize, column: usize, path: &std::path::Path) -> Result<()> {
-    match value.is_count() {
-        true if f64::from(value as f32) == value => Ok(()),
-        true => Err(invalid_value::too_large_for_sparse(
+    match invalid_value::is_sparse_count(value) {
+        true => Ok(()),
+        false => Err(invalid_value::no_sparse_count(
             value,
             row,
             column,
             Some(path),
         )),
-        false => Err(invalid_value::not_a_count(value, row, column, Some(path))),
     }
 }
 
-impl HdfFile {
-    pub fn note(&self) -> Option<&str> {
-        self.note.as_deref()
+impl CsrFile for HdfFile {
+    fn file(&self) -> &OpenFile {
+        self.hdf.opened()
     }
 
-    pub fn stored(&self) -> u64 {
+    fn shape(&self) -> (usize, usize) {
+        (self.documents, self.terms)
+    }
+
+    fn stored(&self) -> u64 {
         self.stored
     }
 
-    pub fn documents(&self) -> usize {
-        self.documents
+    fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
-    /// The file and its arrays, if their rows are documents.
-    pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
-        (self.encoding == Encoding::Csr).then(|| (self.hdf.opened(), self.arrays.clone()))
+    /// Rows are documents in CSR alone.
+    fn arrays(&self) -> Option<CsrArrays> {
+        (self.encoding == Encoding::Csr).then(|| self.arrays.clone())
     }
 
-    /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
-    pub fn scratch_bytes(&self) -> u64 {
+    fn scratch_bytes(&self) -> u64 {
         match self.encoding {
             Encoding::Csc => 8 * (self.stored + self.terms as u64 + self.documents as u64 + 1),
             _ => 0,
         }
     }
 
-    pub fn claim(&self) -> Claim<'_> {
-        self.hdf.opened().claim(format!(
-            "{} × {} with {}",
-            counted(self.documents, "document"),
-            counted(self.terms, "term"),
-            counted(self.stored as usize, "stored count")
-        ))
-    }
-
-    /// Reads all counts into memory, as CSR. The caller has checked that they fit.
-    pub fn read(&self) -> Result<Csr> {
+    fn read(&self) -> Result<Csr> {
         let file = self.hdf.opened();
         file.check_unchanged()?;
         let (rows, columns) = match self.encoding {

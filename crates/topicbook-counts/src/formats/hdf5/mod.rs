@@ -15,7 +15,6 @@ use crate::error::Result;
 
 pub use anndata::{Place, h5ad_counts, h5ad_names, layers};
 pub use file::Hdf;
-pub use matrix::HdfFile;
 pub use numbers::NumberArray;
 pub use obs::{h5ad_documents, h5ad_feature_types};
 pub use tenx::{other_features, tenx_barcodes, tenx_counts, tenx_feature_types, tenx_features};

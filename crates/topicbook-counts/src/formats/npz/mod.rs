@@ -10,6 +10,6 @@ mod write;
 pub use append::{NewCounts, RowSink, write_rows};
 pub(in crate::formats) use archive::Archive;
 pub use checksum::EntryChecksum;
-pub use read::{NpzFile, open, open_unlinked};
+pub use read::{open, open_unlinked};
 pub use stored::FileArray;
 pub use write::{write, write_file};

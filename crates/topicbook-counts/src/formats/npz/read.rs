@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use crate::csr::{Csr, CsrDefect};
-use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::formats::csr_arrays::{CsrArrays, Numbers};
 use crate::formats::invalid_value;
 use crate::formats::lazy_csr::{CsrFile, LazyCsr};
-use crate::system::{Claim, OpenFile};
-use crate::text::counted;
+use crate::system::OpenFile;
 use crate::{Counts, Location, Store, View};
 
 use super::archive::{
@@ -18,7 +16,7 @@ use super::archive::{
 use super::stored::locate_array;
 
 /// An archive whose headers have been read.
-pub struct NpzFile {
+struct NpzFile {
     file: OpenFile,
     documents: usize,
     terms: usize,
@@ -87,7 +85,7 @@ fn open_file(file: OpenFile) -> Result<Counts> {
         format,
         arrays,
     };
-    let store = Store::Csr(LazyCsr::in_file(CsrFile::Npz(Box::new(source))));
+    let store = Store::Csr(LazyCsr::in_file(source));
     Counts::new(
         documents,
         terms,
@@ -96,23 +94,24 @@ fn open_file(file: OpenFile) -> Result<Counts> {
     )
 }
 
-impl NpzFile {
-    /// Number of stored counts.
-    pub fn stored(&self) -> u64 {
+impl CsrFile for NpzFile {
+    fn file(&self) -> &OpenFile {
+        &self.file
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        (self.documents, self.terms)
+    }
+
+    fn stored(&self) -> u64 {
         self.stored
     }
 
-    pub fn documents(&self) -> usize {
-        self.documents
+    fn arrays(&self) -> Option<CsrArrays> {
+        self.arrays.clone()
     }
 
-    /// The file and its CSR arrays, if rows can be read from the file separately.
-    pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
-        Some((&self.file, self.arrays.clone()?))
-    }
-
-    /// Bytes of scratch memory that reading needs on top of the CSR rows it produces.
-    pub fn scratch_bytes(&self) -> u64 {
+    fn scratch_bytes(&self) -> u64 {
         match self.format {
             SparseFormat::Csr => 0,
             // The matrix by columns, before it is transposed, and the positions in the rows meanwhile.
@@ -122,18 +121,7 @@ impl NpzFile {
         }
     }
 
-    pub fn claim(&self) -> Claim<'_> {
-        let shape = format!(
-            "{} × {} with {}",
-            counted(self.documents, "document"),
-            counted(self.terms, "term"),
-            counted(self.stored as usize, "stored count")
-        );
-        self.file.claim(shape)
-    }
-
-    /// Reads all counts into memory, as CSR.
-    pub fn read(&self) -> Result<Csr> {
+    fn read(&self) -> Result<Csr> {
         self.file.check_unchanged()?;
         let path = &self.file.path;
         let (documents, terms) = (self.documents, self.terms);
@@ -171,7 +159,9 @@ impl NpzFile {
             }
         }
     }
+}
 
+impl NpzFile {
     /// Reads the values as `f32`. Fails on the first value (by row, then column) that is not a count or not exact in
     /// `f32`. `place` gives the row and column of an entry.
     fn values(
@@ -183,8 +173,7 @@ impl NpzFile {
         let mut values = reserve(path, self.stored)?;
         let mut bad: Option<((usize, usize), f64)> = None;
         read_numbers(&self.file, archive, "data", |entry, value| {
-            let exact = f64::from(value as f32) == value;
-            if !exact || !value.is_count() {
+            if !invalid_value::is_sparse_count(value) {
                 let place = place(entry);
                 if bad.is_none_or(|(first, _)| place < first) {
                     bad = Some((place, value));
@@ -194,12 +183,12 @@ impl NpzFile {
         })?;
         match bad {
             None => Ok(values),
-            Some(((row, column), value)) if value.is_count() => Err(
-                invalid_value::too_large_for_sparse(value, row, column, Some(path)),
-            ),
-            Some(((row, column), value)) => {
-                Err(invalid_value::not_a_count(value, row, column, Some(path)))
-            }
+            Some(((row, column), value)) => Err(invalid_value::no_sparse_count(
+                value,
+                row,
+                column,
+                Some(path),
+            )),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Collects the entries of a sparse matrix, one per line, as CSR.
 
 use crate::csr::{Csr, CsrDefect};
-use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::formats::invalid_value;
 use crate::text::counted;
@@ -89,11 +88,8 @@ pub(super) fn read(mut lines: Lines<'_>, head: &Head) -> Result<Counts> {
                 return Err(lines.wrong(what).fix(head.fix));
             }
         };
-        if !count.is_count() || f64::from(count as f32) != count {
-            let error = match count.is_count() {
-                true => invalid_value::too_large_for_sparse(count, row, column, Some(path)),
-                false => invalid_value::not_a_count(count, row, column, Some(path)),
-            };
+        if !invalid_value::is_sparse_count(count) {
+            let error = invalid_value::no_sparse_count(count, row, column, Some(path));
             let place = invalid_value::place(row, column);
             return Err(error.at(format!("{place}; {}", lines.place())));
         }

@@ -7,7 +7,6 @@ use polars::prelude::{Column, DataFrame, DataType, UInt32Chunked};
 
 use super::COLUMNS;
 use super::lists::RowNumbers;
-use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::formats::invalid_value;
 
@@ -182,7 +181,7 @@ pub(super) fn counts(
     let mut counts = Vec::with_capacity(wide.len());
     let mut bad: Option<((u32, u32), f64, usize)> = None;
     for (row, count) in wide.iter().flatten().enumerate() {
-        if !count.is_count() || f64::from(count as f32) != count {
+        if !invalid_value::is_sparse_count(count) {
             let position = (documents[row], terms[row]);
             if bad.is_none_or(|(earlier, _, _)| position < earlier) {
                 bad = Some((position, count, row));
@@ -194,11 +193,7 @@ pub(super) fn counts(
         None => Ok(Values::Converted(counts)),
         Some(((document, term), count, row)) => {
             let (document, term) = (document as usize, term as usize);
-            let error = if count.is_count() {
-                invalid_value::too_large_for_sparse(count, document, term, Some(path))
-            } else {
-                invalid_value::not_a_count(count, document, term, Some(path))
-            };
+            let error = invalid_value::no_sparse_count(count, document, term, Some(path));
             let place = invalid_value::place(document, term);
             Err(error.at(format!("{place}; {}", rows.name(row))))
         }

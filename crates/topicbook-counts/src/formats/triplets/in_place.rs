@@ -71,7 +71,7 @@ impl GroupRows {
 }
 
 /// Sparse counts in a Parquet or Arrow file.
-pub struct TripletFile {
+struct TripletFile {
     source: Arc<TripletGroups>,
     documents: usize,
     terms: usize,
@@ -158,7 +158,7 @@ impl<'a> InOrder<'a> {
             arrays: CsrArrays::new(documents, self.stored, arrays),
             source,
         };
-        let store = Store::Csr(LazyCsr::in_file(CsrFile::Groups(Box::new(file))));
+        let store = Store::Csr(LazyCsr::in_file(file));
         Counts::new(documents, terms, store, Location::Loaded(self.path.into()))
     }
 }
@@ -171,40 +171,38 @@ pub(super) fn check_documents(path: &Path, documents: usize) -> Result<()> {
         .check_memory(documents as u64 * size_of::<u64>() as u64)
 }
 
-impl TripletFile {
-    pub fn stored(&self) -> u64 {
+impl CsrFile for TripletFile {
+    fn file(&self) -> &OpenFile {
+        self.source.file()
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        (self.documents, self.terms)
+    }
+
+    fn stored(&self) -> u64 {
         self.stored
     }
 
-    pub fn documents(&self) -> usize {
-        self.documents
+    fn arrays(&self) -> Option<CsrArrays> {
+        Some(self.arrays.clone())
     }
 
-    pub fn arrays(&self) -> Option<(&OpenFile, CsrArrays)> {
-        Some((self.source.file(), self.arrays.clone()))
-    }
-
-    /// Bytes in memory while the counts are in the file: where the rows begin.
-    pub fn held_bytes(&self) -> u64 {
+    /// Where the rows begin.
+    fn held_bytes(&self) -> u64 {
         (self.documents as u64 + 1) * size_of::<u64>() as u64
     }
 
-    /// Bytes of memory that reading needs on top of the CSR rows it produces: the row group that was decoded last.
-    pub fn scratch_bytes(&self) -> u64 {
+    /// The row group that was decoded last.
+    fn scratch_bytes(&self) -> u64 {
         self.source.decoded_group()
     }
 
-    pub fn claim(&self) -> Claim<'_> {
-        self.source.file().claim(format!(
-            "{} × {} with {}",
-            counted(self.documents, "document"),
-            counted(self.terms, "term"),
-            counted(self.stored as usize, "stored count")
-        ))
+    fn piece_bytes(&self) -> u64 {
+        self.scratch_bytes()
     }
 
-    /// Reads all counts into memory, as CSR. The caller has checked that they fit.
-    pub fn read(&self) -> Result<Csr> {
+    fn read(&self) -> Result<Csr> {
         self.arrays.read_all(self.source.file(), self.terms)
     }
 }

@@ -25,7 +25,6 @@ use crate::text::counted;
 use crate::{Counts, Location};
 
 pub use group_column::GroupColumn;
-pub use in_place::TripletFile;
 pub use named::NamedTriplets;
 pub use runs::folder_of;
 pub use write::write;
