@@ -144,11 +144,11 @@ pub use fit::{
     Coherence, Distinctive, Evaluation, Fit, NameOrNumber, NewDocuments, RankingEvaluation,
     ScoreDifference, TermScore, TopicCoherence, TopicName,
 };
-#[doc(hidden)]
-pub use model::example_fit;
 pub use model::{
     Checkpoint, CountSource, Estimate, Sweep, SweepFits, SweepPlan, SweepRun, TopicModel, Update,
 };
+#[doc(hidden)]
+pub use model::{ExampleFolder, example_checkpoint, example_fit, example_folder, example_halves};
 #[cfg(feature = "notebook")]
 pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
 pub use plan::Plan;

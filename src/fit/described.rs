@@ -85,8 +85,7 @@ impl Fit {
     ///
     /// ```
     /// use topicbook::{Fit, TopicModel, Vectorizer};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let texts = ["spikes of neurons", "neurons spike", "kernels of machines", "machines learn kernels"];
     /// let counted = Vectorizer::new().stop_words("english").fit_transform(texts)?;
     /// // A fit to `&counted` knows all of it; one to the counts alone has to be told.

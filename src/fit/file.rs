@@ -52,8 +52,7 @@ impl Fit {
     ///
     /// ```
     /// use topicbook::{Fit, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
     /// fit.save("fit.safetensors")?;
@@ -112,8 +111,7 @@ impl Fit {
     ///
     /// ```
     /// use topicbook::{Fit, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// TopicModel::new(3).epochs(5).quiet().fit(&counts)?.save("fit.safetensors")?;
     /// assert_eq!(Fit::load("fit.safetensors")?.epochs().len(), 5); // safetensors.numpy.load_file reads L and F

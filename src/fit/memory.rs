@@ -108,8 +108,7 @@ impl Fit {
     /// write is atomic.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// # let (_, fit) = topicbook::example_fit()?;
     /// fit.save_memory_html("memory.html")?;
     /// assert!(std::fs::read_to_string("memory.html").unwrap().contains("<svg"));

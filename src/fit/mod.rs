@@ -236,8 +236,7 @@ impl Fit {
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let fit = TopicModel::new(3).epochs(5).checkpoint("fit.ckpt").quiet().fit(&counts)?;
     /// assert_eq!(fit.note(), None);

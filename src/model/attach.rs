@@ -24,8 +24,7 @@ impl TopicModel {
     ///
     /// ```
     /// use topicbook::TopicModel;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::create_dir("runs").unwrap();
     /// // No fit has been started here.
     /// let error = TopicModel::attach("runs").unwrap_err();

@@ -12,7 +12,7 @@ mod sweep;
 mod update;
 
 pub use estimate::Estimate;
-pub use example::example_fit;
+pub use example::{ExampleFolder, example_checkpoint, example_fit, example_folder, example_halves};
 pub use resume::Checkpoint;
 pub use source::CountSource;
 pub use sweep::{Sweep, SweepFits, SweepPlan, SweepRun};

@@ -22,8 +22,7 @@ use super::CountSource;
 ///
 /// ```
 /// use topicbook::{Checkpoint, Synthetic, TopicModel};
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
 /// let model = TopicModel::new(3).epochs(10).checkpoint("fit.ckpt").quiet();
 /// let training = model.spawn(&counts)?;
@@ -55,8 +54,7 @@ impl Checkpoint {
     ///
     /// ```
     /// use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
     /// let model = TopicModel::new(3).seed(1).quiet();
     /// model.clone().epochs(5).checkpoint("fit.ckpt").fit(&counts)?;
@@ -113,11 +111,8 @@ impl Checkpoint {
     /// Why this is not the newest checkpoint, where it is not.
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// assert_eq!(Checkpoint::open("fit.ckpt")?.note(), None);
     /// # std::fs::copy("fit.ckpt", "fit.ckpt.previous").unwrap();
     /// std::fs::write("fit.ckpt", "damaged").unwrap();
@@ -132,11 +127,8 @@ impl Checkpoint {
     /// those done. More of them train a finished fit further.
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// let longer = Checkpoint::open("fit.ckpt")?.epochs(5).quiet().fit(&counts)?;
     /// assert_eq!(longer.epochs().len(), 5);
     /// # Ok::<(), topicbook::Error>(())
@@ -149,11 +141,8 @@ impl Checkpoint {
     /// The device to continue on; the fit's own by default.
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// use topicbook::Device;
     /// let checkpoint = Checkpoint::open("fit.ckpt")?.device(Device::Cpu);
     /// assert_eq!(checkpoint.settings().device, Device::Cpu);
@@ -167,11 +156,8 @@ impl Checkpoint {
     /// How much memory may be used, in bytes; what is free less a margin by default (see [`Budget`]).
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// use topicbook::{Budget, ErrorKind};
     /// let small = Checkpoint::open("fit.ckpt")?.budget(Budget::new().ram("100 kB")?);
     /// assert_eq!(small.fit(&counts).unwrap_err().kind(), ErrorKind::Space);
@@ -185,11 +171,8 @@ impl Checkpoint {
     /// Prints no progress lines; by default they are printed where [`show_progress`](crate::show_progress) is on.
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// let fit = Checkpoint::open("fit.ckpt")?.epochs(4).quiet().fit(&counts)?;
     /// assert_eq!(fit.epochs().len(), 4);
     /// # Ok::<(), topicbook::Error>(())
@@ -202,11 +185,8 @@ impl Checkpoint {
     /// The settings as they stand.
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// assert_eq!(Checkpoint::open("fit.ckpt")?.settings().seed, 7);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -217,11 +197,8 @@ impl Checkpoint {
     /// Continues to the end of the fit, with the counts it began with. A fit that was finished is given back as it is.
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// let fit = Checkpoint::open("fit.ckpt")?.epochs(4).quiet().fit(&counts)?;
     /// assert_eq!(fit.l().shape(), (60, 3));
     /// # Ok::<(), topicbook::Error>(())
@@ -242,11 +219,8 @@ impl Checkpoint {
     /// Does the same in the background, like [`TopicModel::spawn`](crate::TopicModel::spawn).
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// let training = Checkpoint::open("fit.ckpt")?.epochs(4).spawn(&counts)?;
     /// assert_eq!(training.join()?.epochs().len(), 4);
     /// # Ok::<(), topicbook::Error>(())
@@ -262,11 +236,8 @@ impl Checkpoint {
     /// Finished epochs; a part of the next may be done as well.
     ///
     /// ```
-    /// # use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
-    /// # let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
-    /// # TopicModel::new(3).epochs(2).seed(7).checkpoint("fit.ckpt").quiet().fit(&counts)?;
+    /// # use topicbook::Checkpoint;
+    /// # let (_folder, counts) = topicbook::example_checkpoint()?;
     /// assert_eq!(Checkpoint::open("fit.ckpt")?.epochs_done(), 2);
     /// # Ok::<(), topicbook::Error>(())
     /// ```

@@ -58,8 +58,7 @@ impl TopicModel {
     ///
     /// ```
     /// use topicbook::{Reading, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Synthetic::new(60, 30, 3).seed(1).write_npy("X.npy")?.counts();
     /// let stream = Reading::Stream { block: 4, blocks: 8 };
     /// let fit = TopicModel::new(3).reading(stream).epochs(2).quiet().fit(&counts)?;
@@ -245,8 +244,7 @@ impl TopicModel {
     ///
     /// ```
     /// use topicbook::{Checkpoint, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Synthetic::new(60, 30, 3).seed(1).generate()?.counts();
     /// let fit = TopicModel::new(3).epochs(2).checkpoint("fit.ckpt").fit(&counts)?;
     /// // In another process, after a crash:

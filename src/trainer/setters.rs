@@ -262,8 +262,7 @@ impl<M> Trainer<M> {
     /// ```
     /// # use topicbook::*;
     /// let (trainer, batches) = example_trainer()?;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let trainer = trainer.checkpoint("layer.ckpt");
     /// trainer.epochs(2).fit(&batches, example_loss)?;
     /// assert_eq!(trainer.epochs(4).resume(&batches, example_loss)?.epochs().len(), 4);

@@ -370,8 +370,7 @@ impl Chart {
     /// Writes a PNG file. The write is atomic: on an error, an existing file stays unchanged.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
     /// chart.save_png("loss.png")?;
     /// assert_eq!(std::fs::read("loss.png").unwrap(), chart.to_png()?);
@@ -388,8 +387,7 @@ impl Chart {
     /// Writes an SVG file. The write is atomic: on an error, an existing file stays unchanged.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
     /// chart.save_svg("loss.svg")?;
     /// assert_eq!(std::fs::read_to_string("loss.svg").unwrap(), chart.to_svg()?);

@@ -32,8 +32,7 @@ use super::formats::text::{
 ///
 /// ```
 /// use topicbook::Cells;
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// let head = "%%MatrixMarket matrix coordinate integer general\n";
 /// std::fs::write("matrix.mtx", format!("{head}3 2 2\n1 1 5\n3 2 7\n")).unwrap();
 /// std::fs::write("features.tsv", "ENSG1\tActb\nENSG2\tGapdh\nENSG3\tXist\n").unwrap();
@@ -113,8 +112,7 @@ impl Cells {
     ///
     /// ```
     /// use topicbook::Cells;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let head = "%%MatrixMarket matrix coordinate integer general\n";
     /// std::fs::write("matrix.mtx", format!("{head}2 1 2\n1 1 5\n2 1 300\n")).unwrap();
     /// std::fs::write("features.tsv", "ENSG1\tActb\tGene Expression\nCD3\tCD3\tAntibody Capture\n").unwrap();

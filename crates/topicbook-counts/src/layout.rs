@@ -26,8 +26,7 @@ pub enum Layout {
 ///
 /// ```
 /// use topicbook::{Counts, Location};
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// let counts = Counts::dense(1, 3, vec![0u8, 7, 1])?;
 /// assert_eq!(counts.location(), Location::Memory);
 /// assert_eq!(counts.write_npy("X.npy")?.location(), Location::File("X.npy".into()));

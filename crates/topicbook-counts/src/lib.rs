@@ -117,8 +117,7 @@ use file_set::FileSet;
 /// The three things that people do with it:
 ///
 /// ```
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// # use topicbook::{Counts, TopicModel};
 /// # Counts::dense(3, 3, vec![1u8, 0, 2, 0, 4, 0, 3, 0, 5])?.write_npy("X.npy")?;
 /// // 1. Open what is there, or take what is in memory.

@@ -41,8 +41,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::{Counts, Location};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// # Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?.write_npy("X.npy")?;
     /// let counts = Counts::open("X.npy")?;
     /// assert_eq!(counts.shape(), (2, 3));
@@ -89,8 +88,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::Counts;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?.write_npy("part-0.npy")?;
     /// Counts::dense(1, 3, vec![0u8, 0, 9])?.write_npy("part-1.npy")?;
     /// let counts = Counts::open_files(["part-0.npy", "part-1.npy"])?;
@@ -119,8 +117,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::Counts;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("X.csv", "doc,term,count\n0,1,3\n2,0,1\n").unwrap();
     /// assert_eq!(Counts::open("X.csv")?.shape(), (3, 2));
     /// assert_eq!(Counts::open_triplets("X.csv", 4, 3)?.shape(), (4, 3));

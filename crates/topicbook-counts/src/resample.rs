@@ -18,8 +18,7 @@ use super::{Counts, write};
 ///
 /// ```
 /// use topicbook::Counts;
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// let counts = Counts::dense(2, 3, vec![0u8, 7, 3, 1, 0, 2])?;
 /// let large = counts.resample(1_000).seed(1).write_npy("X_large.npy")?;
 /// assert_eq!(large.shape(), (1_000, 3));
@@ -47,8 +46,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::Counts;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![0u8, 7, 3, 1, 0, 2])?;
     /// let sample = counts.resample(5).write_npy("X_sample.npy")?;
     /// assert_eq!(sample.shape(), (5, 3));
@@ -70,8 +68,7 @@ impl Resample {
     ///
     /// ```
     /// use topicbook::Counts;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let sample = Counts::dense(2, 1, vec![0u8, 7])?.resample(100);
     /// let total = |counts: Counts| counts.summary().map(|summary| summary.total());
     /// let first = total(sample.seed(1).write_npy("a.npy")?)?;
@@ -88,8 +85,7 @@ impl Resample {
     /// checks the free disk space first, and prints progress.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = topicbook::Counts::dense(2, 3, vec![0u8, 7, 3, 1, 0, 2])?;
     /// let sample = counts.resample(5).seed(1).write_npy("X_sample.npy")?;
     /// assert_eq!((sample.shape(), sample.dtype()), ((5, 3), counts.dtype()));
@@ -109,8 +105,7 @@ impl Resample {
     ///
     /// ```
     /// use topicbook::{Counts, Dtype};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![0i64, 7, 3, 1, 0, 2])?;
     /// let sample = counts.resample(5).seed(1).write_npy_as("X_sample.npy", Dtype::F32)?;
     /// assert_eq!(sample.dtype(), Dtype::F32);
@@ -131,8 +126,7 @@ impl Resample {
     ///
     /// ```
     /// use topicbook::{Counts, Dtype};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![0i64, 7, 3, 1, 0, 2])?;
     /// let sample = counts.resample(5).seed(1).write_npy_narrow("X_sample.npy")?;
     /// assert_eq!(sample.dtype(), Dtype::U8);
@@ -152,8 +146,7 @@ impl Resample {
     ///
     /// ```
     /// use topicbook::{Counts, Layout};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![0u8, 7, 3, 1, 0, 2])?;
     /// let sample = counts.resample(5).seed(1).write_npz("X_sample.npz")?;
     /// assert_eq!(sample.layout(), Layout::Csr);

@@ -53,8 +53,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::{Counts, Location};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
     /// let in_file = counts.write_npy("X.npy")?; // numpy.load("X.npy") reads the same
     /// assert_eq!(in_file.location(), Location::File("X.npy".into()));
@@ -77,8 +76,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::{Counts, Dtype};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(1, 3, vec![0.0f32, 7.0, 300.0])?;
     /// assert_eq!(counts.write_npy_as("X.npy", Dtype::U16)?.dtype(), Dtype::U16);
     /// let error = counts.write_npy_as("X.npy", Dtype::U8).unwrap_err();
@@ -100,8 +98,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::{Counts, Dtype};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(1, 3, vec![0i64, 7, 300])?;
     /// assert_eq!(counts.write_npy_narrow("X.npy")?.dtype(), Dtype::U16);
     /// # Ok::<(), topicbook::Error>(())
@@ -123,8 +120,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::{Counts, Layout};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
     /// assert_eq!(counts.write_npz("X.npz")?.layout(), Layout::Csr);
     /// # Ok::<(), topicbook::Error>(())
@@ -151,8 +147,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::Counts;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(3, 3, vec![1u8, 0, 2, 0, 4, 0, 0, 0, 0])?;
     /// assert_eq!(counts.write_parquet("X.parquet")?.shape(), (3, 3));
     /// // The table alone does not say that there is a third document.
@@ -179,8 +174,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::Counts;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
     /// counts.write_mtx("X.mtx.gz")?;
     /// assert_eq!(Counts::open("X.mtx.gz")?.summary()?.total(), 7.0);
@@ -206,8 +200,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::{Cells, Counts, Documents, Terms};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?;
     /// let terms = Terms::new(["ant", "bee", "cat"])?;
     /// let documents = Documents::new(["a", "b"])?.with_labels("book", ["Letters", "Poems"])?;

@@ -22,8 +22,7 @@ const MOST_BYTES: u64 = 256 << 20;
 ///
 /// ```
 /// use topicbook::{Counts, CountsWriter};
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// let mut writer: CountsWriter = Counts::writer("X.npz", 3)?;
 /// writer.append(Counts::dense(2, 3, vec![1u8, 0, 2, 0, 4, 0])?)?;
 /// writer.append_document(&[2, 0], &[5.0, 1.0])?;
@@ -48,8 +47,7 @@ impl Counts {
     ///
     /// ```
     /// use topicbook::Counts;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let mut writer = Counts::writer("X.npy", 4)?;
     /// for document in 0..10u32 {
     ///     writer.append_document(&[document % 4], &[300.0])?;

@@ -66,8 +66,7 @@ impl Terms {
     /// Space around a term and a byte order mark are removed.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("terms.txt", "spike\nneuron\n").unwrap();
     /// assert_eq!(topicbook::Terms::open("terms.txt")?.as_slice(), ["spike", "neuron"]);
     /// # Ok::<(), topicbook::Error>(())

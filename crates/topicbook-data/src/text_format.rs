@@ -13,8 +13,7 @@ use super::{Decimal, or_ref};
 ///
 /// ```
 /// use topicbook::{TextFormat, Texts};
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// std::fs::write("letters.txt", b"\xc4\xee\xf0\xee\xe3\xe0\xff\n")?; // in Russian
 /// assert!(Texts::open("letters.txt")?.beginnings(7).is_err());
 /// let letters = Texts::open("letters.txt")?.format(TextFormat::new().encoding("windows-1251")?)?;
@@ -67,8 +66,7 @@ impl TextFormat {
     ///
     /// ```
     /// use topicbook::{TextFormat, Texts, Vectorizer};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("letters.csv", "year~text\n1811~Dear Cassandra, dear sister\n")?;
     /// let letters = Texts::open("letters.csv")?.format(TextFormat::new().separator('~')?)?;
     /// assert_eq!(Vectorizer::new().fit_transform(letters)?.documents().numbers("year")?, [1811.0]);

@@ -43,8 +43,7 @@ const TERMS_SHOWN: usize = 30;
 /// follows the light or dark theme of JupyterLab or of the browser. HTML in terms, names, labels and texts is shown as text.
 ///
 /// ```
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// use topicbook::{Synthetic, TopicModel};
 /// let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
 /// let fit = TopicModel::new(3).epochs(5).quiet().fit(&counts)?;
@@ -268,8 +267,7 @@ impl Explorer {
     /// file stays unchanged.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// # let (_, fit) = topicbook::example_fit()?;
     /// fit.explore().save_html("topics.html")?;
     /// assert_eq!(std::fs::read_to_string("topics.html").unwrap(), fit.explore().to_html()?);

@@ -37,8 +37,7 @@ impl Explorer {
     /// the topics; by default pyLDAvis sorts them and counts from 1.
     ///
     /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// # let (counts, fit) = topicbook::example_fit()?;
     /// fit.explore().counts(&counts)?.write_pyldavis_json("pyldavis.json")?;
     /// assert!(std::fs::read_to_string("pyldavis.json").unwrap().starts_with("{\"topic_term_dists\":[["));

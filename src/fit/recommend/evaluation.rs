@@ -98,10 +98,7 @@ impl RankingEvaluation {
     /// of held-out terms, whichever is smaller. From 0 to 1; higher is better.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// let of = |n| fit.evaluate_ranking(&counts, &held_out, n).map(|ranking| ranking.recall());
     /// assert!(of(1)? < 1.0);
     /// assert_eq!(of(40)?, 1.0); // every term is among the first 40 of 40
@@ -115,10 +112,7 @@ impl RankingEvaluation {
     /// kind. `None` with fewer than two documents.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// let ranking = fit.evaluate_ranking(&counts, &held_out, 10)?;
     /// assert!(ranking.recall_error().is_some_and(|error| error > 0.0 && error < 0.1));
     /// # Ok::<(), topicbook::Error>(())
@@ -131,10 +125,7 @@ impl RankingEvaluation {
     /// held-out terms among the first n, divided by its largest possible value. It goes from 0 to 1; higher is better.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// let ranking = fit.evaluate_ranking(&counts, &held_out, 1)?;
     /// assert_eq!(ranking.ndcg(), ranking.recall()); // there is one rank
     /// # Ok::<(), topicbook::Error>(())
@@ -146,10 +137,7 @@ impl RankingEvaluation {
     /// The standard error of [`ndcg`](Self::ndcg) over documents; `None` with fewer than two documents.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// let ranking = fit.evaluate_ranking(&counts, &held_out, 10)?;
     /// assert!(ranking.ndcg_error().is_some_and(|error| error > 0.0 && error < 0.1));
     /// # Ok::<(), topicbook::Error>(())
@@ -161,9 +149,8 @@ impl RankingEvaluation {
     /// Recall@n of the baseline: for each document the terms that most documents have, except terms that it has a count of.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
+    /// # use topicbook::TopicModel;
+    /// # let (_, counts, held_out) = topicbook::example_halves()?;
     /// // A model of one topic ranks the terms alike for all documents, as the baseline does.
     /// let one_topic = TopicModel::new(1).epochs(20).quiet().fit(&counts)?;
     /// let ranking = one_topic.evaluate_ranking(&counts, &held_out, 10)?;
@@ -178,10 +165,7 @@ impl RankingEvaluation {
     /// NDCG@n of the baseline: for each document the terms that most documents have, except terms that it has a count of.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// let ranking = fit.evaluate_ranking(&counts, &held_out, 10)?;
     /// assert!((0.0..=1.0).contains(&ranking.popularity_ndcg()));
     /// # Ok::<(), topicbook::Error>(())
@@ -193,10 +177,7 @@ impl RankingEvaluation {
     /// The number of terms of each ranking that was judged, as requested.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// assert_eq!(fit.evaluate_ranking(&counts, &held_out, 10)?.n(), 10);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -224,10 +205,7 @@ impl RankingEvaluation {
     /// there is nothing to find for them.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// let ranking = fit.evaluate_ranking(&counts, &held_out, 10)?;
     /// assert!(ranking.documents_left_out().is_empty());
     /// # Ok::<(), topicbook::Error>(())
@@ -261,10 +239,7 @@ impl RankingEvaluation {
     /// `popularity_ndcg`, null where it was left out.
     ///
     /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let all = Synthetic::new(60, 40, 3).avg_doc_length(30).seed(1).generate()?.counts();
-    /// # let (counts, held_out) = all.split_tokens(1)?;
-    /// # let fit = TopicModel::new(3).epochs(20).quiet().fit(&counts)?;
+    /// # let (fit, counts, held_out) = topicbook::example_halves()?;
     /// let ranking = fit.evaluate_ranking(&counts, &held_out, 10)?;
     /// let worst = ranking.table().sort_by("ndcg")?.head(3);
     /// assert_eq!(worst.shape(), (3, 6));

@@ -149,8 +149,7 @@ impl Sweep {
     ///
     /// ```
     /// use topicbook::{Fit, Synthetic, TopicModel};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).checkpoint("sweep").quiet();
     /// sweep.fit(&counts)?;

@@ -305,8 +305,7 @@ impl Batches {
     ///
     /// ```
     /// use topicbook::{Reading, Synthetic};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Synthetic::new(60, 30, 3).seed(1).write_npy("X.npy")?.counts();
     /// let stream = counts.batches(16)?.reading(Reading::Stream { block: 4, blocks: 8 });
     /// assert_eq!(stream.count(), 4);

@@ -16,8 +16,7 @@ use crate::text::count;
 ///
 /// ```
 /// use topicbook::{Reading, Synthetic, TopicModel};
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// let counts = Synthetic::new(60, 30, 3).seed(1).write_npy("X.npy")?.counts();
 /// let model = TopicModel::new(3).epochs(2).quiet();
 /// assert_eq!(model.fit(&counts)?.settings().reading, Reading::InPlace); // what `Auto` has chosen

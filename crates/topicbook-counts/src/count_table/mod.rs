@@ -43,8 +43,7 @@ use roles::{Form, Roles};
 ///
 /// ```
 /// use topicbook::CountTable;
-/// # let folder = tempfile::tempdir().unwrap();
-/// # std::env::set_current_dir(&folder).unwrap();
+/// # let _folder = topicbook::example_folder()?;
 /// std::fs::write("letters.csv", "doc,year,sea,ship,tea\nAusten,1811,0,1,5\nByron,1819,7,3,0\n")?;
 /// let letters = CountTable::open("letters.csv")?.labels(["year"])?;
 /// assert_eq!(letters.counts()?.shape(), (2, 3));
@@ -132,8 +131,7 @@ impl CountTable {
     ///
     /// ```
     /// use topicbook::CountTable;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("letters.csv", "letter,sea,ship\n12,2,0\n17,3,1\n")?;
     /// let letters = CountTable::open("letters.csv")?.names("letter")?;
     /// assert_eq!(letters.documents()?.names(), ["12", "17"]);
@@ -155,8 +153,7 @@ impl CountTable {
     ///
     /// ```
     /// use topicbook::CountTable;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("novel.csv", "chapter,lemma,freq\nI,sea,2\nII,ship,3\n")?;
     /// let novel = CountTable::open("novel.csv")?.long("chapter", "lemma", "freq")?;
     /// assert_eq!(novel.terms()?.as_slice(), ["sea", "ship"]);
@@ -179,8 +176,7 @@ impl CountTable {
     ///
     /// ```
     /// use topicbook::CountTable;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("words.csv", "analysis,count,document,term\n1,0,2,0\n0,1,0,1\n")?;
     /// let words = CountTable::open("words.csv")?.wide();
     /// assert_eq!(words.terms()?.as_slice(), ["analysis", "count", "document", "term"]);
@@ -195,8 +191,7 @@ impl CountTable {
     ///
     /// ```
     /// use topicbook::CountTable;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("letters.csv", "doc,sea,ship\na,1,2\nb,NA,4\n")?;
     /// let letters = CountTable::open("letters.csv")?;
     /// assert!(letters.counts().unwrap_err().to_string().contains("data row 2, column \"sea\""));
@@ -216,8 +211,7 @@ impl CountTable {
     ///
     /// ```
     /// use topicbook::{CountTable, TextFormat};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("letters.csv", "doc;sea;ship\na;1.234;2\nb;7;4\n")?;
     /// let letters = CountTable::open("letters.csv")?;
     /// assert!(letters.counts().is_err()); // 1.234 is no count
@@ -238,8 +232,7 @@ impl CountTable {
     ///
     /// ```
     /// use topicbook::CountTable;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("letters.csv", "year,page,sea\n1811,4,2\n1819,9,3\n")?;
     /// let letters = CountTable::open("letters.csv")?.labels(["year", "page"])?;
     /// assert_eq!(letters.terms()?.as_slice(), ["sea"]);

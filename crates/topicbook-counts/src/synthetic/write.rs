@@ -20,8 +20,7 @@ impl Synthetic {
     ///
     /// ```
     /// use topicbook::{Location, Synthetic};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let recipe = Synthetic::new(50, 20, 3).avg_doc_length(200).seed(1);
     /// let corpus = recipe.write_npy("X.npy")?;
     /// assert_eq!(corpus.counts().location(), Location::File("X.npy".into()));

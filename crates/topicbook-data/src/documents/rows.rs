@@ -57,8 +57,7 @@ impl Documents {
     ///
     /// ```
     /// use topicbook::{Counts, Documents};
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// let counts = Counts::dense(3, 1, vec![1u8, 2, 3])?;
     /// let documents = Documents::numbered(3)?.with_numbers("length", [1, 2, 3])?;
     /// let sample = counts.resample(5).seed(7).write_npy("sample.npy")?;

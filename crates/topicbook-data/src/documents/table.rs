@@ -17,8 +17,7 @@ impl Documents {
     ///
     /// ```
     /// use topicbook::Documents;
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # std::env::set_current_dir(&folder).unwrap();
+    /// # let _folder = topicbook::example_folder()?;
     /// std::fs::write("letters.csv", "document,author,year\na.txt,Austen,1811\nb.txt,Byron,\n")?;
     /// let documents = Documents::open("letters.csv")?;
     /// assert_eq!(documents.names(), ["a.txt", "b.txt"]);
