@@ -36,33 +36,15 @@ pub fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     )
 }
 
-pub fn f32s(values: &[f32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+macro_rules! little_endian {
+    ($($name:ident $T:ty),*) => {
+        $(pub fn $name(values: &[$T]) -> Vec<u8> {
+            values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        })*
+    };
 }
 
-pub fn f64s(values: &[f64]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
-}
-
-pub fn i32s(values: &[i32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
-}
-
-pub fn i64s(values: &[i64]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
-}
+little_endian!(f32s f32, f64s f64, i32s i32, i64s i64);
 
 /// A `.npz` archive of `.npy` entries.
 pub fn archive(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {

@@ -129,15 +129,9 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
     bytes: usize,
     stream: Handle,
 ) -> Status {
+    let [to, from] = [to, from].map(Start::contiguous);
     // SAFETY: as the caller promises.
-    unsafe {
-        upload(
-            Start::contiguous(to),
-            Start::contiguous(from),
-            Rows::one(bytes),
-            stream,
-        )
-    }
+    unsafe { upload(to, from, Rows::one(bytes), stream) }
 }
 
 #[unsafe(no_mangle)]
@@ -147,15 +141,9 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
     bytes: usize,
     stream: Handle,
 ) -> Status {
+    let [to, from] = [to, from].map(Start::contiguous);
     // SAFETY: as the caller promises.
-    unsafe {
-        download(
-            Start::contiguous(to),
-            Start::contiguous(from),
-            Rows::one(bytes),
-            stream,
-        )
-    }
+    unsafe { download(to, from, Rows::one(bytes), stream) }
 }
 
 #[unsafe(no_mangle)]
