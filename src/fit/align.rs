@@ -27,8 +27,7 @@ impl Fit {
     ///
     /// # Cost
     /// O(k^2 terms + k^3) operations, and a copy of L and F.
-    #[doc(alias = "align_topics")]
-    #[doc(alias = "Hungarian")]
+    #[doc(alias("align_topics", "Hungarian"))]
     pub fn align_to(&self, true_f: impl OrRef<Matrix>) -> Result<Fit> {
         let true_f = true_f.value();
         if true_f.shape() != self.f.shape() {

@@ -45,10 +45,7 @@ impl Fit {
     /// # Cost
     /// One pass over the counts on all cores; a file is read in blocks of bounded size. 8 bytes x k x n² of memory for each
     /// thread.
-    #[doc(alias = "u_mass")]
-    #[doc(alias = "npmi")]
-    #[doc(alias = "c_npmi")]
-    #[doc(alias = "c_v")]
+    #[doc(alias("u_mass", "npmi", "c_npmi", "c_v"))]
     pub fn coherence(&self, counts: impl OrRef<Counts>, n: usize) -> Result<Coherence> {
         let counts = counts.value();
         if counts.terms() != self.terms() {

@@ -29,9 +29,7 @@ impl Fit {
     ///
     /// # Cost
     /// O(documents x k²) operations in two passes over L, on all cores, and 128 bytes x k² of memory.
-    #[doc(alias = "corr")]
-    #[doc(alias = "corrcoef")]
-    #[doc(alias = "topicCorr")]
+    #[doc(alias("corr", "corrcoef", "topicCorr"))]
     pub fn topic_correlation(&self) -> Matrix {
         let k = self.topics();
         let products = self.centred_products(&self.topic_shares());

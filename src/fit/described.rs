@@ -27,8 +27,7 @@ impl Fit {
     ///
     /// # Errors
     /// When there is not one for each row of L; when a column has the name of another column of the tables.
-    #[doc(alias = "metadata")]
-    #[doc(alias = "obs")]
+    #[doc(alias("metadata", "obs"))]
     pub fn with_documents(&self, documents: impl OrRef<Documents>) -> Result<Fit> {
         let documents = documents.value();
         documents.check_rows(self.documents(), "the fit")?;

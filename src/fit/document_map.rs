@@ -29,9 +29,7 @@ impl Fit {
     ///
     /// # Cost
     /// O(documents x k²) operations on all cores in three passes over L, and O(k³).
-    #[doc(alias = "pca")]
-    #[doc(alias = "PCA")]
-    #[doc(alias = "umap")]
+    #[doc(alias("pca", "PCA", "umap"))]
     pub fn document_map(&self) -> Matrix {
         let points = self.map_documents().points;
         let values = points.into_iter().flatten().map(|value| value as f32);

@@ -48,9 +48,7 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over L, on all cores.
-    #[doc(alias = "most_similar")]
-    #[doc(alias = "nearest_neighbors")]
-    #[doc(alias = "hellinger")]
+    #[doc(alias("most_similar", "nearest_neighbors", "hellinger"))]
     pub fn similar_documents(&self, document: impl NameOrNumber, n: usize) -> Result<Table> {
         let document = self.document(document.which())?;
         let roots: Vec<f64> = self

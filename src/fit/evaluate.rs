@@ -68,10 +68,7 @@ impl Fit {
     /// Two passes over the counts: one for the prior, one for the score. O(nonzeros x k) operations per iteration, of which a
     /// document takes some 20, on all cores. Documents are halved in batches of up to two million nonzero counts: up to 96 MiB
     /// of memory for those, F once, and 32 bytes for each document, however many there are.
-    #[doc(alias = "held_out")]
-    #[doc(alias = "document_completion")]
-    #[doc(alias = "log_perplexity")]
-    #[doc(alias = "eval_heldout")]
+    #[doc(alias("held_out", "document_completion", "log_perplexity", "eval_heldout"))]
     pub fn evaluate(&self, held_out: impl OrRef<Counts>) -> Result<Evaluation> {
         let counts = held_out.value();
         if counts.terms() != self.terms() {

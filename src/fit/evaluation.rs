@@ -372,8 +372,7 @@ impl Evaluation {
     /// assert!((1.0..10.0).contains(&evaluation.concentration()));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "alpha")]
-    #[doc(alias = "doc_topic_prior")]
+    #[doc(alias("alpha", "doc_topic_prior"))]
     pub fn concentration(&self) -> f64 {
         self.concentration
     }

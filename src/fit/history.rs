@@ -51,8 +51,7 @@ impl Fit {
     /// assert!(fit.log_likelihood_per_token().is_some_and(|nats| nats < 0.0));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "perplexity")]
-    #[doc(alias = "elbo")]
+    #[doc(alias("perplexity", "elbo"))]
     pub fn log_likelihood_per_token(&self) -> Option<f64> {
         self.history
             .last()

@@ -255,11 +255,7 @@ impl Fit {
     /// assert!((l.row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "theta")]
-    #[doc(alias = "doc_topic")]
-    #[doc(alias = "loadings")]
-    #[doc(alias = "document_topic")]
-    #[doc(alias = "W")]
+    #[doc(alias("theta", "doc_topic", "loadings", "document_topic", "W"))]
     pub fn l(&self) -> Matrix {
         self.l.clone()
     }
@@ -273,13 +269,15 @@ impl Fit {
     /// assert!((f.row(0).iter().sum::<f32>() - 1.0).abs() < 1e-5);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "phi")]
-    #[doc(alias = "beta")]
-    #[doc(alias = "components")]
-    #[doc(alias = "components_")]
-    #[doc(alias = "topic_word")]
-    #[doc(alias = "factors")]
-    #[doc(alias = "H")]
+    #[doc(alias(
+        "phi",
+        "beta",
+        "components",
+        "components_",
+        "topic_word",
+        "factors",
+        "H"
+    ))]
     pub fn f(&self) -> Matrix {
         self.f.clone()
     }
@@ -344,8 +342,7 @@ impl Fit {
     /// assert_eq!(model.terms(terms.clone()).fit(&counts)?.term_names(), Some(terms));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "get_feature_names_out")]
-    #[doc(alias = "vocabulary")]
+    #[doc(alias("get_feature_names_out", "vocabulary"))]
     pub fn term_names(&self) -> Option<Terms> {
         self.terms.clone()
     }

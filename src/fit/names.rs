@@ -85,9 +85,7 @@ impl Fit {
     /// # Errors
     /// When there is not one name per topic, or a pair names a topic that does not exist. When two topics would have the same
     /// name, or one the name of another column of the tables.
-    #[doc(alias = "set_topic_labels")]
-    #[doc(alias = "rename_topics")]
-    #[doc(alias = "label_topics")]
+    #[doc(alias("set_topic_labels", "rename_topics", "label_topics"))]
     pub fn name_topics<I>(&self, names: I) -> Result<Fit>
     where
         I: IntoIterator,

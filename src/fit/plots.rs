@@ -111,8 +111,7 @@ impl Fit {
     ///
     /// # Cost
     /// As [`topic_order`](Self::topic_order).
-    #[doc(alias = "dendrogram")]
-    #[doc(alias = "visualize_hierarchy")]
+    #[doc(alias("dendrogram", "visualize_hierarchy"))]
     pub fn plot_topic_tree(&self) -> Chart {
         let (joins, order) = self.topic_tree();
         let joins = joins

@@ -24,8 +24,7 @@ impl Fit {
     ///
     /// # Cost
     /// A copy of L and F.
-    #[doc(alias = "sort_topics")]
-    #[doc(alias = "permute")]
+    #[doc(alias("sort_topics", "permute"))]
     pub fn reorder_topics<I>(&self, order: I) -> Result<Fit>
     where
         I: IntoIterator<Item: NameOrNumber>,
@@ -70,8 +69,7 @@ impl Fit {
     ///
     /// # Cost
     /// A copy of L and F.
-    #[doc(alias = "combine_topics")]
-    #[doc(alias = "reduce_topics")]
+    #[doc(alias("combine_topics", "reduce_topics"))]
     pub fn merge_topics<I>(&self, topics: I) -> Result<Fit>
     where
         I: IntoIterator<Item: NameOrNumber>,

@@ -40,8 +40,7 @@ impl Fit {
     /// been done; for other documents also what [`transform`](Self::transform) takes. Counts in a file that takes more than
     /// half of the free memory are streamed through two buffers of at most 1,024 documents; F is needed once more. Where
     /// counts have few zeros, rates are computed in single precision: the score then differs by some 1e-8 of its size.
-    #[doc(alias = "log_likelihood")]
-    #[doc(alias = "held_out")]
+    #[doc(alias("log_likelihood", "held_out"))]
     pub fn score(&self, counts: impl OrRef<Counts>) -> Result<f64> {
         let counts = counts.value();
         if counts.terms() != self.terms() {

@@ -20,8 +20,7 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over F.
-    #[doc(alias = "show_topics")]
-    #[doc(alias = "print_topics")]
+    #[doc(alias("show_topics", "print_topics"))]
     pub fn top_terms(&self, n: usize) -> Table {
         let n = n.min(self.terms());
         let ranks = Column::new("rank".into(), (1..=n as u32).collect::<Vec<_>>());

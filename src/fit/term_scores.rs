@@ -167,10 +167,7 @@ impl Fit {
     ///
     /// # Cost
     /// Two passes over F, and for FREX two sorts of the terms per topic; for lift and relevance one pass over L.
-    #[doc(alias = "labelTopics")]
-    #[doc(alias = "frex")]
-    #[doc(alias = "lift")]
-    #[doc(alias = "relevance")]
+    #[doc(alias("labelTopics", "frex", "lift", "relevance"))]
     pub fn top_terms_by(&self, n: usize, score: TermScore) -> Result<Table> {
         let n = n.min(self.terms());
         let scores = TermScores::new(self, score)?;

@@ -34,10 +34,7 @@ impl Fit {
     ///
     /// # Cost
     /// O(k² x terms) logarithms on all cores and O(k³) operations.
-    #[doc(alias = "pcoa")]
-    #[doc(alias = "mds")]
-    #[doc(alias = "cmdscale")]
-    #[doc(alias = "intertopic_distance")]
+    #[doc(alias("pcoa", "mds", "cmdscale", "intertopic_distance"))]
     pub fn topic_map(&self) -> Matrix {
         let points = topic_map(&self.f).points;
         let values = points.into_iter().flatten().map(|value| value as f32);

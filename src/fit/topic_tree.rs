@@ -28,8 +28,7 @@ impl Fit {
     ///
     /// # Cost
     /// O(k² x terms) logarithms on all cores.
-    #[doc(alias = "jensen_shannon")]
-    #[doc(alias = "topic_similarity")]
+    #[doc(alias("jensen_shannon", "topic_similarity"))]
     pub fn topic_distances(&self) -> Matrix {
         let k = self.topics();
         let squared = jensen_shannon(&self.f).into_iter();
@@ -48,8 +47,7 @@ impl Fit {
     ///
     /// # Cost
     /// As [`topic_distances`](Self::topic_distances), and O(k³) operations.
-    #[doc(alias = "dendrogram")]
-    #[doc(alias = "hclust")]
+    #[doc(alias("dendrogram", "hclust"))]
     pub fn topic_order(&self) -> Vec<usize> {
         self.topic_tree().1
     }

@@ -24,8 +24,7 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over L for each topic.
-    #[doc(alias = "representative_docs")]
-    #[doc(alias = "findThoughts")]
+    #[doc(alias("representative_docs", "findThoughts"))]
     pub fn top_documents(&self, n: usize) -> Table {
         let n = n.min(self.with_counts());
         let mut topics = Vec::with_capacity(n * self.topics());
@@ -83,8 +82,7 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over a row of F.
-    #[doc(alias = "show_topic")]
-    #[doc(alias = "get_topic_terms")]
+    #[doc(alias("show_topic", "get_topic_terms"))]
     pub fn terms_of_topic(&self, topic: impl NameOrNumber, n: usize) -> Result<Table> {
         let topic = self.topic(topic.which())?;
         let row = self.f.row(topic);
@@ -140,8 +138,7 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over L and one over F.
-    #[doc(alias = "get_topic_freq")]
-    #[doc(alias = "topic_prevalence")]
+    #[doc(alias("get_topic_freq", "topic_prevalence"))]
     pub fn topic_sizes(&self) -> Table {
         let mut largest_in = vec![0u64; self.topics()];
         for topic in (0..self.documents()).filter_map(|document| self.dominant_topic(document)) {

@@ -36,9 +36,7 @@ impl Fit {
     /// # Cost
     /// O(nonzeros x k) operations per round, on all cores; memory for L twice, F once, and the counts if they are read
     /// into memory.
-    #[doc(alias = "predict")]
-    #[doc(alias = "fold_in")]
-    #[doc(alias = "infer_vector")]
+    #[doc(alias("predict", "fold_in", "infer_vector"))]
     pub fn transform<D: NewDocuments>(&self, documents: D) -> Result<D::Topics> {
         documents.topics_by(self)
     }

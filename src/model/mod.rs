@@ -46,9 +46,7 @@ use crate::data::{OrRef, or_ref};
 /// F. A pass of the other solvers takes O(nonzeros x k).
 #[derive(Debug, Clone)]
 #[must_use = "a model does nothing before `fit`, `spawn` or `plan` is called"]
-#[doc(alias = "NeuralPoissonNMF")]
-#[doc(alias = "NMF")]
-#[doc(alias = "pLSA")]
+#[doc(alias("NeuralPoissonNMF", "NMF", "pLSA"))]
 pub struct TopicModel {
     recipe: Recipe,
 }
@@ -62,8 +60,7 @@ impl TopicModel {
     /// let model = topicbook::TopicModel::new(10);
     /// assert_eq!(model.settings().topics, 10);
     /// ```
-    #[doc(alias = "n_components")]
-    #[doc(alias = "n_topics")]
+    #[doc(alias("n_components", "n_topics"))]
     pub fn new(k: usize) -> Self {
         Self {
             recipe: Recipe::new(k),

@@ -54,8 +54,7 @@ impl TopicModel {
     /// terms than topics, the term names do not match the counts, a label of the documents has the name of another column of
     /// the fit's tables (fit the counts alone then: `fit(docs.counts())`), the device cannot be used, or memory does not
     /// suffice. All of it is checked before training starts.
-    #[doc(alias = "fit_model")]
-    #[doc(alias = "fit_transform")]
+    #[doc(alias("fit_model", "fit_transform"))]
     pub fn fit(&self, counts: impl CountSource) -> Result<Fit> {
         self.plan(counts)?.fit()
     }

@@ -16,8 +16,7 @@ impl TopicModel {
     /// let model = topicbook::TopicModel::new(10).epochs(50);
     /// assert_eq!(model.settings().epochs, 50);
     /// ```
-    #[doc(alias = "num_epochs")]
-    #[doc(alias = "max_iter")]
+    #[doc(alias("num_epochs", "max_iter"))]
     pub fn epochs(&self, epochs: usize) -> Self {
         self.with(|recipe| recipe.settings.epochs = epochs)
     }
@@ -158,9 +157,7 @@ impl TopicModel {
     ///
     /// # Cost
     /// One pass over L and F.
-    #[doc(alias = "topic_word_prior")]
-    #[doc(alias = "eta")]
-    #[doc(alias = "pseudo_count")]
+    #[doc(alias("topic_word_prior", "eta", "pseudo_count"))]
     pub fn smoothing(&self, tokens: f64) -> Self {
         self.with(|recipe| recipe.settings.smoothing = tokens)
     }
@@ -278,8 +275,7 @@ impl TopicModel {
     /// assert!(error.to_string().contains("write_npz"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "distributed")]
-    #[doc(alias = "MPI")]
+    #[doc(alias("distributed", "MPI"))]
     pub fn cluster(&self, cluster: impl OrRef<Cluster>) -> Self {
         self.with(|recipe| recipe.cluster = Some(cluster.value().clone()))
     }

@@ -65,9 +65,7 @@ impl Fit {
     ///
     /// # Cost
     /// O(nonzeros x k) operations per iteration, and the memory that [`TopicModel::plan`] predicts for coordinate descent.
-    #[doc(alias = "partial_fit")]
-    #[doc(alias = "warm_start")]
-    #[doc(alias = "online")]
+    #[doc(alias("partial_fit", "warm_start", "online"))]
     pub fn update(&self, counts: impl OrRef<Counts>) -> Result<Update> {
         let counts = counts.value();
         if counts.terms() != self.terms() {

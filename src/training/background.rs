@@ -203,8 +203,7 @@ impl<T> Training<T> {
     /// assert!(training.join()?.epochs().len() < 1_000_000);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "cancel")]
-    #[doc(alias = "early_stopping")]
+    #[doc(alias("cancel", "early_stopping"))]
     pub fn stop(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }

@@ -102,8 +102,7 @@ use topics::{TopicNames, Topics};
 /// ```
 #[derive(Clone)]
 #[must_use = "a chart is drawn when a cell shows it, or by `to_png`, `to_svg`, `save_png` and `save_svg`"]
-#[doc(alias = "plot")]
-#[doc(alias = "figure")]
+#[doc(alias("plot", "figure"))]
 pub struct Chart {
     title: Option<String>,
     options: Options,
@@ -161,8 +160,7 @@ trait Panel: Send + Sync {
 ///
 /// # Errors
 /// When it is drawn: without charts, or with more than 16 compositions inside each other.
-#[doc(alias = "subplots")]
-#[doc(alias = "hstack")]
+#[doc(alias("subplots", "hstack"))]
 pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
     Chart::composed(charts, Body::Row)
 }
@@ -181,8 +179,7 @@ pub fn side_by_side(charts: impl IntoIterator<Item = Chart>) -> Chart {
 ///
 /// # Errors
 /// When it is drawn: without charts, or with more than 16 compositions inside each other.
-#[doc(alias = "subplots")]
-#[doc(alias = "vstack")]
+#[doc(alias("subplots", "vstack"))]
 pub fn stack(charts: impl IntoIterator<Item = Chart>) -> Chart {
     Chart::composed(charts, Body::Column)
 }
@@ -226,8 +223,7 @@ impl Chart {
     ///
     /// # Errors
     /// When it is drawn: without fits, or with one that has no history.
-    #[doc(alias = "learning_curves")]
-    #[doc(alias = "compare")]
+    #[doc(alias("learning_curves", "compare"))]
     pub fn losses<N: ToString, F: Losses>(fits: impl IntoIterator<Item = (N, F)>) -> Self {
         let named = fits.into_iter().map(|(name, fit)| Run {
             name: name.to_string(),

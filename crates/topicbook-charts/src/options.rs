@@ -226,8 +226,7 @@ impl Chart {
     /// assert!(Chart::lines([1.0, 2.0]).x([0, 1]).log_x().to_png().is_err());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "xscale")]
-    #[doc(alias = "semilogx")]
+    #[doc(alias("xscale", "semilogx"))]
     pub fn log_x(mut self) -> Self {
         self.options.log_x = true;
         self
@@ -239,8 +238,7 @@ impl Chart {
     /// assert!(topicbook::Chart::lines([1.0, 10.0, 1e6]).log_y().to_png()?.starts_with(b"\x89PNG"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "yscale")]
-    #[doc(alias = "semilogy")]
+    #[doc(alias("yscale", "semilogy"))]
     pub fn log_y(mut self) -> Self {
         self.options.log_y = true;
         self
@@ -257,8 +255,7 @@ impl Chart {
     /// assert!(score_by_k.x([5, 10]).to_svg().is_err()); // two positions for three values
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "xticks")]
-    #[doc(alias = "labels")]
+    #[doc(alias("xticks", "labels"))]
     pub fn x<I>(mut self, positions: I) -> Self
     where
         I: IntoIterator,
@@ -338,9 +335,7 @@ impl Chart {
     /// # Errors
     /// When it is drawn: without one label per document, with one group, or if all labels are missing.
     #[cfg(feature = "polars")]
-    #[doc(alias = "grouping")]
-    #[doc(alias = "facet")]
-    #[doc(alias = "hue")]
+    #[doc(alias("grouping", "facet", "hue"))]
     pub fn by(mut self, labels: impl ColumnValues) -> Self {
         self.options.by = Some(Labels::new(labels, self.options.documents.as_ref()));
         self
@@ -367,9 +362,7 @@ impl Chart {
     ///
     /// # Errors
     /// When it is drawn: if `lower` or `upper` has another number of series or values than the lines, or an infinite value.
-    #[doc(alias = "fill_between")]
-    #[doc(alias = "errorbar")]
-    #[doc(alias = "geom_ribbon")]
+    #[doc(alias("fill_between", "errorbar", "geom_ribbon"))]
     pub fn bands(mut self, lower: impl IntoSeries, upper: impl IntoSeries) -> Self {
         self.options.bands = Some([lower.into_series(), upper.into_series()]);
         self
@@ -388,9 +381,7 @@ impl Chart {
     ///
     /// # Errors
     /// A height that is too small for the texts is reported when the chart is drawn.
-    #[doc(alias = "figsize")]
-    #[doc(alias = "width")]
-    #[doc(alias = "height")]
+    #[doc(alias("figsize", "width", "height"))]
     pub fn size(mut self, width: u32, height: u32) -> Self {
         self.look.size = Some((width, height));
         self

@@ -34,9 +34,7 @@ impl Chart {
     /// # Errors
     /// When it is drawn: without numbers, with infinite ones, with another number of positions in `x` than of values in a
     /// line, or with zero or less on a logarithmic axis.
-    #[doc(alias = "plot")]
-    #[doc(alias = "line")]
-    #[doc(alias = "series")]
+    #[doc(alias("plot", "line", "series"))]
     pub fn lines(series: impl IntoSeries) -> Self {
         Self::panel(Lines::new(series.into_series()))
     }
@@ -59,10 +57,7 @@ impl Chart {
     /// # Errors
     /// When it is drawn: without numbers, with NaN or infinite ones, with series of different lengths, or with another
     /// number of names.
-    #[doc(alias = "bar")]
-    #[doc(alias = "barh")]
-    #[doc(alias = "barplot")]
-    #[doc(alias = "column")]
+    #[doc(alias("bar", "barh", "barplot", "column"))]
     pub fn bars(series: impl IntoSeries) -> Self {
         Self::panel(Bars::new(series.into_series()))
     }
@@ -100,8 +95,7 @@ impl Chart {
     ///
     /// # Errors
     /// When it is drawn: without numbers, or with NaN or infinite ones.
-    #[doc(alias = "hist")]
-    #[doc(alias = "distplot")]
+    #[doc(alias("hist", "distplot"))]
     pub fn histogram(values: impl IntoSeries) -> Self {
         let values = values.into_series().into_iter();
         Self::panel(Histogram::new(
@@ -126,8 +120,7 @@ impl Chart {
     ///
     /// # Errors
     /// When it is drawn: without numbers, with infinite ones, with rows of different lengths, or with another number of names.
-    #[doc(alias = "imshow")]
-    #[doc(alias = "matshow")]
+    #[doc(alias("imshow", "matshow"))]
     pub fn heatmap(rows: impl IntoRows) -> Self {
         Self::panel(Heatmap::new(rows.into_rows()))
     }

@@ -32,8 +32,7 @@ impl Counts {
     ///
     /// # Cost
     /// One pass over the counts on all cores; a file is read in blocks of bounded size.
-    #[doc(alias = "docs_with")]
-    #[doc(alias = "contains")]
+    #[doc(alias("docs_with", "contains"))]
     pub fn documents_with(&self, column: usize) -> Result<Vec<usize>> {
         if column >= self.terms() {
             return Err(Error::shape(format!(
@@ -71,8 +70,7 @@ impl Counts {
     /// # Cost
     /// One pass over the counts on all cores, after the pass of the summary if that is not cached yet; a file is read in
     /// blocks of bounded size.
-    #[doc(alias = "term_frequencies")]
-    #[doc(alias = "sum")]
+    #[doc(alias("term_frequencies", "sum"))]
     pub fn term_totals(&self) -> Result<Vec<f64>> {
         Ok(self.tally_terms()?.totals)
     }

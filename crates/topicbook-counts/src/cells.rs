@@ -44,10 +44,7 @@ use super::formats::text::{
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone)]
-#[doc(alias = "AnnData")]
-#[doc(alias = "read_h5ad")]
-#[doc(alias = "read_10x_h5")]
-#[doc(alias = "read_10x_mtx")]
+#[doc(alias("AnnData", "read_h5ad", "read_10x_h5", "read_10x_mtx"))]
 pub struct Cells {
     path: PathBuf,
     /// The selected matrix.
@@ -296,8 +293,7 @@ impl Cells {
     ///
     /// # Errors
     /// If there are no names, or the file is damaged.
-    #[doc(alias = "obs_names")]
-    #[doc(alias = "barcodes")]
+    #[doc(alias("obs_names", "barcodes"))]
     pub fn names(&self) -> Result<Vec<String>> {
         match &self.source {
             CellFile::H5ad(hdf) => h5ad_names(hdf, "obs"),

@@ -57,8 +57,7 @@ impl Counts {
     /// # Cost
     /// One pass over the counts on one thread, O(nonzeros + tokens / 64) operations, and two copies in memory, in the same
     /// layout and dtype; a file is read in blocks of bounded size.
-    #[doc(alias = "countsplit")]
-    #[doc(alias = "thinning")]
+    #[doc(alias("countsplit", "thinning"))]
     pub fn split_tokens(&self, seed: u64) -> Result<(Self, Self)> {
         let copies = self.bytes_stored().saturating_mul(2);
         let needed = copies.saturating_add(self.in_memory().to_read);

@@ -182,8 +182,7 @@ impl Counts {
     /// assert_eq!(counts.documents(), 2);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "n_samples")]
-    #[doc(alias = "num_documents")]
+    #[doc(alias("n_samples", "num_documents"))]
     pub fn documents(&self) -> usize {
         self.inner.documents
     }
@@ -195,8 +194,7 @@ impl Counts {
     /// assert_eq!(counts.terms(), 3);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "n_features")]
-    #[doc(alias = "num_terms")]
+    #[doc(alias("n_features", "num_terms"))]
     pub fn terms(&self) -> usize {
         self.inner.terms
     }

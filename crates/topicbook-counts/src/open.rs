@@ -62,12 +62,14 @@ impl Counts {
     /// Reads a few kilobytes, except for tables, see [`open_triplets`](Self::open_triplets), and for
     /// `.mtx` and `.txt`. These take 8 bytes of memory per count, and 20 more during the read if their lines are not in the
     /// order of the documents.
-    #[doc(alias = "NumpyDiskDataset")]
-    #[doc(alias = "load_npz")]
-    #[doc(alias = "read_csv")]
-    #[doc(alias = "read_parquet")]
-    #[doc(alias = "read_feather")]
-    #[doc(alias = "read_ipc")]
+    #[doc(alias(
+        "NumpyDiskDataset",
+        "load_npz",
+        "read_csv",
+        "read_parquet",
+        "read_feather",
+        "read_ipc"
+    ))]
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let is_pattern = path.to_string_lossy().contains(['*', '?', '[']);
@@ -104,8 +106,7 @@ impl Counts {
     /// # Cost
     /// Reads a few kilobytes of each file. Tables are read into memory; those of Parquet and Arrow that are together too large
     /// for that stay in their files, see [`open_triplets`](Self::open_triplets).
-    #[doc(alias = "concat")]
-    #[doc(alias = "vstack")]
+    #[doc(alias("concat", "vstack"))]
     pub fn open_files(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self> {
         let paths = paths.into_iter().map(|path| path.as_ref().to_path_buf());
         file_set::open_paths(paths.collect())

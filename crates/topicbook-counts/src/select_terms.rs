@@ -168,8 +168,7 @@ impl Counts {
     ///
     /// # Cost
     /// As [`select_terms`](Self::select_terms).
-    #[doc(alias = "stop_words")]
-    #[doc(alias = "remove_stopwords")]
+    #[doc(alias("stop_words", "remove_stopwords"))]
     pub fn drop_terms<I>(&self, terms: impl OrRef<Terms>, words: I) -> Result<(Self, Terms)>
     where
         I: IntoIterator,
@@ -228,9 +227,7 @@ impl Counts {
     ///
     /// # Cost
     /// Two passes over the counts, the first to count documents; otherwise as [`select_terms`](Self::select_terms).
-    #[doc(alias = "min_df")]
-    #[doc(alias = "max_df")]
-    #[doc(alias = "filter_extremes")]
+    #[doc(alias("min_df", "max_df", "filter_extremes"))]
     pub fn filter_terms(
         &self,
         terms: impl OrRef<Terms>,

@@ -29,9 +29,7 @@ impl Terms {
     ///
     /// # Cost
     /// O(terms).
-    #[doc(alias = "index")]
-    #[doc(alias = "position")]
-    #[doc(alias = "get_loc")]
+    #[doc(alias("index", "position", "get_loc"))]
     pub fn find(&self, term: &str) -> Result<usize> {
         self.iter()
             .position(|candidate| candidate == term)

@@ -21,8 +21,7 @@ use crate::or_ref;
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone)]
-#[doc(alias = "ndarray")]
-#[doc(alias = "Array2")]
+#[doc(alias("ndarray", "Array2"))]
 pub struct Matrix {
     rows: usize,
     columns: usize,

@@ -24,8 +24,7 @@ use crate::or_ref;
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone, PartialEq)]
-#[doc(alias = "vocabulary")]
-#[doc(alias = "feature_names")]
+#[doc(alias("vocabulary", "feature_names"))]
 pub struct Terms {
     terms: Arc<[String]>,
 }

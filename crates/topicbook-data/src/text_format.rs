@@ -75,8 +75,7 @@ impl TextFormat {
     ///
     /// # Errors
     /// When it is another character.
-    #[doc(alias = "sep")]
-    #[doc(alias = "delimiter")]
+    #[doc(alias("sep", "delimiter"))]
     pub fn separator(&self, separator: char) -> Result<Self> {
         let is_separator = separator == '\t'
             || separator == ' '

@@ -137,8 +137,7 @@ pub(crate) fn seed_backend(seed: u64) {
 /// let y = checkpointed("layer", &layer, x, |layer, x| layer.forward(x));
 /// assert_eq!(y.dims(), [2, 3]);
 /// ```
-#[doc(alias = "checkpoint")]
-#[doc(alias = "checkpoint_sequential")]
+#[doc(alias("checkpoint", "checkpoint_sequential"))]
 pub fn checkpointed<M, F, const D: usize, const E: usize>(
     name: &str,
     module: &M,

@@ -42,8 +42,7 @@ const PARTS_OF_MEMORY: u64 = 4;
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Debug, Clone)]
-#[doc(alias = "de_analysis")]
-#[doc(alias = "differential_expression")]
+#[doc(alias("de_analysis", "differential_expression"))]
 pub struct Distinctive {
     /// Topics x terms.
     log_fold_changes: Matrix,
@@ -86,10 +85,7 @@ impl Fit {
     /// O(nonzeros x k²) operations for each of about six steps of Newton's method, on all cores. It takes 24 bytes x k x terms
     /// of memory, and 8 bytes for each nonzero count, or a quarter of the free memory where that is less. The counts are then
     /// passed over more than once.
-    #[doc(alias = "de_analysis")]
-    #[doc(alias = "differential_expression")]
-    #[doc(alias = "keyness")]
-    #[doc(alias = "log_fold_change")]
+    #[doc(alias("de_analysis", "differential_expression", "keyness", "log_fold_change"))]
     pub fn distinctive(&self, counts: impl OrRef<Counts>) -> Result<Distinctive> {
         let counts = counts.value();
         let (k, terms) = self.f.shape();

@@ -54,8 +54,7 @@ const TERMS_SHOWN: usize = 30;
 /// ```
 #[derive(Clone)]
 #[must_use = "an explorer is shown by a cell, or saved by `save_html`"]
-#[doc(alias = "pyLDAvis")]
-#[doc(alias = "LDAvis")]
+#[doc(alias("pyLDAvis", "LDAvis"))]
 pub struct Explorer {
     fit: Fit,
     title: Option<String>,
@@ -100,9 +99,7 @@ impl Fit {
     ///
     /// # Cost
     /// One pass over L for each topic.
-    #[doc(alias = "pyLDAvis")]
-    #[doc(alias = "prepare")]
-    #[doc(alias = "visualize_topics")]
+    #[doc(alias("pyLDAvis", "prepare", "visualize_topics"))]
     pub fn explore(&self) -> Explorer {
         let top_documents: Arc<[Vec<(usize, f32)>]> = (0..self.topics())
             .map(|topic| self.largest(topic, DOCUMENTS_SHOWN))

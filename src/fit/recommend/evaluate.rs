@@ -61,10 +61,7 @@ impl Fit {
     /// As [`recommend_all`](Self::recommend_all), with two passes over the counts and one over the held-out counts, after the
     /// passes that check them. Files that are larger than half of the free memory are streamed. It takes memory for F twice,
     /// 48 bytes a document, the counts of a thousand documents, and L of new documents.
-    #[doc(alias = "recall_at_k")]
-    #[doc(alias = "ndcg")]
-    #[doc(alias = "ndcg_at_k")]
-    #[doc(alias = "ranking_metrics")]
+    #[doc(alias("recall_at_k", "ndcg", "ndcg_at_k", "ranking_metrics"))]
     pub fn evaluate_ranking(
         &self,
         counts: impl OrRef<Counts>,

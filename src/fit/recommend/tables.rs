@@ -62,9 +62,7 @@ impl Fit {
     /// O(terms x k) operations, and memory for F twice. A pass over the counts comes first if they have the fit's number of
     /// documents and have not been checked yet. Otherwise only the one row is read of a file that is larger than half of the
     /// free memory.
-    #[doc(alias = "predict")]
-    #[doc(alias = "top_n")]
-    #[doc(alias = "recommend_items")]
+    #[doc(alias("predict", "top_n", "recommend_items"))]
     pub fn recommend(
         &self,
         counts: impl OrRef<Counts>,
@@ -125,9 +123,7 @@ impl Fit {
     /// time. One pass over the counts, after the one that checks them where that has not been done; for new documents also what
     /// [`transform`](Self::transform) takes. A file that is larger than half of the free memory is streamed. Memory for the
     /// table (40 bytes a row), F twice, and for new documents L.
-    #[doc(alias = "predict")]
-    #[doc(alias = "top_n")]
-    #[doc(alias = "recommend_items")]
+    #[doc(alias("predict", "top_n", "recommend_items"))]
     pub fn recommend_all(&self, counts: impl OrRef<Counts>, n: usize) -> Result<Table> {
         let counts = counts.value();
         self.check_ranking(counts, n)?;

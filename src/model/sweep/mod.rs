@@ -42,8 +42,7 @@ use super::{CountSource, TopicModel};
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "a sweep does nothing before `fit` or `plan` is called"]
-#[doc(alias = "searchK")]
-#[doc(alias = "GridSearchCV")]
+#[doc(alias("searchK", "GridSearchCV"))]
 pub struct Sweep {
     pub(crate) topics: Vec<usize>,
     pub(crate) seeds: usize,
@@ -79,8 +78,7 @@ impl TopicModel {
     /// assert!(sweep.recommendation().starts_with("4 topics"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "choose_k")]
-    #[doc(alias = "n_components")]
+    #[doc(alias("choose_k", "n_components"))]
     pub fn sweep(topics: impl Indices) -> Sweep {
         let mut topics = topics.to_indices();
         topics.sort_unstable();

@@ -26,8 +26,7 @@ use crate::text::count;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[non_exhaustive]
-#[doc(alias = "DataLoader")]
-#[doc(alias = "streaming")]
+#[doc(alias("DataLoader", "streaming"))]
 pub enum Reading {
     /// In place, unless the counts are in a file that is larger than the budget or half of the free memory, or memory is too
     /// small for a fit in place. Then the fit streams, or reads in place after all if a stream does not fit.

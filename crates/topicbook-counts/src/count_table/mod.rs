@@ -58,10 +58,7 @@ use roles::{Form, Roles};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-#[doc(alias = "document-term matrix")]
-#[doc(alias = "dtm")]
-#[doc(alias = "dfm")]
-#[doc(alias = "cast_dtm")]
+#[doc(alias("document-term matrix", "dtm", "dfm", "cast_dtm"))]
 pub struct CountTable {
     source: TableSource,
     settings: Settings,
@@ -143,8 +140,7 @@ impl CountTable {
     ///
     /// # Cost
     /// Reads the header of the file.
-    #[doc(alias = "index_col")]
-    #[doc(alias = "docid_field")]
+    #[doc(alias("index_col", "docid_field"))]
     pub fn names(&self, column: &str) -> Result<Self> {
         self.with_columns(&[column], |settings| settings.names = Some(column.into()))
     }

@@ -59,8 +59,7 @@ impl Corpus {
     /// assert_eq!(corpus.true_l().shape(), (50, 3));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "theta")]
-    #[doc(alias = "loadings")]
+    #[doc(alias("theta", "loadings"))]
     pub fn true_l(&self) -> Matrix {
         self.true_l.clone()
     }
@@ -72,8 +71,7 @@ impl Corpus {
     /// assert_eq!(corpus.true_f().shape(), (3, 20));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "phi")]
-    #[doc(alias = "components_")]
+    #[doc(alias("phi", "components_"))]
     pub fn true_f(&self) -> Matrix {
         self.true_f.clone()
     }

@@ -41,9 +41,7 @@ const NAMES: &str = "document";
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone)]
-#[doc(alias = "obs")]
-#[doc(alias = "metadata")]
-#[doc(alias = "docvars")]
+#[doc(alias("obs", "metadata", "docvars"))]
 pub struct Documents {
     len: usize,
     /// `None`: each document is named by its row.

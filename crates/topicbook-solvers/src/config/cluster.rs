@@ -29,8 +29,7 @@ use crate::text::shown_path;
 /// # let _ = model;
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[doc(alias = "MPI")]
-#[doc(alias = "distributed")]
+#[doc(alias("MPI", "distributed"))]
 pub struct Cluster {
     launch: Launch,
     retries: usize,

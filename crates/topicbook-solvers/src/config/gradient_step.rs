@@ -43,8 +43,7 @@ pub enum GradientStep {
     /// Burn's automatic differentiation of softmax, matrix product, logarithm and sum, with every activation kept.
     Autodiff,
     /// The same with Burn's balanced checkpointing: activations that cost little are computed again in the backward pass.
-    #[doc(alias = "gradient_checkpointing")]
-    #[doc(alias = "recomputation")]
+    #[doc(alias("gradient_checkpointing", "recomputation"))]
     Checkpointing,
     /// One operation of Burn's graph with a backward of its own.
     CustomBackward,

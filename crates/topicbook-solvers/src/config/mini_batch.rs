@@ -198,9 +198,7 @@ impl MiniBatch {
     /// assert!((narrow.score(&counts)? / wide.score(&counts)? - 1.0).abs() < 0.02);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "half")]
-    #[doc(alias = "bfloat16")]
-    #[doc(alias = "stochastic_rounding")]
+    #[doc(alias("half", "bfloat16", "stochastic_rounding"))]
     pub fn table_precision(&self, precision: Precision) -> Self {
         self.with(|parameters| parameters.table_precision = precision)
     }
@@ -241,8 +239,7 @@ impl MiniBatch {
     /// assert!((whole.loss().unwrap() / parts.loss().unwrap() - 1.0).abs() < 1e-5);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "gradient_accumulation")]
-    #[doc(alias = "accumulation_steps")]
+    #[doc(alias("gradient_accumulation", "accumulation_steps"))]
     pub fn micro_batch(&self, documents: usize) -> Self {
         self.with(|parameters| parameters.micro_batch = Some(documents))
     }

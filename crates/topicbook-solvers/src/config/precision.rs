@@ -21,8 +21,7 @@ use serde::{Deserialize, Serialize};
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[doc(alias = "mixed_precision")]
-#[doc(alias = "half")]
+#[doc(alias("mixed_precision", "half"))]
 pub enum Precision {
     /// 32 bits; the default.
     #[default]

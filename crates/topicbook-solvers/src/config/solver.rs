@@ -116,8 +116,7 @@ impl Solver {
     /// let model = TopicModel::new(10).solver(Solver::mini_batch().max_lr(0.1));
     /// assert!(matches!(model.settings().solver, Solver::MiniBatch(parameters) if parameters.max_lr == 0.1));
     /// ```
-    #[doc(alias = "MiniBatchNMF")]
-    #[doc(alias = "sgd")]
+    #[doc(alias("MiniBatchNMF", "sgd"))]
     pub const fn mini_batch() -> MiniBatch {
         MiniBatch::DEFAULT
     }
@@ -132,8 +131,7 @@ impl Solver {
     /// assert!(epochs[19].log_likelihood_per_token > epochs[0].log_likelihood_per_token);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "multiplicative_update")]
-    #[doc(alias = "mu")]
+    #[doc(alias("multiplicative_update", "mu"))]
     pub const fn em() -> Self {
         Self::Em(FullPass::DEFAULT)
     }
@@ -148,8 +146,7 @@ impl Solver {
     /// assert!(fit.score(&counts)? > model.fit(&counts)?.score(&counts)?); // than gradient steps
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "cd")]
-    #[doc(alias = "scd")]
+    #[doc(alias("cd", "scd"))]
     pub const fn coordinate_descent() -> Self {
         Self::CoordinateDescent(FullPass::DEFAULT)
     }

@@ -35,8 +35,7 @@ use crate::text::shown_path;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[non_exhaustive]
-#[doc(alias = "offload")]
-#[doc(alias = "memmap")]
+#[doc(alias("offload", "memmap"))]
 pub enum TableStorage {
     /// In memory: VRAM where the fit runs on a GPU and the budget allows it, else RAM; the default.
     #[default]

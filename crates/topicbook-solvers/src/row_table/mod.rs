@@ -76,8 +76,7 @@ use rows::{Layout, SharedRows};
 /// locks, so that threads with different rows run in parallel and updates of the same row happen one after the other. A
 /// gather during an update of the same rows may find some rows before and some after it.
 #[derive(Clone)]
-#[doc(alias = "embedding")]
-#[doc(alias = "memmap")]
+#[doc(alias("embedding", "memmap"))]
 pub struct RowTable(Arc<Inner>);
 
 struct Inner {
@@ -224,8 +223,7 @@ impl RowTable {
     /// Copies the rows, on all cores where there are many; a row that is not in memory is read from the disk, a page of 4 KiB at
     /// least. If the file is larger than half of the free memory, 64 rows are prefetched at once (`MADV_WILLNEED`), so that the
     /// disk serves them in parallel.
-    #[doc(alias = "index_select")]
-    #[doc(alias = "lookup")]
+    #[doc(alias("index_select", "lookup"))]
     pub fn gather(&self, rows: impl Indices) -> Result<Matrix> {
         update::gather(&self.0, &rows.to_indices())
     }
@@ -248,8 +246,7 @@ impl RowTable {
     ///
     /// # Cost
     /// Reads all rows once, some thousands at a time.
-    #[doc(alias = "most_similar")]
-    #[doc(alias = "kneighbors")]
+    #[doc(alias("most_similar", "kneighbors"))]
     pub fn nearest(&self, row: usize, n: usize) -> Result<Vec<(usize, f32)>> {
         update::nearest(&self.0, row, n)
     }
