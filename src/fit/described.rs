@@ -245,8 +245,7 @@ mod tests {
     #[test]
     fn documents_are_kept_in_files_and_shown_in_tables() {
         let described = fit(4).with_documents(letters()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("fit.safetensors");
+        let (_folder, path) = testkit::temp_path("fit.safetensors");
         described.save(&path).unwrap();
         let loaded = Fit::load(&path).unwrap();
         for fit in [&described, &loaded] {

@@ -231,8 +231,7 @@ mod tests {
     #[test]
     fn names_are_kept_in_files_and_through_alignment() {
         let named = fit().name_topics([(1, "one"), (2, "two")]).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("fit.safetensors");
+        let (_folder, path) = testkit::temp_path("fit.safetensors");
         named.save(&path).unwrap();
         let loaded = Fit::load(&path).unwrap();
         assert_eq!(loaded.topic_names(), ["topic 0", "one", "two"]);

@@ -270,8 +270,7 @@ mod tests {
 
     /// Writes the checkpoint with a right checksum, and reads it.
     fn read_again(parts: &Parts) -> Result<()> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("fit.checkpoint");
+        let (_folder, path) = testkit::temp_path("fit.checkpoint");
         let mut file = std::fs::File::create(&path).unwrap();
         let tables = parts.tables.iter();
         let tables: Vec<_> = tables

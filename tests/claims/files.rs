@@ -97,8 +97,7 @@ pub fn tensors() -> Vec<File> {
 
 /// A fit whose documents have this many names.
 pub fn fits() -> Vec<File> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.safetensors");
+    let (_folder, path) = testkit::temp_path("fit.safetensors");
     let documents = 30_000;
     let counts = Counts::dense(documents, 2, vec![1u8; 2 * documents]).unwrap();
     let fit = TopicModel::new(2).epochs(1).quiet().fit(&counts).unwrap();
@@ -111,8 +110,7 @@ pub fn fits() -> Vec<File> {
 pub fn cells() -> Vec<File> {
     const CELLS: usize = 2_000;
     const LONG: usize = 200_000;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cells.h5ad");
+    let (_folder, path) = testkit::temp_path("cells.h5ad");
     let names = (0..CELLS).map(|cell| match cell {
         0 => "x".repeat(LONG),
         cell => cell.to_string(),
@@ -214,8 +212,7 @@ pub fn lines_of_json() -> Vec<File> {
 }
 
 pub fn vectorizers() -> Vec<File> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("words.json");
+    let (_folder, path) = testkit::temp_path("words.json");
     let counted = Vectorizer::new().fit_transform(["sea"]).unwrap();
     counted.vectorizer().save(&path).unwrap();
     let terms: Vec<String> = (0..270_000).map(|term| format!("\"{term}\"")).collect();

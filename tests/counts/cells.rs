@@ -91,8 +91,7 @@ fn mtx_files_of_scipy_are_read_and_written() {
 
 #[test]
 fn lines_in_any_order_and_patterns_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.mtx");
+    let (_folder, path) = testkit::temp_path("X.mtx");
     let lines = "%%MatrixMarket matrix coordinate real general\n% a comment\n4 5 8\n3 5 1\n1 4 1e0\n\n4 5 9\n3 1 7.0\n1 2 3\n3 4 200\n2 2 0\n4 2 1\n";
     std::fs::write(&path, lines).unwrap();
     assert_values(&Counts::open(&path).unwrap(), "unsorted");
@@ -104,8 +103,7 @@ fn lines_in_any_order_and_patterns_are_read() {
 
 #[test]
 fn bags_of_words_of_uci_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("docword.made.txt");
+    let (_folder, path) = testkit::temp_path("docword.made.txt");
     std::fs::write(
         &path,
         "4\n5\n7\n1 2 3\n1 4 1\n3 1 7\n3 4 200\n3 5 1\n4 2 1\n4 5 9\n",

@@ -145,8 +145,7 @@ fn fits_are_those_of_one_file() {
 
 #[test]
 fn one_file_is_opened_as_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X[1].npy");
+    let (folder, path) = testkit::temp_path("X[1].npy");
     let counts = Counts::dense(1, 2, vec![1u8, 2]).unwrap();
     counts.write_npy(&path).unwrap();
     assert_eq!(

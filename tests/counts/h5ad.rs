@@ -25,8 +25,7 @@ fn documents() -> Documents {
 
 #[test]
 fn counts_names_and_columns_come_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.h5ad");
+    let (folder, path) = testkit::temp_path("X.h5ad");
     let counts = Counts::dense(3, 4, VALUES.to_vec()).unwrap();
     let expected: Vec<f32> = VALUES.iter().map(|&value| value.into()).collect();
     let (terms, documents) = (terms(), documents());
@@ -121,8 +120,7 @@ fn a_matrix_without_counts_is_written() {
 
 #[test]
 fn what_does_not_fit_is_refused_and_the_file_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.h5ad");
+    let (folder, path) = testkit::temp_path("X.h5ad");
     std::fs::write(&path, "kept").unwrap();
     let counts = Counts::dense(3, 4, VALUES.to_vec()).unwrap();
     let large = Counts::dense(1, 2, vec![1u32, 1 << 25]).unwrap();

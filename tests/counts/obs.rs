@@ -276,8 +276,7 @@ fn malformed_tables_are_refused_with_their_place() {
 
 #[test]
 fn groups_of_other_encodings_are_left_out_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("other.h5ad");
+    let (_folder, path) = testkit::temp_path("other.h5ad");
     write_obs(&path, &["x", "y"], |obs| {
         group(obs, "awkward-array", |_| {});
         obs.create_dataset("y")

@@ -176,8 +176,7 @@ mod tables {
 
     #[test]
     fn texts_of_a_typed_file_are_no_counts_in_silence() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("typed.parquet");
+        let (_folder, path) = testkit::temp_path("typed.parquet");
         for (sea, parts) in [
             (["1", "2"], &["stored as texts", ".labels([\"sea\"])"]),
             (["1", "n/a"], &["\"n/a\"", "data row 2, column \"sea\""]),
@@ -216,8 +215,7 @@ mod tables {
 
     #[test]
     fn missing_numbers_of_a_table_are_null_and_quotes_inside_a_text_are_text() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("years.csv");
+        let (_folder, path) = testkit::temp_path("years.csv");
         for missing in ["NA", "n/a", "NaN", "", "null"] {
             let text = format!("text,year\nsea,1811\ntea,{missing}\nship,1820\n");
             std::fs::write(&path, text).unwrap();
@@ -288,8 +286,7 @@ fn texts_of_others_are_read() {
         assert_eq!(counted.documents().names(), ["a.txt", "b.txt", "c.txt"]);
         assert_eq!(lengths(&counted.counts()), [6.0, 0.0, 6.0]);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("twice.csv");
+    let (_folder, path) = testkit::temp_path("twice.csv");
     std::fs::write(&path, "text,author,author\nsea,Austen,Byron\n").unwrap();
     refused(
         Vectorizer::new().fit_transform(Texts::open(&path).unwrap()),
@@ -464,8 +461,7 @@ fn old_and_new_files_of_anndata_are_read_or_say_what_they_are() {
 
 #[test]
 fn tensors_that_begin_anywhere_are_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("odd.npy");
+    let (_folder, path) = testkit::temp_path("odd.npy");
     // NumPy itself pads headers to 64 bytes.
     let head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }\n";
     let file = [

@@ -47,8 +47,7 @@ fn check(counts: &Counts, batches: &Batches) {
 
 #[test]
 fn batches_are_those_of_a_fit_in_place_and_as_a_stream() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.npy");
+    let (folder, path) = testkit::temp_path("X.npy");
     let counts = Synthetic::new(53, 20, 3)
         .seed(4)
         .write_npy(&path)

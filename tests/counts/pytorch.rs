@@ -98,8 +98,7 @@ fn view(offset: u8, shape: [u8; 2], strides: [u8; 2]) -> Vec<u8> {
 
 #[test]
 fn views_are_read_where_their_numbers_follow_each_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.pt");
+    let (_folder, path) = testkit::temp_path("X.pt");
     // The numbers are 1, 0, 2, 0, 4, 0.
     for (shape, strides, expected) in [
         ([2, 3], [3, 1], Some(vec![1.0, 0.0, 2.0, 0.0, 4.0, 0.0])),
@@ -124,8 +123,7 @@ fn views_are_read_where_their_numbers_follow_each_other() {
 
 #[test]
 fn nothing_that_a_pickle_names_is_called() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.pt");
+    let (folder, path) = testkit::temp_path("X.pt");
     let open = |pickle: &[u8]| {
         archive(&path, pickle, CompressionMethod::Stored);
         Counts::open(&path)
@@ -184,8 +182,7 @@ fn nothing_that_a_pickle_names_is_called() {
 
 #[test]
 fn damaged_files_are_errors() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.pt");
+    let (_folder, path) = testkit::temp_path("X.pt");
     for name in ["uint8", "state", "uint16"] {
         let whole = fs::read(golden(name)).unwrap();
         for length in (0..whole.len()).step_by(64) {

@@ -141,8 +141,7 @@ print('all read')
 
 #[test]
 fn impossible_resamples_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("drawn.npy");
+    let (folder, path) = testkit::temp_path("drawn.npy");
     testkit::refused! { source().resample(0).write_npy(&path) => Setting; }
     testkit::refused! {
         Counts::dense(1, 2, vec![0u16, 300]).unwrap().resample(50).write_npy_as(&path, Dtype::U8), "does not fit u8";
@@ -157,8 +156,7 @@ fn impossible_resamples_are_refused() {
 
 #[test]
 fn a_truncated_source_is_an_error_and_does_not_end_the_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("source.npy");
+    let (folder, path) = testkit::temp_path("source.npy");
     let counts = source().write_npy(&path).unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(300).unwrap();
@@ -227,8 +225,7 @@ fn writer_to_be_killed() {
 
 #[test]
 fn a_killed_writer_leaves_nothing_under_the_final_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.npy");
+    let (folder, path) = testkit::temp_path("X.npy");
     let mut writer = one_test("resample::writer_to_be_killed")
         .env("TOPICBOOK_TEST_WRITE", &path)
         .stdout(Stdio::null())

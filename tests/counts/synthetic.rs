@@ -254,8 +254,7 @@ print(' '.join(map(str, np.bincount(X.ravel()))))
 
 #[test]
 fn what_does_not_fit_is_refused_before_it_is_drawn() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.npy");
+    let (_folder, path) = testkit::temp_path("X.npy");
     // L alone has 24 TB, F 26 TB; the buffers of a thread have 137 GB.
     let documents = Synthetic::new(1 << 40, 3, 2);
     let topics = Synthetic::new(5, 1 << 20, 1 << 21);
@@ -274,8 +273,7 @@ fn what_does_not_fit_is_refused_before_it_is_drawn() {
 
 #[test]
 fn counts_beyond_their_type_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.npy");
+    let (_folder, path) = testkit::temp_path("X.npy");
     // The last mean is beyond those that can be drawn.
     for length in [1 << 36, 1 << 40, usize::MAX] {
         let recipe = Synthetic::new(5, 5, 2).avg_doc_length(length).seed(1);

@@ -85,8 +85,7 @@ fn a_read_only_folder_is_an_error() {
 /// Unchecked, reading a mapping beyond the end of its file kills the process (SIGBUS).
 #[test]
 fn a_file_that_changed_after_it_was_opened_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.npy");
+    let (folder, path) = testkit::temp_path("a.npy");
     let written = Counts::dense(4, 4096, vec![1u16; 4 * 4096]).unwrap();
     let mut row = vec![0.0; 4096];
 
@@ -160,8 +159,7 @@ fn documents_are_appended_in_order() {
 
 #[test]
 fn what_cannot_be_appended_is_refused_and_nothing_is_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("X.npz");
+    let (folder, path) = testkit::temp_path("X.npz");
     let dense = |values: Vec<f64>| Counts::dense(1, 3, values).unwrap();
     let mut writer = Counts::writer(&path, 3).unwrap();
     writer.append_document(&[0], &[1.0]).unwrap();

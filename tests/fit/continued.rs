@@ -60,8 +60,7 @@ fn on_threads<T: Send>(number: usize, work: impl FnOnce() -> T + Send) -> T {
 
 #[test]
 fn every_solver_continues_with_the_same_bits() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     let counts = counts(folder.path());
     for case in all() {
         for k in [1, 4] {
@@ -80,8 +79,7 @@ fn every_solver_continues_with_the_same_bits() {
 
 #[test]
 fn a_search_continues_wherever_it_was_interrupted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     let counts = counts(folder.path());
     let model = model(5, (Solver::auto(), Reading::InPlace));
     const EPOCHS: usize = 400;
@@ -101,8 +99,7 @@ fn a_search_continues_wherever_it_was_interrupted() {
 
 #[test]
 fn a_resumed_fit_converges_where_the_uninterrupted_one_does() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     let counts = counts(folder.path());
     for solver in [Solver::em(), Solver::coordinate_descent()] {
         let model = model(3, (solver, Reading::InPlace)).tolerance(1e-5);
@@ -134,8 +131,7 @@ fn moved(counts: &Counts, from: impl Fn(usize, usize) -> (usize, usize)) -> Coun
 
 #[test]
 fn a_checkpoint_knows_its_counts_by_their_contents() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     // More terms than are hashed at once.
     let corpus = Synthetic::new(50, 700, 3).avg_doc_length(900).seed(8);
     let counts = corpus.generate().unwrap().counts();

@@ -165,8 +165,7 @@ fn what_does_not_fit_the_fit_is_refused() {
 #[test]
 fn pyldavis_gets_its_five_inputs() {
     let (fit, counts) = (hostile_fit(), counts());
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pyldavis.json");
+    let (_folder, path) = testkit::temp_path("pyldavis.json");
     fit.explore()
         .counts(&counts)
         .unwrap()

@@ -98,8 +98,7 @@ fn transform_finds_the_best_l_for_new_documents() {
 
 #[test]
 fn a_saved_fit_is_loaded_unchanged() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.safetensors");
+    let (folder, path) = testkit::temp_path("fit.safetensors");
     let names = Terms::new((0..80).map(|term| format!("term-{term}"))).unwrap();
     let fit = model()
         .epochs(3)

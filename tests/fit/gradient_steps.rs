@@ -104,8 +104,7 @@ fn gradients_are_clipped_to_one_norm_by_every_step() {
 
 #[test]
 fn a_clipped_fit_continues_with_the_same_bits() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.ckpt");
+    let (_folder, path) = testkit::temp_path("fit.ckpt");
     let [counts, _] = corpora();
     let model = model().solver(steps().clip_grad_norm(8.0));
     let whole = model.epochs(6).fit(&counts).unwrap();

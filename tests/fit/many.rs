@@ -137,8 +137,7 @@ fn endless_fit_of_a_child() {
 
 #[test]
 fn two_fits_do_not_share_a_checkpoint() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     let counts = counts();
     let short = model(Solver::em()).checkpoint(&path);
     let endless = model(Solver::default()).epochs(1_000_000).checkpoint(&path);

@@ -246,8 +246,7 @@ fn a_folder_that_is_not_writable_is_an_error() {
 #[test]
 fn a_saved_fit_is_private_where_the_file_was() {
     // The temporary file never has wider permissions than the file: it is seen while it is written.
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit");
+    let (folder, path) = testkit::temp_path("fit");
     let counts = Synthetic::new(3000, 300, 2).generate().unwrap().counts();
     let fit = TopicModel::new(100).epochs(1).quiet().fit(&counts).unwrap();
     fit.save(&path).unwrap();

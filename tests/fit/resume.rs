@@ -63,8 +63,7 @@ pub fn previous(path: &Path) -> PathBuf {
 #[test]
 fn a_resumed_fit_equals_the_uninterrupted_one() {
     let counts = counts();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     let names = Terms::new((0..TERMS).map(|term| format!("term \"{term}\""))).unwrap();
     for t_mult in [1, 2] {
         let model = model().solver(steps().t_mult(t_mult)).terms(names.clone());
@@ -98,8 +97,7 @@ fn a_stopped_fit_keeps_its_progress() {
     // What evcxr requires of a variable that a notebook keeps between cells.
     fn assert_can_be_a_notebook_variable<T: Send + 'static>(_: &T) {}
     let counts = counts();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (_folder, path) = testkit::temp_path("fit.checkpoint");
     let endless = model().epochs(1_000_000);
     let training: Training = endless.clone().checkpoint(&path).spawn(&counts).unwrap();
     assert_can_be_a_notebook_variable(&training);
@@ -131,8 +129,7 @@ fn a_stopped_fit_keeps_its_progress() {
 #[test]
 fn a_fit_is_stopped_and_resumed_within_an_epoch() {
     let counts = counts();
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (_folder, path) = testkit::temp_path("fit.checkpoint");
     // An epoch has 200 batches, and the fit can stop after every 64 of them. Where it stops depends on timing: repeat.
     let model = model().epochs(30).batch_size(1);
     let whole = model.fit(&counts).unwrap();
@@ -147,8 +144,7 @@ fn a_fit_is_stopped_and_resumed_within_an_epoch() {
 
 #[test]
 fn dropping_the_handle_stops_the_fit() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (_folder, path) = testkit::temp_path("fit.checkpoint");
     let endless = model().epochs(1_000_000).checkpoint(&path);
     drop(endless.spawn(counts()).unwrap());
     // A stopping fit writes its checkpoint last.
@@ -170,8 +166,7 @@ fn endless_fit() {
 
 #[test]
 fn a_fit_is_resumed_after_its_process_was_killed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     let mut child = one_test("resume::endless_fit")
         .env(CHILD, &path)
         .stdout(Stdio::null())

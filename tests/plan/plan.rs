@@ -358,8 +358,7 @@ fn a_fit_warns_and_continues_when_another_process_uses_up_memory() {
 
 #[test]
 fn memory_is_saved_with_the_fit_and_plotted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.safetensors");
+    let (_folder, path) = testkit::temp_path("fit.safetensors");
     let fit = model(4).fit(sparse(500, 100, 5)).unwrap();
     fit.save(&path).unwrap();
     let loaded = Fit::load(&path).unwrap();

@@ -73,8 +73,7 @@ fn block_buffer_and_batch_sizes_need_not_divide_each_other() {
 
 #[test]
 fn a_stream_is_resumed_within_an_epoch() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fit.checkpoint");
+    let (folder, path) = testkit::temp_path("fit.checkpoint");
     let file = counts(200).write_npy(folder.path().join("X.npy")).unwrap();
     let model = model().epochs(30).batch_size(1);
     let whole = model.fit(&file).unwrap();

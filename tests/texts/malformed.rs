@@ -145,8 +145,7 @@ fn malformed_files_are_refused_with_the_place() {
 
 #[test]
 fn lines_of_many_different_fields_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("fields.jsonl");
+    let (folder, path) = testkit::temp_path("fields.jsonl");
     let lines: String = (0..300)
         .map(|n| format!("{{\"text\": \"ab\", \"field{n}\": {n}}}\n"))
         .collect();
@@ -201,8 +200,7 @@ fn settings_out_of_range_are_refused() {
 
 #[test]
 fn damaged_vocabularies_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("words.json");
+    let (_folder, path) = testkit::temp_path("words.json");
     let fitted = Vectorizer::new().fit_transform(["to be"]).unwrap();
     fitted.vectorizer().save(&path).unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -228,8 +226,7 @@ fn damaged_vocabularies_are_refused() {
 #[test]
 fn damaged_parquet_texts_are_read_or_refused() {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("texts.parquet");
+    let (_folder, path) = testkit::temp_path("texts.parquet");
     let texts = ["ant bee cät", "", "dog ant", "bee bee eel fox gnu"];
     topicbook::Table::new()
         .with_column("text", texts)

@@ -19,8 +19,7 @@ fn anonymous() -> u64 {
 
 #[test]
 fn a_vocabulary_beyond_the_budget_is_pruned_and_counts_stay_complete() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("texts.txt");
+    let (folder, path) = testkit::temp_path("texts.txt");
     let mut file = std::io::BufWriter::new(fs::File::create(&path).unwrap());
     let mut line = String::new();
     let documents = 60_000;

@@ -146,8 +146,7 @@ fn encodings_separators_and_decimal_marks_are_stated() {
 /// The header's first line says the separator, also below a blank line.
 #[test]
 fn blank_lines_before_a_header_are_passed_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("blank.csv");
+    let (_folder, path) = testkit::temp_path("blank.csv");
     for header in ["text;year", "\n\r\ntext;year", "\u{feff}\ntext ; year"] {
         fs::write(&path, format!("{header}\nto be, or not;1987\n")).unwrap();
         let counted = Vectorizer::new().fit_transform(&path).unwrap();
@@ -165,8 +164,7 @@ fn blank_lines_before_a_header_are_passed_over() {
 #[test]
 fn tables_give_the_same_counts() {
     use topicbook::{Documents, Table};
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.parquet");
+    let (folder, path) = testkit::temp_path("a.parquet");
     let table = Table::new()
         .with_column("letter", TEXTS)
         .unwrap()
@@ -221,8 +219,7 @@ fn tables_give_the_same_counts() {
 
 #[test]
 fn records_longer_than_a_batch_and_quoted_line_breaks_are_read_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("long.csv");
+    let (_folder, path) = testkit::temp_path("long.csv");
     let mut csv = String::from("text,n\n");
     let rows = 40;
     for row in 0..rows {
@@ -251,8 +248,7 @@ fn rows_of(counted: &TextCounts, terms: usize) -> Vec<Vec<f32>> {
 
 #[test]
 fn a_saved_vectorizer_counts_as_before() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("words.json");
+    let (_folder, path) = testkit::temp_path("words.json");
     let fitted = Vectorizer::new()
         .stop_words("english")
         .stem("english")

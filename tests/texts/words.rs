@@ -138,8 +138,7 @@ fn a_function_finds_the_words() {
     let pairs = vectorizer.strip_accents(true).ngram_range(2, 2);
     assert_eq!(terms(&pairs, "the-New York-café"), "new york cafe");
     // No file can hold a function.
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("words.json");
+    let (folder, path) = testkit::temp_path("words.json");
     let error = counted.vectorizer().save(&path).unwrap_err();
     assert!(error.to_string().contains("cannot be saved"), "{error}");
     assert!(error.remedy().is_some() && !path.exists());
@@ -279,8 +278,7 @@ fn phrases_are_those_of_gensim() {
             }
         }
         // The phrases stay with the vectorizer, also in a file.
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("words.json");
+        let (_folder, path) = testkit::temp_path("words.json");
         counted.vectorizer().save(&path).unwrap();
         let again = Vectorizer::open(&path)
             .unwrap()
@@ -295,8 +293,7 @@ fn phrases_are_those_of_gensim() {
 /// A file of the first version, without a language and phrases.
 #[test]
 fn vectorizers_of_before_are_opened() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("words.json");
+    let (_folder, path) = testkit::temp_path("words.json");
     let old = r#"{"topicbook_vectorizer":1,"words":{"lowercase":true,"strip_accents":false,"stop_words":["the"],"stem":"english","ngram_range":[1,1],"token_pattern":null},"terms":["run"]}"#;
     std::fs::write(&path, old).unwrap();
     let total = |vectorizer: &Vectorizer, text: &str| {

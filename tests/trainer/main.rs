@@ -101,8 +101,7 @@ fn numbers(net: &Net<Cpu>) -> Vec<f32> {
 #[test]
 fn a_training_resumes_bit_for_bit() {
     alone(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("net.ckpt");
+        let (_folder, path) = testkit::temp_path("net.ckpt");
         let batches = Batches::of_matrix(&features(50), 8).unwrap().seed(3);
         let (train, valid) = batches.split(0.8, 1).unwrap();
         let trainer = Trainer::new(net(16, 0.2))

@@ -20,5 +20,5 @@ pub use python::{python, run};
 pub use random::Random;
 pub use refused::assert_has;
 pub use slow_link::{Link, SLOW_NETWORK, SlowLink};
-pub use tmpfs::Tmpfs;
+pub use tmpfs::{Tmpfs, temp_path};
 pub use wait::wait_for;

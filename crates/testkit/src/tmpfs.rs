@@ -1,6 +1,6 @@
-//! Small file systems, which tests can fill up or make read-only.
+//! Temporary files, and small file systems, which tests can fill up or make read-only.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -48,4 +48,14 @@ fn mount(arguments: &[&str], folder: &Path) -> bool {
         .arg(folder)
         .output()
         .is_ok_and(|output| output.status.success())
+}
+
+/// A temporary folder, and the path of a file in it.
+///
+/// # Panics
+/// When the folder cannot be made.
+pub fn temp_path(name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join(name);
+    (folder, path)
 }

@@ -253,8 +253,7 @@ mod tests {
 
     #[test]
     fn what_is_computed_of_lost_pages_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.npy");
+        let (_folder, path) = testkit::temp_path("X.npy");
         let memory = Counts::dense(1000, 100, vec![1u8; 100_000]).unwrap();
         for (length, restored) in [(0, false), (50_000, false), (50_000, true)] {
             let counts = memory.write_npy(&path).unwrap();

@@ -229,8 +229,7 @@ mod tests {
 
     #[test]
     fn blank_lines_and_line_breaks_do_not_change_a_header() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
+        let (_folder, path) = testkit::temp_path("a.csv");
         let read = |text: &str, separator| {
             std::fs::write(&path, text).unwrap();
             let header = CsvHeader::read(&path, separator, &TextFormat::new())?;

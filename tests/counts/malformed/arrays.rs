@@ -63,8 +63,7 @@ fn malformed_arrays_are_refused() {
 
 #[test]
 fn malformed_lists_of_terms_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("terms.txt");
+    let (_folder, path) = testkit::temp_path("terms.txt");
     let cases: [(&str, &[u8], &[&str]); 4] = [
         ("empty", b"", &["is empty"]),
         (
@@ -89,8 +88,7 @@ fn malformed_lists_of_terms_are_refused() {
 #[test]
 #[cfg(feature = "polars")]
 fn ids_beyond_a_given_shape_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.csv");
+    let (_folder, path) = testkit::temp_path("a.csv");
     std::fs::write(&path, "doc,term,count\n0,0,1\n1,2,4\n").unwrap();
     assert_eq!(Counts::open_triplets(&path, 5, 4).unwrap().shape(), (5, 4));
     let error = Counts::open_triplets(&path, 5, 2)

@@ -315,8 +315,7 @@ fn damaged_tables_end_no_process() {
 
 #[test]
 fn streams_verify_what_archives_state() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.npz");
+    let (_folder, path) = testkit::temp_path("a.npz");
     let good = stored_npz(&[0, 2, 3]);
     let mut changed = good.clone();
     let value = 12345f32.to_le_bytes();
@@ -384,8 +383,7 @@ fn a_fifo_is_refused_and_not_waited_for() {
 
 #[test]
 fn a_file_that_is_read_whole_fits_into_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("terms.txt");
+    let (_folder, path) = testkit::temp_path("terms.txt");
     let made = File::create(&path).unwrap().set_len(1 << 40);
     if let Err(error) = made {
         eprintln!("SKIPPED: no sparse file of 1 TiB: {error}");
@@ -397,8 +395,7 @@ fn a_file_that_is_read_whole_fits_into_memory() {
 
 #[test]
 fn the_tables_of_a_fit_fit_into_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.safetensors");
+    let (_folder, path) = testkit::temp_path("x.safetensors");
     let counts = Counts::dense(4, 3, vec![1u8; 12]).unwrap();
     let fit = TopicModel::new(2).epochs(1).quiet().fit(&counts).unwrap();
     fit.save(&path).unwrap();

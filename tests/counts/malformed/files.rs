@@ -113,8 +113,7 @@ fn damaged_files_never_panic() {
 
 #[test]
 fn a_parquet_file_with_a_damaged_footer_is_read_or_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.parquet");
+    let (_folder, path) = testkit::temp_path("a.parquet");
     let good = good_parquet();
     let footer = u32::from_le_bytes(good[good.len() - 8..good.len() - 4].try_into().unwrap());
     for index in good.len() - 8 - footer as usize..good.len() {

@@ -88,8 +88,7 @@ fn gzipped(parts: &[&[u8]], times: usize) -> Vec<u8> {
 /// Small files that unpack to much: without line ends, to comments, to entries that were not stated.
 #[test]
 fn gzip_bombs_are_read_in_bounded_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.mtx.gz");
+    let (_folder, path) = testkit::temp_path("a.mtx.gz");
     let zeros = vec![b'0'; 1 << 20];
     let comments = b"% comment\n".repeat(100_000);
     let entries = b"1 1 1\n".repeat(100_000);

@@ -78,8 +78,7 @@ fn an_index_is_no_term() {
 
 #[test]
 fn parts_of_a_large_table_give_the_counts_of_the_writer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("wide.parquet");
+    let (folder, path) = testkit::temp_path("wide.parquet");
     let height = 200;
     let value = |row: usize, term: usize| match (row * 7 + term * 5) % 4 {
         0 => (row % 13 + term + 1) as u32,
@@ -126,8 +125,7 @@ fn long_tables_are_numbered_in_order() {
 
 #[test]
 fn a_long_table_in_any_order_is_that_in_order() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("long.parquet");
+    let (_folder, path) = testkit::temp_path("long.parquet");
     let all: Vec<(usize, usize)> = (0..60)
         .flat_map(|document| (0..9).map(move |i| (document, (document * 3 + i * i) % 40)))
         .collect();

@@ -401,8 +401,7 @@ mod tests {
 
     #[test]
     fn a_read_error_names_the_file_and_the_rows() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.npy");
+        let (_folder, path) = testkit::temp_path("X.npy");
         let memory = Counts::dense(40, 3, vec![1u8; 120]).unwrap();
         let counts = memory.write_npy(&path).unwrap();
         for to_csr in [false, true] {

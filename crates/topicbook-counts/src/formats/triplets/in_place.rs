@@ -324,8 +324,7 @@ mod tests {
 
     #[test]
     fn lists_in_order_stay_in_their_file() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (_folder, path) = testkit::temp_path("X.parquet");
         let list = |first: i64| Series::new("".into(), [first, first + 2, first + 5]);
         let none = || Series::new("".into(), Vec::<i64>::new());
         let lists: Vec<Series> = (0..200)
@@ -386,8 +385,7 @@ mod tests {
 
     #[test]
     fn a_file_that_changes_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (_folder, path) = testkit::temp_path("X.parquet");
         write_triplets(&path);
         let found = open_within(&path, None, 8_000).unwrap();
         let bytes = std::fs::read(&path).unwrap();

@@ -177,8 +177,7 @@ mod tests {
 
     #[test]
     fn lists_are_read_whole_and_by_row_groups() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (folder, path) = testkit::temp_path("X.parquet");
         let (terms, counts, dense) = table();
         assert!(terms[39].is_empty());
         let (term, count) = (lists("term", &terms), lists("count", &counts));
@@ -213,8 +212,7 @@ mod tests {
 
     #[test]
     fn malformed_lists_are_located() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (_folder, path) = testkit::temp_path("X.parquet");
         let terms = || lists("term", &[vec![0i64, 2], vec![], vec![1, 3]]);
         let counts = |last: f64| lists("count", &[vec![1.0, 2.0], vec![], vec![3.0, last]]);
         let text = lists("term", &[vec!["a", "b"], vec![], vec!["a", "c"]]);
@@ -299,8 +297,7 @@ mod tests {
 
     #[test]
     fn a_missing_list_and_a_document_beyond_the_shape_are_located() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (_folder, path) = testkit::temp_path("X.parquet");
         let missing: Vec<Option<Series>> = vec![Some(Series::new("".into(), [0i64])), None];
         let column = Column::new("term".into(), missing);
         write(&path, vec![column, lists("count", &[vec![1i64], vec![]])]);

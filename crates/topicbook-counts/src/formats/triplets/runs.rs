@@ -344,8 +344,7 @@ mod tests {
 
     #[test]
     fn a_table_in_any_order_gives_the_counts_of_one_that_is_read_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (folder, path) = testkit::temp_path("X.parquet");
         let mut random = Xoshiro256PlusPlus::seed_from_u64(4);
         let sorted = sorted();
         let mut shuffled = sorted.clone();
@@ -378,8 +377,7 @@ mod tests {
 
     #[test]
     fn a_pair_that_comes_twice_is_found_in_one_part_and_in_two() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (_folder, path) = testkit::temp_path("X.parquet");
         let sorted = sorted();
         let mut adjacent = sorted.clone();
         adjacent.insert(700, sorted[700]);
@@ -398,8 +396,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_in_a_later_row_group_is_located() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("X.parquet");
+        let (folder, path) = testkit::temp_path("X.parquet");
         let mut triplets = sorted();
         triplets[750].2 = -1.0;
         write(&path, &triplets);

@@ -160,8 +160,7 @@ fn damaged_and_foreign_files_are_errors() {
 
 #[test]
 fn a_file_that_is_cut_meanwhile_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rows");
+    let (_folder, path) = testkit::temp_path("rows");
     let table = RowTable::builder(1_000, 16)
         .file(&path)
         .init_uniform(0.0, 1.0)
@@ -195,8 +194,7 @@ fn python_reads_the_file() {
         eprintln!("SKIPPED: {} has no safetensors", python.display());
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rows.safetensors");
+    let (folder, path) = testkit::temp_path("rows.safetensors");
     let table = RowTable::builder(30, 4)
         .file(&path)
         .init_uniform(-1.0, 1.0)

@@ -279,8 +279,7 @@ fn wrong_arguments_are_located_and_change_nothing() {
 
 #[test]
 fn wrong_settings_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rows");
+    let (folder, path) = testkit::temp_path("rows");
     let builder = RowTable::builder(10, 2).file(&path);
     let in_file = |rows, width| RowTable::builder(rows, width).file(&path);
     testkit::refused! {
