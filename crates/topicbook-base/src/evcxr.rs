@@ -52,6 +52,39 @@ impl Card {
     }
 }
 
+/// What a cell shows of a value.
+pub trait Shown {
+    fn show_below(&self);
+}
+
+impl Shown for Card {
+    fn show_below(&self) {
+        self.show();
+    }
+}
+
+impl Shown for String {
+    fn show_below(&self) {
+        show(&escape(self), self);
+    }
+}
+
+/// Has cells show values of these types as a card or a text.
+#[macro_export]
+macro_rules! shown {
+    ($($T:ty: |$value:ident| $shown:expr;)+) => {$(
+        impl $T {
+            #[doc(hidden)]
+            pub fn evcxr_display(&self) {
+                let $value = self;
+                $crate::evcxr::Shown::show_below(&$shown);
+            }
+        }
+    )+};
+}
+
+pub use crate::shown;
+
 /// A card as HTML, with a small picture below it.
 pub fn card_html(card: &Card, picture: Option<Picture>) -> String {
     let mut html = card.html();

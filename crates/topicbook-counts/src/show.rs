@@ -4,7 +4,7 @@
 use crate::CountTable;
 use crate::batches::{Batches, CountBatch, Reading};
 use crate::error::Result;
-use crate::evcxr::{Picture, show, show_card};
+use crate::evcxr::{Picture, show_card, shown};
 use crate::synthetic::{Corpus, Synthetic};
 use crate::text::{Card, bytes, count, counted, listed, percent, shown_path};
 use crate::{Cells, Counts, CountsWriter, Dtype, Layout, Location, Resample, Summary};
@@ -35,11 +35,12 @@ impl Counts {
     }
 }
 
-impl Batches {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        Card::new("Batches").note(self.to_string()).show();
-    }
+shown! {
+    Batches: |batches| Card::new("Batches").note(batches.to_string());
+    Layout: |layout| layout.to_string();
+    Dtype: |dtype| dtype.to_string();
+    Location: |location| Card::new("Location").row("counts are in", location.to_string());
+    Reading: |reading| Card::new("Reading").row("counts are read", reading.describe());
 }
 
 impl CountBatch {
@@ -113,39 +114,6 @@ impl Summary {
             )
             .row("empty documents", listed(self.empty_documents()))
             .row("empty terms", listed(self.empty_terms()))
-            .show();
-    }
-}
-
-impl Layout {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let name = self.to_string();
-        show(&name, &name);
-    }
-}
-
-impl Dtype {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        show(self.name(), self.name());
-    }
-}
-
-impl Location {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        Card::new("Location")
-            .row("counts are in", self.to_string())
-            .show();
-    }
-}
-
-impl Reading {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        Card::new("Reading")
-            .row("counts are read", self.describe())
             .show();
     }
 }

@@ -1,6 +1,8 @@
 //! Notebook display of matrices, tables, terms, documents, epochs, budgets and formats of text.
 
+#[cfg(feature = "polars")]
 use crate::evcxr::show;
+use crate::evcxr::shown;
 use crate::text::{Card, bytes, count, counted, decimals_of, fixed, seconds};
 use crate::{Budget, ByteSize, Decimal, Documents, Epoch, Matrix, Terms, TextFormat};
 #[cfg(feature = "polars")]
@@ -145,18 +147,10 @@ impl Epoch {
     }
 }
 
-impl Budget {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let (ram, vram) = self.described();
-        Card::new("Budget").row("RAM", ram).row("VRAM", vram).show();
-    }
-}
-
-impl ByteSize {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let text = self.to_string();
-        show(&text, &text);
-    }
+shown! {
+    Budget: |budget| {
+        let (ram, vram) = budget.described();
+        Card::new("Budget").row("RAM", ram).row("VRAM", vram)
+    };
+    ByteSize: |size| size.to_string();
 }

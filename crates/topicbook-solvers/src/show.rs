@@ -4,9 +4,9 @@ use crate::config::{
     Cluster, Device, FullPass, GradientStep, MiniBatch, Optimizer, Precision, Settings, Solver,
     TableStorage,
 };
-use crate::evcxr::show;
+use crate::evcxr::shown;
 use crate::row_table::{RowTable, RowTableBuilder};
-use crate::text::{Card, bytes, count, counted, escape};
+use crate::text::{Card, bytes, count, counted};
 
 impl Settings {
     #[doc(hidden)]
@@ -17,78 +17,16 @@ impl Settings {
     }
 }
 
-impl Solver {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let name = self.to_string();
-        show(&name, &name);
-    }
-}
-
-impl Optimizer {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        Card::new("Optimizer")
-            .row("update rule", self.to_string())
-            .show();
-    }
-}
-
-impl GradientStep {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        Card::new("Gradient step")
-            .row("gradients by", self.to_string())
-            .show();
-    }
-}
-
-impl Precision {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        Card::new("Precision")
-            .row("tables", self.to_string())
-            .show();
-    }
-}
-
-impl TableStorage {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let text = self.to_string();
-        show(&escape(&text), &text);
-    }
-}
-
-impl Device {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let text = self.describe();
-        show(&escape(&text), &text);
-    }
-}
-
-impl Cluster {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        Card::new("Cluster").row("ranks", self.to_string()).show();
-    }
-}
-
-impl MiniBatch {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let card = Card::new("Parameters of gradient steps");
-        with_mini_batch(card, self).show();
-    }
-}
-
-impl FullPass {
-    #[doc(hidden)]
-    pub fn evcxr_display(&self) {
-        let card = Card::new("Parameters of full passes");
-        with_full_pass(card, self).show();
-    }
+shown! {
+    Solver: |solver| solver.to_string();
+    Optimizer: |rule| Card::new("Optimizer").row("update rule", rule.to_string());
+    GradientStep: |step| Card::new("Gradient step").row("gradients by", step.to_string());
+    Precision: |precision| Card::new("Precision").row("tables", precision.to_string());
+    TableStorage: |storage| storage.to_string();
+    Device: |device| device.describe();
+    Cluster: |cluster| Card::new("Cluster").row("ranks", cluster.to_string());
+    MiniBatch: |steps| with_mini_batch(Card::new("Parameters of gradient steps"), steps);
+    FullPass: |passes| with_full_pass(Card::new("Parameters of full passes"), passes);
 }
 
 /// A card with the settings of a model or a fit.
