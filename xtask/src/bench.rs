@@ -122,19 +122,8 @@ pub fn kernels(places: &Places, task: &str, part: &[&str]) -> Result<()> {
 /// Compares predicted with measured memory on random fits, half of them in control groups, in a folder of the cache that
 /// is removed afterwards.
 pub fn plans(places: &Places) -> Result<()> {
-    record(places, "plans")
-}
-
-/// Measures what each memory technique of training saves and costs, on the CPU and on a GPU where there is one, in a folder
-/// of the cache that is removed afterwards.
-pub fn techniques(places: &Places) -> Result<()> {
-    record(places, "techniques")
-}
-
-/// Has a benchmark write its record, with a folder of the cache for its files.
-fn record(places: &Places, name: &str) -> Result<()> {
-    let folder = places.cache.join(format!("bench-{name}"));
-    let mut bench = ours(places, name);
+    let folder = places.cache.join("bench-plans");
+    let mut bench = ours(places, "plans");
     bench.arg("record");
     bench.arg(places.root.join("benches/records")).arg(&folder);
     run_and_remove(&mut bench, &folder)

@@ -63,8 +63,6 @@ cargo xtask <command>
                    times passes of every solver over small counts within a minute, against a record: all rows, or those
                    with this part in their name; record writes it
   bench plans      compares predicted with measured memory on 220 random fits; writes benches/records/plans.json and .md
-  bench techniques measures what each memory technique of training saves and costs (ten minutes); writes
-                   benches/records/techniques.json and .md
   bench peers [row ...]
                    compares fits and the generator with the peers; writes benches/records/peers.json and peers.md
   bench search [seconds seeds]
@@ -142,7 +140,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "article"] => bench::article(&Places::of_xtask()?, &["100000", "500000"])?,
         ["bench", "article", sizes @ ..] => bench::article(&Places::of_xtask()?, sizes)?,
         ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
-        ["bench", "techniques"] => bench::techniques(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "held_out", "texts"] => bench::held_out(&Places::of_xtask()?, "texts", &["5"])?,
         ["bench", "held_out", "numbers"] => {

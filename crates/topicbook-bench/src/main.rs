@@ -29,7 +29,6 @@ fn main() -> Result<()> {
         Some("peers") => peers::main(),
         Some("plans") => plans::main(),
         Some("search") => search::main(),
-        Some("techniques") => techniques::main(),
         Some("text") => text::main(),
         _ => Err(Error::setting(
             "the first argument is no name of a benchmark",

@@ -12,7 +12,7 @@
 //! gpu bus ON BYTES ROWS COLUMNS
 //! gpu gathered ON TABLE_ROWS ROWS COLUMNS
 //! gpu offload ON N K BATCH STEPS
-//! gpu technique ON FOLDER full|small NAME
+//! gpu technique ON full|small NAME
 //! gpu growth ON N M K FITS
 //! ```
 //! ON is `cpu` or a GPU's number. All but the first print one JSON line; `record` runs each in a process of its own,
@@ -139,12 +139,12 @@ fn work_of(arguments: &[&str]) -> Result<Value> {
         ["offload", on, n, k, batch, steps] => {
             work::offload(parse_on(on), numbers([n, k, batch, steps]))
         }
-        ["technique", on, folder, size, name] => {
+        ["technique", on, size, name] => {
             let (_, sizes) = sizes_of(size == "small");
             let mut runs = gpu_runs::on_gpu(device(parse_on(on)), &sizes.techniques).into_iter();
             let run = runs.find(|run| run.name == name);
             let run = run.unwrap_or_else(|| panic!("no technique {name}"));
-            measure::measure(&run, Path::new(folder))
+            measure::measure(&run)
         }
         ["growth", on, n, m, k, fits] => {
             work::growth(parse_on(on), numbers([n, m, k]), number(fits))

@@ -128,8 +128,7 @@ impl Rows<'_> {
     fn techniques(&self) -> Vec<Row> {
         let runs = gpu_runs::on_gpu(Device::Cpu, &self.sizes.techniques).into_iter();
         runs.map(|run| {
-            let folder = self.data.display();
-            let technique = strings(&[&"technique", &self.on, &folder, &self.size, &run.name]);
+            let technique = strings(&[&"technique", &self.on, &self.size, &run.name]);
             self.ours(run.name, 30, technique)
         })
         .collect()

@@ -138,7 +138,7 @@ fn every_row_runs_on_the_fake_gpu() {
         let row = work::growth(gpu, [40, 30, 2], 2).unwrap();
         assert!(row["reserved"][2].is_u64(), "{row}");
         for run in on_gpu(device(gpu), &SMALL.techniques) {
-            let row = measure(&run, folder).unwrap();
+            let row = measure(&run).unwrap();
             assert!(row["vram_measured"].is_f64(), "{}: {row}", run.name);
         }
     });

@@ -1,7 +1,5 @@
 //! A fit that is measured, its sizes, and the fits on a GPU.
 
-use std::path::Path;
-
 use topicbook::{
     Budget, Counts, Device, GradientStep, Precision, Result, Solver, Synthetic, TopicModel,
 };
@@ -54,34 +52,17 @@ impl Sizes {
     }
 }
 
-/// Makes counts from a folder, or anew.
-type MakeCounts = Box<dyn Fn(&Path) -> Result<Counts>>;
-
-/// A fit, made from the folder of the counts.
+/// A fit to counts of these sizes.
 pub struct Run {
     pub name: &'static str,
-    pub counts: MakeCounts,
-    pub model: Box<dyn Fn(&Path) -> TopicModel>,
-}
-
-impl Run {
-    pub fn new(
-        name: &'static str,
-        counts: impl Fn(&Path) -> Result<Counts> + 'static,
-        model: TopicModel,
-    ) -> Self {
-        Self {
-            name,
-            counts: Box::new(counts),
-            model: Box::new(move |_| model.clone()),
-        }
-    }
+    pub sizes: Sizes,
+    pub model: TopicModel,
 }
 
 /// The runs on a GPU, or on the CPU in its place, with a wide and a long L.
 pub fn on_gpu(device: Device, &[main, many]: &[Sizes; 2]) -> Vec<Run> {
     use GradientStep::{Autodiff, Checkpointing, Fused};
-    let run = |name, sizes: Sizes, model| Run::new(name, move |_| sizes.generate(), model);
+    let run = |name, sizes, model| Run { name, sizes, model };
     let gpu = main.model(device);
     let gpu_many = many.model(device);
     let steps = Solver::mini_batch();

@@ -1,7 +1,5 @@
 //! One run, in this process.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 use topicbook::{Result, memory, release};
 
@@ -11,13 +9,13 @@ use crate::support::sampler::Sampler;
 use crate::techniques::gpu_runs::Run;
 
 /// Fits once; the peaks that were planned and measured, in bytes, and the seconds of an epoch, of the clock and of the CPU.
-pub fn measure(Run { counts, model, .. }: &Run, folder: &Path) -> Result<Value> {
+pub fn measure(Run { sizes, model, .. }: &Run) -> Result<Value> {
     let before = memory().anonymous;
-    let counts = counts(folder)?;
+    let counts = sizes.generate()?;
     // Memory that drawing the counts has freed is no part of the fit.
     release();
     let sampler = Sampler::start();
-    let plan = model(folder).plan(&counts)?;
+    let plan = model.plan(&counts)?;
     let cpu_seconds = || record::cpu_seconds().iter().sum::<f64>();
     let cpu_before = cpu_seconds();
     let fit = plan.fit()?;

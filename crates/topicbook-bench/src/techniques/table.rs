@@ -49,19 +49,16 @@ pub fn table(rounds: impl Fn(&str) -> Vec<Value>) -> String {
         "| Technique | Saved, % | By the plan, % | More time, % | More CPU time, % | Claimed |\n|---|---:|---:|---:|---:|---|\n",
     );
     let medians = |name: &str| Medians::of(&rounds(name));
-    for technique in &TECHNIQUES {
-        let (Some(with), Some(without)) = (medians(technique.with), medians(technique.without))
-        else {
+    for [what, with, without, claimed] in TECHNIQUES {
+        let (Some(with), Some(without)) = (medians(with), medians(without)) else {
             continue;
         };
         table += &format!(
-            "| {} | {:.0} | {:.0} | {:.0} | {:.0} | {} |\n",
-            technique.what,
+            "| {what} | {:.0} | {:.0} | {:.0} | {:.0} | {claimed} |\n",
             100.0 * (1.0 - with.measured / without.measured),
             100.0 * (1.0 - with.planned / without.planned),
             100.0 * (with.seconds / without.seconds - 1.0),
             100.0 * (with.cpu_seconds / without.cpu_seconds - 1.0),
-            technique.claimed,
         );
     }
     table
