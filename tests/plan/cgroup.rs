@@ -1,4 +1,4 @@
-//! Work on counts and tables larger than the memory limit of its cgroup: small versions of `cargo xtask bench memory`.
+//! Work on counts and tables larger than the memory limit of its cgroup: small versions of `benches/records/memory.md`.
 
 use std::path::{Path, PathBuf};
 

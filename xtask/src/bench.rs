@@ -77,31 +77,6 @@ pub fn peers(places: &Places, rows: &[&str]) -> Result<()> {
         .current_dir(&places.root))
 }
 
-/// Fits 8 GB of counts in a control group limited to 1 GiB, in a folder of the cache that is removed afterwards.
-/// tinytopics does the same if the peers' script exists.
-pub fn memory(places: &Places) -> Result<()> {
-    let shared = places.root.join("../shared");
-    let peers = shared.join("peers/peers.py");
-    let folder = places.cache.join("bench-memory");
-    let mut bench = ours(places, "memory");
-    bench.arg("record");
-    bench.arg(places.root.join("benches/records")).arg(&folder);
-    if peers.is_file() {
-        bench.arg(peers_python(places, &shared)?).arg(&peers);
-    }
-    run_and_remove(&mut bench, &folder)
-}
-
-/// Fits counts of the article's sizes and density, in a folder of the cache that is removed afterwards.
-pub fn article(places: &Places, sizes: &[&str]) -> Result<()> {
-    let folder = places.cache.join("bench-article");
-    let mut bench = ours(places, "memory");
-    bench.arg("article");
-    bench.arg(places.root.join("benches/records")).arg(&folder);
-    bench.args(sizes);
-    run_and_remove(&mut bench, &folder)
-}
-
 /// Runs a benchmark and removes the folder of its files, also when it has failed.
 fn run_and_remove(bench: &mut Command, folder: &Path) -> Result<()> {
     let done = run(bench);

@@ -55,10 +55,6 @@ cargo xtask <command>
   bench cells      compares the times of cells with a bare evcxr; writes benches/records/cells.json
   bench starts     starts 1,000 kernels on a busy machine; writes benches/records/starts.json
   bench plain      times a plain evcxr that builds topicbook itself (half an hour); writes benches/records/plain.json
-  bench memory     fits counts that are larger than the memory limit; writes benches/records/memory.json and .md
-  bench article [documents ...]
-                   fits 10 and 50 GB of counts at the density of tinytopics' article in 1 GiB of memory (half an hour, 60 GB
-                   of disk); writes benches/records/article.json and .md
   bench kernels [record | part]
                    times passes of every solver over small counts within a minute, against a record: all rows, or those
                    with this part in their name; record writes it
@@ -136,9 +132,6 @@ fn dispatch(arguments: &[OsString]) -> Result<ExitCode> {
         ["bench", "cells"] => bench::cells(&Places::of_xtask()?)?,
         ["bench", "starts", counts @ ..] => bench::starts(&Places::of_xtask()?, counts)?,
         ["bench", "plain"] => bench::plain(&Places::of_xtask()?)?,
-        ["bench", "memory"] => bench::memory(&Places::of_xtask()?)?,
-        ["bench", "article"] => bench::article(&Places::of_xtask()?, &["100000", "500000"])?,
-        ["bench", "article", sizes @ ..] => bench::article(&Places::of_xtask()?, sizes)?,
         ["bench", "plans"] => bench::plans(&Places::of_xtask()?)?,
         ["bench", "peers", rows @ ..] => bench::peers(&Places::of_xtask()?, rows)?,
         ["bench", "held_out", "texts"] => bench::held_out(&Places::of_xtask()?, "texts", &["5"])?,

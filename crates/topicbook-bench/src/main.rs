@@ -11,7 +11,6 @@ mod support;
 mod gpu;
 mod held_out;
 mod kernels;
-mod memory;
 mod peers;
 mod plans;
 mod search;
@@ -25,7 +24,6 @@ fn main() -> Result<()> {
         Some("gpu") => gpu::main(),
         Some("held_out") => held_out::main(),
         Some("kernels") => kernels::main(),
-        Some("memory") => memory::main(),
         Some("peers") => peers::main(),
         Some("plans") => plans::main(),
         Some("search") => search::main(),

@@ -1,6 +1,5 @@
 //! What several benchmarks use.
 
-pub mod anonymous;
 pub mod arguments;
 pub mod ceiling;
 pub mod described;
