@@ -352,10 +352,8 @@ fn blocks(shape: &Shape, resident: bool) -> Vec<(Shape, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use burn_cuda::Cuda;
-
     use super::*;
-    use crate::backend::cube::{Processor, SoftwareBackend, gpu, has_lavapipe};
+    use crate::backend::cube::on_both;
     use crate::solvers::StreamingEm;
 
     fn agrees_with_the_cpu<B: Transfer + Sums>(device: &B::Device) {
@@ -411,17 +409,5 @@ mod tests {
         }
     }
 
-    #[test]
-    fn em_by_the_kernels_agrees_with_the_cpu() {
-        if has_lavapipe() {
-            agrees_with_the_cpu::<SoftwareBackend>(&Processor);
-        }
-    }
-
-    #[test]
-    fn em_on_a_gpu_agrees_with_the_cpu() {
-        if let Some(gpu) = gpu() {
-            agrees_with_the_cpu::<Cuda>(&gpu);
-        }
-    }
+    on_both!(em_by_the_kernels_agrees_with_the_cpu, em_on_a_gpu_agrees_with_the_cpu: agrees_with_the_cpu);
 }

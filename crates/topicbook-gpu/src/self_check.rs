@@ -267,11 +267,10 @@ impl Case {
 mod tests {
     use burn::backend::flex::FlexDevice;
     use burn::backend::{Autodiff, Flex};
-    use burn_cuda::Cuda;
 
     use super::*;
     use crate::backend::Gradients;
-    use crate::backend::cube::{Processor, SoftwareBackend, gpu, has_lavapipe};
+    use crate::backend::cube::on_both;
     use crate::error::Error;
     use crate::step::{Fused, TensorStep};
 
@@ -286,29 +285,19 @@ mod tests {
         case.run(&mut step)
     }
 
+    fn pass<B: Gradients>(device: &B::Device) {
+        let found = difference(|case| run::<B>(case, device));
+        assert_eq!(found.unwrap(), None);
+    }
+
     #[test]
     fn the_cpu_passes_by_both_of_its_steps() {
         let fused = difference(|case| case.run_on(Resolved::Cpu));
         assert_eq!(fused.unwrap(), None);
-        let tensors = difference(|case| run::<Flex>(case, &FlexDevice));
-        assert_eq!(tensors.unwrap(), None);
+        pass::<Flex>(&FlexDevice);
     }
 
-    #[test]
-    fn kernels_pass_on_lavapipe() {
-        if has_lavapipe() {
-            let found = difference(|case| run::<SoftwareBackend>(case, &Processor));
-            assert_eq!(found.unwrap(), None);
-        }
-    }
-
-    #[test]
-    fn kernels_pass_on_a_gpu() {
-        if let Some(gpu) = gpu() {
-            let found = difference(|case| run::<Cuda>(case, &gpu));
-            assert_eq!(found.unwrap(), None);
-        }
-    }
+    on_both!(kernels_pass_on_lavapipe, kernels_pass_on_a_gpu: pass);
 
     /// The table with another value at one place.
     fn altered(table: &Matrix, row: usize, column: usize, factor: f32) -> Matrix {

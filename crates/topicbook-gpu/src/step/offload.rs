@@ -228,10 +228,9 @@ impl<B: Transfer> Step for OffloadedStep<B> {
 mod tests {
     use burn::backend::Flex;
     use burn::backend::flex::FlexDevice;
-    use burn_cuda::Cuda;
 
     use super::*;
-    use crate::backend::cube::{Processor, SoftwareBackend, gpu, has_lavapipe};
+    use crate::backend::cube::on_both;
     use crate::config::Optimizer;
     use crate::config::{Solver, TableStorage};
     use crate::step::cpu::FusedStep;
@@ -349,19 +348,7 @@ mod tests {
         matches_the_fused_step::<Flex>(&FlexDevice);
     }
 
-    #[test]
-    fn offloaded_l_on_lavapipe_matches_the_fused_step() {
-        if has_lavapipe() {
-            matches_the_fused_step::<SoftwareBackend>(&Processor);
-        }
-    }
-
-    #[test]
-    fn offloaded_l_on_a_gpu_matches_the_fused_step() {
-        if let Some(gpu) = gpu() {
-            matches_the_fused_step::<Cuda>(&gpu);
-        }
-    }
+    on_both!(offloaded_l_on_lavapipe_matches_the_fused_step, offloaded_l_on_a_gpu_matches_the_fused_step: matches_the_fused_step);
 
     #[test]
     fn a_fit_continues_from_a_state_with_the_same_bits() {

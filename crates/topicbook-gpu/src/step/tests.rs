@@ -1,10 +1,9 @@
 //! Fits with the fused loss on lavapipe, and on CUDA if there is a GPU, compared with the same fits on the CPU.
 
 use burn::backend::{Autodiff, Flex};
-use burn_cuda::Cuda;
 
 use crate::backend::Gradients;
-use crate::backend::cube::{Processor, SoftwareBackend, gpu, has_lavapipe};
+use crate::backend::cube::on_both;
 use crate::batches::Batch;
 use crate::config::Settings;
 use crate::cost::Placement;
@@ -107,16 +106,4 @@ fn fits_agree<B: Gradients>(device: &B::Device) {
     }
 }
 
-#[test]
-fn a_fit_on_lavapipe_matches_the_cpu() {
-    if has_lavapipe() {
-        fits_agree::<SoftwareBackend>(&Processor);
-    }
-}
-
-#[test]
-fn a_fit_on_a_gpu_matches_the_cpu() {
-    if let Some(gpu) = gpu() {
-        fits_agree::<Cuda>(&gpu);
-    }
-}
+on_both!(a_fit_on_lavapipe_matches_the_cpu, a_fit_on_a_gpu_matches_the_cpu: fits_agree);

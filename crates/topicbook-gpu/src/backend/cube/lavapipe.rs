@@ -85,6 +85,28 @@ pub fn has_lavapipe() -> bool {
     has_lavapipe
 }
 
+/// Tests `$test`, a function generic over backends, on lavapipe and on a GPU.
+macro_rules! on_both {
+    ($on_lavapipe:ident, $on_a_gpu:ident: $test:ident) => {
+        #[test]
+        fn $on_lavapipe() {
+            use $crate::backend::cube::{Processor, SoftwareBackend, has_lavapipe};
+            if has_lavapipe() {
+                $test::<SoftwareBackend>(&Processor);
+            }
+        }
+
+        #[test]
+        fn $on_a_gpu() {
+            if let Some(gpu) = $crate::backend::cube::gpu() {
+                $test::<burn_cuda::Cuda>(&gpu);
+            }
+        }
+    };
+}
+
+pub(crate) use on_both;
+
 /// The first GPU; prints that the test is skipped if there is none.
 pub fn gpu() -> Option<CudaDevice> {
     match cuda_driver::find() {

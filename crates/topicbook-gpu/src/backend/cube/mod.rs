@@ -32,6 +32,8 @@ pub use footprint::{
     mask_bytes, ratios_of_batch, sums_workspace, table_bytes,
 };
 #[cfg(test)]
+pub(crate) use lavapipe::on_both;
+#[cfg(test)]
 pub use lavapipe::{Processor, Software, SoftwareBackend, gpu, has_lavapipe};
 pub use sources::sources_checksum;
 pub use upload::Residency;
