@@ -9,7 +9,7 @@ use testkit::one_test;
 use topicbook::{Cluster, ErrorKind, Fit, Solver, TopicModel, Training};
 
 use super::faults::process_of;
-use super::{alone, assert_same, cluster, counts, model};
+use super::{alone, assert_same, cluster, counts, model, run_folder};
 
 /// Set in a process that starts a run: the folder of the counts, the number of passes, and how often the job may be restarted.
 /// The last may also be `unnamed`, for a run in the folder of temporary files, or `steps`, for gradient steps.
@@ -88,10 +88,7 @@ fn assert_whole(fit: &Fit, folder: &Path, passes: usize) {
 
 #[test]
 fn a_run_goes_on_without_its_process() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let passes = 60;
     let child = start(folder.path(), passes, 0);
     let error = TopicModel::attach(folder.path()).unwrap_err();
@@ -106,10 +103,8 @@ fn a_run_goes_on_without_its_process() {
 
 #[test]
 fn gradient_steps_go_on_without_their_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(two) = cluster(2, folder.path()) else {
-        return;
-    };
+    let Some(folder) = run_folder() else { return };
+    let two = cluster(2, folder.path());
     let epochs = 60;
     kill(start(folder.path(), epochs, "steps"));
     let training = TopicModel::attach(folder.path()).unwrap();
@@ -121,10 +116,7 @@ fn gradient_steps_go_on_without_their_process() {
 
 #[test]
 fn a_run_that_has_ended_meanwhile_is_joined() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let child = start(folder.path(), 20, 0);
     let (run, _) = process_of(1, folder.path()).unwrap();
     kill(child);
@@ -139,10 +131,7 @@ fn a_run_that_has_ended_meanwhile_is_joined() {
 
 #[test]
 fn a_run_that_has_lost_a_rank_meanwhile_is_started_again() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     // A run whose process and then one of its ranks are killed, and the passes that it has done.
     let lose = |retries: usize| -> (Training, usize) {
         let child = start(folder.path(), 1_000_000, retries);
@@ -172,10 +161,7 @@ fn a_run_that_has_lost_a_rank_meanwhile_is_started_again() {
 
 #[test]
 fn a_run_that_is_stopped_ends_its_ranks() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let process = left_behind(folder.path(), 0);
     let training = TopicModel::attach(folder.path()).unwrap();
     testkit::wait_for("two passes", || training.epochs_done() >= 2);
@@ -187,10 +173,7 @@ fn a_run_that_is_stopped_ends_its_ranks() {
 
 #[test]
 fn a_handle_that_is_dropped_leaves_the_run() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let process = left_behind(folder.path(), 0);
     // A cell shows the handle and does not keep it.
     println!("{}", TopicModel::attach(folder.path()).unwrap());
@@ -212,10 +195,7 @@ fn a_handle_that_is_dropped_leaves_the_run() {
 
 #[test]
 fn a_run_that_nobody_can_find_ends_with_its_process() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let process = left_behind(folder.path(), "unnamed");
     testkit::wait_for("the rank's end", || !runs(&process));
 }

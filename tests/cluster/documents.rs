@@ -2,7 +2,7 @@
 
 use topicbook::{Cluster, Counts, Dtype, Matrix, Solver};
 
-use super::{alone, cluster, counts};
+use super::{alone, counts, run_folder};
 
 fn bits(matrix: &Matrix) -> Vec<u32> {
     let values = matrix.values().iter();
@@ -11,10 +11,7 @@ fn bits(matrix: &Matrix) -> Vec<u32> {
 
 #[test]
 fn ranks_transform_and_score_as_one_process_does() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(1, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let counts = counts(folder.path());
     let fit = alone(Solver::em(), 3, &counts);
     // Documents that are nearly all zeros, and some that hold most terms.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use topicbook::{Cluster, Error, ErrorKind, Fit, Solver, TopicModel, Training};
 
-use super::{alone, assert_same, cluster, counts, model, mpiexec, script};
+use super::{alone, assert_same, cluster, counts, model, mpiexec, run_folder, script};
 
 /// Passes of a fit in which a fault occurs.
 const PASSES: usize = 60;
@@ -39,8 +39,8 @@ fn with_fault(signal: &str, model: TopicModel, folder: &Path) -> (Training, Inst
 }
 
 fn error_of(signal: &str, within: u64) -> Option<Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = cluster(2, folder.path())?;
+    let folder = run_folder()?;
+    let cluster = cluster(2, folder.path());
     let (training, fault) = with_fault(signal, em().cluster(cluster), folder.path());
     let error = training.join().unwrap_err();
     let took = fault.elapsed();
@@ -69,10 +69,8 @@ fn a_rank_that_hangs_ends_the_fit() {
 #[test]
 fn a_fit_that_loses_a_rank_goes_on_to_the_same_result() {
     for signal in ["-KILL", "-STOP"] {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(cluster) = cluster(2, folder.path()) else {
-            return;
-        };
+        let Some(folder) = run_folder() else { return };
+        let cluster = cluster(2, folder.path());
         let model = em().cluster(cluster.retries(1));
         let fit = joined_with_fault(signal, model, folder.path());
         let counts = counts(folder.path());
@@ -82,10 +80,8 @@ fn a_fit_that_loses_a_rank_goes_on_to_the_same_result() {
 
 #[test]
 fn gradient_steps_that_lose_a_rank_go_on_to_the_same_result() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(cluster) = cluster(2, folder.path()) else {
-        return;
-    };
+    let Some(folder) = run_folder() else { return };
+    let cluster = cluster(2, folder.path());
     let steps = TopicModel::new(5).batch_size(1_000).epochs(PASSES).quiet();
     let expected = steps.cluster(&cluster).fit(counts(folder.path())).unwrap();
     let model = steps.cluster(cluster.retries(1));
@@ -104,10 +100,7 @@ fn joined_with_fault(signal: &str, model: TopicModel, folder: &Path) -> Fit {
 
 #[test]
 fn a_host_that_is_lost_is_left_out() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let hosts = folder.path().join("hosts.txt");
     fs::write(&hosts, "localhost slots=2\nno-such-host.invalid slots=1\n").unwrap();
     let runs = folder.path().join("runs");
@@ -130,10 +123,8 @@ fn a_host_that_is_lost_is_left_out() {
 
 #[test]
 fn a_run_is_readable_to_its_user_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(cluster) = cluster(2, folder.path()) else {
-        return;
-    };
+    let Some(folder) = run_folder() else { return };
+    let cluster = cluster(2, folder.path());
     let counts = counts(folder.path());
     let model = model(Solver::em()).epochs(1_000_000).cluster(cluster);
     let training = model.spawn(&counts).unwrap();
@@ -151,10 +142,7 @@ fn a_run_is_readable_to_its_user_alone() {
 
 #[test]
 fn a_launcher_that_could_not_listen_is_started_again() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let lines = format!(
         "[ -e {0} ] || {{ touch {0}; echo \"The PMIx server's listener thread failed to start.\"; exit 213; }}\nexec {1} \"$@\"",
         folder.path().join("tried").display(),
@@ -170,10 +158,7 @@ fn a_launcher_that_could_not_listen_is_started_again() {
 
 #[test]
 fn a_job_that_waits_in_a_queue_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let lines = format!(
         "echo 'job 18 queued and waiting for resources' >&2; sleep 4\nexec {} \"$@\"",
         mpiexec()

@@ -10,7 +10,7 @@ use testkit::{
 use topicbook::{Cluster, ErrorKind, Fit, Solver, TopicModel, Training};
 
 use super::faults::process_of;
-use super::{alone, assert_same, cluster, counts, model, mpiexec};
+use super::{alone, assert_same, counts, model, mpiexec, run_folder};
 
 /// Set in the process that runs a test on the hosts: the folder of the test.
 const FOLDER: &str = "TOPICBOOK_TEST_HOSTS";
@@ -22,10 +22,7 @@ fn on_hosts(test: &str) {
 
 /// [`on_hosts`], with a second network.
 fn on_joined_hosts(test: &str, link: Option<Link>) {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let hosts = match Hosts::new() {
         Ok(hosts) => hosts,
         Err(reason) => return println!("SKIPPED: no network namespaces here: {reason}"),

@@ -8,7 +8,7 @@ use testkit::{Cgroup, Tmpfs, refused};
 use topicbook::{Cluster, ErrorKind, Solver, TopicModel};
 
 use super::faults::process_of;
-use super::{by_script, cluster, counts, model};
+use super::{by_script, counts, model, run_folder};
 
 /// Two ranks, of which rank 1 is in a cgroup.
 fn with_rank_in(group: &Cgroup, folder: &Path) -> Cluster {
@@ -22,13 +22,10 @@ fn with_rank_in(group: &Cgroup, folder: &Path) -> Cluster {
 
 #[test]
 fn a_rank_without_enough_memory_says_so_before_it_reads() {
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = run_folder() else { return };
     let Some(group) = Cgroup::or_skip(48 << 20) else {
         return;
     };
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
     let counts = counts(folder.path());
     // Half of L takes 16 MB, F 3 MB, and a table of its sums 6 MB.
     let model = TopicModel::new(900).solver(Solver::em()).epochs(1).quiet();
@@ -39,13 +36,10 @@ fn a_rank_without_enough_memory_says_so_before_it_reads() {
 
 #[test]
 fn a_rank_that_runs_out_of_memory_ends_the_fit_with_the_limit() {
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = run_folder() else { return };
     let Some(group) = Cgroup::or_skip(128 << 20) else {
         return;
     };
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
     let counts = counts(folder.path());
     let model = model(Solver::em()).epochs(1_000_000);
     let model = model.cluster(with_rank_in(&group, folder.path()));
@@ -64,13 +58,10 @@ fn a_rank_that_runs_out_of_memory_ends_the_fit_with_the_limit() {
 
 #[test]
 fn a_disk_that_is_too_small_for_a_run_is_named_before_it_starts() {
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = run_folder() else { return };
     let Some(disk) = Tmpfs::or_skip("256k") else {
         return;
     };
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
     let counts = counts(folder.path());
     let model = model(Solver::em()).cluster(Cluster::local(2).folder(disk.path()));
     refused! { model.fit(&counts) => Space, "needs 457 KiB, but", "Cluster::folder"; }
@@ -78,13 +69,10 @@ fn a_disk_that_is_too_small_for_a_run_is_named_before_it_starts() {
 
 #[test]
 fn a_disk_that_fills_up_ends_the_fit_with_its_folder() {
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = run_folder() else { return };
     let Some(disk) = Tmpfs::or_skip("4m") else {
         return;
     };
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
     let counts = counts(folder.path());
     let model = model(Solver::em()).epochs(1_000_000);
     let model = model.cluster(Cluster::local(2).folder(disk.path()));

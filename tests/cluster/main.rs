@@ -14,6 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use topicbook::{Cluster, Counts, ErrorKind, Fit, Reading, Solver, TopicModel};
 
 /// Sparse counts in a file, which are cut into 4 shards.
@@ -40,11 +41,14 @@ fn model(solver: Solver) -> TopicModel {
         .quiet()
 }
 
-/// A cluster of `ranks` ranks on this machine, with a run in `folder`; `None` where there is no worker.
-fn cluster(ranks: usize, folder: &Path) -> Option<Cluster> {
-    let cluster = Cluster::local(ranks)
-        .folder(folder)
-        .patience(Duration::from_secs(3));
+/// A cluster of `ranks` ranks on this machine, with a run in `folder`.
+fn cluster(ranks: usize, folder: &Path) -> Cluster {
+    let cluster = Cluster::local(ranks).folder(folder);
+    cluster.patience(Duration::from_secs(3))
+}
+
+/// An empty folder for runs; `None` where there is no worker.
+fn run_folder() -> Option<TempDir> {
     let elsewhere = tempfile::tempdir().unwrap();
     let counts = counts(elsewhere.path());
     let trial = model(Solver::em()).epochs(1).cluster(Cluster::local(1));
@@ -56,7 +60,7 @@ fn cluster(ranks: usize, folder: &Path) -> Option<Cluster> {
             None
         }
         Err(error) => panic!("{error}"),
-        Ok(_) => Some(cluster),
+        Ok(_) => Some(tempfile::tempdir().unwrap()),
     }
 }
 

@@ -6,18 +6,16 @@ use std::process::Command;
 
 use topicbook::{Counts, Device, Fit, Solver, TopicModel};
 
-use super::{STREAM, alone, assert_same, by_script, cluster, counts, model};
+use super::{STREAM, alone, assert_same, by_script, cluster, counts, model, run_folder};
 
 #[test]
 fn ranks_fit_as_one_process_does_bit_for_bit() {
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = run_folder() else { return };
     for solver in [Solver::em(), Solver::coordinate_descent()] {
         let counts = counts(folder.path());
         let expected = alone(solver.clone(), 6, &counts);
         for ranks in 1..=4 {
-            let Some(cluster) = cluster(ranks, folder.path()) else {
-                return;
-            };
+            let cluster = cluster(ranks, folder.path());
             let model = model(solver.clone()).epochs(6).cluster(cluster);
             let fit = model.fit(&counts).unwrap();
             assert_same(&fit, &expected, &format!("{solver}, {ranks} ranks"));
@@ -32,10 +30,7 @@ fn ranks_fit_as_one_process_does_bit_for_bit() {
 /// Each rank sees the files of its own documents alone; the others are empty where it looks.
 #[test]
 fn ranks_open_no_files_but_those_of_their_documents() {
-    let folder = tempfile::tempdir().unwrap();
-    if cluster(2, folder.path()).is_none() {
-        return;
-    }
+    let Some(folder) = run_folder() else { return };
     let whole = counts(folder.path());
     let path = |part: usize| folder.path().join(format!("part-{part}.npz"));
     // The middle of the documents is in the file that both ranks read.
@@ -98,7 +93,7 @@ fn assert_table(fit: &Fit, ranks: usize, counts: &Counts) {
 
 #[test]
 fn gradient_steps_by_ranks_have_the_same_bits_and_the_quality_of_one_process() {
-    let folder = tempfile::tempdir().unwrap();
+    let Some(folder) = run_folder() else { return };
     let counts = counts(folder.path());
     let model = TopicModel::new(5)
         .batch_size(1_000)
@@ -108,9 +103,7 @@ fn gradient_steps_by_ranks_have_the_same_bits_and_the_quality_of_one_process() {
     let alone = model.device(Device::Cpu).fit(&counts).unwrap();
     let mut first: Option<Fit> = None;
     for ranks in 1..=4 {
-        let Some(cluster) = cluster(ranks, folder.path()) else {
-            return;
-        };
+        let cluster = cluster(ranks, folder.path());
         let fit = model.cluster(cluster).fit(&counts).unwrap();
         let (found, expected) = (fit.epochs(), alone.epochs());
         assert_eq!(found.len(), expected.len());
@@ -128,10 +121,8 @@ fn gradient_steps_by_ranks_have_the_same_bits_and_the_quality_of_one_process() {
 
 #[test]
 fn a_sweep_fits_by_ranks() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(cluster) = cluster(2, folder.path()) else {
-        return;
-    };
+    let Some(folder) = run_folder() else { return };
+    let cluster = cluster(2, folder.path());
     let counts = counts(folder.path());
     let train = counts.select(0..8_000).unwrap();
     let train = train.write_npz(folder.path().join("train.npz")).unwrap();
@@ -157,10 +148,8 @@ fn a_sweep_fits_by_ranks() {
 
 #[test]
 fn a_fit_that_is_stopped_has_what_its_ranks_have_learned() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(cluster) = cluster(2, folder.path()) else {
-        return;
-    };
+    let Some(folder) = run_folder() else { return };
+    let cluster = cluster(2, folder.path());
     let counts = counts(folder.path());
     let endless = model(Solver::em()).epochs(1_000_000).cluster(cluster);
     let training = endless.spawn(&counts).unwrap();
@@ -174,10 +163,8 @@ fn a_fit_that_is_stopped_has_what_its_ranks_have_learned() {
 
 #[test]
 fn ranks_stop_where_one_process_converges() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(cluster) = cluster(3, folder.path()) else {
-        return;
-    };
+    let Some(folder) = run_folder() else { return };
+    let cluster = cluster(3, folder.path());
     let counts = counts(folder.path());
     let model = model(Solver::em()).tolerance(1e-3).epochs(500);
     let fit = model.cluster(cluster).fit(&counts).unwrap();
