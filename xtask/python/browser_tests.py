@@ -368,6 +368,29 @@ def tables_and_charts_fit_a_narrow_window(page):
         other.browser.resize(HEIGHT)
 
 
+def tables_have_an_order_pages_and_a_search(page):
+    table = 'Table::new().with_column("n", 0..50)?.with_column("</script>", vec!["<b>text</b> ".repeat(9); 50])?'
+    other = page.other("table.ipynb", ["use topicbook::prelude::*;", table])
+    other.run(0)
+    other.run(1)
+    root = "document.querySelector('[data-topicbook-table]')"
+    numbers = f"[...{root}.querySelectorAll('tbody tr')].map(row => +row.cells[0].textContent)"
+    assert other.browser.ask(numbers) == list(range(20))
+    other.browser.click("[data-topicbook-table] th button")
+    # JupyterLab must leave keys to the table.
+    other.browser.press("Enter")
+    assert other.browser.ask(numbers) == list(range(49, 29, -1))
+    other.browser.click("[data-topicbook-table] [title='last page']")
+    assert other.browser.ask(numbers) == list(range(9, -1, -1))
+    other.browser.click("[data-topicbook-table] summary")
+    assert other.browser.ask(f"{root}.querySelector('details').innerText").count("<b>text</b>") > 9
+    search = f"{root}.querySelector('[type=search]')"
+    other.browser.ask(f"({search}.value = '4', {search}.dispatchEvent(new Event('input')), 0)")
+    status = other.browser.ask(f"{root}.querySelector('[role=status]').textContent")
+    assert status == "rows 1 to 14 of 14 with “4”", status
+    page.browser.save_picture(page.notebook.parent.parent / "browser_table.png")
+
+
 TESTS = [
     run_all_runs_every_cell,
     saved_notebook_is_small,
@@ -380,6 +403,7 @@ TESTS = [
     stop_button_keeps_variables_and_the_fit,
     running_fit_refreshes_its_view,
     tables_and_charts_fit_a_narrow_window,
+    tables_have_an_order_pages_and_a_search,
     *browser_explorer.TESTS,
 ]
 

@@ -16,8 +16,8 @@ import nbformat
 FOLDED = "folded"
 FENCE = re.compile(r"^```rust\n(.*?)\n```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
-# Forges leave styles out.
-STYLE = re.compile(r' style="[^"]*"')
+# Forges leave styles and scripts out.
+STYLE = re.compile(r' style="[^"]*"|<script.*?</script>', re.DOTALL)
 PREFORMATTED = re.compile(r"<pre.*?</pre>", re.DOTALL)
 DATA_PICTURE = re.compile(r'src="data:image/png;base64,([^"]+)"')
 

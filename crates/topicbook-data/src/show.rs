@@ -8,8 +8,9 @@ use crate::{Budget, ByteSize, Decimal, Documents, Epoch, Matrix, Terms, TextForm
 #[cfg(feature = "polars")]
 use crate::{GroupBy, Table};
 
-/// Number of rows and of columns that a cell shows.
+/// Number of rows that a cell shows of a matrix with more than `ALL_ROWS`, and of columns.
 const ROWS_SHOWN: usize = 5;
+const ALL_ROWS: usize = 12;
 const COLUMNS_SHOWN: usize = 12;
 
 impl Matrix {
@@ -17,7 +18,8 @@ impl Matrix {
     pub fn evcxr_display(&self) {
         let (rows, columns) = self.shape();
         let shown = columns.min(COLUMNS_SHOWN);
-        let corner = || (0..rows.min(ROWS_SHOWN)).map(|row| &self.row(row)[..shown]);
+        let rows_shown = if rows > ALL_ROWS { ROWS_SHOWN } else { rows };
+        let corner = || (0..rows_shown).map(|row| &self.row(row)[..shown]);
         let decimals = decimals_of(corner().flatten().map(|&value| value.into()));
         let mut card = Card::new(format!(
             "Matrix {} × {}",
@@ -32,8 +34,8 @@ impl Matrix {
             let more = if shown < columns { "  …" } else { "" };
             card = card.row(format!("row {row}"), values.join("  ") + more);
         }
-        if rows > ROWS_SHOWN {
-            card = card.note(format!("and {} more", counted(rows - ROWS_SHOWN, "row")));
+        if rows > rows_shown {
+            card = card.note(format!("and {} more", counted(rows - rows_shown, "row")));
         }
         card.show();
     }
@@ -44,7 +46,7 @@ impl Table {
     /// Shows the first and last rows below a cell: 20 rows, or as many as `rows` says.
     #[doc(hidden)]
     pub fn evcxr_display(&self) {
-        show(&self.html(), &self.to_string());
+        show(&self.html(), &self.short_text());
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::charts::page_colours;
 use crate::error::{Error, Result};
 use crate::fit::topic_map::topic_map;
-use crate::text::{escape, one_line};
+use crate::text::{escape, inside_script, one_line};
 
 use super::terms::{STEPS, relevant_terms};
 use super::{Explorer, Weights};
@@ -100,21 +100,6 @@ fn fill(template: &str, parts: &[(&str, &str)]) -> String {
         page.push_str(value);
         rest = &rest[at + length..];
     }
-}
-
-/// JSON that neither ends a script element nor begins a comment in it. These characters occur in the texts of JSON only, where
-/// an escape means the same.
-fn inside_script(json: &str) -> String {
-    let mut escaped = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
-            }
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 fn data(explorer: &Explorer) -> Data<'_> {
@@ -221,10 +206,10 @@ mod tests {
 
     #[test]
     fn no_text_ends_the_script_or_fills_a_marker() {
-        let hostile = "</script><!-- & /*SCRIPT*/ \u{2028}\u{2029} \" \\ ]]>";
+        let hostile = "</script><!-- & /*SCRIPT*/ \u{2028}\u{2029}\u{7f}\u{80} \" \\ ]]>";
         let json = serde_json::to_string(hostile).unwrap();
         let escaped = inside_script(&json);
-        for bad in ["<", ">", "&", "\u{2028}", "\u{2029}"] {
+        for bad in ["<", ">", "&", "\u{2028}", "\u{2029}", "\u{7f}", "\u{80}"] {
             assert!(!escaped.contains(bad), "{escaped}");
         }
         assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), hostile);

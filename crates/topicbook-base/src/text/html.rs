@@ -1,16 +1,21 @@
-//! HTML escaping and table cells.
+//! HTML escaping, table cells, and JSON inside a page.
 
 /// A cell of an HTML table with its text escaped. One with letters that are written from right to left has the direction of
 /// its first letter.
 pub fn cell(tag: &str, align: &str, text: &str) -> String {
-    let direction = match text.contains(is_right_to_left) {
-        true => " dir=\"auto\"",
-        false => "",
-    };
     format!(
-        "<{tag}{direction} align=\"{align}\" style=\"text-align:{align}\">{}</{tag}>",
+        "<{tag}{} align=\"{align}\" style=\"text-align:{align}\">{}</{tag}>",
+        direction(text),
         escape(text)
     )
+}
+
+/// The attribute of an element whose text is written from right to left; nothing for other texts.
+pub fn direction(text: &str) -> &'static str {
+    match text.contains(is_right_to_left) {
+        true => " dir=\"auto\"",
+        false => "",
+    }
 }
 
 /// Whether a character is in a block of Unicode for scripts from right to left, such as Hebrew and Arabic.
@@ -32,6 +37,21 @@ pub fn escape(text: &str) -> String {
             '\t' | '\n' | '\r' => escaped.push(character),
             '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
             other if other.is_control() => escaped.push('\u{FFFD}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// JSON that neither ends a script element nor begins a comment in it, and is not changed by [`printable`](super::printable).
+/// These characters occur in the texts of JSON only, where an escape means the same.
+pub fn inside_script(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\u{7F}'..='\u{9F}' => {
+                escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
             other => escaped.push(other),
         }
     }

@@ -10,5 +10,5 @@ pub use format::{
     bytes, count, counted, decimals_of, fixed, listed, number, occurrences, pad_left, pad_right,
     percent, quoted_list, seconds, shorten, width,
 };
-pub use html::{cell, escape};
+pub use html::{cell, direction, escape, inside_script};
 pub use printable::{one_line, printable, shown_path};

@@ -11,6 +11,7 @@ mod frame_joins;
 mod group;
 mod join;
 mod names;
+mod number_format;
 mod open;
 mod parquet_file;
 mod pivot;
@@ -22,6 +23,7 @@ mod tests;
 mod values;
 mod verbs;
 mod view;
+mod viewer;
 mod write;
 
 use std::fmt;
@@ -161,6 +163,10 @@ impl Table {
     /// The same table, of which a cell shows `n` rows instead of 20: the first three quarters of `n` and the last quarter
     /// where the table has more. Above 20 rows the table scrolls in a box of its own.
     ///
+    /// In a trusted notebook a table of more than 20 rows has pages of `n` rows, at most 100, a search, and an order by a click
+    /// on a column's name. They have as many rows as 90 KB hold, or 190 KB where `n` is above 20: some 500 or 1,000 rows of
+    /// 13 columns. The line below the table says how many. Elsewhere it is a plain HTML table, of 100 KB at most.
+    ///
     /// ```
     /// # use topicbook::Table;
     /// let table = Table::new().with_column("document", 0..1000)?;
@@ -187,7 +193,14 @@ impl Table {
     /// The rows that a cell shows, as HTML.
     #[doc(hidden)]
     pub fn html(&self) -> String {
-        view::View::new(self).html()
+        viewer::html(self)
+    }
+
+    /// What a cell shows where there is no HTML.
+    #[doc(hidden)]
+    pub fn short_text(&self) -> String {
+        self.rows(self.rows_shown.min(viewer::ROWS_OF_PAGE))
+            .to_string()
     }
 
     /// The DataFrame of the table.
@@ -229,7 +242,7 @@ impl Default for Table {
 /// The first and last rows as aligned text.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        view::View::new(self).text(f)
+        view::View::text(self, f)
     }
 }
 

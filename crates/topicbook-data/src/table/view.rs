@@ -5,42 +5,54 @@ use std::fmt;
 use polars::prelude::{AnyValue, Column, DataFrame, DataType};
 
 use crate::text::{
-    cell, count, counted, decimals_of, escape, fixed, pad_left, pad_right, printable, shorten,
-    width,
+    count, counted, direction, escape, pad_left, pad_right, printable, shorten, width,
 };
 
 use super::Table;
-use super::error::attempt;
+use super::number_format::NumberFormat;
 
 /// Rows that a cell shows unless [`Table::rows`](super::Table::rows) says otherwise.
 pub(super) const ROWS_SHOWN: usize = 20;
-/// Columns that a cell shows; one more says how many are left out.
+/// Columns of the text; one more says how many are left out.
 const COLUMNS_SHOWN: usize = 30;
 /// A short table with more text columns than this is shown transposed: a line for each column.
 const TEXT_COLUMNS_SHOWN: usize = 10;
-/// Characters that a cell shows of a text value.
-const TEXT_SHOWN: usize = 60;
+/// Characters of a text value in its cell.
+pub(super) const TEXT_SHOWN: usize = 60;
+/// A cell without a value.
+const MISSING: &str = "–";
+/// Characters of a value that are not divided between lines, such as a date.
+const UNDIVIDED: usize = 20;
+
+/// A table as it is shown: maybe transposed.
+pub(super) struct Layout {
+    pub frame: DataFrame,
+    pub most_rows: usize,
+    /// The size of the whole table in words.
+    size: String,
+}
 
 /// The rows and columns of a table that are shown, as text.
 pub(super) struct View {
     columns: Vec<Shown>,
     /// Number of lines: rows, and the line between the first and the last rows where some are left out.
     lines: usize,
-    /// The size of the whole table in words.
     size: String,
 }
 
 /// A column as text, one cell a line.
-struct Shown {
-    name: String,
-    numeric: bool,
-    cells: Vec<String>,
+pub(super) struct Shown {
+    pub name: String,
+    pub numeric: bool,
+    /// Whether its cells are not divided between lines.
+    pub undivided: bool,
+    /// The whole texts; `None` for null.
+    pub cells: Vec<Option<String>>,
 }
 
-impl View {
-    /// A view of the rows that a cell shows, the first three quarters of them from the top.
+impl Layout {
     pub(super) fn new(table: &Table) -> Self {
-        let (frame, most_rows) = (&table.frame, table.rows_shown);
+        let frame = &table.frame;
         let mut size = format!(
             "{} × {}",
             counted(frame.height(), "row"),
@@ -50,70 +62,86 @@ impl View {
             size = format!("{size}; {note}");
         }
         match turned(frame) {
-            Some(turned) => Self::upright(
-                &turned,
-                most_rows.max(COLUMNS_SHOWN),
-                format!("{size}, shown with columns as rows"),
-            ),
-            None => Self::upright(frame, most_rows, size),
+            Some(turned) => Self {
+                most_rows: table.rows_shown.max(COLUMNS_SHOWN),
+                frame: turned,
+                size: format!("{size}, shown with columns as rows"),
+            },
+            None => Self {
+                // No line says that one row is left out, because the row takes no more space.
+                most_rows: match frame.height() == table.rows_shown + 1 {
+                    true => frame.height(),
+                    false => table.rows_shown,
+                },
+                frame: frame.clone(),
+                size,
+            },
         }
     }
+}
 
-    fn upright(frame: &DataFrame, most_rows: usize, size: String) -> Self {
+impl View {
+    /// A view of at most so many rows, the first three quarters of them from the top, and columns.
+    pub(super) fn new(layout: &Layout, most_rows: usize, most_columns: usize) -> Self {
+        let frame = &layout.frame;
         let (height, width) = (frame.height(), frame.width());
         let last = if height > most_rows { most_rows / 4 } else { 0 };
         let first = height.min(most_rows) - last;
         let rows: Vec<usize> = (0..first).chain(height - last..height).collect();
         let gap = (rows.len() < height).then_some(first);
-        let mut columns: Vec<Shown> = frame
-            .columns()
-            .iter()
-            .take(COLUMNS_SHOWN)
-            .map(|column| Shown::new(column, &rows, gap))
+        let gap_cell = || Some("…".to_string());
+        let shown = frame.columns().iter().take(most_columns);
+        let mut columns: Vec<Shown> = shown
+            .map(|column| {
+                let mut shown = Shown::new(column, rows.iter().copied());
+                if let Some(gap) = gap {
+                    shown.cells.insert(gap, gap_cell());
+                }
+                shown
+            })
             .collect();
         let lines = rows.len() + usize::from(gap.is_some());
-        if width > COLUMNS_SHOWN {
+        if width > most_columns {
             columns.push(Shown {
-                name: format!("… {} more", count((width - COLUMNS_SHOWN) as u64)),
+                name: format!("… {} more", count((width - most_columns) as u64)),
                 numeric: false,
-                cells: vec!["…".into(); lines],
+                undivided: false,
+                cells: vec![gap_cell(); lines],
             });
         }
         Self {
             columns,
             lines,
-            size,
+            size: layout.size.clone(),
         }
     }
 
     /// Aligned columns, and the size below them.
-    pub(super) fn text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths: Vec<usize> = self.columns.iter().map(Shown::width).collect();
-        let line = |pick: &dyn Fn(&Shown) -> String| {
-            let cells: Vec<String> = self
-                .columns
-                .iter()
-                .zip(&widths)
-                .map(|(column, &width)| match column.numeric {
-                    true => pad_left(&pick(column), width),
-                    false => pad_right(&pick(column), width),
-                })
-                .collect();
-            cells.join("  ").trim_end().to_string()
-        };
-        writeln!(f, "{}", printable(&line(&|column| column.name.clone())))?;
-        for row in 0..self.lines {
-            let line = line(&|column| column.cells[row].clone());
-            writeln!(f, "{}", printable(&line))?;
+    pub(super) fn text(table: &Table, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layout = Layout::new(table);
+        let view = Self::new(&layout, layout.most_rows, COLUMNS_SHOWN);
+        let columns = view.columns.iter().map(|column| {
+            let lines = (0..view.lines).map(|row| column.short(row));
+            let lines: Vec<String> = [column.name.clone()].into_iter().chain(lines).collect();
+            let most = lines.iter().map(|cell| width(cell)).max().unwrap_or(0);
+            let pad = if column.numeric { pad_left } else { pad_right };
+            let padded = lines.iter().map(|cell| pad(cell, most));
+            padded.collect::<Vec<String>>()
+        });
+        let columns: Vec<Vec<String>> = columns.collect();
+        for line in 0..=view.lines {
+            let cells: Vec<&str> = columns.iter().map(|cells| cells[line].as_str()).collect();
+            writeln!(f, "{}", printable(cells.join("  ").trim_end()))?;
         }
-        write!(f, "{}", self.size)
+        write!(f, "{}", view.size)
     }
 
-    /// An HTML table with its size as caption, in a box that scrolls where there are many rows.
+    /// An HTML table with its size as caption, in a box that scrolls where there are many rows. A text that is cut opens with a
+    /// click, up to this number of its characters.
     ///
     /// The caption is above the table, so that it is seen without scrolling. JupyterLab keeps these styles in untrusted pages
-    /// too, but removes scripts, by which headers could sort.
-    pub(super) fn html(&self) -> String {
+    /// too, but removes scripts.
+    pub(super) fn html(&self, characters: usize) -> String {
         let long = self.lines > ROWS_SHOWN + 1;
         let style = if long {
             "max-height:32em;overflow:auto"
@@ -135,7 +163,7 @@ impl View {
         for row in 0..self.lines {
             html.push_str("<tr>");
             for column in &self.columns {
-                html.push_str(&cell("td", column.align(), &column.cells[row]));
+                html.push_str(&column.html(row, characters));
             }
             html.push_str("</tr>\n");
         }
@@ -171,120 +199,74 @@ fn turned(frame: &DataFrame) -> Option<DataFrame> {
 }
 
 impl Shown {
-    /// The given rows of a column. `gap` is the number of rows before the line that stands for the rows left out.
-    fn new(column: &Column, rows: &[usize], gap: Option<usize>) -> Self {
+    /// The given rows of a column.
+    pub(super) fn new(column: &Column, rows: impl Iterator<Item = usize>) -> Self {
         let dtype = column.dtype();
         let values: Vec<AnyValue<'_>> = rows
-            .iter()
-            .map(|&row| column.get(row).unwrap_or(AnyValue::Null))
+            .map(|row| column.get(row).unwrap_or(AnyValue::Null))
             .collect();
         let numbers = match (dtype.is_float(), dtype.is_integer()) {
             (true, _) => NumberFormat::of_floats(&values),
             (_, true) => NumberFormat::of_integers(&values),
             _ => NumberFormat::Plain,
         };
-        let mut cells: Vec<String> = values.iter().map(|value| numbers.format(value)).collect();
-        if let Some(gap) = gap {
-            cells.insert(gap, "…".into());
-        }
+        let cells: Vec<Option<String>> = values
+            .iter()
+            .map(|value| (!value.is_null()).then(|| numbers.format(value)))
+            .collect();
+        let is_short = |cell: &String| width(cell) <= UNDIVIDED;
         Self {
             name: cell_text(column.name().as_str()),
             numeric: dtype.is_primitive_numeric(),
+            undivided: cells.iter().flatten().all(is_short),
             cells,
         }
     }
 
-    fn align(&self) -> &'static str {
+    pub(super) fn align(&self) -> &'static str {
         if self.numeric { "right" } else { "left" }
     }
 
-    fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| width(cell));
-        cells.chain([width(&self.name)]).max().unwrap_or(0)
-    }
-}
-
-/// The format of all numbers of a column, so that they can be compared at a glance.
-#[derive(Clone, Copy)]
-enum NumberFormat {
-    /// With this number of decimal places, and separators between thousands. Smaller numbers are shown as `<0.0001`.
-    Fixed(usize),
-    /// `1.234e-7`, where the largest number is below 0.0001 or from 10^15 on.
-    Scientific,
-    /// Digits alone: integers of at most four digits, such as years.
-    Plain,
-}
-
-impl NumberFormat {
-    /// The decimal places that the numbers have, at most four or so; none if all are integers.
-    fn of_floats(values: &[AnyValue<'_>]) -> Self {
-        let numbers = values.iter().filter_map(float);
-        let numbers = numbers.filter(|number| number.is_finite());
-        let largest = numbers.clone().map(f64::abs).fold(0.0, f64::max);
-        if largest >= 1e15 || (largest > 0.0 && largest < 1e-4) {
-            return Self::Scientific;
-        }
-        match numbers.clone().all(|number| number.fract() == 0.0) {
-            true => Self::Fixed(0),
-            false => Self::Fixed(decimals_of(numbers).max(1)),
-        }
+    fn short(&self, row: usize) -> String {
+        self.cells[row].as_deref().map_or(MISSING.into(), cell_text)
     }
 
-    fn of_integers(values: &[AnyValue<'_>]) -> Self {
-        let mut numbers = values.iter().filter_map(AnyValue::extract::<f64>);
-        match numbers.all(|number| number.abs() < 1e4) {
-            true => Self::Plain,
-            false => Self::Fixed(0),
-        }
-    }
-
-    fn format(self, value: &AnyValue<'_>) -> String {
-        match value {
-            AnyValue::Null => return "–".into(),
-            AnyValue::Boolean(truth) => return truth.to_string(),
-            // This build of Polars knows no time zones; times with a zone are stored in UTC.
-            AnyValue::Datetime(time, unit, Some(_)) => {
-                return format!("{} UTC", text_of(&AnyValue::Datetime(*time, *unit, None)));
+    fn html(&self, row: usize, characters: usize) -> String {
+        let short = self.short(row);
+        let whole = self.cells[row].as_deref().unwrap_or_default();
+        let is_cut = width(whole) > TEXT_SHOWN;
+        let content = match is_cut {
+            false => escape(&short),
+            true => format!(
+                "<details><summary style=\"cursor:pointer\">{}</summary><div style=\"white-space:pre-wrap\">{}</div></details>",
+                escape(&short),
+                escape(&beginning(whole, characters))
+            ),
+        };
+        format!(
+            "<td{} align=\"{1}\" style=\"text-align:{1}{2}\">{content}</td>",
+            direction(&short),
+            self.align(),
+            match (self.undivided, is_cut) {
+                (true, _) => ";white-space:nowrap",
+                (_, true) => ";min-width:30ch",
+                _ => "",
             }
-            _ => {}
-        }
-        if let Some(text) = value.get_str() {
-            return cell_text(text);
-        }
-        match (self, float(value)) {
-            (_, Some(number)) if !number.is_finite() => number.to_string(),
-            (Self::Scientific, Some(number)) => format!("{number:.3e}"),
-            // With fixed decimal places, a small number would be shown as zero.
-            (Self::Fixed(decimals), Some(number)) if rounds_to_zero(number, decimals) => {
-                let smallest = fixed(0.1f64.powi(decimals as i32), decimals);
-                match number > 0.0 {
-                    true => format!("<{smallest}"),
-                    false => format!(">-{smallest}"),
-                }
-            }
-            // Above 2^53, `f64` does not hold every integer.
-            (Self::Fixed(decimals), Some(number)) if number.abs() < 9e15 => fixed(number, decimals),
-            _ => shorten(&text_of(value), TEXT_SHOWN),
-        }
+        )
     }
 }
 
-/// The text that Polars has for a value. It has none for dates after the year 262,142, which damaged files have.
-fn text_of(value: &AnyValue<'_>) -> String {
-    attempt(|| Ok(value.to_string())).unwrap_or_else(|problem| format!("({})", problem.sentence))
-}
-
-/// A number. An `f32` has the digits that tell it from its neighbours: 16777.19, not 16777.189453125.
-fn float(value: &AnyValue<'_>) -> Option<f64> {
-    match value {
-        AnyValue::Float32(number) => number.to_string().parse().ok(),
-        _ => value.extract(),
+/// The first characters of a text, and how many it has in all.
+pub(super) fn beginning(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        None => text.into(),
+        Some((end, _)) => format!(
+            "{} … (the first {} of {} characters)",
+            text[..end].trim_end(),
+            count(characters as u64),
+            count(text.chars().count() as u64)
+        ),
     }
-}
-
-/// Whether a number other than zero is shown as zero.
-fn rounds_to_zero(number: f64, decimals: usize) -> bool {
-    number != 0.0 && number.abs() < 0.5 * 0.1f64.powi(decimals as i32)
 }
 
 /// A text without line breaks, which would end the row.
@@ -349,7 +331,9 @@ mod tests {
         assert!(!html.contains("<b>") && !html.contains("<script"));
         assert!(html.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
         assert!(html.contains("a &amp; &quot;b&quot;"));
-        assert!(html.contains("<td align=\"right\" style=\"text-align:right\">1,234,567</td>"));
+        assert!(html.contains(
+            "<td align=\"right\" style=\"text-align:right;white-space:nowrap\">1,234,567</td>"
+        ));
         assert!(html.contains("<th scope=\"col\" align=\"right\""));
         assert!(html.contains("2 rows × 2 columns"));
         Ok(())
@@ -361,13 +345,31 @@ mod tests {
         for topic in 0..100 {
             table = table.with_column(format!("topic {topic}"), vec![0.5f32; 3])?;
         }
+        let text = table.to_string();
+        assert!(
+            text.lines()
+                .next()
+                .is_some_and(|head| head.ends_with("topic 29  … 70 more"))
+        );
+        // The page has them all.
+        assert_eq!(table.html().matches("<th ").count(), 100);
+        assert!(table.html().contains("3 rows × 100 columns"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_cut_text_opens_and_a_date_is_not_divided() -> Result<()> {
+        let text = "<i>".repeat(30);
+        let table = Table::new()
+            .with_column("review", [text.as_str(), "short"])?
+            .with_column("date", ["2024-11-20", "2024-11-21"])?;
         let html = table.html();
-        assert_eq!(html.matches("<th ").count(), COLUMNS_SHOWN + 1);
-        assert!(html.contains(">… 70 more</th></tr>"));
-        assert!(html.contains("3 rows × 100 columns"));
-        // The proportions of thirteen topics are all shown.
-        let all = table.select(&table.column_names()[..13])?;
-        assert_eq!(all.html().matches("<th ").count(), 13);
+        assert_eq!(html.matches("<details>").count(), 1);
+        assert_eq!(html.matches(&escape(&text)).count(), 1);
+        assert!(html.contains("white-space:nowrap\">2024-11-20</td>"));
+        assert!(!html.contains("<i>") && !html.contains("<script"));
+        let beginning = beginning("äöü ß", 4);
+        assert_eq!(beginning, "äöü … (the first 4 of 5 characters)");
         Ok(())
     }
 
@@ -383,6 +385,8 @@ mod tests {
         );
         assert_eq!((lines[21], lines[22]), ("2999", "3,000 rows × 1 column"));
         assert!(table.html().contains("overflow-x"));
+        // One row is never left out.
+        assert_eq!(table.head(21).to_string().matches('…').count(), 0);
 
         let more = table.rows(1000);
         assert_eq!(more.html().matches("<tr>").count(), 1 + 1000 + 1);
