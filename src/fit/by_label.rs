@@ -46,10 +46,11 @@ impl Fit {
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table: one per
     /// document, in the order of L's rows. They can also be the name of a column of the documents, where the fit [has
-    /// them](Self::with_documents), or an expression of their columns. Numbers and dates are in rising order, and so are texts
-    /// that are all numbers, ISO dates (`2023-08`) or English names of months; other texts are in the order in which they
-    /// first occur. Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is
-    /// the same topic in every year.
+    /// them](Self::with_documents), or an expression of their columns. Several names, such as `["category", "country"]`, make
+    /// a group of each combination that occurs: "Books, DE". Numbers and dates are in rising order, and so are texts that are
+    /// all numbers, ISO dates (`2023-08`) or English names of months; other texts are in the order in which they first occur.
+    /// Documents without a label (null, NaN, or a blank text) are left out. L and F stay as they are: topic 3 is the same topic
+    /// in every year.
     ///
     /// An interval goes from the 2.5% to the 97.5% quantile of the means of 1,000 resamples of the label's documents (Efron's
     /// percentile interval). It says how much the mean would vary with other documents of the kind, not how certain L is. The
@@ -62,6 +63,21 @@ impl Fit {
     /// let table = fit.by(documents.column("book")?)?.table();
     /// assert_eq!(table.shape(), (6, 6)); // two books of three topics
     /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The months of dates are the first seven characters of their texts, and the years the first four:
+    ///
+    /// ```
+    /// # let (_, fit) = topicbook::example_fit()?;
+    /// use topicbook::{Documents, prelude::*};
+    /// let documents = Documents::numbered(60)?
+    ///     .with_dates("date", (0..60).map(|document| format!("2024-{:02}-20", 1 + document % 2)))?
+    ///     .with_labels("book", (0..60).map(|document| if document < 30 { "Letters" } else { "Poems" }))?;
+    /// let fit = fit.with_documents(&documents)?;
+    /// let months = fit.by(col("date").cast(DataType::String).str().head(lit(7)))?;
+    /// assert_eq!(months.labels(), ["2024-01", "2024-02"]);
+    /// assert_eq!(fit.by(["book", "date"])?.labels()[3], "Poems, 2024-02-20");
+    /// # Ok::<(), Error>(())
     /// ```
     ///
     /// # Errors

@@ -166,7 +166,8 @@ impl ByLabel {
         let alone = labels.iter().filter(|&&documents| documents == 1).count();
         if alone > 0 {
             card = card.note(format!(
-                "No interval for {} of a single document: its resamples are all the same.",
+                "No interval for {} of a single document: its resamples are all the same. The months of dates are \
+                 fit.by(col(\"date\").cast(DataType::String).str().head(lit(7)))?.",
                 counted(alone, "label")
             ));
         }

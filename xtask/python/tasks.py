@@ -61,6 +61,7 @@ TASKS = [
     Task("drop a topic", 'let fewer = named.drop_topics(["Sound"])?;', ""),
     Task("leave out texts without a term", "let filled = docs.drop_empty()?;", ""),
     Task("topics by a label", 'named.by("stars")?', HTML),
+    Task("topics by two labels", 'named.by(["stars", "country"])?', HTML),
     Task("choose k for texts", 'TopicModel::sweep([2, 3]).seeds(2).quiet().fit(&docs)?', HTML),
     # Tables.
     Task("some rows at random", 'Table::open("titles.csv")?.sample(5, 1)', HTML),
@@ -100,6 +101,6 @@ def files(folder):
     lines = ["document,title", *(f'{document},"paper {document}"' for document in range(300))]
     pathlib.Path(folder, "titles.csv").write_text("\n".join(lines) + "\n")
     texts = ["a book of many pages", "the sound of the music", "pages of the book", "loud music and sound", "!?"]
-    lines = ["document,review,stars,price,date"]
-    lines += [f'R{row},{texts[row % 5]} {"" if row % 5 == 4 else "again"},{row % 5 + 1},"1.{row:03},50",{row % 28 + 1:02}.03.2024' for row in range(40)]
+    lines = ["document,review,stars,price,date,country"]
+    lines += [f'R{row},{texts[row % 5]} {"" if row % 5 == 4 else "again"},{row % 5 + 1},"1.{row:03},50",{row % 28 + 1:02}.03.2024,{"DE" if row % 3 else "FR"}' for row in range(40)]
     pathlib.Path(folder, "reviews.csv").write_text("\n".join(lines) + "\n")

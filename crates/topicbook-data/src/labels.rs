@@ -1,6 +1,6 @@
 //! Labels of documents: the groups that they make, in an order.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
 use polars::prelude::{Column, DataType};
@@ -25,7 +25,7 @@ pub struct Labels {
 
 impl Labels {
     /// The groups of the values of a column. Null, NaN and blank texts are no labels. Names and expressions refer to columns
-    /// of `documents`, if they are given.
+    /// of `documents`, if they are given; several names make a group of each combination of their values.
     pub fn new(values: impl ColumnValues, documents: Option<&Documents>) -> Result<Self> {
         let table = documents.map_or_else(Table::new, Documents::table);
         let column = values.named_column("label", &table).map_err(|error| {
@@ -36,7 +36,34 @@ impl Labels {
                 ),
             }
         })?;
-        Self::of_column(&column)
+        let Some(names) = names_of_columns(&column, &table) else {
+            return Self::of_column(&column);
+        };
+        let parts = names.into_iter();
+        let parts = parts.map(|name| Self::of_column(&name.named_column("label", &table)?));
+        Ok(Self::combined(&parts.collect::<Result<Vec<_>>>()?))
+    }
+
+    /// The combinations of groups that occur, in the order of the first labels, and among these of the next. A document
+    /// without one of the labels has none.
+    fn combined(parts: &[Self]) -> Self {
+        let documents = 0..parts.first().map_or(0, |labels| labels.of.len());
+        let keys: Vec<Option<Vec<usize>>> = documents
+            .map(|document| parts.iter().map(|labels| labels.of[document]).collect())
+            .collect();
+        let groups: BTreeSet<&Vec<usize>> = keys.iter().flatten().collect();
+        let groups: Vec<&Vec<usize>> = groups.into_iter().collect();
+        let name = |key: &Vec<usize>| {
+            let names = parts.iter().zip(key);
+            let names = names.map(|(labels, &group)| labels.names[group].as_str());
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let group = |key: &Option<Vec<usize>>| groups.binary_search(&key.as_ref()?).ok();
+        Self {
+            names: groups.iter().map(|key| name(key)).collect(),
+            of: keys.iter().map(group).collect(),
+            ordered: parts.iter().all(|labels| labels.ordered),
+        }
     }
 
     fn of_column(column: &Column) -> Result<Self> {
@@ -205,6 +232,16 @@ impl Labels {
     }
 }
 
+/// The values of a column that are names of columns of `table`: texts that are not one for each row, and one of which is such
+/// a name.
+fn names_of_columns<'a>(column: &'a Column, table: &Table) -> Option<Vec<&'a str>> {
+    let texts = column.str().ok()?;
+    let names: Vec<&str> = texts.iter().collect::<Option<_>>()?;
+    let known = table.column_names();
+    let is_known = |name: &&str| known.iter().any(|known| known == name);
+    (names.len() != table.height() && names.iter().any(is_known)).then_some(names)
+}
+
 /// Whether a text begins as an ISO 8601 date: `1987`, `2023-08`, `2023-08-15`, `2023-08-15T10:30`, `2023-W31`, or `2023-Q3`.
 /// They sort as texts.
 fn is_date(text: &str) -> bool {
@@ -320,6 +357,27 @@ mod tests {
         );
         let flags = Labels::new([true, false], None).unwrap();
         assert_eq!(flags.names, ["true", "false"]);
+    }
+
+    #[test]
+    fn several_columns_make_a_group_of_each_combination() {
+        let documents = Table::new()
+            .with_column(
+                "category",
+                [Some("Books"), Some("Audio"), Some("Books"), None],
+            )
+            .and_then(|table| table.with_column("year", [2024, 2023, 2023, 2023]))
+            .unwrap();
+        let documents = Documents::from_table(&documents).unwrap();
+        let by = |names: &[&str]| Labels::new(names, Some(&documents));
+        let labels = by(&["category", "year"]).unwrap();
+        assert_eq!(labels.names, ["Books, 2023", "Books, 2024", "Audio, 2023"]);
+        assert_eq!(labels.of, [Some(1), Some(2), Some(0), None]);
+        assert!(!labels.ordered && by(&["year", "year"]).unwrap().ordered);
+        // One text a document is a label, whatever its name.
+        assert_eq!(by(&["year"; 4]).unwrap().names, ["year"]);
+        let error = by(&["category", "yaer"]).unwrap_err().to_string();
+        assert!(error.contains("yaer") && error.contains("year"), "{error}");
     }
 
     #[test]
