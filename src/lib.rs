@@ -150,7 +150,10 @@ pub use model::{
 #[doc(hidden)]
 pub use model::{ExampleFolder, example_checkpoint, example_fit, example_folder, example_halves};
 #[cfg(feature = "notebook")]
-pub use notebook::{GpuNow, MemoryNow, MemoryScope, Released, live, memory, memory_scope, release};
+pub use notebook::{
+    GpuNow, MemoryNow, MemoryScope, Released, Shown, html, live, markdown, memory, memory_scope,
+    release,
+};
 pub use plan::Plan;
 #[doc(inline)]
 pub use topicbook_base::{Error, ErrorKind, Result, show_progress};
@@ -223,7 +226,7 @@ pub mod prelude {
         poisson_nmf_loss,
     };
     #[cfg(feature = "notebook")]
-    pub use crate::{MemoryScope, live, memory, memory_scope, release};
+    pub use crate::{MemoryScope, Shown, html, live, markdown, memory, memory_scope, release};
     #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
     pub use crate::{Trained, Trainer, TrainingEstimate};
     /// What expressions of Polars begin with, as [`Table::filter`](crate::Table::filter) takes them, and its types of columns.

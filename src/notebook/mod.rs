@@ -5,6 +5,7 @@ mod fits;
 mod judging;
 mod memory_now;
 mod memory_scope;
+mod shown;
 mod sweeps;
 #[cfg(feature = "cuda")]
 mod trained;
@@ -13,3 +14,4 @@ mod values;
 
 pub use memory_now::{GpuNow, MemoryNow, Released, live, memory, release};
 pub use memory_scope::{MemoryScope, memory_scope};
+pub use shown::{Shown, html, markdown};

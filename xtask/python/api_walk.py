@@ -410,6 +410,9 @@ WALK = {
     ],
     "MemoryNow": ["let memory_now = topicbook::memory();"],
     "Released": ["let given_back = release();"],
+    "Shown": [
+        'let sentence = markdown("**12** documents"); let page = html(format!("<p>{}</p>", 12));',
+    ],
     "MemoryScope": [
         "let holding = live();",
         'let scope = memory_scope("walk"); let mut scope = scope; scope.mark("nothing"); let marks = scope.table();',
@@ -517,6 +520,7 @@ SHOWN = {
     "ByteSize": ["byte_size"],
     "Budget": ["budget"],
     "Plan": ["plan"],
+    "Shown": ["sentence", "page"],
     "MemoryScope": ["scope"],
     "Fit": ["fit", "loaded", "given", "resumed"],
     "Explorer": ["explorer"],

@@ -106,6 +106,8 @@ class Markdown:
         if "image/png" in data:
             text = re.sub(r"[\[\]\s]+", " ", data.get("text/plain", "")).strip()
             return f"![{text}]({self.picture(data['image/png'], cell)})"
+        if "text/markdown" in data:
+            return data["text/markdown"]
         # A page inside the page is too long for a forge, which would not run it either.
         if "<iframe" not in data.get("text/html", "<iframe"):
             html = STYLE.sub("", data["text/html"])

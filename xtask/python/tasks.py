@@ -92,6 +92,8 @@ TASKS = [
     Task("lines", 'Chart::lines(fit.history().numbers("seconds")?)', PNG),
     Task("heat map", "Chart::heatmap(fit.topic_correlation())", PNG),
     Task("large letters for a lecture", "fit.plot_loss().large()", PNG),
+    Task("a sentence and a chart", 'html(format!("<p>Two topics</p>{}", fit.plot_loss().to_svg()?))', HTML),
+    Task("Markdown", 'markdown(format!("**{}** topics", fit.topics()))', "text/markdown"),
     Task("a picture in a file", 'fit.plot_loss().save_svg("loss.svg")?; fit.plot_loss().save_png("loss.png")?;', ""),
 ]
 

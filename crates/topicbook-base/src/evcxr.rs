@@ -40,6 +40,11 @@ pub fn show(html: &str, text: &str) {
     print(&[("text/html", html), ("text/plain", text)]);
 }
 
+/// Shows a text of this MIME type, and as it is for other front ends.
+pub fn show_as(mime: &str, text: &str) {
+    print(&[(mime, text), ("text/plain", text)]);
+}
+
 /// Shows a card and a small picture below it.
 pub fn show_card(card: &Card, picture: Option<Picture>) {
     show(&card_html(card, picture), &card.text());
