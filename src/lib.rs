@@ -36,7 +36,7 @@
 //!
 //! [`Counts::open`] reads `.npy` (in place), SciPy's `.npz` (row by row), `.safetensors`, `.h5ad` and 10x `.h5` (row by row),
 //! `.mtx(.gz)`, UCI's bags of words, and with the feature `polars` tables of triplets, as [`Table::open`] opens them:
-//! `.csv`, `.tsv`, `.parquet` and `.arrow`. [`Counts::write_npy`], [`Counts::write_npz`] and the methods beside them write
+//! `.csv`, `.tsv`, `.jsonl`, `.parquet` and `.arrow`. [`Counts::write_npy`], [`Counts::write_npz`] and the methods beside them write
 //! in bounded memory. A fit is saved by [`Fit::save`] and read by [`Fit::load`]; its file is in the safetensors format, so
 //! that Python reads L and F from it.
 //!

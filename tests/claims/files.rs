@@ -211,6 +211,23 @@ pub fn lines_of_json() -> Vec<File> {
     ]
 }
 
+pub fn tables_of_json() -> Vec<File> {
+    let fields = |names: std::ops::Range<usize>| -> String {
+        let fields: Vec<String> = names.map(|name| format!("\"{name}\":1")).collect();
+        format!("{{{}}}\n", fields.join(","))
+    };
+    let others: String = (0..200).map(|row| fields(row * 9..row * 9 + 9)).collect();
+    let mut files = lines_of_json();
+    files.push(file(
+        "few of many fields",
+        fields(0..2_000) + &"{\"7\":1}\n".repeat(60),
+        0,
+    ));
+    files.push(file("other fields in each line", others, 0));
+    files.push(file("short numbers", "{\"a\":1}\n".repeat(150_000), 0));
+    files
+}
+
 pub fn vectorizers() -> Vec<File> {
     let (_folder, path) = testkit::temp_path("words.json");
     let counted = Vectorizer::new().fit_transform(["sea"]).unwrap();

@@ -53,7 +53,7 @@ fn texts(path: &Path) -> Result<(), Error> {
 }
 
 #[rustfmt::skip] // one reader a line
-const READERS: [Reader; 26] = [
+const READERS: [Reader; 27] = [
     Reader { file: "X.pt", corpus: "pt", read: counts, files: pickles::pickles, most: [BUFFERS, 192, 0] },
     Reader { file: "X.npy", corpus: "npy", read: counts, files: files::arrays, most: [BUFFERS, 0, 0] },
     Reader { file: "X.npz", corpus: "npz", read: counts, files: files::archives, most: [BUFFERS, 16, 32] },
@@ -72,6 +72,7 @@ const READERS: [Reader; 26] = [
     Reader { file: "X.arrow", corpus: "arrow", read: counts, files: arrow::counts, most: [BUFFERS, 64, 32] },
     Reader { file: "footer.arrow", corpus: "", read: counts, files: arrow::footers, most: [BUFFERS, 64, 512] },
     Reader { file: "t.csv", corpus: "", read: documents, files: files::tables, most: [BUFFERS, 64, 64] },
+    Reader { file: "t.jsonl", corpus: "jsonl", read: documents, files: files::tables_of_json, most: [BUFFERS, 512, 0] },
     Reader { file: "t.parquet", corpus: "", read: documents, files: parquet::labels, most: [BUFFERS, 64, 64] },
     Reader { file: "texts.parquet", corpus: "", read: texts, files: parquet::texts, most: [BATCHES, 64, 64] },
     Reader { file: "t.arrow", corpus: "", read: documents, files: arrow::labels, most: [BUFFERS, 64, 64] },

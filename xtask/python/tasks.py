@@ -5,6 +5,7 @@ come first. Not here, because there is nothing to type yet: raw text (tokens and
 and zoom with the mouse.
 """
 
+import json
 import pathlib
 from typing import NamedTuple
 
@@ -76,6 +77,7 @@ TASKS = [
     Task("join with a CSV file", 'fit.doc_topics().join(&Table::open("titles.csv")?, "document")?', HTML),
     Task("rename a column", 'let renamed = fit.doc_topics().rename("topic 0", "sport")?;', ""),
     Task("statistics", "fit.doc_topics().describe()?", HTML),
+    Task("JSON lines", 'Table::open("reviews.jsonl")?', HTML),
     Task("1,000 rows", 'Table::new().with_column("n", 0..1000)?.rows(1000)', HTML),
     Task("a lazy query", 'fit.doc_topics().lazy().filter(col("document").lt(9)).collect()?', "text/plain"),
     Task("export", 'fit.doc_topics().write_csv("doc_topics.csv")?; fit.top_terms(9).write_parquet("top_terms.parquet")?;', ""),
@@ -99,10 +101,12 @@ TASKS = [
 
 
 def files(folder):
-    """Writes titles.csv and reviews.csv, with a text without a word, into `folder`."""
+    """Writes titles.csv, reviews.csv, with a text without a word, and its rows as JSON lines into `folder`."""
     lines = ["document,title", *(f'{document},"paper {document}"' for document in range(300))]
     pathlib.Path(folder, "titles.csv").write_text("\n".join(lines) + "\n")
     texts = ["a book of many pages", "the sound of the music", "pages of the book", "loud music and sound", "!?"]
     lines = ["document,review,stars,price,date,country"]
     lines += [f'R{row},{texts[row % 5]} {"" if row % 5 == 4 else "again"},{row % 5 + 1},"1.{row:03},50",{row % 28 + 1:02}.03.2024,{"DE" if row % 3 else "FR"}' for row in range(40)]
     pathlib.Path(folder, "reviews.csv").write_text("\n".join(lines) + "\n")
+    lines = [json.dumps({"document": f"R{row}", "review": texts[row % 5], "stars": row % 5 + 1}) for row in range(40)]
+    pathlib.Path(folder, "reviews.jsonl").write_text("\n".join(lines) + "\n")

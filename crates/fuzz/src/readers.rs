@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 use topicbook::{
-    Cells, Checkpoint, Counts, Error, Fit, Reading, Terms, Texts, TopicModel, Vectorizer,
+    Cells, Checkpoint, Counts, Error, Fit, Reading, Table, Terms, Texts, TopicModel, Vectorizer,
 };
 
 use crate::outcome::{Outcome, Values};
@@ -89,6 +89,9 @@ pub(crate) fn texts(extension: &str, data: &[u8]) -> Outcome {
         assert_eq!(counted.counts().documents(), beginnings.len());
         let again = counted.vectorizer().transform(&texts)?;
         assert_eq!(again.counts().summary()?, counted.counts().summary()?);
+        if extension == "jsonl" {
+            assert_eq!(Table::open(path)?.height(), beginnings.len());
+        }
         Ok(())
     };
     match read() {

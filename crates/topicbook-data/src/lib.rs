@@ -21,6 +21,7 @@ mod documents;
 mod epoch;
 mod find_term;
 mod indices;
+mod json_lines;
 #[cfg(feature = "polars")]
 mod labels;
 mod matrix;
@@ -63,6 +64,8 @@ pub use epoch::Epoch;
 #[doc(hidden)]
 pub use find_term::remedy_by_nearest;
 pub use indices::Indices;
+#[doc(hidden)]
+pub use json_lines::JsonLine;
 #[cfg(feature = "polars")]
 #[doc(hidden)]
 pub use labels::Labels;

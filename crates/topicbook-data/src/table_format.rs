@@ -11,6 +11,8 @@ use crate::text::shown_path;
 pub enum TableFormat {
     /// Text with a header, with this separator or that of the header.
     Csv(Option<u8>),
+    /// Text with an object of JSON in each line.
+    JsonLines,
     /// Columns with types, in groups of rows.
     Parquet,
     /// Columns with types, in record batches.
@@ -19,10 +21,13 @@ pub enum TableFormat {
 
 impl TableFormat {
     /// All extensions, in lower case and without the dot. Those of text may be followed by `.gz`, `.zst` or `.zip`.
-    pub const EXTENSIONS: [(&str, Self); 8] = [
+    pub const EXTENSIONS: [(&str, Self); 11] = [
         ("csv", Self::Csv(None)),
         ("tsv", Self::Csv(Some(b'\t'))),
         ("tab", Self::Csv(Some(b'\t'))),
+        ("jsonl", Self::JsonLines),
+        ("ndjson", Self::JsonLines),
+        ("json", Self::JsonLines),
         ("parquet", Self::Parquet),
         ("pq", Self::Parquet),
         ("arrow", Self::Arrow),
@@ -35,7 +40,7 @@ impl TableFormat {
         let (is_packed, extension) = (unpacked_name(path).1, unpacked_extension(path));
         let mut known = Self::EXTENSIONS.into_iter();
         let (_, format) = known.find(|(name, _)| *name == extension)?;
-        (!is_packed || matches!(format, Self::Csv(_))).then_some(format)
+        (!is_packed || matches!(format, Self::Csv(_) | Self::JsonLines)).then_some(format)
     }
 }
 
@@ -90,7 +95,7 @@ pub fn unknown_format(path: &Path, what: &str) -> Error {
         let error = Error::format(path, format!("{extension:?} is not an extension of {what}"));
         error.fix(match unpacked_name(path).1 {
             true => "unpack it: only texts, such as .csv.gz, are read from compressed files",
-            false => "tables are .csv, .tsv, .parquet or .arrow; texts also .txt (one a line) or .jsonl, or a folder of .txt",
+            false => "tables are .csv, .tsv, .jsonl, .parquet or .arrow; texts also .txt (one a line), or a folder of .txt",
         })
     })
 }

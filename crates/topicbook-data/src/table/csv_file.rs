@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use polars::prelude::{CsvParseOptions, CsvReadOptions, DataFrame, DataType, SerReader};
 
 use crate::error::{Error, Result};
-use crate::system::{MappedFile, TextFile, line_of, not_utf8};
+use crate::system::{Encoding, MappedFile, TextFile, line_of, not_utf8};
 use crate::text::{count, counted};
 use crate::{CsvHeader, CsvRows, CsvScan, TextFormat};
 
@@ -57,17 +57,17 @@ impl CsvFile {
         if let Some(read) = self.table.get() {
             return Ok(read);
         }
-        let (text, mut understood) = self.text()?;
+        let (text, mut understood) = text_of(&self.map, self.format.stated_encoding())?;
         understood.extend(self.header.understood.iter().cloned());
         let options = CsvReadOptions::default().with_infer_schema_length(None);
         let size = |scan: CsvScan| {
             let values = format!("{} values", count(scan.values));
             (values, scan.values.saturating_mul(VALUE_BYTES))
         };
-        let frame = self.read(&text, options, size)?;
+        let frame = self.read(text.as_bytes(), options, size)?;
         let texts_of = |columns: &[usize]| {
             let types = vec![DataType::String; self.header.names.len()];
-            self.read_typed(&text, types, columns, 0)
+            self.read_typed(text.as_bytes(), types, columns, 0)
         };
         let is_comma = self.header.separator == b',';
         let decimal = self.format.stated_decimal();
@@ -97,8 +97,8 @@ impl CsvFile {
         let read: Vec<usize> = (0..names.len())
             .filter(|&at| typed(&names[at]).is_some())
             .collect();
-        let (text, _) = self.text()?;
-        let mut frame = self.read_typed(&text, all.collect(), &read, row_bytes)?;
+        let (text, _) = text_of(&self.map, self.format.stated_encoding())?;
+        let mut frame = self.read_typed(text.as_bytes(), all.collect(), &read, row_bytes)?;
         let named: Vec<&String> = read.iter().map(|&at| &names[at]).collect();
         attempt(|| frame.set_column_names(&named))?;
         Ok(frame)
@@ -123,30 +123,6 @@ impl CsvFile {
             (rows, scan.rows.saturating_mul(row_bytes))
         };
         self.read(text, options, size)
-    }
-
-    /// The text as UTF-8, and what was done to get it.
-    fn text(&self) -> Result<(Cow<'_, [u8]>, Vec<String>)> {
-        let bytes = self.map.bytes()?;
-        let path = self.map.path();
-        let mut file = TextFile::open_as(path, self.format.stated_encoding())?;
-        // A first look, by which compression and byte order marks are known.
-        let mut text = Vec::new();
-        file.append(1, &mut text)?;
-        if file.understood().is_empty() && std::str::from_utf8(bytes).is_ok() {
-            let mark = bytes.len() - bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).len();
-            return Ok((bytes[mark..].into(), Vec::new()));
-        }
-        // Twice: Polars copies texts.
-        file.append_all(1, &mut text)?;
-        self.map.file().check_not_replaced()?;
-        match std::str::from_utf8(&text) {
-            Ok(_) => Ok((text.into(), file.understood())),
-            Err(source) => {
-                let valid = source.valid_up_to();
-                Err(not_utf8(path, valid as u64, line_of(&text, valid)).because(source))
-            }
-        }
     }
 
     /// Reads the text of the file, if memory holds its size.
@@ -189,6 +165,36 @@ impl CsvFile {
         let frame = read();
         self.map.check_unchanged()?;
         frame
+    }
+}
+
+/// The text of a file as UTF-8, and what was done to get it.
+pub(super) fn text_of(
+    map: &MappedFile,
+    encoding: Option<Encoding>,
+) -> Result<(Cow<'_, str>, Vec<String>)> {
+    let bytes = map.bytes()?;
+    let path = map.path();
+    let mut file = TextFile::open_as(path, encoding)?;
+    // A first look, by which compression and byte order marks are known.
+    let mut text = Vec::new();
+    file.append(1, &mut text)?;
+    if file.understood().is_empty()
+        && let Ok(text) = std::str::from_utf8(bytes)
+    {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        return Ok((text.into(), Vec::new()));
+    }
+    // Twice: Polars copies texts.
+    file.append_all(1, &mut text)?;
+    map.file().check_not_replaced()?;
+    match String::from_utf8(text) {
+        Ok(text) => Ok((text.into(), file.understood())),
+        Err(source) => {
+            let valid = source.utf8_error().valid_up_to();
+            let line = line_of(source.as_bytes(), valid);
+            Err(not_utf8(path, valid as u64, line).because(source))
+        }
     }
 }
 

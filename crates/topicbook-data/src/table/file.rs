@@ -14,6 +14,7 @@ use super::Table;
 use super::arrow_file::ArrowFile;
 use super::csv_file::CsvFile;
 use super::error::attempt;
+use super::json_file;
 use super::parquet_file::ParquetFile;
 use super::row_groups::RowGroups;
 
@@ -26,6 +27,8 @@ pub enum TableFile {
     Csv(Box<CsvFile>),
     /// Rows and columns can be read in parts.
     Groups(Box<dyn RowGroups>),
+    /// The rows have been read.
+    Whole(MappedFile, Table),
     /// The rows are in memory.
     Memory(Table),
 }
@@ -57,6 +60,10 @@ impl TableFile {
             TableFormat::Csv(separator) => {
                 CsvFile::open(map, separator, stated).map(|file| Self::Csv(file.into()))
             }
+            TableFormat::JsonLines => {
+                let table = json_file::read(&map)?;
+                Ok(Self::Whole(map, table))
+            }
             TableFormat::Parquet => Ok(Self::Groups(Box::new(ParquetFile::open(map)?))),
             TableFormat::Arrow => Ok(Self::Groups(Box::new(ArrowFile::open(map)?))),
         }
@@ -66,6 +73,7 @@ impl TableFile {
     pub fn understood(&self) -> Result<Vec<String>> {
         match self {
             Self::Csv(file) => file.understood().map(<[String]>::to_vec),
+            Self::Whole(_, table) => Ok(table.note.iter().map(ToString::to_string).collect()),
             _ => Ok(Vec::new()),
         }
     }
@@ -75,6 +83,7 @@ impl TableFile {
         match self {
             Self::Csv(file) => Some(&file.map),
             Self::Groups(file) => Some(file.map()),
+            Self::Whole(map, _) => Some(map),
             Self::Memory(_) => None,
         }
     }
@@ -93,7 +102,7 @@ impl TableFile {
                 .iter_names()
                 .map(|name| name.as_str())
                 .collect(),
-            Self::Memory(table) => {
+            Self::Whole(_, table) | Self::Memory(table) => {
                 let columns = table.columns().iter();
                 columns.map(|column| column.name().as_str()).collect()
             }
@@ -105,7 +114,7 @@ impl TableFile {
         match self {
             Self::Csv(file) => file.table().map(|_| 0),
             Self::Groups(file) => file.check(columns),
-            Self::Memory(_) => Ok(0),
+            Self::Whole(..) | Self::Memory(_) => Ok(0),
         }
     }
 
@@ -114,7 +123,7 @@ impl TableFile {
         match self {
             Self::Csv(file) => file.table().map(Table::height),
             Self::Groups(file) => Ok(file.rows() as usize),
-            Self::Memory(table) => Ok(table.height()),
+            Self::Whole(_, table) | Self::Memory(table) => Ok(table.height()),
         }
     }
 
@@ -122,7 +131,7 @@ impl TableFile {
     pub fn columns(&self) -> Result<Vec<(String, DataType)>> {
         let schema: Schema = match self {
             Self::Csv(file) => Schema::clone(file.table()?.schema()),
-            Self::Memory(table) => Schema::clone(table.schema()),
+            Self::Whole(_, table) | Self::Memory(table) => Schema::clone(table.schema()),
             Self::Groups(file) => {
                 let fields = file.schema().iter_values();
                 attempt(|| Ok(fields.map(Field::from).collect()))?
@@ -154,7 +163,7 @@ impl TableFile {
         let table = match self {
             Self::Csv(file) => file.table()?,
             Self::Groups(file) => return file.read(columns, rows),
-            Self::Memory(table) => table,
+            Self::Whole(_, table) | Self::Memory(table) => table,
         };
         // By name: in an expression, `^...$` would be a pattern.
         let frame = attempt(|| table.frame.select(columns))?;
@@ -185,6 +194,7 @@ impl TableFile {
         match &self {
             // Not by the names in the header: columns may have none.
             Self::Csv(file) => file.table().cloned(),
+            Self::Whole(_, table) => Ok(table.clone()),
             _ => self.load(&self.names()),
         }
     }

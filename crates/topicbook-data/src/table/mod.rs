@@ -10,6 +10,7 @@ mod file;
 mod frame_joins;
 mod group;
 mod join;
+mod json_file;
 mod names;
 mod number_format;
 mod open;

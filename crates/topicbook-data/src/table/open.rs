@@ -1,4 +1,4 @@
-//! Tables from CSV, TSV, Parquet and Arrow files.
+//! Tables from CSV, TSV, JSON lines, Parquet and Arrow files.
 
 use std::path::Path;
 
@@ -14,7 +14,8 @@ impl Table {
     /// |---|---|
     /// | `.csv` | text with a header line; values are separated by commas, semicolons, tabs or vertical bars (the one that gives most columns), or as a first line `sep=;` of Excel says |
     /// | `.tsv`, `.tab` | the same, separated by tabs |
-    /// | `.csv.gz`, `.csv.zst`, `.csv.zip`, `.tsv.gz` ... | the same, compressed by gzip or Zstandard, or alone in a zip archive |
+    /// | `.jsonl`, `.ndjson`, `.json` | JSON lines: an object in each line, whose fields are the columns |
+    /// | `.csv.gz`, `.csv.zst`, `.csv.zip`, `.jsonl.gz` ... | the same, compressed by gzip or Zstandard, or alone in a zip archive |
     /// | `.parquet`, `.pq` | Parquet |
     /// | `.arrow`, `.feather`, `.ipc` | Arrow IPC, which is Feather of version 2; plain or compressed with LZ4 or Zstandard |
     ///
@@ -22,6 +23,9 @@ impl Table {
     /// are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`, `-`) in a column that otherwise
     /// has numbers alone. The names in a header lose the space around them. A quotation mark encloses a value only where the
     /// value begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
+    ///
+    /// The fields of JSON lines are columns in the order in which they first occur; a field that a line does not have is null
+    /// there. Lists and objects in a field are texts of JSON, and values of several types are texts.
     ///
     /// Text is UTF-8, UTF-16 with a byte order mark, or Windows-1252 where its words are Western European ones. Numbers may have
     /// a decimal comma where commas do not separate the values, and thousands (`1.234,5`, `1,234.5`); a column of numbers
@@ -42,14 +46,17 @@ impl Table {
     ///
     /// # Errors
     /// When there is no such file, the extension is none of these, or the free memory does not hold the values. When a row of
-    /// a CSV file has more values than the header, or two columns have one name. When a Parquet or Arrow file is
+    /// a CSV file has more values than the header, or two columns have one name. When a line is no object of JSON, or each has
+    /// other fields. When a Parquet or Arrow file is
     /// damaged or has a column of a type that is not read, such as decimals. When an Arrow file is a stream, which has no
     /// footer, or Feather of version 1.
     ///
     /// # Cost
     /// The whole file is read into memory; a CSV file is read three times: for the number of its values, for the types of its
-    /// columns, and for the values.
+    /// columns, and for the values. JSON lines are read twice.
     #[doc(alias = "read_csv")]
+    #[doc(alias = "read_json")]
+    #[doc(alias = "read_ndjson")]
     #[doc(alias = "read_parquet")]
     #[doc(alias = "read_feather")]
     #[doc(alias = "read_ipc")]

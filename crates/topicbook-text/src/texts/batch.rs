@@ -1,11 +1,10 @@
 //! Batches of texts, and the passes that read them.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::data::CsvRows;
+use crate::data::{CsvRows, JsonLine};
 use crate::error::Result;
-use crate::system::memory::check_free;
-use crate::system::parsed_json;
+use crate::text::quoted_list;
 
 use super::labels::BatchLabels;
 use super::records::{RecordReader, Records, Split};
@@ -142,9 +141,6 @@ impl Batch {
     }
 }
 
-/// From this memory of a line's values on, it is compared with the free memory, which takes a tenth of a millisecond.
-const CHECKED_BYTES: u64 = 16 << 20;
-
 /// The function that is called with each text of records.
 type Visit<'v> = dyn FnMut(Text<'_>, &mut Option<&mut BatchLabels>) + 'v;
 
@@ -156,21 +152,11 @@ impl Records {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         for (line, number) in self.text()?.lines().zip(self.line..) {
-            if line.trim().is_empty() {
+            let Some(object) = JsonLine::parse(&self.path, line, number)? else {
                 continue;
-            }
-            let what = format!("the object in line {number} of {}", self.shown_path());
-            let needed = parsed_json(line.as_bytes());
-            if needed > CHECKED_BYTES {
-                check_free(needed, &what)?;
-            }
-            let object: Map<String, Value> = serde_json::from_str(line).map_err(|source| {
-                self.wrong_line(number, format!("a line is no object of JSON: {source}"))
-                    .fix("write one object per line: {\"text\": \"...\"}")
-                    .because(source)
-            })?;
+            };
             let Some(Value::String(text)) = object.get(field) else {
-                let fields: Vec<String> = object.keys().map(|key| format!("{key:?}")).collect();
+                let fields: Vec<&str> = object.0.iter().map(|(name, _)| name.as_str()).collect();
                 let what = match object.get(field) {
                     None => format!("a line has no field {field:?}"),
                     Some(_) => format!("the field {field:?} is no text"),
@@ -179,11 +165,11 @@ impl Records {
                     "name the field that has the text of every line, as Texts::open({:?})?.column(\"...\"); the line has \
                      {}",
                     self.shown_path(),
-                    fields.join(", ")
+                    quoted_list(&fields, 30)
                 )));
             };
             if let Some(labels) = &mut labels {
-                for (name, value) in object.iter().filter(|(name, _)| *name != field) {
+                for (name, value) in object.0.iter().filter(|(name, _)| name != field) {
                     match value {
                         Value::String(text) => labels.add(name, text),
                         Value::Number(number) => labels.add(name, &number.to_string()),

@@ -117,7 +117,7 @@ impl Texts {
     /// | a folder | its files `.txt`, `.md`, `.html`, `.htm`, in all folders below it, in alphabetical order; other files, and a Mac's `._a.txt` and `__MACOSX`, are passed over and counted. Their paths name the documents, and the label column `folder` names the folder in which each lies, the outermost of several |
     /// | `letters/*.txt` | the files that the pattern finds, likewise |
     /// | a file `.txt` | its lines |
-    /// | a file `.jsonl`, `.ndjson` | its lines, each an object: the field `text`, and the other fields as label columns |
+    /// | a file `.jsonl`, `.ndjson`, `.json` | its lines, each an object: the field `text`, and the other fields as label columns |
     /// | a file `.csv`, `.tsv`, `.tab` | its rows: the column `text`, and the other columns as label columns |
     /// | a file `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | likewise; the column may have lists of tokens (feature `polars`) |
     ///
@@ -157,7 +157,7 @@ impl Texts {
             })?;
         let kind = match (unpacked_extension(path).as_str(), TableFormat::of(path)) {
             ("txt", _) => Kind::Lines(path.into()),
-            ("jsonl" | "ndjson", _) => Kind::JsonLines(path.into()),
+            ("jsonl" | "ndjson" | "json", _) => Kind::JsonLines(path.into()),
             (_, Some(TableFormat::Csv(separator))) => Kind::Csv(path.into(), separator),
             #[cfg(feature = "polars")]
             (_, Some(_)) => Kind::Table(TableSource::File(path.into())),

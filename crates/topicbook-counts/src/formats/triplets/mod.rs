@@ -92,6 +92,10 @@ fn open_by(
     match TableFile::open(path)? {
         TableFile::Csv(file) => from_csv(path, &file, shape),
         TableFile::Groups(file) => row_groups::guarded(path, || read(TripletGroups::open(file)?)),
+        TableFile::Whole(_, table) => {
+            let place = Location::Loaded(path.into());
+            from_table(path, table.into_inner(), shape, false, place)
+        }
         TableFile::Memory(table) => in_memory(&table, shape, false),
     }
 }
