@@ -190,7 +190,7 @@ pub use topicbook_solvers::{
     RowTableBuilder, Settings, Solver, TableStorage,
 };
 #[doc(inline)]
-pub use topicbook_text::{Dropped, TextCounts, TextItem, TextSource, Texts, Vectorizer};
+pub use topicbook_text::{Dropped, StopWords, TextCounts, TextItem, TextSource, Texts, Vectorizer};
 #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
 pub use trainer::{Trained, Trainer, TrainingEstimate};
 #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]

@@ -40,7 +40,7 @@ const ON_CHARACTERS: usize = 4;
 /// Settings: in Python's words, and ours.
 fn cases() -> Vec<(&'static str, Vectorizer)> {
     let new = Vectorizer::new;
-    let stop = || new().stop_word_list(["the", "net", "and", "data"]);
+    let stop = || new().stop_words(["the", "net", "and", "data"]);
     vec![
         ("", new()),
         ("lowercase=False", new().lowercase(false)),

@@ -283,10 +283,10 @@ fn terms_and_stop_words_that_no_text_can_give_are_named() {
         ),
         (new().vocabulary(&pairs).ngram_range(1, 2), &[]),
         (
-            new().stop_word_list(["isn't", "don't"]),
+            new().stop_words(["isn't", "don't"]),
             &["\"don't\", \"isn't\"", "the token pattern divides"],
         ),
-        (new().stop_word_list(["Chapter", "isn't", "isn"]), &[]),
+        (new().stop_words(["Chapter", "isn't", "isn"]), &[]),
         (new().strip_accents(true).stop_words("french"), &[]),
         (new().stop_words("english"), &[]),
         (new().stem("english").vocabulary(known(&["generous"])), &[]),
@@ -300,9 +300,7 @@ fn terms_and_stop_words_that_no_text_can_give_are_named() {
         }
     }
     // A stop word is compared as the words of the texts are.
-    let stop = new()
-        .stop_word_list(["Chapter", "Même"])
-        .strip_accents(true);
+    let stop = new().stop_words(["Chapter", "Même"]).strip_accents(true);
     let counted = stop.fit_transform(["chapter one, la même"]).unwrap();
     assert_eq!(counted.terms().as_slice(), ["la", "one"]);
     let error = new()

@@ -126,9 +126,7 @@ fn by_hyphen(text: &str) -> Vec<String> {
 
 #[test]
 fn a_function_finds_the_words() {
-    let vectorizer = Vectorizer::new()
-        .tokenizer(by_hyphen)
-        .stop_word_list(["The"]);
+    let vectorizer = Vectorizer::new().tokenizer(by_hyphen).stop_words(["The"]);
     let counted = vectorizer
         .fit_transform(["The-New York-café", "new york--x"])
         .unwrap();

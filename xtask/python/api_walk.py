@@ -21,6 +21,7 @@ NOT_SHOWN = {
     "LabelValue": "a trait",
     "TextItem": "a trait",
     "TextSource": "a trait",
+    "StopWords": "a trait",
     "Indices": "a trait",
     "OrRef": "a trait",
     "CountSource": "a trait",
@@ -199,7 +200,7 @@ WALK = {
     ],
     "Vectorizer": [
         'let counter = Vectorizer::new().lowercase(true); let counter = counter.strip_accents(true);',
-        'let counter = counter.stop_words("french"); let counter = counter.stop_word_list(["or"]);',
+        'let counter = counter.stop_words("french"); let counter = counter.stop_words(["or"]);',
         'let left_out = counter.stop_words_list(); let counter = counter.ngram_range(1, 2);',
         'let counter = counter.token_pattern("[a-z]{2,}"); let counter = counter.min_df(1); let counter = counter.max_df(1.0);',
         'let counter = counter.max_terms(9); let counter = counter.budget(Budget::new()); let counter = counter.out("texts.npz");',

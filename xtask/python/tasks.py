@@ -63,6 +63,7 @@ TASKS = [
     Task("leave out texts without a term", "let filled = docs.drop_empty()?;", ""),
     Task("topics by a label", 'named.by("stars")?', HTML),
     Task("topics by two labels", 'named.by(["stars", "country"])?', HTML),
+    Task("own stop words", 'Vectorizer::new().stop_words("english").stop_words(["again"]).fit_transform(["good again"])?', HTML),
     Task("choose k for texts", 'TopicModel::sweep([2, 3]).seeds(2).quiet().fit(&docs)?', HTML),
     # Tables.
     Task("some rows at random", 'Table::open("titles.csv")?.sample(5, 1)', HTML),

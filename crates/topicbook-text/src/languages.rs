@@ -61,7 +61,12 @@ const STEMMERS: &[(&str, Algorithm)] = &[
 
 /// The stop words of a language, in lower case.
 pub(super) fn stop_words(language: &str) -> Result<&'static [&'static str]> {
-    let known = find(STOP_WORDS, language, "stop words")?;
+    let known = find(STOP_WORDS, language, "stop words").map_err(|error| {
+        let remedy = error.remedy().unwrap_or_default().to_owned();
+        error.fix(format!(
+            "{remedy}; words of your own are a list: .stop_words([{language:?}])"
+        ))
+    })?;
     // The list of languages matches the crate's.
     Ok(NLTK::stopwords(known).unwrap_or_default())
 }

@@ -17,6 +17,7 @@ mod scripts;
 mod segment;
 mod settings;
 mod show;
+mod stop_words;
 mod term_counts;
 mod text_counts;
 mod texts;
@@ -40,6 +41,7 @@ pub(crate) use topicbook_base::{error, evcxr, system, text};
 pub(crate) use topicbook_counts as counts;
 pub(crate) use topicbook_data as data;
 
+pub use stop_words::StopWords;
 pub use text_counts::{Dropped, TextCounts};
 pub use texts::{TextItem, TextSource, Texts};
 

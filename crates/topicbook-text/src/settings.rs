@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-use super::{Vectorizer, languages, tokenizer};
+use super::{StopWords, Vectorizer, languages, tokenizer};
 
 /// Settings of the words, as plain data. Fields have scikit-learn's names where it has the setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,45 +118,32 @@ impl Vectorizer {
         self.with(|changed| changed.words.strip_accents = strip)
     }
 
-    /// Leaves out the stop words of a language, such as "the" and "of" in English; none by default. The lists are NLTK's, for
-    /// 20 languages; the error for another language names them. A second call adds the words of another language.
+    /// Leaves out the stop words of a language, such as "the" and "of" in English, or the words of a list; none by default.
+    /// Further calls add words. The lists of languages are NLTK's, for 20 languages; the error for another language names them.
+    ///
+    /// The words are compared as the words of the texts are: in lower case unless [`lowercase`](Self::lowercase) is off, and
+    /// without accents where [`strip_accents`](Self::strip_accents) is on. The card of the counts names those of a list that the
+    /// token pattern divides, such as `isn't`, so that they leave nothing out.
     ///
     /// ```
-    /// let counted = topicbook::Vectorizer::new().stop_words("english").fit_transform(["The end of the line"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["end", "line"]);
+    /// let vectorizer = topicbook::Vectorizer::new().stop_words("english").stop_words(["chapter", "page"]);
+    /// let counted = vectorizer.fit_transform(["The end of chapter one, page one"])?;
+    /// assert_eq!(counted.terms().as_slice(), ["end", "one"]);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     #[doc(alias = "stopwords")]
-    pub fn stop_words(&self, language: &str) -> Self {
+    #[doc(alias = "stop_word_list")]
+    pub fn stop_words(&self, words: impl StopWords) -> Self {
         self.try_with(|changed| {
-            let words = languages::stop_words(language)?;
-            changed.words.add_stop_words(words.iter().copied());
+            changed.words.add_stop_words(words.list()?);
             Ok(())
         })
-    }
-
-    /// Leaves out these words as well. They are compared as the words of the texts are: in lower case unless
-    /// [`lowercase`](Self::lowercase) is off, and without accents where [`strip_accents`](Self::strip_accents) is on. The card
-    /// of the counts names those that the token pattern divides, such as `isn't`, so that they leave nothing out.
-    ///
-    /// ```
-    /// let vectorizer = topicbook::Vectorizer::new().stop_words("english").stop_word_list(["chapter", "page"]);
-    /// let counted = vectorizer.fit_transform(["Chapter one, page one"])?;
-    /// assert_eq!(counted.terms().as_slice(), ["one"]);
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn stop_word_list<I>(&self, words: I) -> Self
-    where
-        I: IntoIterator,
-        I::Item: Into<String>,
-    {
-        self.with(|changed| changed.words.add_stop_words(words))
     }
 
     /// All words that are left out, in alphabetical order.
     ///
     /// ```
-    /// let vectorizer = topicbook::Vectorizer::new().stop_word_list(["page", "chapter"]);
+    /// let vectorizer = topicbook::Vectorizer::new().stop_words(["page", "chapter"]);
     /// assert_eq!(vectorizer.stop_words_list(), ["chapter", "page"]);
     /// ```
     #[doc(alias = "get_stop_words")]
