@@ -109,6 +109,16 @@ pub fn run_time(text: &str) -> Vec<String> {
     lines
 }
 
+/// What to do about a value that is a `Result` of more than a number or a word, which has the form of Rust's `Debug`.
+pub fn of_result(shown: &str) -> Option<&'static str> {
+    let is_long = shown.contains(['\n', '{']);
+    match (shown.starts_with("Ok("), shown.starts_with("Err(")) {
+        (true, _) if is_long => Some("to do: write `?` after the call: the cell then shows the value itself"),
+        (_, true) if is_long => Some("to do: write `?` after the call: the cell then stops with the error"),
+        _ => None,
+    }
+}
+
 /// Names of variables in a sentence.
 pub fn list<S: AsRef<str>>(names: &[S]) -> String {
     let quoted: Vec<String> = names
@@ -246,6 +256,20 @@ mod tests {
                 .all(|line| line.len() <= COLUMNS && line.starts_with("  eleven"))
         );
         assert_eq!(lines[4], format!("   1 | {text}"));
+    }
+
+    #[test]
+    fn a_result_of_several_lines_says_what_to_write() {
+        for (shown, expected) in [
+            ("Ok(term  count\n1 row × 2 columns)", "shows the value"),
+            ("Ok(Fit { topics: 3 })", "shows the value"),
+            ("Err(no column\n  to do: look)", "stops with the error"),
+        ] {
+            assert!(of_result(shown).unwrap().contains(expected), "{shown}");
+        }
+        for shown in ["Ok(3)", "Err(\"not x\")", "{1: 2}", "a\nb"] {
+            assert_eq!(of_result(shown), None);
+        }
     }
 
     #[test]

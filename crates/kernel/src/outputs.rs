@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
+use crate::errors;
 use crate::message::Message;
 use crate::pipe::{self, Reader};
 use crate::sockets::Post;
@@ -292,6 +293,11 @@ impl State {
                 .is_some_and(|text| text == "()");
         if self.value.is_empty() || unit {
             return self.value.clear();
+        }
+        if let Some(text) = self.value.get_mut("text/plain")
+            && let Some(hint) = errors::of_result(text)
+        {
+            text.push_str(&format!("\n{hint}"));
         }
         let data: Map<String, Value> = std::mem::take(&mut self.value)
             .into_iter()
