@@ -198,6 +198,67 @@ pub fn tables() -> Vec<File> {
     ]
 }
 
+/// Spreadsheets of tags that take much, deflated; what is stated is a cell, a text or a style.
+pub fn spreadsheets() -> Vec<File> {
+    const ALL: usize = 100_000;
+    let book = |sheet: &str, texts: &str, styles: &str| {
+        let relation = |kind: &str, target: &str| {
+            format!(
+                "<Relationships><Relationship Id=\"a\" Type=\"x/relationships/{kind}\" Target=\"{target}\"/></Relationships>"
+            )
+        };
+        let entries = [
+            ("_rels/.rels", relation("officeDocument", "xl/workbook.xml")),
+            (
+                "xl/_rels/workbook.xml.rels",
+                relation("worksheet", "sheet.xml"),
+            ),
+            (
+                "xl/workbook.xml",
+                "<workbook><sheet name=\"S\" id=\"a\"/></workbook>".into(),
+            ),
+            (
+                "xl/sharedStrings.xml",
+                format!("<sst uniqueCount=\"{ALL}\">{texts}</sst>"),
+            ),
+            (
+                "xl/styles.xml",
+                format!("<styleSheet>{styles}</styleSheet>"),
+            ),
+            (
+                "xl/sheet.xml",
+                format!("<worksheet><sheetData>{sheet}</sheetData></worksheet>"),
+            ),
+        ];
+        let entries = entries.map(|(name, text): (&str, String)| (name, text.into_bytes()));
+        archive(CompressionMethod::Deflated, &entries)
+    };
+    let row = |cell: &str| format!("<row>{cell}</row>").repeat(ALL);
+    let texts = "<si/>".repeat(ALL);
+    let font = format!(
+        "<fonts><font><name val=\"{}\"/></font></fonts>",
+        "x".repeat(1 << 20)
+    );
+    let styles = format!(
+        "{font}<cellXfs>{}</cellXfs>",
+        "<xf fontId=\"0\"/>".repeat(ALL)
+    );
+    vec![
+        ("numbers", book(&row("<c><v>1</v></c>"), &texts, ""), ALL),
+        (
+            "texts",
+            book(&row("<c t=\"str\"><v>sea</v></c>"), &texts, ""),
+            ALL,
+        ),
+        ("no cells", book(&row(""), &texts, ""), ALL),
+        (
+            "fonts in styles",
+            book(&row("<c><v>1</v></c>"), &texts, &styles),
+            0,
+        ),
+    ]
+}
+
 pub fn lines_of_json() -> Vec<File> {
     let line = |item: &str, number| {
         let items = vec![item; number].join(",");

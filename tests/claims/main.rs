@@ -77,6 +77,7 @@ const READERS: [Reader; 27] = [
     Reader { file: "texts.parquet", corpus: "", read: texts, files: parquet::texts, most: [BATCHES, 64, 64] },
     Reader { file: "t.arrow", corpus: "", read: documents, files: arrow::labels, most: [BUFFERS, 64, 64] },
     Reader { file: "texts.arrow", corpus: "", read: texts, files: arrow::texts, most: [BATCHES, 64, 64] },
+    Reader { file: "t.xlsx", corpus: "xlsx", read: documents, files: files::spreadsheets, most: [BUFFERS, 64, 256] },
     Reader { file: "texts.jsonl", corpus: "jsonl", read: texts, files: files::lines_of_json, most: [BATCHES, 128, 0] },
     Reader { file: "texts.jsonl.gz", corpus: "", read: texts, files: files::gzipped_lines, most: [BATCHES, 128, 0] },
     Reader { file: "words.json", corpus: "", read: |path| Vectorizer::open(path).map(drop), files: files::vectorizers, most: [BUFFERS, 32, 0] },

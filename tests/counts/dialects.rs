@@ -144,7 +144,7 @@ fn tables_that_cannot_be_read_say_what_they_are_and_what_to_do() {
         ("two.csv.zip", zipped(&["a.csv", "b.csv"], b"x"), &["has 2 files: \"a.csv\", \"b.csv\"", "unzip"]),
         ("cut.csv.gz", gzip(b"doc,sea\nA,1\n")[..20].into(), &["cannot be unpacked", "copy it again"]),
         ("t.parquet.gz", gzip(b"PAR1"), &["only texts", "unpack"]),
-        ("t.xlsx", b"PK\x03\x04".into(), &["a spreadsheet", "pandas.read_excel('", "t.xlsx').to_csv("]),
+        ("t.ods", b"PK\x03\x04".into(), &["a spreadsheet", "pandas.read_excel('", "t.ods').to_csv("]),
         ("t.svmlight", b"1 1:2\n".into(), &["svmlight", "load_svmlight_file('"]),
         ("t.mm", b"%%MatrixMarket\n".into(), &["gensim", "mmread('"]),
         ("t.doc", b"x".into(), &["\"doc\" is not an extension", ".csv, .tsv"]),
@@ -333,7 +333,7 @@ fn counts_of_others_are_read_or_say_how_they_are_converted() {
         ("X.svmlight", ["svmlight", "load_svmlight_file("]),
         ("X.ldac", ["lda-c", "BleiCorpus("]),
         ("X.mallet", ["Mallet", "Texts::open(\"letters\")"]),
-        ("X.xlsx", ["spreadsheet", "read_excel("]),
+        ("X.xls", ["spreadsheet", "read_excel("]),
     ] {
         let (_folder, path) = file(name, b"1 1:2\n");
         let error = Counts::open(&path).unwrap_err().to_string();

@@ -19,6 +19,8 @@ mod pytorch;
 mod resample;
 mod rows;
 mod safetensors;
+#[cfg(feature = "polars")]
+mod sheets;
 mod subsets;
 mod synthetic;
 mod writes;

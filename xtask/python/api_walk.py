@@ -142,7 +142,7 @@ WALK = {
     ],
     "TextFormat": [
         'let text_format = TextFormat::new().encoding("utf-8")?; let text_format = text_format.separator(\',\')?;',
-        "let text_format = text_format.decimal('.')?;",
+        "let text_format = text_format.decimal('.')?; let of_sheet = TextFormat::new().sheet(2);",
     ],
     "CountTable": [
         'std::fs::write("dtm.csv", "doc,year,ant,bee\\na,1811,0,2\\nb,1819,3,1\\n")?;',

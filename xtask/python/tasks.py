@@ -7,6 +7,7 @@ and zoom with the mouse.
 
 import json
 import pathlib
+import zipfile
 from typing import NamedTuple
 
 BEFORE = [
@@ -73,6 +74,7 @@ TASKS = [
     Task("if and else", 'Table::open("reviews.csv")?.with_column("good", when(col("stars").gt(3)).then(lit("yes")).otherwise(lit("no")))?', HTML),
     Task("another type", 'let texts = Table::open("reviews.csv")?.with_column("stars", col("stars").cast(DataType::String))?;', ""),
     Task("documents with more than half of a topic", 'let strong = fit.doc_topics().filter(col("proportion").gt(0.5))?;', ""),
+    Task("a sheet of a spreadsheet", 'Table::open_with("survey.xlsx", TextFormat::new().sheet(2))?', HTML),
     Task("sort", 'fit.doc_topics().sort_by_desc("topic 2")?.head(5)', HTML),
     Task("groups", 'fit.doc_topics().group_by("dominant")?.mean("proportion")?', HTML),
     Task("join with a CSV file", 'fit.doc_topics().join(&Table::open("titles.csv")?, "document")?', HTML),
@@ -102,7 +104,7 @@ TASKS = [
 
 
 def files(folder):
-    """Writes titles.csv, reviews.csv, with a text without a word, and its rows as JSON lines into `folder`."""
+    """Writes titles.csv, reviews.csv, with a text without a word, its rows as JSON lines, and survey.xlsx into `folder`."""
     lines = ["document,title", *(f'{document},"paper {document}"' for document in range(300))]
     pathlib.Path(folder, "titles.csv").write_text("\n".join(lines) + "\n")
     texts = ["a book of many pages", "the sound of the music", "pages of the book", "loud music and sound", "!?"]
@@ -111,3 +113,18 @@ def files(folder):
     pathlib.Path(folder, "reviews.csv").write_text("\n".join(lines) + "\n")
     lines = [json.dumps({"document": f"R{row}", "review": texts[row % 5], "stars": row % 5 + 1}) for row in range(40)]
     pathlib.Path(folder, "reviews.jsonl").write_text("\n".join(lines) + "\n")
+    related = '<Relationship Id="{0}" Type="http://x/relationships/{1}" Target="{2}"/>'
+    sheets = "".join(f'<sheet name="{name}" r:id="{name}"/>' for name in ["Notes", "Answers"])
+    cells = "".join(f'<row><c t="str"><v>{name}</v></c><c>{value}</c></row>' for name, value in
+                    [("question", "<v>1</v>"), ("age", "<v>42</v>")])
+    parts = {
+        "_rels/.rels": f'<Relationships>{related.format("a", "officeDocument", "xl/workbook.xml")}</Relationships>',
+        "xl/_rels/workbook.xml.rels": "<Relationships>" + "".join(
+            related.format(name, "worksheet", f"{name}.xml") for name in ["Notes", "Answers"]) + "</Relationships>",
+        "xl/workbook.xml": f"<workbook><sheets>{sheets}</sheets></workbook>",
+        "xl/Notes.xml": "<worksheet><sheetData/></worksheet>",
+        "xl/Answers.xml": f"<worksheet><sheetData>{cells}</sheetData></worksheet>",
+    }
+    with zipfile.ZipFile(pathlib.Path(folder, "survey.xlsx"), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)

@@ -41,13 +41,14 @@ impl Target {
 }
 
 #[rustfmt::skip] // one target a line
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     Target { name: "npy", has_peer: true, read: readers::counts, structured: mutate::npy },
     Target { name: "npz", has_peer: true, read: readers::counts, structured: mutate::npz },
     Target { name: "safetensors", has_peer: true, read: readers::counts, structured: mutate::safetensors },
     Target { name: "csv", has_peer: true, read: readers::counts, structured: mutate::number },
     Target { name: "parquet", has_peer: true, read: readers::counts, structured: mutate::parquet },
     Target { name: "arrow", has_peer: true, read: readers::counts, structured: mutate::number },
+    Target { name: "xlsx", has_peer: false, read: readers::counts, structured: mutate::xlsx },
     Target { name: "pt", has_peer: false, read: readers::counts, structured: mutate::number },
     Target { name: "h5ad", has_peer: false, read: readers::cells, structured: mutate::number },
     Target { name: "h5", has_peer: false, read: readers::cells, structured: mutate::number },

@@ -31,7 +31,7 @@ impl Counts {
     /// | `.h5` | the matrix of 10x Genomics' Cell Ranger | the headers; counts stay in the file |
     /// | `.mtx`, `.mtx.gz` | MatrixMarket in coordinates: rows are documents, columns terms; one with files of gene and cell names next to it is genes x cells, which [`Cells`](crate::Cells) reads | everything, into memory |
     /// | `.txt`, `.txt.gz` | UCI's bags of words, `docword.*.txt`; its `vocab.*.txt` is read by [`Terms::open`](crate::Terms::open) | everything, into memory |
-    /// | `.csv`, `.tsv`, `.tab`, `.jsonl`, `.ndjson`, `.json`, `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | a table as `Table::open` reads it, with the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count; text may be compressed (`.csv.gz`, `.csv.zst`, a zip archive of one file) | everything, into memory |
+    /// | `.csv`, `.tsv`, `.tab`, `.jsonl`, `.ndjson`, `.json`, `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc`, `.xlsx`, `.xlsm` | a table as `Table::open` reads it, with the columns `doc`, `term` (whole numbers from 0) and `count`, one row per nonzero count; text may be compressed (`.csv.gz`, `.csv.zst`, a zip archive of one file) | everything, into memory |
     /// | `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | the same columns with lists in `term` and `count`, one row per document; without `doc`, the rows number the documents | everything, into memory |
     ///
     /// Supported dtypes of dense counts: `u8`, `u16`, `u32`, `i32`, `i64`, `f32`, `f64`, which stay in the file. `bool` and `i8`

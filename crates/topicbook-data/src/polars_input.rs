@@ -1,18 +1,18 @@
-//! What this build of Polars reads from Parquet and Arrow files: the types of columns, and its panics as errors.
+//! What this build of Polars reads from Parquet and Arrow files: the types of columns, and the panics of readers as errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use polars::prelude::{ArrowDataType, ArrowField, PolarsResult};
+use polars::prelude::{ArrowDataType, ArrowField};
 
 use crate::error::{Error, Result, panic_text};
 
-/// Calls Polars to read a file of this format; its errors and panics become errors that name the file and this remedy.
-pub fn guard_as<T>(
+/// Calls a reader of this format, such as Polars; its errors and panics become errors that name the file and this remedy.
+pub fn guard_as<T, E: std::error::Error + Send + Sync + 'static>(
     format: &str,
     remedy: &str,
     path: &Path,
-    read: impl FnOnce() -> PolarsResult<T>,
+    read: impl FnOnce() -> std::result::Result<T, E>,
 ) -> Result<T> {
     let unreadable = |what: String| {
         Error::format(path, format!("cannot be read as {format}: {what}")).fix(remedy)

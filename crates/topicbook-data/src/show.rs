@@ -71,7 +71,7 @@ impl TextFormat {
             Decimal::Comma => "','".into(),
         });
         let separator = self.stated_separator().map(char::from);
-        Card::new("Format of a text file")
+        Card::new("Format of a file")
             .row(
                 "encoding",
                 stated(self.stated_encoding().map(|name| name.to_string())),
@@ -81,6 +81,10 @@ impl TextFormat {
                 stated(separator.map(|mark| format!("{mark:?}"))),
             )
             .row("decimal mark", stated(mark))
+            .row(
+                "sheet",
+                stated(self.stated_sheet().map(|number| number.to_string())),
+            )
             .show();
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::error::Error;
+use crate::TextFormat;
+use crate::error::{Error, Result};
 use crate::system::{unpacked_extension, unpacked_name};
 use crate::text::shown_path;
 
@@ -17,11 +18,13 @@ pub enum TableFormat {
     Parquet,
     /// Columns with types, in record batches.
     Arrow,
+    /// Cells with types, in sheets.
+    Sheets,
 }
 
 impl TableFormat {
     /// All extensions, in lower case and without the dot. Those of text may be followed by `.gz`, `.zst` or `.zip`.
-    pub const EXTENSIONS: [(&str, Self); 11] = [
+    pub const EXTENSIONS: [(&str, Self); 13] = [
         ("csv", Self::Csv(None)),
         ("tsv", Self::Csv(Some(b'\t'))),
         ("tab", Self::Csv(Some(b'\t'))),
@@ -33,6 +36,8 @@ impl TableFormat {
         ("arrow", Self::Arrow),
         ("feather", Self::Arrow),
         ("ipc", Self::Arrow),
+        ("xlsx", Self::Sheets),
+        ("xlsm", Self::Sheets),
     ];
 
     /// The format of a file; `None` if its extension is not one of a table.
@@ -42,14 +47,33 @@ impl TableFormat {
         let (_, format) = known.find(|(name, _)| *name == extension)?;
         (!is_packed || matches!(format, Self::Csv(_) | Self::JsonLines)).then_some(format)
     }
+
+    /// Fails if something is stated that a file of this format does not have.
+    pub fn check_stated(self, path: &Path, stated: &TextFormat) -> Result<()> {
+        let (what, fix) = match self {
+            Self::Csv(_) if stated.stated_sheet().is_some() => {
+                ("is a text, which has no sheets", "leave .sheet(..) out")
+            }
+            Self::Sheets if stated.is_of_texts() => (
+                "is a spreadsheet: its values have no encoding, separator or decimal mark",
+                "state the sheet alone, or leave the TextFormat out",
+            ),
+            Self::Parquet | Self::Arrow | Self::JsonLines if *stated != TextFormat::new() => (
+                "has typed columns: its values have no encoding, separator, decimal mark or sheet",
+                "leave the TextFormat out",
+            ),
+            _ => return Ok(()),
+        };
+        Err(Error::format(path, what).fix(fix))
+    }
 }
 
 /// Formats that other programs convert: extensions, what they are, and a command in which `{}` is the path; Mallet's files are
 /// objects of Java, which nothing else reads.
 const OTHERS: [(&[&str], &str, &str); 6] = [
     (
-        &["xlsx", "xls", "xlsm", "ods"],
-        "a spreadsheet",
+        &["xls", "xlsb", "ods"],
+        "a spreadsheet of another format than .xlsx",
         "python3 -c \"import pandas; pandas.read_excel('{}').to_csv('table.csv', index=False)\"",
     ),
     (
@@ -95,7 +119,7 @@ pub fn unknown_format(path: &Path, what: &str) -> Error {
         let error = Error::format(path, format!("{extension:?} is not an extension of {what}"));
         error.fix(match unpacked_name(path).1 {
             true => "unpack it: only texts, such as .csv.gz, are read from compressed files",
-            false => "tables are .csv, .tsv, .jsonl, .parquet or .arrow; texts also .txt (one a line), or a folder of .txt",
+            false => "tables are .csv, .tsv, .jsonl, .parquet, .arrow or .xlsx; texts also .txt (one a line), or a folder of .txt",
         })
     })
 }

@@ -1,13 +1,14 @@
-//! What a user states about a file of text, where its guess would be wrong.
+//! What a user states about a file of text or a spreadsheet, where a guess would be wrong.
 
 use crate::error::{Error, Result};
 use crate::system::Encoding;
 
 use super::{Decimal, or_ref};
 
-/// How a file of text is read: its encoding, and in a table the separator and the decimal mark. What is not set is found from
-/// the file's contents, and stands on the card: UTF-8, UTF-16 with a byte order mark, or Windows-1252 where words are as in
-/// Western European languages; the separator that gives most columns; the decimal mark that all numbers can have.
+/// How a file is read: the encoding of a text, the separator and the decimal mark of a table of text, the sheet of a
+/// spreadsheet. What is not set is found from the file's contents, and stands on the card: UTF-8, UTF-16 with a byte order
+/// mark, or Windows-1252 where words are as in Western European languages; the separator that gives most columns; the decimal
+/// mark that all numbers can have; the first sheet that has values.
 ///
 /// `Texts::format`, `Table::open_with` and `CountTable::format` take it.
 ///
@@ -27,6 +28,7 @@ pub struct TextFormat {
     encoding: Option<Encoding>,
     separator: Option<u8>,
     decimal: Option<Decimal>,
+    sheet: Option<usize>,
 }
 
 or_ref!(TextFormat);
@@ -109,6 +111,27 @@ impl TextFormat {
         })
     }
 
+    /// The table is in this sheet of a spreadsheet, counted from 1; sheets that are hidden count too. Without the setting, the
+    /// first sheet that has values is read, and the card names the others.
+    ///
+    /// ```
+    /// use topicbook::{Table, TextFormat};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # std::env::set_current_dir(&folder).unwrap();
+    /// std::fs::write("letters.csv", "year\n1811\n")?;
+    /// let error = Table::open_with("letters.csv", TextFormat::new().sheet(2)).unwrap_err();
+    /// assert!(error.to_string().contains("has no sheets"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "sheet_name")]
+    #[doc(alias = "read_excel")]
+    pub fn sheet(&self, number: usize) -> Self {
+        Self {
+            sheet: Some(number),
+            ..*self
+        }
+    }
+
     /// The stated encoding.
     #[doc(hidden)]
     pub fn stated_encoding(&self) -> Option<Encoding> {
@@ -127,9 +150,24 @@ impl TextFormat {
         self.decimal
     }
 
+    /// The stated sheet.
+    #[doc(hidden)]
+    pub fn stated_sheet(&self) -> Option<usize> {
+        self.sheet
+    }
+
     /// Whether something is stated of tables alone.
     #[doc(hidden)]
     pub fn is_of_tables(&self) -> bool {
-        self.separator.is_some() || self.decimal.is_some()
+        self.separator.is_some() || self.decimal.is_some() || self.sheet.is_some()
+    }
+
+    /// Whether something is stated of texts alone.
+    #[doc(hidden)]
+    pub fn is_of_texts(&self) -> bool {
+        Self {
+            sheet: None,
+            ..*self
+        } != Self::new()
     }
 }

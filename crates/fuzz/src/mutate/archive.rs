@@ -1,4 +1,4 @@
-//! Changes of `.npz` files: inside an entry, with the right checksum, and in the directory of the archive.
+//! Changes of `.npz` and `.xlsx` files: inside an entry, with the right checksum, and in the directory of the archive.
 
 use std::io::{Cursor, Read, Write};
 
@@ -6,7 +6,7 @@ use testkit::Random;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::{LARGEST, array, bytes, extreme};
+use super::{LARGEST, Structured, array, bytes, extreme, number};
 
 /// What the records of an archive begin with, and their bytes: an entry, its row in the directory, the directory's end.
 const RECORDS: [(&[u8], usize); 3] = [
@@ -15,8 +15,18 @@ const RECORDS: [(&[u8], usize); 3] = [
     (b"PK\x05\x06", 22),
 ];
 
-/// Changes an entry, the list of entries, or a number of the directory.
+/// Changes an archive of arrays.
 pub(crate) fn npz(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
+    archive(data, random, array::npy)
+}
+
+/// Changes a number in an archive of XML.
+pub(crate) fn xlsx(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
+    archive(data, random, number)
+}
+
+/// Changes an entry, by `inside` or otherwise, the list of entries, or a number of the directory.
+fn archive(data: &[u8], random: &mut Random, inside: Structured) -> Option<Vec<u8>> {
     if random.below(3) == 0 {
         return directory(data, random);
     }
@@ -32,7 +42,7 @@ pub(crate) fn npz(data: &[u8], random: &mut Random) -> Option<Vec<u8>> {
             let other = entries[random.below(entries.len())].1.clone();
             bytes(&mut entries[chosen].1, &other, random);
         }
-        _ => entries[chosen].1 = array::npy(&entries[chosen].1, random)?,
+        _ => entries[chosen].1 = inside(&entries[chosen].1, random)?,
     }
     let method = *random.of(&[CompressionMethod::Stored, CompressionMethod::Deflated]);
     written(&entries, method)

@@ -6,7 +6,7 @@ pub mod header;
 pub mod pages;
 mod text;
 
-pub(crate) use archive::npz;
+pub(crate) use archive::{npz, xlsx};
 pub(crate) use array::npy;
 pub(crate) use header::{safetensors, saved};
 pub(crate) use pages::parquet;

@@ -200,10 +200,10 @@ impl CountTable {
         self.with(|settings| settings.missing_as_zero = true)
     }
 
-    /// The same table, of whose text the encoding, the separator or the decimal mark is stated. Without the setting they are
-    /// found: `1,5` has a decimal comma where the values of the file are not separated by commas, `1,234` is an error unless
-    /// other numbers of the file say what it is. The card shows how such numbers were read. Comes before settings that name
-    /// columns.
+    /// The same table, of whose text the encoding, the separator or the decimal mark is stated, or of a spreadsheet the sheet.
+    /// Without the setting they are found: `1,5` has a decimal comma where the values of the file are not separated by commas,
+    /// `1,234` is an error unless other numbers of the file say what it is. The card shows how such numbers were read. Comes before
+    /// settings that name columns.
     ///
     /// ```
     /// use topicbook::{CountTable, TextFormat};
@@ -217,7 +217,7 @@ impl CountTable {
     /// ```
     ///
     /// # Errors
-    /// When the table is read: if it is no text, such as Parquet.
+    /// When the table is read: if a file of its format does not have what is stated, such as a separator in Parquet.
     #[must_use]
     #[doc(alias = "thousands")]
     pub fn format(&self, format: impl OrRef<TextFormat>) -> Self {

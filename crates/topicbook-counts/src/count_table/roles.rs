@@ -256,7 +256,7 @@ fn text_is_term(
             .at(format!("data row {}, column {name:?}", row + 1))
             .fix(match ColumnMarks::of([text.as_str()].into_iter()) {
                 // 1,234 is 1.234 by a decimal comma.
-                Some(marks) if marks.has_marks() => format!(
+                Some(marks) if marks.has_marks() && matches!(file, TableFile::Csv(_)) => format!(
                     "say .format(TextFormat::new().decimal('.')?), or ',' there: the mark before the fraction of {text:?}; the \
                      other one separates thousands; {as_label}"
                 ),

@@ -109,7 +109,7 @@ fn plain(column: &Column) -> Option<Column> {
 }
 
 /// Whole numbers are integers, unless they were fractions.
-fn numbers_column(name: &str, numbers: &[f64], is_float: bool) -> Column {
+pub(super) fn numbers_column(name: &str, numbers: &[f64], is_float: bool) -> Column {
     let given = || {
         numbers
             .iter()

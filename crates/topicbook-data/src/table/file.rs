@@ -17,6 +17,7 @@ use super::error::attempt;
 use super::json_file;
 use super::parquet_file::ParquetFile;
 use super::row_groups::RowGroups;
+use super::sheet_file;
 
 /// What messages call a table in memory.
 pub const IN_MEMORY: &str = "DataFrame";
@@ -33,12 +34,6 @@ pub enum TableFile {
     Memory(Table),
 }
 
-/// The error for a format of text that is stated of a table with types.
-pub(super) fn typed_columns(path: &Path) -> Error {
-    let what = "has typed columns: its values have no encoding, separator or decimal mark";
-    Error::format(path, what).fix("leave the TextFormat out")
-}
-
 impl TableFile {
     /// Opens a file of a format of [`Table::open`].
     pub fn open(path: &Path) -> Result<Self> {
@@ -48,9 +43,7 @@ impl TableFile {
     /// Opens a file of which something is stated.
     pub fn open_with(path: &Path, stated: TextFormat) -> Result<Self> {
         let format = TableFormat::of(path).ok_or_else(|| unknown_format(path, "a table's file"))?;
-        if !matches!(format, TableFormat::Csv(_)) && stated != TextFormat::new() {
-            return Err(typed_columns(path));
-        }
+        format.check_stated(path, &stated)?;
         let file = OpenFile::open(path)?;
         if file.length == 0 {
             return Err(Error::format(path, "is empty").fix("write the table again"));
@@ -66,6 +59,10 @@ impl TableFile {
             }
             TableFormat::Parquet => Ok(Self::Groups(Box::new(ParquetFile::open(map)?))),
             TableFormat::Arrow => Ok(Self::Groups(Box::new(ArrowFile::open(map)?))),
+            TableFormat::Sheets => {
+                let table = sheet_file::read(&map, stated.stated_sheet())?;
+                Ok(Self::Whole(map, table))
+            }
         }
     }
 

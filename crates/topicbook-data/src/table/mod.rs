@@ -17,6 +17,9 @@ mod open;
 mod parquet_file;
 mod pivot;
 mod row_groups;
+mod sheet_columns;
+mod sheet_entries;
+mod sheet_file;
 mod source;
 mod summary;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tables from CSV, TSV, JSON lines, Parquet and Arrow files.
+//! Tables from CSV, TSV, JSON lines, Parquet, Arrow and spreadsheet files.
 
 use std::path::Path;
 
@@ -18,6 +18,7 @@ impl Table {
     /// | `.csv.gz`, `.csv.zst`, `.csv.zip`, `.jsonl.gz` ... | the same, compressed by gzip or Zstandard, or alone in a zip archive |
     /// | `.parquet`, `.pq` | Parquet |
     /// | `.arrow`, `.feather`, `.ipc` | Arrow IPC, which is Feather of version 2; plain or compressed with LZ4 or Zstandard |
+    /// | `.xlsx`, `.xlsm` | a spreadsheet of Excel or LibreOffice: the first sheet that has values, or that of [`TextFormat::sheet`] |
     ///
     /// The type of a CSV column depends on all its values: whole numbers, numbers, `true` and `false`, or text. Empty values
     /// are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`, `-`) in a column that otherwise
@@ -32,6 +33,12 @@ impl Table {
     /// such as `1,234` alone, which can be read in two ways, is one of texts, and [`open_with`](Self::open_with) says what they
     /// are. If all rows have a value more than the header has names, the first column has the row names, as R's
     /// `write.table` writes them. What was found in a file stands below the table in a cell.
+    ///
+    /// In a spreadsheet, the first row that has values is the header, and each cell has its type: a column is of whole numbers,
+    /// numbers, days (or days with a time), truth values, or else texts, with empty cells and the words for missing ones as
+    /// null. A formula counts as the value that Excel stored. Cells with errors such as `#N/A` are null, and the card
+    /// says so; it also says which sheet was read, and where numbers are stored as texts. A text with leading zeros stays one.
+    /// Of merged cells, the first one has the value.
     ///
     /// ```
     /// use topicbook::Table;
@@ -49,12 +56,14 @@ impl Table {
     /// a CSV file has more values than the header, or two columns have one name. When a line is no object of JSON, or each has
     /// other fields. When a Parquet or Arrow file is
     /// damaged or has a column of a type that is not read, such as decimals. When an Arrow file is a stream, which has no
-    /// footer, or Feather of version 1.
+    /// footer, or Feather of version 1. When a spreadsheet is protected by a password, is damaged, or has no values.
     ///
     /// # Cost
     /// The whole file is read into memory; a CSV file is read three times: for the number of its values, for the types of its
-    /// columns, and for the values. JSON lines are read twice.
+    /// columns, and for the values. JSON lines are read twice. A spreadsheet is unpacked twice: for what it
+    /// may take in memory, and for the values.
     #[doc(alias = "read_csv")]
+    #[doc(alias = "read_excel")]
     #[doc(alias = "read_json")]
     #[doc(alias = "read_ndjson")]
     #[doc(alias = "read_parquet")]
@@ -65,7 +74,8 @@ impl Table {
         TableFile::open(path.as_ref())?.into_table()
     }
 
-    /// [`open`](Self::open) a file of text of which the encoding, the separator or the decimal mark is stated.
+    /// [`open`](Self::open) a file of text of which the encoding, the separator or the decimal mark is stated, or a spreadsheet of
+    /// which the sheet is.
     ///
     /// ```
     /// use topicbook::{Table, TextFormat};
@@ -79,7 +89,8 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// As [`open`](Self::open), and if the file is no text, such as Parquet.
+    /// As [`open`](Self::open), and if a file of this format does not have what is stated, such as a separator in Parquet; or if the
+    /// spreadsheet does not have the sheet.
     ///
     /// # Cost
     /// As [`open`](Self::open); a file with decimal commas is read once more.

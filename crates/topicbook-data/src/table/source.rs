@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use crate::{Table, TextFormat};
+use crate::{Table, TableFormat, TextFormat};
 
-use super::file::{IN_MEMORY, TableFile, typed_columns};
+use super::file::{IN_MEMORY, TableFile};
 
 /// Where a table is.
 #[derive(Clone)]
@@ -30,8 +30,10 @@ impl TableSource {
     pub fn file(&self, stated: TextFormat) -> Result<TableFile> {
         match self {
             Self::File(path) => TableFile::open_with(path, stated),
-            Self::Memory(_) if stated != TextFormat::new() => Err(typed_columns(self.path())),
-            Self::Memory(table) => Ok(TableFile::Memory(table.clone())),
+            Self::Memory(table) => {
+                TableFormat::Arrow.check_stated(self.path(), &stated)?;
+                Ok(TableFile::Memory(table.clone()))
+            }
         }
     }
 }

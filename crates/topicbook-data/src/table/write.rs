@@ -13,7 +13,7 @@ use super::Table;
 impl Table {
     /// Writes a CSV file with a header line. The write is atomic: on an error, an existing file stays unchanged.
     ///
-    /// Texts are written as they are, so that every reader gets them back. A spreadsheet takes a text that begins with `=`,
+    /// Excel and LibreOffice open the file. Texts are written as they are, so that every reader gets them back. A spreadsheet takes a text that begins with `=`,
     /// `+`, `-` or `@` for a formula: there, import the columns of a file with texts of strangers as text.
     ///
     /// ```

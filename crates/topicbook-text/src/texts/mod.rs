@@ -119,6 +119,7 @@ impl Texts {
     /// | a file `.txt` | its lines |
     /// | a file `.jsonl`, `.ndjson`, `.json` | its lines, each an object: the field `text`, and the other fields as label columns |
     /// | a file `.csv`, `.tsv`, `.tab` | its rows: the column `text`, and the other columns as label columns |
+    /// | a file `.xlsx`, `.xlsm` | likewise, of the first sheet that has values (feature `polars`) |
     /// | a file `.parquet`, `.pq`, `.arrow`, `.feather`, `.ipc` | likewise; the column may have lists of tokens (feature `polars`) |
     ///
     /// [`column`](Self::column) names another field or column. Files of lines, JSON lines and tables of text may be compressed
@@ -190,7 +191,7 @@ impl Texts {
     }
 
     /// The same texts, of whose files the encoding is stated; of a table, also the separator, and the decimal mark of the other
-    /// columns. What is not stated is found.
+    /// columns; of a spreadsheet, the sheet. What is not stated is found.
     ///
     /// ```
     /// use topicbook::{TextFormat, Texts};
@@ -210,11 +211,20 @@ impl Texts {
     pub fn format(&self, format: impl OrRef<TextFormat>) -> Result<Self> {
         let format = *format.value();
         let refused = match self.kind.as_ref() {
-            Kind::Csv(..) => None,
+            Kind::Csv(path, separator) => {
+                TableFormat::Csv(*separator).check_stated(path, &format)?;
+                None
+            }
+            #[cfg(feature = "polars")]
+            Kind::Table(TableSource::File(path)) => {
+                let kind = TableFormat::of(path).unwrap_or(TableFormat::Arrow);
+                kind.check_stated(path, &format)?;
+                None
+            }
             Kind::Files { .. } | Kind::Lines(_) | Kind::JsonLines(_) => format
                 .is_of_tables()
-                .then_some("no table of text: they have no separator and no decimal mark"),
-            _ => Some("no files of text: they have no encoding, separator or decimal mark"),
+                .then_some("no table: they have no separator, decimal mark or sheet"),
+            _ => Some("no files: they have no encoding, separator, decimal mark or sheet"),
         };
         match refused {
             Some(what) => Err(Error::setting(format!("{self} are {what}"))
@@ -266,7 +276,9 @@ impl Texts {
                 records(path, Split::Csv(header.into(), text))?
             }
             #[cfg(feature = "polars")]
-            Kind::Table(source) => Reader::Table(table::TableTexts::new(source, column)?),
+            Kind::Table(source) => {
+                Reader::Table(table::TableTexts::new(source, column, self.format)?)
+            }
         })
     }
 
@@ -275,7 +287,10 @@ impl Texts {
         match self.kind.as_ref() {
             Kind::Files { root, files, .. } => files::documents(root, files),
             #[cfg(feature = "polars")]
-            Kind::Table(source) => table::documents(source, self.column.as_deref()),
+            Kind::Table(source) => {
+                let column = self.column.as_deref();
+                table::documents(source, column, self.format, &self.remarks)
+            }
             Kind::Csv(path, _) => {
                 let mut understood = Vec::new();
                 let decimal = self.format.stated_decimal();

@@ -6,7 +6,7 @@ use crate::system::MappedFile;
 
 use super::column::TextColumn;
 use super::source::in_memory;
-use super::{BATCH_BYTES, Kind, TEXT, Texts, text_column};
+use super::{BATCH_BYTES, Kind, Remarks, TEXT, Texts, text_column};
 
 /// Rows that are decoded at once.
 const ROWS: usize = 1 << 14;
@@ -24,8 +24,12 @@ pub struct TableTexts {
 }
 
 impl TableTexts {
-    pub(super) fn new(source: &TableSource, column: Option<&str>) -> Result<Self> {
-        let file = source.file(TextFormat::new())?;
+    pub(super) fn new(
+        source: &TableSource,
+        column: Option<&str>,
+        format: TextFormat,
+    ) -> Result<Self> {
+        let file = source.file(format)?;
         let at = text_column(file.path(), column, &file.names())?;
         let column = file.names()[at].to_owned();
         file.check(&[&column])?;
@@ -67,9 +71,9 @@ impl TableTexts {
         };
         let texts = TextColumn::of(column)
             .map_err(|what| Error::format(path, what).fix("name the column that has the text"))?;
-        // A table in memory may have come from CSV, where a blank text is one.
-        let is_file = self.file.map().is_some();
-        if let Some(row) = texts.missing().filter(|_| is_file) {
+        // A table in memory may have come from CSV, where a blank text is one, as an empty cell of a spreadsheet is.
+        let is_typed = matches!(self.file, TableFile::Groups(_));
+        if let Some(row) = texts.missing().filter(|_| is_typed) {
             return Err(Error::format(path, "a text is missing")
                 .at(format!("row {} (counted from 0)", self.decoded + row))
                 .fix("leave such rows out, or write an empty text there"));
@@ -111,8 +115,14 @@ impl Texts {
 }
 
 /// The documents of a table: its other columns.
-pub(super) fn documents(source: &TableSource, column: Option<&str>) -> Result<Documents> {
-    let file = source.file(TextFormat::new())?;
+pub(super) fn documents(
+    source: &TableSource,
+    column: Option<&str>,
+    format: TextFormat,
+    remarks: &Remarks,
+) -> Result<Documents> {
+    let file = source.file(format)?;
+    remarks.add(file.path(), &file.understood()?);
     let mut others = file.names();
     others.retain(|name| *name != column.unwrap_or(TEXT));
     match others.is_empty() {

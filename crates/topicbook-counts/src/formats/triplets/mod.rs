@@ -93,8 +93,9 @@ fn open_by(
         TableFile::Csv(file) => from_csv(path, &file, shape),
         TableFile::Groups(file) => row_groups::guarded(path, || read(TripletGroups::open(file)?)),
         TableFile::Whole(_, table) => {
-            let place = Location::Loaded(path.into());
-            from_table(path, table.into_inner(), shape, false, place)
+            check_columns(path, &table.column_names(), &COLUMNS)?;
+            let table = table.select(COLUMNS)?.into_inner();
+            from_table(path, table, shape, false, Location::Loaded(path.into()))
         }
         TableFile::Memory(table) => in_memory(&table, shape, false),
     }
