@@ -76,7 +76,7 @@ pub(super) fn html(table: &Table) -> String {
     };
     let whole = Extent {
         // A value has two bytes or more.
-        rows: height.min(limit / (2 * width)).max(1),
+        rows: height.min((limit / (2 * width)).max(ROWS_SHOWN)),
         ..whole
     };
     let (data, _) = fitted(whole, limit, |extent| {
