@@ -54,10 +54,14 @@ fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
 fn tables_of_others_are_read_and_say_what_they_are() {
     let plain = "doc,sea\nGrün,1\nB,2\n";
     let read = "doc=Grün|B sea=1|2";
-    let cases: [(&str, Vec<u8>, &str, &[&str]); 52] = [
+    let cases: [(&str, Vec<u8>, &str, &[&str]); 55] = [
         // Line ends, byte order marks and encodings.
         ("crlf.csv", b"doc,sea\r\nA,1\r\nB,2\r\n".into(), "doc=A|B sea=1|2", &[]),
         ("no_end.csv", b"doc,sea\r\nA,1\r\nB,2".into(), "doc=A|B sea=1|2", &[]),
+        // Blank lines are no rows, as in pandas and R; inside of quotes they belong to a text.
+        ("blank.csv", b"doc,sea\n\nA,1\n\r\n\nB,2\n\n\n".into(), "doc=A|B sea=1|2", &[]),
+        ("inner.csv", b"doc,sea\n\"A\n\n\",\n\n,1\n,\n".into(), "doc=A\n\n|null|null sea=null|1|null", &[]),
+        ("wide.csv", b"doc,id,sea\nA,18446744073709551615,1\nB,2,3\n".into(), "doc=A|B id=18446744073709551615|2 sea=1|3", &["more than 64 bits"]),
         ("bom.csv", ["\u{feff}", plain].concat().into(), read, &[]),
         ("utf16le.csv", utf16(plain, [0xff, 0xfe], u16::to_le_bytes), read, &["encoding UTF-16"]),
         ("utf16be.csv", utf16(plain, [0xfe, 0xff], u16::to_be_bytes), read, &["encoding UTF-16"]),

@@ -9,7 +9,7 @@ use polars::prelude::{CsvParseOptions, CsvReadOptions, DataFrame, DataType, SerR
 use crate::error::{Error, Result};
 use crate::system::{Encoding, MappedFile, TextFile, line_of, not_utf8};
 use crate::text::{count, counted};
-use crate::{CsvHeader, CsvRows, CsvScan, TextFormat};
+use crate::{CsvByte, CsvHeader, CsvQuotes, CsvRows, CsvScan, TextFormat};
 
 use super::Table;
 use super::csv_numbers::Numbers;
@@ -64,10 +64,17 @@ impl CsvFile {
             let values = format!("{} values", count(scan.values));
             (values, scan.values.saturating_mul(VALUE_BYTES))
         };
-        let frame = self.read(text.as_bytes(), options, size)?;
         let texts_of = |columns: &[usize]| {
             let types = vec![DataType::String; self.header.names.len()];
             self.read_typed(text.as_bytes(), types, columns, 0)
+        };
+        let frame = match self.read(text.as_bytes(), options, size) {
+            Err(error) if error.to_string().contains("could not parse") => {
+                let what = "whole numbers of more than 64 bits are texts, as true and false are beside them";
+                understood.push(what.into());
+                texts_of(&(0..self.header.names.len()).collect::<Vec<_>>())?
+            }
+            read => read?,
         };
         let is_comma = self.header.separator == b',';
         let decimal = self.format.stated_decimal();
@@ -151,10 +158,27 @@ impl CsvFile {
             if header.is_short {
                 whole = [header.line().as_bytes(), &whole].concat().into();
             }
-            let reader = options
-                .with_parse_options(parse)
-                .into_reader_with_file_handle(Cursor::new(whole));
-            attempt(|| reader.finish()).map_err(|problem| {
+            let options = options.with_parse_options(parse);
+            let parsed = |text: &[u8]| {
+                let reader = options
+                    .clone()
+                    .into_reader_with_file_handle(Cursor::new(text));
+                attempt(|| reader.finish())
+            };
+            let mut frame = parsed(&whole);
+            // Polars reads a blank line as a row of nulls.
+            let has_nulls = |frame: &DataFrame| {
+                let mut columns = frame.columns().iter();
+                columns.all(|column| column.null_count() > 0)
+            };
+            if header.names.len() > 1 && frame.as_ref().is_ok_and(has_nulls) {
+                claim.check_memory(whole.len() as u64)?;
+                let filled = without_blank_lines(&whole, header.separator);
+                if filled.len() < whole.len() {
+                    frame = parsed(&filled);
+                }
+            }
+            frame.map_err(|problem| {
                 let error = Error::format(path, format!("cannot be read as CSV: {}", problem.sentence));
                 wide_row(error, rows, header).fix(
                     "give each line as many values as the header has names, and put values that contain the separator in \
@@ -196,6 +220,23 @@ pub(super) fn text_of(
             Err(not_utf8(path, valid as u64, line).because(source))
         }
     }
+}
+
+/// A text without its blank lines. Those inside of quotes stay.
+fn without_blank_lines(text: &[u8], separator: u8) -> Vec<u8> {
+    let mut quotes = CsvQuotes::new(separator);
+    let (mut filled, mut start) = (Vec::with_capacity(text.len()), 0);
+    for (at, &byte) in text.iter().enumerate() {
+        if quotes.step(byte) == CsvByte::End && byte == b'\n' {
+            let row = &text[start..=at];
+            if !matches!(row, b"\n" | b"\r\n") {
+                filled.extend_from_slice(row);
+            }
+            start = at + 1;
+        }
+    }
+    filled.extend_from_slice(&text[start..]);
+    filled
 }
 
 /// A text without the line ends that it begins with.
