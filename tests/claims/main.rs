@@ -53,7 +53,7 @@ fn texts(path: &Path) -> Result<(), Error> {
 }
 
 #[rustfmt::skip] // one reader a line
-const READERS: [Reader; 27] = [
+const READERS: [Reader; 28] = [
     Reader { file: "X.pt", corpus: "pt", read: counts, files: pickles::pickles, most: [BUFFERS, 192, 0] },
     Reader { file: "X.npy", corpus: "npy", read: counts, files: files::arrays, most: [BUFFERS, 0, 0] },
     Reader { file: "X.npz", corpus: "npz", read: counts, files: files::archives, most: [BUFFERS, 16, 32] },

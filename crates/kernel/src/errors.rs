@@ -113,8 +113,12 @@ pub fn run_time(text: &str) -> Vec<String> {
 pub fn of_result(shown: &str) -> Option<&'static str> {
     let is_long = shown.contains(['\n', '{']);
     match (shown.starts_with("Ok("), shown.starts_with("Err(")) {
-        (true, _) if is_long => Some("to do: write `?` after the call: the cell then shows the value itself"),
-        (_, true) if is_long => Some("to do: write `?` after the call: the cell then stops with the error"),
+        (true, _) if is_long => {
+            Some("to do: write `?` after the call: the cell then shows the value itself")
+        }
+        (_, true) if is_long => {
+            Some("to do: write `?` after the call: the cell then stops with the error")
+        }
         _ => None,
     }
 }

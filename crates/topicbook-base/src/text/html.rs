@@ -43,7 +43,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// JSON that neither ends a script element nor begins a comment in it, and is not changed by [`printable`](super::printable).
+/// JSON that neither ends a script element nor begins a comment in it, and is not changed by `printable`.
 /// These characters occur in the texts of JSON only, where an escape means the same.
 pub fn inside_script(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
