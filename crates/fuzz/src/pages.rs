@@ -63,7 +63,10 @@ fn drawing(text: &str) -> Result<String, Error> {
     Chart::bars([(text, vec![1.0, 2.0])]).title(text).to_svg()
 }
 
-/// The blocks of a page as evcxr takes them: a MIME type, and the elements where it is HTML.
+/// The elements of a long text in a table, which opens.
+const CUT: [&str; 6] = ["details", "summary", "/summary", "div", "/div", "/details"];
+
+/// The blocks of a page as evcxr takes them: a MIME type, and the elements where it is HTML, without those of a long text.
 ///
 /// # Panics
 /// When HTML has a control character, which is no text.
@@ -79,10 +82,13 @@ fn parts(page: &str) -> Vec<(String, Vec<String>)> {
             .by_ref()
             .take_while(|line| !line.starts_with(END))
             .collect();
-        let elements = match mime {
+        let mut elements: Vec<String> = match mime {
             "text/html" => tags(&content.join("\n")).collect(),
             _ => Vec::new(),
         };
+        while let Some(at) = elements.windows(CUT.len()).position(|part| part == CUT) {
+            elements.drain(at..at + CUT.len());
+        }
         parts.push((mime.into(), elements));
     }
     parts

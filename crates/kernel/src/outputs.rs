@@ -189,7 +189,8 @@ impl State {
         for event in self.reader.read() {
             if let Some(kind) = event["value"].as_str() {
                 self.send_all(post);
-                if self.value.contains_key(kind) {
+                // The form as plain text is the last of a value.
+                if self.value.contains_key(kind) || self.value.contains_key("text/plain") {
                     self.send_value(post, "display_data", |_| {});
                 }
                 let content = event["content"].as_str().unwrap_or_default();

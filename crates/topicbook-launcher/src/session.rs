@@ -240,8 +240,9 @@ const CARGO: &str = "[profile.dev.package.\"*\"]\nopt-level = 2\n";
 const SOURCES: &str = "std-sources";
 
 /// Holds for all cells: a `Result` that is neither bound nor followed by `?` is an error, because the failure of
-/// `fit.save("...");` would go unnoticed.
-const STRICT: &str = "#![deny(unused_must_use)]\n";
+/// `fit.save("...");` would go unnoticed. evcxr compiles the first `?` twice, and would then show the value of its line as text
+/// alone.
+const STRICT: &str = "#![deny(unused_must_use)]\nOk::<(), std::fmt::Error>(())?;\n";
 
 /// Removes the folders of kernels that ended without a reaper, and builds that no kernel uses, except the three newest.
 fn remove_stale(places: &Places) {
