@@ -2,7 +2,7 @@
 
 usage: bundle.py ROOT WHEELS OUT PRESET
 
-WHEELS is the folder that wheel.py has written. The archive has these wheels, those of JupyterLab for this version of Python,
+WHEELS is the folder that wheel.py has written. The archive has these wheels, those of JupyterLab for several versions of Python,
 what cells need of the Rust toolchain, and a script that installs all three. PRESET is the level of xz.
 """
 
@@ -12,15 +12,21 @@ import sys
 import tarfile
 import tempfile
 
+# Of Debian 12 and 13 and of Ubuntu 24.04 and later.
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TARGET = "x86_64-unknown-linux-gnu"
 # Compiler and Cargo, their libraries, the standard library, and the linker; no sources, documentation or other tools.
 PARTS = ("bin/cargo", "bin/rustc", "lib/*.so*", f"lib/rustlib/{TARGET}/lib/*", f"lib/rustlib/{TARGET}/bin/rust-lld")
 PARTS += (f"lib/rustlib/{TARGET}/bin/gcc-ld/*", "share/doc/rust/COPYRIGHT*", "share/doc/rust/LICENSE*")
-INSTALL = """#!/bin/sh
+INSTALL = f"""#!/bin/sh
 # Installs topicbook, with JupyterLab and Rust, into a new folder: ./install FOLDER
 set -eu
+case $(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])') in
+{" | ".join(PYTHONS)}) ;;
+*) echo "topicbook: this needs Python {PYTHONS[0]} to {PYTHONS[-1]} as python3; it is $(python3 --version)" >&2; exit 1 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
-to=${1:-$HOME/topicbook}
+to=${{1:-$HOME/topicbook}}
 python3 -m venv --without-pip "$to"
 pip=$(echo "$here"/wheels/pip-*.whl)
 "$to/bin/python" "$pip/pip" install --quiet --no-index --find-links "$here/wheels" 'topicbook[lab]'
@@ -39,7 +45,8 @@ def main(root, wheels, out, preset):
         found = folder / "wheels"
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
         pinned = ["--constraint", root / "xtask/python/requirements.txt", "--dest", found, "--find-links", wheels]
-        subprocess.run([*command, *pinned, "topicbook[lab]", "pip"], check=True)
+        for version in PYTHONS:
+            subprocess.run([*command, *pinned, "--python-version", version, "topicbook[lab]", "pip"], check=True)
         rust = folder / "rust.tar.xz"
         with tarfile.open(rust, "w:xz", preset=int(preset)) as archive:
             for part in PARTS:
@@ -52,7 +59,7 @@ def main(root, wheels, out, preset):
         with tarfile.open(out, "w") as archive:
             for name in ("install", "rust.tar.xz", "wheels"):
                 archive.add(folder / name, f"topicbook/{name}")
-    print(f"{out} ({out.stat().st_size / 1e6:.0f} MB), for Python {sys.version_info.major}.{sys.version_info.minor}")
+    print(f"{out} ({out.stat().st_size / 1e6:.0f} MB), for Python {PYTHONS[0]} to {PYTHONS[-1]}")
 
 
 if __name__ == "__main__":
