@@ -306,6 +306,10 @@ def compile_error_is_shown_at_its_place(kernel):
 def brackets_and_large_files_end_no_process(kernel):
     texts = kernel.run("(" * 3000 + "1" + ")" * 3000)
     assert "3000 brackets inside of one another" in texts["error"], texts
+    # Neither is more of them parsed anywhere, nor for a completion.
+    many = "(" * 1_000_000
+    assert "1000000 brackets inside of one another" in kernel.run(many)["error"]
+    assert kernel.client.complete(many, len(many), reply=True, timeout=SECONDS)["content"]["matches"] == []
     # Standard input is at its end, in the place of a wait for lines that are evcxr's.
     assert kernel.value("std::io::stdin().read_line(&mut String::new())?") == "0"
     # As `ulimit -f` does; a soft limit, which can be raised again.

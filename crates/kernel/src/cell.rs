@@ -61,6 +61,14 @@ pub fn unclosed(code: &str) -> Option<usize> {
     open.pop().map(|(_, at)| at)
 }
 
+/// The most brackets inside of one another that are parsed: rustc overflows its own stack at some 1,000.
+pub const DEEPEST: usize = 500;
+
+/// Whether a cell has more brackets inside of one another than are parsed.
+pub fn is_too_deep(code: &str) -> bool {
+    deepest(code) > DEEPEST
+}
+
 /// The largest number of brackets inside of one another. Those in texts and comments count, because it is known before anything
 /// is parsed.
 pub fn deepest(code: &str) -> usize {
@@ -177,9 +185,14 @@ pub fn parsed(code: &str) -> SourceFile {
     SourceFile::parse(&format!("{BEFORE}{code}\n}}"), Edition::Edition2024).tree()
 }
 
-/// What a cell consists of; nothing if the cell has commands of evcxr.
+/// Whether a line of a cell is this command of evcxr.
+pub fn has_command(code: &str, command: &str) -> bool {
+    code.lines().any(|line| line.starts_with(command))
+}
+
+/// What a cell consists of; nothing if the cell has commands of evcxr, or is too deep.
 fn body(code: &str) -> Option<ast::StmtList> {
-    if code.lines().any(|line| line.starts_with([':', '!'])) {
+    if is_too_deep(code) || code.lines().any(|line| line.starts_with([':', '!'])) {
         return None;
     }
     let Some(ast::Item::Fn(cell)) = parsed(code).items().next() else {

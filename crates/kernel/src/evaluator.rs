@@ -25,7 +25,7 @@ pub fn start(
     typed: Receiver<String>,
     control: Control,
 ) -> std::io::Result<()> {
-    // The parser calls itself for each bracket that stands in another one.
+    // The parser calls itself for each bracket and operator that stands in another one.
     let thread = thread::Builder::new().stack_size(STACK);
     let started = thread.spawn(move || {
         let mut evaluator = Evaluator {
@@ -46,10 +46,8 @@ pub fn start(
     started.map(drop)
 }
 
-/// Address space of the thread's stack, and the most brackets inside of one another in a cell: rustc overflows its own stack at
-/// some 1,000.
+/// Address space of the thread's stack.
 const STACK: usize = 1 << 28;
-const DEEPEST: usize = 500;
 
 struct Evaluator {
     outputs: Outputs,
@@ -186,9 +184,8 @@ impl Evaluator {
         let shown = self.outputs.end();
         // Also evcxr's commands end the process.
         let ended = matches!(result, Err(Error::SubprocessTerminated(_)))
-            || code
-                .lines()
-                .any(|line| line.starts_with(":clear") || line.starts_with(":restart"));
+            || cell::has_command(code, ":clear")
+            || cell::has_command(code, ":restart");
         let kept = match ended {
             true => Vec::new(),
             false => self.keep(&before),
@@ -242,10 +239,11 @@ impl Evaluator {
             .evcxr
             .as_mut()
             .map_err(|why| Error::Message(why.clone()))?;
-        let deepest = cell::deepest(code);
-        if deepest > DEEPEST {
+        if cell::is_too_deep(code) {
             return Err(Error::Message(format!(
-                "the cell has {deepest} brackets inside of one another, and {DEEPEST} at most are read: bind some parts to variables"
+                "the cell has {} brackets inside of one another, and {} at most are read: bind some parts to variables",
+                cell::deepest(code),
+                cell::DEEPEST
             )));
         }
         if cell::returns(code) && !cell::new_variables(code).is_empty() {
@@ -306,7 +304,7 @@ impl Evaluator {
                 outputs.print(text.trim_end());
             }
             // evcxr forgets the library with everything else.
-            if part.lines().any(|line| line.trim() == ":clear") {
+            if cell::has_command(&part, ":clear") {
                 give_library(evcxr)?;
             }
         }
@@ -381,6 +379,12 @@ impl Evaluator {
             .collect()
     }
 
+    /// What answers questions about a cell, unless it is too deep to be parsed.
+    fn analyser(&mut self, code: &str) -> Option<&mut CommandContext> {
+        let evcxr = self.evcxr.as_mut().ok();
+        evcxr.filter(|_| !cell::is_too_deep(code))
+    }
+
     fn complete(&mut self, request: &Message) -> Value {
         let code = request.text("code");
         let cursor = request.content["cursor_pos"].as_u64().unwrap_or_default() as usize;
@@ -393,11 +397,10 @@ impl Evaluator {
             );
         }
         match self
-            .evcxr
-            .as_mut()
+            .analyser(code)
             .map(|evcxr| evcxr.completions(code, position))
         {
-            Ok(Ok(found)) => {
+            Some(Ok(found)) => {
                 let range = (found.start_offset, found.end_offset);
                 let own = |name: &str| name.starts_with("evcxr_") || name.starts_with("Evcxr");
                 let all = found
@@ -418,11 +421,10 @@ impl Evaluator {
         let code = request.text("code");
         let cursor = request.content["cursor_pos"].as_u64().unwrap_or_default() as usize;
         let found = match self
-            .evcxr
-            .as_mut()
+            .analyser(code)
             .map(|evcxr| evcxr.hover_at(code, byte_position(code, cursor)))
         {
-            Ok(Ok((plain, html))) if plain != "No documentation found" => {
+            Some(Ok((plain, html))) if plain != "No documentation found" => {
                 json!({"text/plain": help::plain(&plain), "text/html": help::html(&html)})
             }
             _ => json!({}),
