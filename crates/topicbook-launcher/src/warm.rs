@@ -169,14 +169,24 @@ pub fn restore(build: &Path, cells: &Path) -> Result<()> {
     }
 }
 
-/// Keeps what Cargo has compiled in the target folder of a kernel's cells for the kernels after it.
+/// Keeps what Cargo has compiled in the target folder of a kernel's cells for the kernels after it, if it is more than is kept.
 pub fn keep(build: &Path, cells: &Path) -> Result<()> {
-    let unfinished = build.join(format!("unfinished-{}", std::process::id()));
-    let kept = keep_more(build, &cells.join("target"), &unfinished);
-    if unfinished.exists() {
-        fs::remove_dir_all(&unfinished).at(&unfinished)?;
+    let target = cells.join("target");
+    let mut files = compiled(&target)?;
+    let units = files.iter().filter(|file| file.is_dir()).count();
+    if units <= kept(build) {
+        return Ok(());
     }
-    kept
+    files.push(target.join(RUSTC_INFO));
+    let unfinished = build.join(format!("unfinished-{}", std::process::id()));
+    let place = |file: &Path| unfinished.join(file.strip_prefix(&target).unwrap_or(file));
+    let copied = files.iter().try_for_each(|file| copy(file, &place(file)));
+    let kept = build.join(format!("{COMPILED}{units}"));
+    let renamed = copied.and_then(|()| fs::rename(&unfinished, &kept).at(&kept));
+    if renamed.is_err() {
+        let _ = fs::remove_dir_all(&unfinished);
+    }
+    renamed
 }
 
 /// The largest number of units that are kept.
@@ -189,28 +199,17 @@ fn kept(build: &Path) -> usize {
     units.max().unwrap_or(0)
 }
 
-fn keep_more(build: &Path, target: &Path, unfinished: &Path) -> Result<()> {
-    let mut units = 0;
-    for platform in entries(target)? {
-        for part in ["debug/.fingerprint", "debug/deps"] {
-            for from in entries(&platform.join(part)).unwrap_or_default() {
-                let name = from.file_name().unwrap_or_default().to_string_lossy();
-                if name.trim_start_matches("lib").starts_with("topicbook-") {
-                    units += usize::from(from.is_dir());
-                    copy(
-                        &from,
-                        &unfinished.join(from.strip_prefix(target).unwrap_or(&from)),
-                    )?;
-                }
-            }
-        }
-    }
-    if units <= kept(build) {
-        return Ok(());
-    }
-    copy(&target.join(RUSTC_INFO), &unfinished.join(RUSTC_INFO))?;
-    let kept = build.join(format!("{COMPILED}{units}"));
-    fs::rename(unfinished, &kept).at(&kept)
+/// What Cargo has compiled for all kernels: a folder for each unit, and its files.
+fn compiled(target: &Path) -> Result<Vec<PathBuf>> {
+    let platforms = entries(target)?.into_iter();
+    let parts = platforms
+        .flat_map(|platform| ["debug/.fingerprint", "debug/deps"].map(|part| platform.join(part)));
+    let files = parts.flat_map(|part| entries(&part).unwrap_or_default());
+    let is_ours = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.trim_start_matches("lib").starts_with("topicbook-")
+    };
+    Ok(files.filter(is_ours).collect())
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
