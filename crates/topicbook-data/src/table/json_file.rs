@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use polars::prelude::Column;
+use polars::prelude::{Column, NamedFrom, Series};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::system::MappedFile;
 use crate::text::{count, counted, quoted_list};
 
 use super::Table;
-use super::csv_file::text_of;
+use super::file_text::text_of;
 use crate::json_lines::JsonLine;
 
 /// Bytes of a value while its column is made: an `Option` of a number, or of a text, whose letters Polars copies.
@@ -204,24 +204,18 @@ impl Cells {
     }
 
     fn column(self, name: &str, rows: usize) -> Column {
-        let name = name.into();
+        fn made<T: Clone, P: ?Sized>(name: &str, mut values: Vec<Option<T>>, rows: usize) -> Column
+        where
+            Series: NamedFrom<Vec<Option<T>>, P>,
+        {
+            values.resize(rows, None);
+            Column::new(name.into(), values)
+        }
         match self {
-            Self::Truth(mut values) => {
-                values.resize(rows, None);
-                Column::new(name, values)
-            }
-            Self::Integer(mut values) => {
-                values.resize(rows, None);
-                Column::new(name, values)
-            }
-            Self::Number(mut values) => {
-                values.resize(rows, None);
-                Column::new(name, values)
-            }
-            Self::Text(mut values) => {
-                values.resize(rows, None);
-                Column::new(name, values)
-            }
+            Self::Truth(values) => made(name, values, rows),
+            Self::Integer(values) => made(name, values, rows),
+            Self::Number(values) => made(name, values, rows),
+            Self::Text(values) => made(name, values, rows),
         }
     }
 }

@@ -7,6 +7,7 @@ mod csv_file;
 mod csv_numbers;
 mod error;
 mod file;
+mod file_text;
 mod frame_joins;
 mod group;
 mod join;
