@@ -467,6 +467,31 @@ def stop_button_ends_a_fit_and_keeps_it(_):
         assert kernel.value("1 + 1") == "2"
 
 
+# Work that shows its progress, of more than a second each.
+LONG = (
+    "Synthetic::new(400_000, 5_000, 10).avg_doc_length(5_000).generate()?",
+    'Synthetic::new(400_000, 5_000, 10).avg_doc_length(5_000).write_npy("large.npy")?',
+    'counts.write_mtx("large.mtx")?',
+    'counts.write_npz("large.npz")?',
+    "Vectorizer::new().fit_transform(&texts)?",
+)
+
+
+def stop_button_ends_other_work_and_keeps_variables(_):
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;\nlet before = 1;")
+        kernel.value("let counts = Synthetic::new(40_000, 5_000, 5).avg_doc_length(5_000).generate()?.counts();")
+        kernel.value('let texts: Vec<String> = (0..3_000_000).map(|i| format!("text {i} of {}", i % 99_991)).collect();')
+        kernel.value("let training = TopicModel::new(50).epochs(1_000_000).batch_size(40_000).spawn(&counts)?;")
+        for work in LONG:
+            begin(kernel, f"let made = {work};")
+            time.sleep(0.5)
+            assert interrupt(kernel) == "error", work
+            assert kernel.value("before") == "1", work
+        assert kernel.value("training.stop(); counts.documents()") == "40000"
+        assert not list(pathlib.Path().glob("*large*")), list(pathlib.Path().glob("*large*"))
+
+
 def a_running_fit_is_watched_in_one_output(_):
     with Kernel() as kernel:
         kernel.value("use topicbook::prelude::*;")
@@ -837,6 +862,7 @@ TESTS = [
     completion_offers_nothing_private,
     three_kernels_share_one_build,
     stop_button_ends_a_fit_and_keeps_it,
+    stop_button_ends_other_work_and_keeps_variables,
     a_running_fit_is_watched_in_one_output,
     progress_is_one_output,
     killed_fit_resumes_in_a_new_kernel,

@@ -74,6 +74,8 @@ pub enum ErrorKind {
     Drawing,
     /// There is too little memory or disk space.
     Space,
+    /// The notebook's stop button was pressed.
+    Interrupted,
     /// A computation on another thread panicked.
     Panic,
     /// A rank of a cluster has ended, hangs or sees other counts, or its job cannot be started.

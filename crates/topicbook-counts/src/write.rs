@@ -256,8 +256,7 @@ pub(super) fn write_npy(counts: &Counts, pick: Pick, path: &Path, dtype: Dtype) 
         let progress = writing_progress(path, documents, 1, row_bytes);
         pick.each_block(counts, &mut |picked| {
             with_dtype!(dtype, T => write_rows::<T>(out, path, counts, &picked)?);
-            progress.advance(picked.rows.len());
-            Ok(())
+            progress.advance(picked.rows.len())
         })
     })
 }

@@ -31,10 +31,10 @@ impl PassProgress {
         }
     }
 
-    fn advance(&mut self, bytes: u64) {
+    fn advance(&mut self, bytes: u64) -> Result<()> {
         let before = self.read / UNIT;
         self.read += bytes;
-        self.progress.advance((self.read / UNIT - before) as usize);
+        self.progress.advance((self.read / UNIT - before) as usize)
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn for_each_batch<R: Send>(
             || read_group(&mut reader),
         );
         taken?;
-        progress.advance(group.iter().map(|batch| batch.bytes).sum());
+        progress.advance(group.iter().map(|batch| batch.bytes).sum())?;
         between()?;
         (group, results) = (next?, done);
     }

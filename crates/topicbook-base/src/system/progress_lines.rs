@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 use std::time::Instant;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::text::{bytes, count, pad_left, printable, seconds};
 
 use super::live_output::LiveOutput;
 use super::memory::process_memory;
+use super::stop_button::StopButton;
 
 /// Number of lines for work with more units than [`ALL`].
 const LINES: usize = 16;
@@ -275,7 +277,7 @@ fn clock(time: f64) -> String {
 }
 
 /// Progress of a task over documents, on one or several threads. Prints nothing if the task ends within
-/// `FIRST_LINE_SECONDS`.
+/// `FIRST_LINE_SECONDS`. The notebook's stop button ends the task with an error, so no variable is lost.
 pub struct Progress {
     began: Instant,
     total: u64,
@@ -283,6 +285,7 @@ pub struct Progress {
     passes: u64,
     done: AtomicU64,
     lines: Mutex<(Lines, Board)>,
+    stop: Option<StopButton>,
 }
 
 impl Progress {
@@ -305,11 +308,15 @@ impl Progress {
             passes: passes as u64,
             done: AtomicU64::new(0),
             lines: Mutex::new((lines, Board::new())),
+            stop: StopButton::listen(),
         }
     }
 
     /// Counts `documents` more documents (or other units) as done, and prints a line if one is due.
-    pub fn advance(&self, documents: usize) {
+    ///
+    /// # Errors
+    /// When the stop button was pressed.
+    pub fn advance(&self, documents: usize) -> Result<()> {
         let before = self.done.fetch_add(documents as u64, Ordering::Relaxed);
         // Skip if another thread is printing, except for the last line.
         let lines = match before + documents as u64 >= self.total {
@@ -320,14 +327,21 @@ impl Progress {
             let (lines, board) = &mut *lines;
             let done = (self.done.load(Ordering::Relaxed) / self.passes) as f64;
             let elapsed = self.began.elapsed().as_secs_f64();
+            if self.stop.as_ref().is_some_and(StopButton::is_pressed) {
+                let what = format!("stopped while {}", lines.title);
+                return Err(Error::new(ErrorKind::Interrupted, what).fix(
+                    "run the cell again: nothing was kept of it, and every variable is as it was",
+                ));
+            }
             if !lines.line_given && elapsed < FIRST_LINE_SECONDS {
-                return;
+                return Ok(());
             }
             match lines.line(done, &[], elapsed) {
                 Some(line) => board.print(&line),
                 None => board.state(|| lines.state(done, &[], elapsed)),
             }
         }
+        Ok(())
     }
 }
 

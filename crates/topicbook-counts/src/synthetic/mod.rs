@@ -319,8 +319,7 @@ impl Truth {
         check_free((cells * size_of::<T>()) as u64, "the counts")?;
         let mut values = vec![T::default(); cells];
         let progress = recipe.progress("");
-        let fits = self.draw_rows(recipe, 0, &mut values, &progress);
-        if fits {
+        if self.draw_rows(recipe, 0, &mut values, &progress)? {
             Counts::dense(recipe.documents, self.terms, values).map(Some)
         } else {
             Ok(None)
@@ -335,7 +334,7 @@ impl Truth {
         first: usize,
         rows: &mut [T],
         progress: &Progress,
-    ) -> bool
+    ) -> Result<bool>
     where
         T: CountValue + TryFrom<u32>,
     {
@@ -353,10 +352,10 @@ impl Truth {
                         fits &= narrow(counts, row);
                     },
                 );
-                progress.advance(documents);
-                fits
+                progress.advance(documents)?;
+                Ok(fits)
             })
-            .reduce(|| true, |left, right| left && right)
+            .try_reduce(|| true, |left, right| Ok(left && right))
     }
 
     fn draw_csr(&self, recipe: &Synthetic) -> Result<Counts> {
@@ -383,10 +382,10 @@ impl Truth {
                     // `check` limits the terms to the range of `u32`.
                     append_nonzeros(counts, start as u32, terms, values);
                 });
-                progress.advance(drawn);
-                rows
+                progress.advance(drawn)?;
+                Ok(rows)
             })
-            .collect();
+            .collect::<Result<_>>()?;
         if too_large_drawn.into_inner() {
             return Err(too_large());
         }

@@ -73,7 +73,7 @@ impl Truth {
         let written = write_npy_file(path, shape, T::DTYPE, DISK_FULL_REMEDY, |out| {
             for first in (0..recipe.documents).step_by(documents) {
                 let rows = &mut rows[..documents.min(recipe.documents - first) * self.terms];
-                fits = self.draw_rows(recipe, first, rows, &progress);
+                fits = self.draw_rows(recipe, first, rows, &progress)?;
                 if !fits {
                     return Err(too_large());
                 }

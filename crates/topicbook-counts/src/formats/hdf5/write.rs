@@ -296,8 +296,7 @@ fn append_rows(
             }
         }
         append_indices(&mut indptr, wide, &ends).map_err(failed)?;
-        progress.advance(picked.rows.len());
-        Ok(())
+        progress.advance(picked.rows.len())
     })?;
     data.append(&values).map_err(failed)?;
     append_indices(&mut indices, wide, &columns).map_err(failed)?;

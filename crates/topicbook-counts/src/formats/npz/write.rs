@@ -64,8 +64,7 @@ pub fn write_file(counts: &Counts, pick: Pick, path: &Path) -> Result<()> {
                 }
                 zip.put(&bytes)?;
             }
-            progress.advance(picked.rows.len());
-            Ok(())
+            progress.advance(picked.rows.len())
         })?;
         zip.put_row_starts(&indptr, wide)?;
         zip.put_shape(documents, counts.terms())?;
@@ -86,8 +85,7 @@ pub fn write_file(counts: &Counts, pick: Pick, path: &Path) -> Result<()> {
                     }),
                 }
             }
-            progress.advance(picked.rows.len());
-            Ok(())
+            progress.advance(picked.rows.len())
         })?;
         zip.finish()
     })
@@ -236,8 +234,7 @@ fn row_starts(counts: &Counts, pick: Pick, progress: &Progress) -> Result<Vec<u6
             }
             starts.push(stored);
         }
-        progress.advance(picked.rows.len());
-        Ok(())
+        progress.advance(picked.rows.len())
     })?;
     Ok(starts)
 }

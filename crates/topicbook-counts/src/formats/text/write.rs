@@ -65,7 +65,6 @@ fn lines(counts: &Counts, nonzeros: u64, path: &Path, out: &mut impl Write) -> R
                 }
             }
         }
-        progress.advance(picked.rows.len());
-        Ok(())
+        progress.advance(picked.rows.len())
     })
 }

@@ -89,8 +89,7 @@ pub fn write(counts: &Counts, path: &Path) -> Result<()> {
                         .map_err(failed)?;
                 }
             }
-            progress.advance(picked.rows.len());
-            Ok(())
+            progress.advance(picked.rows.len())
         })?;
         if !group.terms.is_empty() {
             writer
