@@ -201,7 +201,7 @@ impl Learner for ModuleSteps<'_> {
         Ok(RunningState::Module(Box::new(saved.into_state()?)))
     }
 
-    fn proportions(&self) -> Result<Option<Matrix>> {
+    fn topics(&self) -> Result<Option<(Matrix, Matrix)>> {
         Ok(None)
     }
 }

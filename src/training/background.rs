@@ -5,23 +5,25 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "charts")]
 use crate::charts::Chart;
 use crate::cluster::RunFolder;
-use crate::data::Epoch;
+use crate::data::{Epoch, Matrix};
 use crate::error::{Error, ErrorKind, Result, panic_text};
 use crate::fit::Fit;
 #[cfg(feature = "charts")]
 use crate::fit::loss_chart;
-use crate::system::StopButton;
+use crate::system::{StopButton, give_way};
 use crate::text::{Card, count, seconds};
 
 use super::observer::{FitStart, Observer, StepContext};
 use super::progress::{epochs_done, loss};
+use super::run::Run;
 
 /// Handle to a fit that runs on a background thread: shows its progress, stops it early, and returns its result. Made
 /// by [`TopicModel::spawn`](crate::TopicModel::spawn), or by `Trainer::spawn` for a module of one's own.
@@ -47,21 +49,33 @@ pub struct Training<T = Fit> {
     result: OnceLock<Result<T>>,
     /// The run of a cluster that was found; this handle does not end it.
     run: Option<Arc<RunFolder>>,
+    /// What the thread runs, for [`snapshot`](Self::snapshot); nothing once it has ended, or for a module of one's own.
+    running: Weak<Run>,
 }
+
+/// L, F and the finished epochs of a fit that runs.
+type Snapshot = (Matrix, Matrix, Vec<Epoch>);
 
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
     /// Whether someone watches the fit and waits for new shares of the topics.
     shares_wanted: AtomicBool,
+    /// Where snapshots are waited for.
+    snapshots_wanted: Mutex<Vec<Sender<Result<Snapshot>>>>,
     status: Mutex<Status>,
 }
 
 impl Shared {
-    /// Ignores poisoning: the status stays readable after the fit has panicked.
+    /// Stays readable after the fit has panicked.
     fn status(&self) -> MutexGuard<'_, Status> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.status)
     }
+}
+
+/// Ignores poisoning: no value behind these locks is ever half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Default, Clone)]
@@ -96,7 +110,7 @@ impl StatusObserver {
         if values? > WATCHED_VALUES {
             return None;
         }
-        let l = context.learner.proportions().ok()??;
+        let (l, _) = context.learner.topics().ok()??;
         let mut sums = vec![0.0; l.columns()];
         for row in 0..l.rows() {
             for (sum, proportion) in sums.iter_mut().zip(l.row(row)) {
@@ -126,6 +140,12 @@ impl Observer for StatusObserver {
         {
             self.shared.status().shares = shares;
         }
+        for waiting in lock(&self.shared.snapshots_wanted).drain(..) {
+            if let Some(topics) = context.learner.topics().transpose() {
+                // Whoever waited may have stopped.
+                let _unwanted = waiting.send(topics.map(|(l, f)| (l, f, context.history.to_vec())));
+            }
+        }
         match self.shared.stop.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -153,6 +173,7 @@ impl<T> Training<T> {
             shared: shared.clone(),
         };
         let work = move || {
+            give_way();
             let result = catch_unwind(AssertUnwindSafe(|| fit(&mut observer)))
                 .unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
             observer.shared.status().outcome = Some(match &result {
@@ -175,7 +196,14 @@ impl<T> Training<T> {
             thread: Mutex::new(Some(thread)),
             result: OnceLock::new(),
             run: None,
+            running: Weak::new(),
         })
+    }
+
+    /// The handle of a fit that can be seen while it runs.
+    pub(super) fn of(mut self, running: Weak<Run>) -> Self {
+        self.running = running;
+        self
     }
 
     /// The handle of a run that was found.
@@ -288,9 +316,8 @@ impl<T> Training<T> {
         }
     }
 
-    /// Ignores poisoning: the handle of the thread is taken or left, and never half changed.
     fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<Result<T>>>> {
-        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.thread)
     }
 
     /// Plots the loss and the log-likelihood per token of the epochs so far.
@@ -311,6 +338,50 @@ impl<T> Training<T> {
     #[cfg(feature = "charts")]
     pub fn plot_loss(&self) -> Chart {
         loss_chart(&self.shared.status().history)
+    }
+}
+
+impl Training<Fit> {
+    /// The topics as they are now: a [`Fit`] made from a copy of L and F, while the fit goes on. After its end, the result.
+    ///
+    /// It waits until the tables are consistent: for the end of the epoch, of 64 batches, or of an eighth of a longer epoch.
+    /// The notebook's stop button ends the waiting, and not the fit. Takes the memory of L and F once more.
+    ///
+    /// ```
+    /// # use topicbook::{Synthetic, TopicModel};
+    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
+    /// let training = TopicModel::new(3).epochs(1_000_000).spawn(&counts)?;
+    /// let early = training.snapshot()?;
+    /// assert_eq!(early.l().shape(), (60, 3));
+    /// assert!(early.epochs().len() < 1_000_000 && !training.is_finished());
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The error that ended the fit, as [`join`](Self::join) reports it; when the ranks of a cluster hold L, or the stop
+    /// button was pressed.
+    #[doc(alias("peek", "intermediate"))]
+    pub fn snapshot(&self) -> Result<Fit> {
+        let (sender, snapshots) = channel();
+        lock(&self.shared.snapshots_wanted).push(sender);
+        let button = StopButton::listen();
+        loop {
+            let running = self.running.upgrade();
+            let (Some(running), false) = (running, self.is_finished()) else {
+                return self.join();
+            };
+            if let Ok(snapshot) = snapshots.recv_timeout(Duration::from_millis(20)) {
+                let (l, f, history) = snapshot?;
+                return running.result(l, f, history);
+            }
+            if button.as_ref().is_some_and(StopButton::is_pressed) {
+                return Err(Error::new(
+                    ErrorKind::Interrupted,
+                    "stopped while waiting for the end of an epoch; the fit runs on",
+                )
+                .fix("`training.stop()` ends the fit"));
+            }
+        }
     }
 }
 

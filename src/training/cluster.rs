@@ -405,7 +405,7 @@ impl Learner for Ranks<'_> {
         Err(with_the_ranks())
     }
 
-    fn proportions(&self) -> Result<Option<Matrix>> {
+    fn topics(&self) -> Result<Option<(Matrix, Matrix)>> {
         Err(with_the_ranks())
     }
 }

@@ -55,8 +55,8 @@ pub(crate) trait Learner {
     /// Everything that the rest of the fit depends on.
     fn state(&self) -> Result<RunningState<'_>>;
 
-    /// L as it is, documents x topics. Its rows sum to one. `None` where nothing has topics.
-    fn proportions(&self) -> Result<Option<Matrix>>;
+    /// L (documents x topics) and F (topics x terms) as they are, whose rows sum to one. `None` where nothing has topics.
+    fn topics(&self) -> Result<Option<(Matrix, Matrix)>>;
 }
 
 /// A training loop: how long it is, how far it is, and who observes it.

@@ -55,8 +55,8 @@ impl Learner for Passes<'_> {
         Ok(RunningState::Iterations(state, self.convergence))
     }
 
-    fn proportions(&self) -> Result<Option<Matrix>> {
-        Ok(Some(self.solver.topics()?.0))
+    fn topics(&self) -> Result<Option<(Matrix, Matrix)>> {
+        self.solver.topics().map(Some)
     }
 }
 

@@ -4,7 +4,6 @@ use crate::batches::Source;
 use crate::data::{Epoch, Matrix};
 use crate::error::{Error, Result};
 use crate::step::{self, Step};
-use crate::system::softmax;
 
 use super::divergence;
 use super::epochs::{Learner, Loop};
@@ -66,12 +65,8 @@ impl Learner for Steps<'_> {
         Ok(RunningState::Logits(self.step.state()?))
     }
 
-    fn proportions(&self) -> Result<Option<Matrix>> {
-        let logits = self.step.state()?.l;
-        let (documents, topics) = logits.shape();
-        let mut values = logits.into_values();
-        values.chunks_mut(topics).for_each(softmax);
-        Ok(Some(Matrix::from_parts(documents, topics, values)))
+    fn topics(&self) -> Result<Option<(Matrix, Matrix)>> {
+        self.step.topics().map(Some)
     }
 }
 

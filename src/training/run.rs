@@ -1,15 +1,18 @@
 //! One run of a fit: registers the observers, runs the training loop of the solver and assembles the result.
 
+use std::sync::Arc;
+
 use crate::backend::with_gpu;
 use crate::config::{Recipe, Resolved};
 use crate::cost::{Item, Limit, Memory, Placement, peak};
 use crate::counts::{Counts, Fingerprint};
+use crate::data::{Epoch, Matrix};
 use crate::error::{ErrorKind, Result};
 use crate::fit::{CountNames, Fit, MemoryProfile};
 use crate::system::memory::{Monitor, phase};
 use crate::text::bytes;
 
-use super::background::Training;
+use super::background::{StatusObserver, Training};
 use super::checkpoint::CheckpointWriter;
 use super::checkpoint_contents::{RunContents, bytes as bytes_of_checkpoint};
 use super::checkpoint_files::CheckpointFiles;
@@ -47,13 +50,13 @@ impl Run {
     /// Trains from `start` to the end of the fit, or until an observer stops it. `observer` is registered after the
     /// built-in ones; a fit without one runs while the cell waits, and listens to the notebook's stop button.
     pub(crate) fn fit(
-        self,
+        &self,
         start: ResumeState,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Fit> {
         let _fitting = phase("fit");
         match self.train(start, observer) {
-            Ok(fit) => Ok(fit.noted(self.fallback)),
+            Ok(fit) => Ok(fit.noted(self.fallback.clone())),
             // The error may be caused by exhausted VRAM: add the planned items.
             Err(error) if error.kind() == ErrorKind::Device && self.device != Resolved::Cpu => {
                 Err(error.at(self.vram_table()))
@@ -65,9 +68,10 @@ impl Run {
     /// Does the same on a thread of its own, which shows its notes itself.
     pub(crate) fn spawn(mut self, start: ResumeState) -> Result<Training> {
         self.recipe.quiet = true;
-        Training::start(start.history.clone(), move |observer| {
-            self.fit(start, Some(observer))
-        })
+        let run = Arc::new(self);
+        let (running, history) = (Arc::downgrade(&run), start.history.clone());
+        let fit = move |observer: &mut StatusObserver| run.fit(start, Some(observer));
+        Ok(Training::start(history, fit)?.of(running))
     }
 
     fn train(&self, start: ResumeState, observer: Option<&mut dyn Observer>) -> Result<Fit> {
@@ -112,10 +116,15 @@ impl Run {
             }
             None => minibatch::fit(self, &target, start.state, &mut training)?,
         };
-        let history = training.history;
-        let f = smoothed(f, &l, &self.counts, recipe.settings.smoothing)?;
+        let fit = self.result(l, f, training.history)?;
         let failure = observers.end();
-        let log = self.monitor.log();
+        Ok(fit.by_ranks(passes).noted(failures).noted(failure))
+    }
+
+    /// The fit that L and F make after the epochs of `history`.
+    pub(super) fn result(&self, l: Matrix, f: Matrix, history: Vec<Epoch>) -> Result<Fit> {
+        let recipe = &self.recipe;
+        let f = smoothed(f, &l, &self.counts, recipe.settings.smoothing)?;
         Ok(Fit::new(
             recipe.settings.clone(),
             l,
@@ -126,14 +135,16 @@ impl Run {
                 Some(cluster) => cluster.to_string(),
                 None => self.device.to_string(),
             },
-            Some(MemoryProfile::new(log, self.ram, self.vram, &self.items)),
+            Some(MemoryProfile::new(
+                self.monitor.log(),
+                self.ram,
+                self.vram,
+                &self.items,
+            )),
         )
         .named(&self.names)
         .with_empty(self.counts.summary()?.empty_documents())
-        .fitted_to(Some(Fingerprint::of(&self.counts)?))
-        .by_ranks(passes)
-        .noted(failures)
-        .noted(failure))
+        .fitted_to(Some(Fingerprint::of(&self.counts)?)))
     }
 
     /// The planned items in VRAM, one per line.

@@ -474,6 +474,7 @@ LONG = (
     'counts.write_mtx("large.mtx")?',
     'counts.write_npz("large.npz")?',
     "Vectorizer::new().fit_transform(&texts)?",
+    "training.snapshot()?",
 )
 
 

@@ -62,7 +62,7 @@ pub use self_checks::{SelfCheck, Subject};
 pub use shared_map::SharedMap;
 pub use simd::{Instructions, simd_dispatch};
 pub use simd_math::{LANES, exp, lanes, ln, max, max_of_numbers, per_lane, softmax, sum};
-pub use spread::spread_threads;
+pub use spread::{give_way, spread_threads};
 pub use stop_button::StopButton;
 pub use team::Team;
 pub use text_file::{
