@@ -140,6 +140,8 @@ pub use doctor::{Doctor, doctor};
 pub use fit::ByLabel;
 #[cfg(feature = "charts")]
 pub use fit::Explorer;
+#[cfg(all(feature = "charts", feature = "polars"))]
+pub use fit::Words;
 pub use fit::{
     Coherence, Distinctive, Evaluation, Fit, NameOrNumber, NewDocuments, RankingEvaluation,
     ScoreDifference, TermScore, TopicCoherence, TopicName,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::data::{Documents, OrRef, Terms, With};
 use crate::error::{Error, Result};
 use crate::text::counted;
-use crate::vectorizer::{TextCounts, Vectorizer, WordSettings};
+use crate::vectorizer::{DocumentTexts, TextCounts, Vectorizer, WordSettings};
 
 use super::Fit;
 use super::names::{check_columns, default_name};
@@ -104,6 +104,7 @@ impl Fit {
         let described = self.with_terms(texts.terms())?;
         let mut described = described.with_documents(texts.documents())?;
         described.words = Some(texts.vectorizer().words());
+        described.texts = Some(texts.texts().clone());
         Ok(described)
     }
 
@@ -146,6 +147,7 @@ impl Fit {
         self.terms = self.terms.or_else(|| names.terms.clone());
         self.documents = names.documents.clone();
         self.words = names.words.clone();
+        self.texts = names.texts.clone();
         self
     }
 }
@@ -166,6 +168,7 @@ pub struct CountNames {
     pub(crate) terms: Option<Terms>,
     documents: Option<Documents>,
     words: Option<WordSettings>,
+    texts: Option<DocumentTexts>,
 }
 
 impl CountNames {
@@ -174,12 +177,14 @@ impl CountNames {
             terms: Some(terms),
             documents: Some(documents),
             words: None,
+            texts: None,
         }
     }
 
     pub(crate) fn of_texts(texts: &TextCounts) -> Self {
         Self {
             words: Some(texts.vectorizer().words()),
+            texts: Some(texts.texts().clone()),
             ..Self::of_table(texts.terms(), texts.documents())
         }
     }

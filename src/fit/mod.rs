@@ -42,6 +42,8 @@ mod topic_tree;
 mod topics;
 mod transform;
 mod which;
+#[cfg(all(feature = "charts", feature = "polars"))]
+mod words;
 
 use std::fmt;
 use std::sync::Arc;
@@ -68,6 +70,8 @@ pub use term_scores::TermScore;
 pub use topic_coherence::{Coherence, TopicCoherence};
 pub use transform::NewDocuments;
 pub use which::NameOrNumber;
+#[cfg(all(feature = "charts", feature = "polars"))]
+pub use words::Words;
 
 use crate::cluster::PassLine;
 use crate::config::Settings;
@@ -75,7 +79,7 @@ use crate::counts::Fingerprint;
 use crate::data::{Documents, Epoch, Matrix, Terms, sort_documents, top_n};
 use crate::system::hold;
 use crate::text::count;
-use crate::vectorizer::WordSettings;
+use crate::vectorizer::{DocumentTexts, WordSettings};
 
 /// A fitted topic model: L, F, how it came about, and what can be asked of it.
 ///
@@ -130,6 +134,8 @@ pub struct Fit {
     empty: Arc<[usize]>,
     /// How texts become the terms.
     words: Option<WordSettings>,
+    /// Where the texts of the documents are; no file keeps that.
+    texts: Option<DocumentTexts>,
     /// Listed among the values that the process holds, as long as a copy of the fit exists.
     _held: Arc<()>,
 }
@@ -185,6 +191,7 @@ impl Fit {
             documents: None,
             empty: Arc::default(),
             words: None,
+            texts: None,
         }
     }
 

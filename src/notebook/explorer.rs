@@ -1,6 +1,8 @@
-//! Notebook display of the page that explains a fit.
+//! Notebook display of what people read: the page that explains a fit, and texts.
 
 use crate::fit::Explorer;
+#[cfg(feature = "polars")]
+use crate::fit::Words;
 use crate::text::{bytes, escape};
 
 use crate::evcxr::{show, show_error, show_text};
@@ -24,6 +26,15 @@ impl Explorer {
             Ok(page) => show(&framed(&page, &text), &text),
             Err(error) => show_error(&error),
         }
+    }
+}
+
+#[cfg(feature = "polars")]
+impl Words {
+    /// Shows the texts, their words in the colours of the topics.
+    #[doc(hidden)]
+    pub fn evcxr_display(&self) {
+        show(&self.to_html(), &self.to_string());
     }
 }
 

@@ -3,6 +3,7 @@
 //! Users import `topicbook`, which shows the items of this crate. With the feature `polars`, texts can be columns of tables.
 
 mod beginnings;
+mod document_texts;
 mod impossible;
 mod interner;
 mod languages;
@@ -41,6 +42,8 @@ pub(crate) use topicbook_base::{error, evcxr, system, text};
 pub(crate) use topicbook_counts as counts;
 pub(crate) use topicbook_data as data;
 
+#[doc(hidden)]
+pub use document_texts::{DocumentTexts, LocatedTerm, TermFinder};
 pub use stop_words::StopWords;
 pub use text_counts::{Dropped, TextCounts};
 pub use texts::{TextItem, TextSource, Texts};

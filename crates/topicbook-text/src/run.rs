@@ -13,6 +13,7 @@ use crate::system::{DISK_FULL_REMEDY, write_atomic_sized};
 use crate::text::counted;
 
 use super::Vectorizer;
+use super::document_texts::DocumentTexts;
 use super::impossible;
 use super::interner::Interner;
 use super::pass::{PassProgress, for_each_batch};
@@ -101,7 +102,10 @@ pub(super) fn fit_transform(vectorizer: &Vectorizer, texts: &Texts) -> Result<Te
         },
         dropped: first.dropped,
         notes,
-        source: texts.to_string(),
+        texts: DocumentTexts {
+            texts: texts.clone(),
+            rows: None,
+        },
     })
 }
 

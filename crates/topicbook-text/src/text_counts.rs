@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::text::{count, counted};
 
 use super::Vectorizer;
+use super::document_texts::DocumentTexts;
 
 /// The counts of the terms of texts; [`Vectorizer::fit_transform`] and [`Vectorizer::transform`] make it. Cheap to clone.
 ///
@@ -28,7 +29,7 @@ pub struct TextCounts {
     pub(super) vectorizer: Vectorizer,
     pub(super) dropped: Dropped,
     pub(super) notes: Vec<String>,
-    pub(super) source: String,
+    pub(super) texts: DocumentTexts,
 }
 
 impl TextCounts {
@@ -89,7 +90,14 @@ impl TextCounts {
         let kept = without(self.counts.documents(), empty);
         Ok(Self {
             counts: self.counts.select(&kept)?,
-            documents: self.documents.select(kept)?,
+            documents: self.documents.select(&kept)?,
+            texts: DocumentTexts {
+                rows: Some(match &self.texts.rows {
+                    Some(rows) => kept.iter().map(|&row| rows[row]).collect(),
+                    None => kept.into(),
+                }),
+                ..self.texts.clone()
+            },
             ..self.clone()
         })
     }
@@ -126,10 +134,16 @@ impl TextCounts {
         &self.notes
     }
 
-    /// Where the texts came from.
+    /// Where the texts are.
     #[doc(hidden)]
-    pub fn source(&self) -> &str {
-        &self.source
+    pub fn texts(&self) -> &DocumentTexts {
+        &self.texts
+    }
+
+    /// The same, in words.
+    #[doc(hidden)]
+    pub fn source(&self) -> String {
+        self.texts.texts.to_string()
     }
 }
 
@@ -141,7 +155,7 @@ impl fmt::Display for TextCounts {
             "{} × {} of {}",
             counted(documents, "document"),
             counted(terms, "term"),
-            self.source
+            self.texts.texts
         )
     }
 }

@@ -1,5 +1,7 @@
 //! The terms of a text: its words after lower case, accents, stop words and stemming, and their n-grams.
 
+mod located;
+
 use hashbrown::HashSet;
 use regex::Regex;
 use rust_stemmers::Stemmer;
@@ -120,8 +122,7 @@ impl Tokenizer {
             joined,
             spans,
         } = scratch;
-        let (shortest, longest) = self.ngrams;
-        if longest == 1 && self.phrases.is_empty() {
+        if self.ngrams.1 == 1 && self.phrases.is_empty() {
             self.for_each_token(text, (lower, plain), visit);
             return;
         }
@@ -135,12 +136,25 @@ impl Tokenizer {
             joined.push_str(token);
             spans.push((start, joined.len()));
         });
+        self.for_each_ngram(joined, spans, &mut |joined, (start, end)| {
+            visit(&joined[start..end]);
+        });
+    }
+
+    /// Joins the phrases among the words of a text, and calls `visit` with where each of its terms stands.
+    fn for_each_ngram(
+        &self,
+        joined: &mut String,
+        spans: &mut Vec<(usize, usize)>,
+        visit: &mut impl FnMut(&str, (usize, usize)),
+    ) {
         if !self.phrases.is_empty() {
             self.join_phrases(joined, spans);
         }
+        let (shortest, longest) = self.ngrams;
         for n in shortest..=longest {
             for words in spans.windows(n) {
-                visit(&joined[words[0].0..words[n - 1].1]);
+                visit(joined, (words[0].0, words[n - 1].1));
             }
         }
     }
