@@ -153,8 +153,8 @@ pub use model::{
 pub use model::{ExampleFolder, example_checkpoint, example_fit, example_folder, example_halves};
 #[cfg(feature = "notebook")]
 pub use notebook::{
-    GpuNow, MemoryNow, MemoryScope, Released, Shown, html, live, markdown, memory, memory_scope,
-    release,
+    Control, GpuNow, Interact, InteractOutput, MemoryNow, MemoryScope, Released, Shown, html,
+    interact, live, markdown, memory, memory_scope, release,
 };
 pub use plan::Plan;
 #[doc(inline)]
@@ -228,7 +228,9 @@ pub mod prelude {
         poisson_nmf_loss,
     };
     #[cfg(feature = "notebook")]
-    pub use crate::{MemoryScope, Shown, html, live, markdown, memory, memory_scope, release};
+    pub use crate::{
+        Interact, MemoryScope, Shown, html, interact, live, markdown, memory, memory_scope, release,
+    };
     #[cfg(all(feature = "cuda", feature = "charts", feature = "polars"))]
     pub use crate::{Trained, Trainer, TrainingEstimate};
     /// What expressions of Polars begin with, as [`Table::filter`](crate::Table::filter) takes them, and its types of columns.

@@ -2,6 +2,7 @@
 
 mod explorer;
 mod fits;
+mod interact;
 mod judging;
 mod memory_now;
 mod memory_scope;
@@ -12,6 +13,7 @@ mod trained;
 mod training;
 mod values;
 
+pub use interact::{Control, Interact, InteractOutput, interact};
 pub use memory_now::{GpuNow, MemoryNow, Released, live, memory, release};
 pub use memory_scope::{MemoryScope, memory_scope};
 pub use shown::{Shown, html, markdown};

@@ -45,6 +45,8 @@ NOT_SHOWN = {
     "ModuleOptimizer": "what an optimizer of Burn's becomes when it is passed",
     "ErrorKind": "an enum to match on, which cells show in its Debug form",
     "TermScore": "an enum to pass, which cells show in its Debug form",
+    "Control": "a trait",
+    "InteractOutput": "a trait",
 }
 # Free functions without a return value.
 RETURNS_NOTHING = {"show_progress"}
@@ -300,7 +302,7 @@ WALK = {
     ],
     "Training": [
         "let ended = training.is_finished(); let done = training.epochs_done();",
-        "let so_far = training.plot_loss();",
+        "let so_far = training.plot_loss(); let early = training.snapshot()?;",
         "training.stop();",
         "let learned = model.spawn(corpus.counts())?.join()?;",
     ],
@@ -348,7 +350,8 @@ WALK = {
         "let by_label = fit.by((0..60).map(|document| document / 20).collect::<Vec<usize>>())?;",
         'let described = fit.with_documents(Documents::numbered(60)?)?; let described_by = described.document_names();',
         'let text_fit = TopicModel::new(2).epochs(2).quiet().fit(counted_texts.counts())?.with_texts(&counted_texts)?;',
-        'let text_counter = text_fit.vectorizer()?;',
+        'let text_counter = text_fit.vectorizer()?; let words = text_fit.words(0)?; let new_words = text_fit.words_in("to be")?;',
+        "let read = text_fit.read(1, 2)?;",
         'fit.save("walk.safetensors")?; let loaded = Fit::load("walk.safetensors")?;',
     ],
     "Explorer": [
@@ -356,6 +359,12 @@ WALK = {
         'let explorer = explorer.documents((0..60).map(|i| format!("text {i}")))?; let explorer = explorer.labels(0..60)?;',
         'let explorer = explorer.title("Walk"); let explorer = explorer.terms_shown(5)?; let page = explorer.to_html()?;',
         'explorer.save_html("walk.html")?; explorer.write_pyldavis_json("walk.json")?;',
+    ],
+    "Words": [
+        "let word_table = words.table(); let along = words.plot(); let coloured = words.to_html();",
+    ],
+    "Interact": [
+        "let moved = interact(0.0..=1.0, |x| format!(\"{x}\")); let position = moved.value();",
     ],
     "Distinctive": [
         "let changes = distinctive.log_fold_changes(); let errors = distinctive.standard_errors();",
@@ -525,6 +534,8 @@ SHOWN = {
     "MemoryScope": ["scope"],
     "Fit": ["fit", "loaded", "given", "resumed"],
     "Explorer": ["explorer"],
+    "Words": ["words", "read"],
+    "Interact": ["moved"],
     "Distinctive": ["distinctive"],
     "ByLabel": ["by_label"],
     "Update": ["update"],

@@ -391,6 +391,24 @@ def tables_have_an_order_pages_and_a_search(page):
     page.browser.save_picture(page.notebook.parent.parent / "browser_table.png")
 
 
+def a_slider_and_a_choice_run_their_function_again(page):
+    controls = '(("number", 2..=10), ("name", ["first", "second"]))'
+    code = f'let made = interact({controls}, |(number, name)| format!("{{name}} of {{number}}")); made'
+    other = page.other("controls.ipynb", ["use topicbook::prelude::*;", code, "made.value()"])
+    other.run(0)
+    other.run(1)
+    shown = f"{other.cell(1)}.outputs.toJSON().at(-1).data['text/plain']"
+    assert other.browser.ask(shown) == "first of 6"
+    other.browser.click(".jupyter-widgets .noUi-handle")
+    other.browser.press("ArrowRight")
+    other.browser.wait(f"{shown} === 'first of 7'")
+    choice = "document.querySelector('.jupyter-widgets select')"
+    other.browser.ask(f"({choice}.selectedIndex = 1, {choice}.dispatchEvent(new Event('change', {{bubbles: true}})), 0)")
+    other.browser.wait(f"{shown} === 'second of 7'")
+    assert other.run(2)[0]["data"]["text/plain"] == '(7, "second")', other.outputs(2)
+    page.browser.save_picture(page.notebook.parent.parent / "browser_controls.png")
+
+
 TESTS = [
     run_all_runs_every_cell,
     saved_notebook_is_small,
@@ -404,6 +422,7 @@ TESTS = [
     running_fit_refreshes_its_view,
     tables_and_charts_fit_a_narrow_window,
     tables_have_an_order_pages_and_a_search,
+    a_slider_and_a_choice_run_their_function_again,
     *browser_explorer.TESTS,
 ]
 

@@ -507,6 +507,49 @@ def a_running_fit_is_watched_in_one_output(_):
         assert "topic shares" in last["text/plain"] and "<img" in last["text/html"], last["text/plain"]
 
 
+def a_control_runs_its_function_again(_):
+    with Kernel() as kernel:
+        kernel.value("use topicbook::prelude::*;")
+        messages = []
+
+        def until(kind, found):
+            """The content of the next message of a kind for which `found` holds."""
+            while True:
+                message = kernel.client.get_iopub_msg(timeout=SECONDS)
+                if message["msg_type"] == kind and found(message["content"]):
+                    return message["content"]
+
+        def send(state, method="update"):
+            data = {"method": method, "state": state, "buffer_paths": []}
+            kernel.client.shell_channel.send(kernel.client.session.msg("comm_msg", {"comm_id": slider["comm_id"], "data": data}))
+
+        code = 'let half = interact(("number", 2..=10), |number| number / 2);\nhalf'
+        kernel.client.execute_interactive(code, timeout=SECONDS, output_hook=messages.append)
+        opened = [message for message in messages if message["msg_type"] == "comm_open"]
+        models = [message["content"]["data"]["state"] for message in opened]
+        assert [model["_model_name"] for model in models] == ["LayoutModel", "SliderStyleModel", "IntSliderModel"], models
+        assert all(message["metadata"]["version"].startswith("2.") for message in opened), opened
+        slider, state = opened[-1]["content"], models[-1]
+        assert [state[key] for key in ("min", "max", "value", "description")] == [2, 10, 6, "number"], state
+        shown = [message["content"] for message in messages if message["msg_type"] == "display_data"]
+        assert shown[0]["data"]["application/vnd.jupyter.widget-view+json"]["model_id"] == slider["comm_id"], shown
+        assert shown[1]["data"]["text/plain"] == "3", shown
+        for number in (7, 8, 9):
+            send({"value": number})
+        until("update_display_data", lambda content: content["data"]["text/plain"] == "4")
+        assert kernel.value("half.value()") == "9"
+        # A page that was loaded again asks which models there are, and for their states.
+        assert slider["comm_id"] in kernel.client.comm_info(reply=True, timeout=SECONDS)["content"]["comms"]
+        send({}, "request_state")
+        assert until("comm_msg", lambda content: True)["data"]["state"]["value"] == 9
+        # A result that is an error, and a function that panics, stand in the output; the cells go on.
+        texts = kernel.run('interact(["a", "b"], |name| if name == "a" { Err("none") } else { Ok(1.5) })')
+        assert texts["updates"][1]["data"]["text/plain"] == "none", texts
+        texts = kernel.run('interact(true, |on| { assert!(!on); 1.0 })')
+        assert "the function panicked" in texts["updates"][1]["data"]["text/plain"], texts
+        assert kernel.value("1 + 1") == "2"
+
+
 def progress_is_one_output(_):
     with Kernel() as kernel:
         kernel.value("use topicbook::prelude::*;")
@@ -865,6 +908,7 @@ TESTS = [
     stop_button_ends_a_fit_and_keeps_it,
     stop_button_ends_other_work_and_keeps_variables,
     a_running_fit_is_watched_in_one_output,
+    a_control_runs_its_function_again,
     progress_is_one_output,
     killed_fit_resumes_in_a_new_kernel,
     a_new_kernel_finds_a_run_of_ranks,

@@ -218,7 +218,7 @@ def main(root, build, crates, kernel, launcher, out, preset):
             sys.exit(f"{name} tells where it was built: {told}")
     out.mkdir(parents=True)
     more = f"Requires-Dist: topicbook-stack=={version}\nProvides-Extra: lab\n"
-    more += "".join(f"Requires-Dist: {name}; extra == 'lab'\n" for name in ("jupyterlab", "nbclient", "nbconvert"))
+    more += "".join(f"Requires-Dist: {name}; extra == 'lab'\n" for name in ("jupyterlab", "jupyterlab_widgets", "nbclient", "nbconvert"))
     wheels = [
         write_wheel(out, "topicbook", version, platform, "Topic models in Rust notebooks: the kernel", files, more),
         write_wheel(out, "topicbook-stack", version, platform, "What the cells of topicbook compile against", crates_of),

@@ -16,7 +16,7 @@ use crate::names::{Change, Names};
 use crate::outputs::{Failed, Outputs};
 use crate::speed::Speed;
 use crate::waiting::{Library, Progress};
-use crate::{cell, compiler, dep, errors, help, kernel_folder, paths, pipe};
+use crate::{cell, comms, compiler, dep, errors, help, kernel_folder, paths, pipe};
 
 /// Starts the thread. `typed` are the lines that a person types when a cell asks for input.
 pub fn start(
@@ -84,6 +84,7 @@ impl Evaluator {
         let worker = env::current_exe().map_err(|error| error.to_string())?;
         let mut command = Command::new(worker);
         command.env(pipe::VARIABLE, self.outputs.descriptor().to_string());
+        command.env(comms::VARIABLE, self.outputs.comms.descriptor().to_string());
         let (evcxr, outputs) =
             EvalContext::with_subprocess_command(command).map_err(|error| error.to_string())?;
         drain(outputs);

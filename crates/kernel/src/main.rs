@@ -13,6 +13,7 @@
 //! - `compiler`: a wrapper of rustc, which Cargo starts for each cell.
 
 mod cell;
+mod comms;
 mod compiler;
 mod control;
 mod dep;

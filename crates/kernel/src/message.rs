@@ -27,6 +27,14 @@ impl Message {
         self.header["msg_type"].as_str().unwrap_or_default()
     }
 
+    /// With this metadata, if it is an object.
+    pub fn with_metadata(mut self, metadata: Value) -> Self {
+        if metadata.is_object() {
+            self.metadata = metadata;
+        }
+        self
+    }
+
     pub fn set_kind(&mut self, kind: &str) {
         self.header["msg_type"] = kind.into();
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::Failure;
+use crate::comms::Comms;
 use crate::errors;
 use crate::message::Message;
 use crate::pipe::{self, Reader};
@@ -27,6 +28,7 @@ const MOST: usize = 1 << 20;
 #[derive(Clone)]
 pub struct Outputs {
     pub post: Post,
+    pub comms: Arc<Comms>,
     state: Arc<Mutex<State>>,
     writer: Arc<OwnedFd>,
 }
@@ -48,6 +50,7 @@ pub struct Shown {
 }
 
 struct State {
+    comms: Arc<Comms>,
     reader: Reader,
     /// The last request to run a cell: what threads print later belongs to it too.
     request: Option<Message>,
@@ -70,12 +73,14 @@ struct State {
 }
 
 impl Outputs {
-    pub fn new(post: Post) -> Result<Self, Failure> {
+    pub fn new(post: Post, comms: Arc<Comms>) -> Result<Self, Failure> {
         let (reader, writer) = pipe::pipe()?;
         let descriptor = reader.descriptor();
         let outputs = Self {
             post,
+            comms: comms.clone(),
             state: Arc::new(Mutex::new(State {
+                comms,
                 reader,
                 request: None,
                 count: 0,
@@ -214,6 +219,11 @@ impl State {
                 }
             } else if event["update"].is_object() {
                 self.update(post, &event["update"]);
+            } else if let Some(kind) = event["comm"]["kind"].as_str() {
+                let [content, metadata] =
+                    ["content", "metadata"].map(|name| event["comm"][name].clone());
+                self.comms.sent(kind, &content);
+                post.publish_with(self.request.as_ref(), kind, content, metadata);
             }
             if self.printed.len() + self.held.len() > MOST {
                 self.settled = self.held.len();
@@ -277,9 +287,12 @@ impl State {
             }
             false => "update_display_data",
         };
+        let data = update["data"].as_object().cloned().unwrap_or_default();
+        let data: Map<String, Value> = data.into_iter().map(parsed).collect();
+        let data = Value::Object(data);
         let content = json!({
-            "data": update["data"],
-            "metadata": metadata(&update["data"]),
+            "metadata": metadata(&data),
+            "data": data,
             "transient": {"display_id": id},
         });
         post.publish(self.request.as_ref(), kind, content);
@@ -302,13 +315,7 @@ impl State {
         }
         let data: Map<String, Value> = std::mem::take(&mut self.value)
             .into_iter()
-            .map(|(kind, text)| {
-                let value = match kind.contains("json") {
-                    true => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-                    false => Value::String(text),
-                };
-                (kind, value)
-            })
+            .map(|(kind, text)| parsed((kind, text.into())))
             .collect();
         let data = Value::Object(data);
         let mut content = Map::new();
@@ -320,6 +327,15 @@ impl State {
 
     fn send_text(&self, post: &Post, name: &str, text: &str) {
         post.stream(self.request.as_ref(), name, text);
+    }
+}
+
+/// A form of a value, whose text is JSON where its MIME type says so.
+fn parsed((kind, value): (String, Value)) -> (String, Value) {
+    let json = value.as_str().filter(|_| kind.contains("json"));
+    match json.and_then(|text| serde_json::from_str(text).ok()) {
+        Some(json) => (kind, json),
+        None => (kind, value),
     }
 }
 

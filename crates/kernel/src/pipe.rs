@@ -39,6 +39,19 @@ pub fn pipe() -> io::Result<(Reader, OwnedFd)> {
     Ok((reader, writer))
 }
 
+/// Makes a pipe to the process of the cells: its read end is inherited, and writing to it never waits.
+pub fn to_cells() -> io::Result<(OwnedFd, File)> {
+    let (reader, writer) = io::pipe()?;
+    let (reader, writer) = (OwnedFd::from(reader), OwnedFd::from(writer));
+    set_flag(writer.as_raw_fd(), libc::F_GETFL, libc::F_SETFL, |flags| {
+        flags | libc::O_NONBLOCK
+    })?;
+    set_flag(reader.as_raw_fd(), libc::F_GETFD, libc::F_SETFD, |flags| {
+        flags & !libc::FD_CLOEXEC
+    })?;
+    Ok((reader, File::from(writer)))
+}
+
 impl Reader {
     pub fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()

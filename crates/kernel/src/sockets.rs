@@ -21,6 +21,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 use zeromq::{PubSocket, RepSocket, RouterSocket, Socket, SocketRecv, SocketSend};
 
+use crate::comms::Comms;
 use crate::control::Control;
 use crate::evaluator;
 use crate::kernel_info::kernel_info;
@@ -47,6 +48,18 @@ impl Post {
     /// Sends a message to all clients. If the sockets are closed, the kernel is ending.
     pub fn publish(&self, parent: Option<&Message>, kind: &str, content: Value) {
         let _ = self.all.send(self.signer.message(parent, kind, content));
+    }
+
+    /// Sends a message with metadata to all clients.
+    pub fn publish_with(
+        &self,
+        parent: Option<&Message>,
+        kind: &str,
+        content: Value,
+        metadata: Value,
+    ) {
+        let message = self.signer.message(parent, kind, content);
+        let _ = self.all.send(message.with_metadata(metadata));
     }
 
     /// Sends text to all clients. Blocks while too much text is queued: meanwhile the pipe that the text comes from
@@ -128,9 +141,13 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
     let (requests, inbox) = channel();
     let (lines, typed) = channel();
     let cells = Control::default();
+    let comms = Arc::new(Comms::new()?);
     match message {
         Some(message) => say::start(post.clone(), inbox, message),
-        None => evaluator::start(Outputs::new(post.clone())?, inbox, typed, cells.clone())?,
+        None => {
+            let outputs = Outputs::new(post.clone(), comms.clone())?;
+            evaluator::start(outputs, inbox, typed, cells.clone())?;
+        }
     }
 
     tokio::task::spawn_local(async move {
@@ -156,7 +173,7 @@ async fn serve_all(connection: Value, message: Option<String>) -> Result<(), Fai
     post.status(None, "starting");
     let answer = {
         let (post, cells) = (post.clone(), cells.clone());
-        move |request| answer_shell(&post, request, &cells, &requests)
+        move |request| answer_shell(&post, request, (&cells, &comms), &requests)
     };
     tokio::task::spawn_local(exchange(shell, shell_messages, post.signer.clone(), answer));
     let answer = move |request: Message| drop(lines.send(request.text("value").to_owned()));
@@ -209,10 +226,15 @@ async fn exchange(
 }
 
 /// Answers what needs no compiler; the evaluator gets the rest, in order.
-fn answer_shell(post: &Post, request: Message, cells: &Control, evaluator: &Sender<Message>) {
+fn answer_shell(
+    post: &Post,
+    request: Message,
+    (cells, comms): (&Control, &Comms),
+    evaluator: &Sender<Message>,
+) {
     let content = match request.kind() {
         "kernel_info_request" => kernel_info(),
-        "comm_info_request" => json!({"status": "ok", "comms": {}}),
+        "comm_info_request" => comms.info(),
         "history_request" => json!({"status": "ok", "history": []}),
         "is_complete_request" => json!({"status": "complete"}),
         "execute_request" | "complete_request" | "inspect_request" => {
@@ -228,7 +250,13 @@ fn answer_shell(post: &Post, request: Message, cells: &Control, evaluator: &Send
             post.publish(Some(&request), "comm_close", comm);
             return;
         }
-        // Messages of comms, all of which are closed.
+        "comm_msg" | "comm_close" => {
+            // A front end sends the next state of a slider when it hears that the kernel has this one.
+            post.status(Some(&request), "busy");
+            comms.pass(&request);
+            post.status(Some(&request), "idle");
+            return;
+        }
         _ => return,
     };
     post.status(Some(&request), "busy");

@@ -196,6 +196,10 @@ impl Passing {
             if let Ok(update) = serde_json::from_str::<serde_json::Value>(update) {
                 self.events.send(&json!({ "update": update }));
             }
+        } else if let Some(message) = line.strip_prefix("TOPICBOOK_COMM ") {
+            if let Ok(message) = serde_json::from_str::<serde_json::Value>(message) {
+                self.events.send(&json!({ "comm": message }));
+            }
         } else if line == "TOPICBOOK_FAILED" {
             self.events.send(&json!({"failed": "error"}));
         } else if line == END {
@@ -235,7 +239,7 @@ const REDEFINED: &str = "EVCXR_VARIABLE_CHANGED_TYPE:";
 
 /// The prefixes of the lines of evcxr's and of the library's own protocol. They may follow text that a cell printed
 /// without a line break.
-const MARKS: [&str; 9] = [
+const MARKS: [&str; 10] = [
     "EVCXR_BEGIN_CONTENT ",
     "EVCXR_END_CONTENT",
     "EVCXR_ERROR_OCCURRED",
@@ -243,6 +247,7 @@ const MARKS: [&str; 9] = [
     REDEFINED,
     "EVCXR_INPUT_REQUEST",
     "TOPICBOOK_UPDATE ",
+    "TOPICBOOK_COMM ",
     "TOPICBOOK_FAILED",
     "\u{1}topicbook",
 ];

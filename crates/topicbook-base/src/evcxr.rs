@@ -1,5 +1,6 @@
 //! The protocol of evcxr, by which a cell shows HTML and pictures: blocks by MIME type on standard output.
 
+use std::cell::RefCell;
 use std::io::Write;
 
 use base64::Engine;
@@ -118,15 +119,39 @@ pub fn show_text(text: &str) {
 /// Shows an error for a value that cannot be shown. In our kernel the cell fails by it, as by a `?`, so that no later cell runs;
 /// its variables stay.
 pub fn show_error(error: &Error) {
-    if !crate::system::in_own_kernel() {
+    let is_captured = CAPTURED.with_borrow(Option::is_some);
+    if is_captured || !crate::system::in_own_kernel() {
         return show_text(&error.to_string());
     }
     eprintln!("{error}");
     println!("TOPICBOOK_FAILED");
 }
 
+thread_local! {
+    /// What this thread shows, while it is not shown below a cell.
+    static CAPTURED: RefCell<Option<Vec<(String, String)>>> = const { RefCell::new(None) };
+}
+
+/// Calls `show`, and returns what it shows, by MIME type, in the place of showing it.
+pub fn captured(show: impl FnOnce()) -> Vec<(String, String)> {
+    CAPTURED.set(Some(Vec::new()));
+    show();
+    CAPTURED.take().unwrap_or_default()
+}
+
 /// Prints all blocks in one write, so that no line of another thread falls between them.
 fn print(contents: &[(&str, &str)]) {
+    let owned =
+        |&(mime, content): &(&str, &str)| (mime.to_owned(), printable(content).into_owned());
+    let is_captured = CAPTURED.with_borrow_mut(|captured| {
+        let captured = captured.as_mut();
+        captured
+            .map(|captured| captured.extend(contents.iter().map(owned)))
+            .is_some()
+    });
+    if is_captured {
+        return;
+    }
     let mut out = std::io::stdout().lock();
     // A closed standard output must not end the computation.
     let _ = out

@@ -5,6 +5,7 @@ mod atomic_file;
 mod bf16;
 mod cache_folder;
 mod claim;
+mod comm;
 #[cfg(feature = "cuda")]
 pub mod cuda_driver;
 mod encoding;
@@ -43,6 +44,7 @@ pub use atomic_file::{
 pub use bf16::{from_bf16, to_bf16};
 pub use cache_folder::cache_folder;
 pub use claim::{Claim, parsed_json};
+pub use comm::Comm;
 pub use encoding::Encoding;
 pub use held::held;
 pub use held::{address, hold};
