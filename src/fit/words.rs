@@ -37,7 +37,7 @@ const NAMED: usize = 3;
 /// let words = fit.words(0)?;
 /// assert_eq!(words.table().column_names(), ["document", "word", "term", "dominant", "proportion", "brains", "machines"]);
 /// assert_eq!(words.to_string(), "document 0: spikes of neurons");
-/// assert_eq!(fit.words_in("a neuron, a kernel")?.table().texts("word")?, [Some("kernel".to_string())]);
+/// assert_eq!(fit.words_in("a neuron, a kernel")?.table().texts("word")?, ["kernel"]);
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -78,7 +78,7 @@ impl Fit {
     /// let docs = Vectorizer::new().fit_transform(["spikes of neurons", "neurons spike", "kernel machines", "a kernel"])?;
     /// let fit = TopicModel::new(2).epochs(50).quiet().fit(&docs)?;
     /// let words = fit.words(1)?;
-    /// assert_eq!(words.table().texts("term")?, [Some("neurons".to_string()), Some("spike".to_string())]);
+    /// assert_eq!(words.table().texts("term")?, ["neurons", "spike"]);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
