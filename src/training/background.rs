@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -43,26 +43,26 @@ use super::run::Run;
 #[must_use = "dropping the handle stops the fit: call `join` for its result"]
 #[doc(alias = "JoinHandle")]
 pub struct Training<T = Fit> {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<Result<T>>>>,
     /// What the thread returned, once it has been joined.
     result: OnceLock<Result<T>>,
     /// The run of a cluster that was found; this handle does not end it.
     run: Option<Arc<RunFolder>>,
     /// What the thread runs, for [`snapshot`](Self::snapshot); nothing once it has ended, or for a module of one's own.
-    running: Weak<Run>,
+    pub(super) running: Weak<Run>,
 }
 
 /// L, F and the finished epochs of a fit that runs.
-type Snapshot = (Matrix, Matrix, Vec<Epoch>);
+pub(super) type Snapshot = (Matrix, Matrix, Vec<Epoch>);
 
 #[derive(Default)]
-struct Shared {
+pub(super) struct Shared {
     stop: AtomicBool,
     /// Whether someone watches the fit and waits for new shares of the topics.
     shares_wanted: AtomicBool,
     /// Where snapshots are waited for.
-    snapshots_wanted: Mutex<Vec<Sender<Result<Snapshot>>>>,
+    pub(super) snapshots_wanted: Mutex<Vec<Sender<Result<Snapshot>>>>,
     status: Mutex<Status>,
 }
 
@@ -74,7 +74,7 @@ impl Shared {
 }
 
 /// Ignores poisoning: no value behind these locks is ever half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -338,50 +338,6 @@ impl<T> Training<T> {
     #[cfg(feature = "charts")]
     pub fn plot_loss(&self) -> Chart {
         loss_chart(&self.shared.status().history)
-    }
-}
-
-impl Training<Fit> {
-    /// The topics as they are now: a [`Fit`] made from a copy of L and F, while the fit goes on. After its end, the result.
-    ///
-    /// It waits until the tables are consistent: for the end of the epoch, of 64 batches, or of an eighth of a longer epoch.
-    /// The notebook's stop button ends the waiting, and not the fit. Takes the memory of L and F once more.
-    ///
-    /// ```
-    /// # use topicbook::{Synthetic, TopicModel};
-    /// # let counts = Synthetic::new(60, 30, 3).avg_doc_length(200).seed(1).generate()?.counts();
-    /// let training = TopicModel::new(3).epochs(1_000_000).spawn(&counts)?;
-    /// let early = training.snapshot()?;
-    /// assert_eq!(early.l().shape(), (60, 3));
-    /// assert!(early.epochs().len() < 1_000_000 && !training.is_finished());
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The error that ended the fit, as [`join`](Self::join) reports it; when the ranks of a cluster hold L, or the stop
-    /// button was pressed.
-    #[doc(alias("peek", "intermediate"))]
-    pub fn snapshot(&self) -> Result<Fit> {
-        let (sender, snapshots) = channel();
-        lock(&self.shared.snapshots_wanted).push(sender);
-        let button = StopButton::listen();
-        loop {
-            let running = self.running.upgrade();
-            let (Some(running), false) = (running, self.is_finished()) else {
-                return self.join();
-            };
-            if let Ok(snapshot) = snapshots.recv_timeout(Duration::from_millis(20)) {
-                let (l, f, history) = snapshot?;
-                return running.result(l, f, history);
-            }
-            if button.as_ref().is_some_and(StopButton::is_pressed) {
-                return Err(Error::new(
-                    ErrorKind::Interrupted,
-                    "stopped while waiting for the end of an epoch; the fit runs on",
-                )
-                .fix("`training.stop()` ends the fit"));
-            }
-        }
     }
 }
 

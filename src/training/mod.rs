@@ -19,6 +19,7 @@ mod position;
 mod progress;
 mod run;
 mod smoothing;
+mod snapshot;
 mod state;
 mod stop;
 mod target;
