@@ -23,8 +23,8 @@ type Show<V> = Arc<Mutex<Box<dyn FnMut(V) -> Forms + Send>>>;
 
 /// Controls below a cell, and what a function makes of their values; [`interact`] makes it.
 pub struct Interact<V> {
-    parts: Vec<Part>,
-    value: Arc<Mutex<V>>,
+    /// Where the controls stand.
+    parts: Arc<Mutex<Vec<Part>>>,
     read: fn(&[Value]) -> V,
     show: Show<V>,
 }
@@ -64,10 +64,8 @@ pub fn interact<C: Control, T: InteractOutput>(
 ) -> Interact<C::Value> {
     let mut parts = Vec::new();
     controls.parts("", &mut parts);
-    let states: Vec<Value> = parts.iter().map(Part::value).collect();
     Interact {
-        value: Arc::new(Mutex::new(C::value(&states))),
-        parts,
+        parts: Arc::new(Mutex::new(parts)),
         read: C::value,
         show: Arc::new(Mutex::new(Box::new(move |value| {
             captured(|| {
@@ -81,7 +79,7 @@ pub fn interact<C: Control, T: InteractOutput>(
     }
 }
 
-impl<V: Clone + Send + 'static> Interact<V> {
+impl<V: 'static> Interact<V> {
     /// Where the controls stand now.
     ///
     /// ```
@@ -90,7 +88,7 @@ impl<V: Clone + Send + 'static> Interact<V> {
     /// assert_eq!(chosen.value(), "cosine");
     /// ```
     pub fn value(&self) -> V {
-        lock(&self.value).clone()
+        read(self.read, &lock(&self.parts))
     }
 
     /// Shows the controls and the result below a cell.
@@ -102,7 +100,7 @@ impl<V: Clone + Send + 'static> Interact<V> {
         };
         let (sender, inbox) = channel();
         let mut models = Vec::new();
-        for part in &self.parts {
+        for part in lock(&self.parts).iter() {
             let mut open = |state: Value| {
                 let comm = Comm::open(&state, models.len(), sender.clone());
                 let reference = comm.reference();
@@ -114,21 +112,14 @@ impl<V: Clone + Send + 'static> Interact<V> {
             open(part.state(&layout, &style));
             let (comm, _) = &models[models.len() - 1];
             let text = format!("{}{}", part.name(), part.value());
-            let view = [(VIEW, comm.view().as_str()), ("text/plain", &text)]
-                .map(|(kind, content)| (kind, content.to_owned()));
             if let Some(below) = LiveOutput::new() {
-                below.show(
-                    &view
-                        .each_ref()
-                        .map(|(kind, content)| (*kind, content.as_str())),
-                );
+                below.show(&[(VIEW, &comm.view()), ("text/plain", &text)]);
             }
         }
         show(&output, &forms);
         let at_work = AtWork {
             models,
             parts: self.parts.clone(),
-            value: self.value.clone(),
             read: self.read,
             show: self.show.clone(),
             output,
@@ -144,14 +135,13 @@ const MODELS: usize = 3;
 /// Controls that are shown, on a thread that waits until they are moved.
 struct AtWork<V> {
     models: Vec<(Comm, Value)>,
-    parts: Vec<Part>,
-    value: Arc<Mutex<V>>,
+    parts: Arc<Mutex<Vec<Part>>>,
     read: fn(&[Value]) -> V,
     show: Show<V>,
     output: LiveOutput,
 }
 
-impl<V: Clone> AtWork<V> {
+impl<V> AtWork<V> {
     fn run(mut self, inbox: &Receiver<(usize, Value)>) {
         while let Ok(first) = inbox.recv() {
             // While the function runs, a slider is moved on: only where it stands now is shown.
@@ -162,9 +152,7 @@ impl<V: Clone> AtWork<V> {
             if !moved {
                 continue;
             }
-            let states: Vec<Value> = self.parts.iter().map(Part::value).collect();
-            let value = (self.read)(&states);
-            *lock(&self.value) = value.clone();
+            let value = read(self.read, &lock(&self.parts));
             let forms = lock(&self.show)(value);
             show(&self.output, &forms);
         }
@@ -177,13 +165,19 @@ impl<V: Clone> AtWork<V> {
             comm.send_state(state);
             return false;
         }
-        let part = &mut self.parts[model / MODELS];
+        let part = &mut lock(&self.parts)[model / MODELS];
         let moved = part.take(&data["state"]);
         if moved {
             state[part.key] = part.position();
         }
         moved
     }
+}
+
+/// What the function gets where the controls stand.
+fn read<V>(read: fn(&[Value]) -> V, parts: &[Part]) -> V {
+    let values: Vec<Value> = parts.iter().map(Part::value).collect();
+    read(&values)
 }
 
 /// The state of a model of ipywidgets.
@@ -215,15 +209,15 @@ fn text_of(forms: &Forms) -> String {
     text.map(|(_, text)| text.clone()).unwrap_or_default()
 }
 
-/// A value is always whole: it is replaced, never changed.
+/// Ignores poisoning: a control is moved in one step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<V: fmt::Debug> fmt::Debug for Interact<V> {
+impl<V: fmt::Debug + 'static> fmt::Debug for Interact<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Interact")
-            .field("value", &*lock(&self.value))
+            .field("value", &self.value())
             .finish_non_exhaustive()
     }
 }

@@ -19,7 +19,7 @@ use super::model;
 )]
 pub trait Control {
     /// What the function gets.
-    type Value: Clone + Send + 'static;
+    type Value: 'static;
 
     #[doc(hidden)]
     const PARTS: usize;
