@@ -62,6 +62,14 @@ const STEMMERS: &[(&str, Algorithm)] = &[
 /// The stop words of a language, in lower case.
 pub(super) fn stop_words(language: &str) -> Result<&'static [&'static str]> {
     let known = find(STOP_WORDS, language, "stop words").map_err(|error| {
+        if self::language(language).is_ok() {
+            let names: Vec<&str> = STOP_WORDS.iter().map(|(name, _)| *name).collect();
+            return Error::setting(format!("there is no list of stop words for {language:?}")).fix(format!(
+                "leave out the terms of more than half of the documents, .max_df(0.5), or words of your own, .stop_words(words) \
+                 with a vector of texts; there are lists for {}",
+                names.join(", ")
+            ));
+        }
         let remedy = error.remedy().unwrap_or_default().to_owned();
         error.fix(format!(
             "{remedy}; words of your own are a list: .stop_words([{language:?}])"
@@ -119,6 +127,13 @@ mod tests {
                 .remedy()
                 .is_some_and(|remedy| remedy.contains("english"))
         );
+        for known in ["chinese", "Japanese", "thai", "hindi"] {
+            let error = stop_words(known).unwrap_err().to_string();
+            assert!(
+                error.contains("no list") && error.contains(".max_df(0.5)"),
+                "{error}"
+            );
+        }
         assert!(stemmer("klingon").is_err());
         for (wanted, remedy) in [
             (

@@ -120,6 +120,7 @@ impl Vectorizer {
 
     /// Leaves out the stop words of a language, such as "the" and "of" in English, or the words of a list; none by default.
     /// Further calls add words. The lists of languages are NLTK's, for 20 languages; the error for another language names them.
+    /// There is none for Chinese, Japanese, Thai and Hindi, where [`max_df`](Self::max_df) leaves out what is in most documents.
     ///
     /// The words are compared as the words of the texts are: in lower case unless [`lowercase`](Self::lowercase) is off, and
     /// without accents where [`strip_accents`](Self::strip_accents) is on. The card of the counts names those of a list that the
