@@ -314,10 +314,13 @@ fn matrices_with_the_prefixes_of_geo_are_cells_by_genes() {
         Counts::open(&path),
         &["GSM77_S1_barcodes.tsv.gz", "Cells::open"],
     );
-    refused(
-        Cells::open(&folder),
-        &["GSM77_S1_matrix.mtx.gz", "GSM78_S2_matrix.mtx.gz"],
-    );
+    let cells = Cells::open(&folder).unwrap();
+    assert_eq!(rows(&cells.counts().unwrap()), [expected; 2].concat());
+    assert_eq!(cells.terms().unwrap().as_slice(), GENES);
+    let samples = cells.documents().unwrap().labels("sample").unwrap();
+    let samples: Vec<&str> = samples.iter().flatten().map(String::as_str).collect();
+    assert_eq!(samples, [["GSM77_S1"; 3], ["GSM78_S2"; 3]].concat());
+    testkit::assert_has(&cells, ["2 samples", "\"GSM77_S1\", \"GSM78_S2\""]);
 }
 
 /// A matrix of 2 cells and 3 genes under the names of 10x, by rows of genes or of cells.

@@ -9,13 +9,15 @@ use crate::system::check_regular;
 use crate::text::{quoted_list, shown_path};
 
 use super::Counts;
+use super::file_set::append_files;
 use super::formats::hdf5::{
     Hdf, Place, h5ad_counts, h5ad_documents, h5ad_feature_types, h5ad_names, layers,
     other_features, tenx_barcodes, tenx_counts, tenx_feature_types, tenx_features,
 };
 use super::formats::text::{
-    CELLS, GENES, Orientation, column, companion, matrices, mtx_shape, open_mtx, orientation,
+    CELLS, GENES, Orientation, column, companion, mtx_shape, open_mtx, orientation,
 };
+use super::samples::{self, folder_matrices};
 
 /// A file of single cells: its matrices, and the names of its genes (terms) and cells (documents). Cheap to clone.
 ///
@@ -24,7 +26,7 @@ use super::formats::text::{
 /// | `.h5ad` | anndata: `X`, [layers](Self::layer) and [raw](Self::raw); sparse by rows or by columns, or dense |
 /// | `.h5` | 10x Genomics' Cell Ranger: `filtered_feature_bc_matrix.h5` |
 /// | `.mtx`, `.mtx.gz` | MatrixMarket with genes as rows and cells as columns, as Cell Ranger writes it; names from `features.tsv` (or `genes.tsv`) and `barcodes.tsv` next to it, gzipped or not. `GSM1_matrix.mtx` has files with the same prefix. If there are as many rows as barcodes, and as many columns as features, the rows are the cells |
-/// | a folder | the `matrix.mtx` or `matrix.mtx.gz` in it, alone or with a prefix |
+/// | a folder | the `matrix.mtx` or `matrix.mtx.gz` in it, alone or with a prefix; without one of this name, all with a prefix, as GEO has them (`GSM1_S1_matrix.mtx.gz`): they are one matrix if their features are the same, and [`documents`](Self::documents) has the prefix of each cell in the column `sample` |
 ///
 /// [`Counts::open`] also opens the main matrix of the first two. It takes the rows of a `.mtx` file as the documents, and
 /// refuses one with names of genes and cells next to it. Files of 10x may have features other than genes, such as
@@ -46,7 +48,7 @@ use super::formats::text::{
 #[derive(Clone)]
 #[doc(alias("AnnData", "read_h5ad", "read_10x_h5", "read_10x_mtx"))]
 pub struct Cells {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The selected matrix.
     place: Place,
     source: CellFile,
@@ -59,6 +61,8 @@ enum CellFile {
     H5ad(Hdf),
     TenX(Hdf),
     Mtx,
+    /// The matrices of a folder, which have the same features.
+    Samples(Vec<Cells>),
 }
 
 impl Cells {
@@ -71,19 +75,25 @@ impl Cells {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be read, has another extension, or is no HDF5 file where it should be one.
+    /// If the file cannot be read, has another extension, or is no HDF5 file where it should be one. If the matrices of a
+    /// folder have different features.
     ///
     /// # Cost
-    /// Reads a few kilobytes.
+    /// Reads a few kilobytes; of a folder with several matrices, all names of features.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         if let Some(error) = converted(path) {
             return Err(error);
         }
-        let path = match path.is_dir() {
-            true => only_matrix(path)?,
-            false => path.to_path_buf(),
-        };
+        let mut path = path.to_path_buf();
+        if path.is_dir() {
+            let mut matrices = folder_matrices(&path)?;
+            if matrices.len() > 1 {
+                let samples = samples::open(&path, &matrices)?;
+                return Ok(Self::of(path, CellFile::Samples(samples)));
+            }
+            path = matrices.remove(0);
+        }
         check_regular(&path)?;
         let name = path.to_string_lossy().to_lowercase();
         let source = if name.ends_with(".h5ad") {
@@ -96,12 +106,16 @@ impl Cells {
             return Err(Error::format(&path, "is no file of single cells")
                 .fix("name a file .h5ad, .h5, .mtx or .mtx.gz, or a folder with matrix.mtx; Counts::open reads other formats"));
         };
-        Ok(Self {
+        Ok(Self::of(path, source))
+    }
+
+    fn of(path: PathBuf, source: CellFile) -> Self {
+        Self {
             path,
             place: Place::X,
             source,
             feature_type: None,
-        })
+        }
     }
 
     /// The same file, of which the features of one type alone are the terms: `Gene Expression` leaves out the antibodies
@@ -136,6 +150,7 @@ impl Cells {
             CellFile::TenX(hdf) => tenx_feature_types(hdf),
             CellFile::Mtx if companion(&self.path, &GENES).is_none() => Ok(Vec::new()),
             CellFile::Mtx => self.table(&GENES, 2),
+            CellFile::Samples(samples) => samples[0].types(),
         }
     }
 
@@ -168,13 +183,19 @@ impl Cells {
             Some(name) => Some(format!("Features of the type {name:?} alone.")),
             None => self.types().ok().and_then(|types| other_features(&types)),
         };
-        let has_cells_as_rows = matches!(self.source, CellFile::Mtx)
-            && matches!(orientation(&self.path), Ok(Orientation::DocumentsByTerms));
+        let has_cells_as_rows =
+            |path: &Path| matches!(orientation(path), Ok(Orientation::DocumentsByTerms));
+        let (samples, has_cells_as_rows) = match &self.source {
+            CellFile::Mtx => (None, has_cells_as_rows(&self.path)),
+            CellFile::Samples(samples) => (
+                Some(samples::note(samples)),
+                samples.iter().any(|sample| has_cells_as_rows(&sample.path)),
+            ),
+            CellFile::H5ad(_) | CellFile::TenX(_) => (None, false),
+        };
         let rows = "The rows of the file are cells, as the numbers of names next to it show.";
-        features
-            .into_iter()
-            .chain(has_cells_as_rows.then(|| rows.into()))
-            .collect()
+        let rows = has_cells_as_rows.then(|| rows.into());
+        samples.into_iter().chain(features).chain(rows).collect()
     }
 
     /// The same file, of which the layer `name` is the matrix. [`counts`](Self::counts) fails if there is none.
@@ -219,7 +240,7 @@ impl Cells {
     pub fn layers(&self) -> Result<Vec<String>> {
         match &self.source {
             CellFile::H5ad(hdf) => layers(hdf),
-            CellFile::TenX(_) | CellFile::Mtx => Ok(Vec::new()),
+            CellFile::TenX(_) | CellFile::Mtx | CellFile::Samples(_) => Ok(Vec::new()),
         }
     }
 
@@ -247,6 +268,10 @@ impl Cells {
             (CellFile::H5ad(hdf), place) => h5ad_counts(hdf, place),
             (CellFile::TenX(hdf), Place::X) => tenx_counts(hdf),
             (CellFile::Mtx, Place::X) => open_mtx(&self.path, orientation(&self.path)?),
+            (CellFile::Samples(samples), Place::X) => {
+                let paths = samples.iter().map(|sample| sample.path.clone()).collect();
+                append_files(paths, |path| open_mtx(path, orientation(path)?))
+            }
             _ => Err(
                 Error::format(&self.path, "has one matrix, and neither layers nor raw")
                     .fix("leave out Cells::layer and Cells::raw; files .h5ad have layers"),
@@ -276,6 +301,7 @@ impl Cells {
             CellFile::TenX(hdf) => tenx_features(hdf)?,
             // Names stand in the second column, after identifiers; an old file may have one column.
             CellFile::Mtx => self.table(&GENES, 1)?,
+            CellFile::Samples(samples) => samples[0].terms()?.as_slice().to_vec(),
         };
         match self.kept()? {
             Some(kept) => Terms::new(kept.iter().filter_map(|&at| names.get(at).cloned())),
@@ -299,13 +325,15 @@ impl Cells {
             CellFile::H5ad(hdf) => h5ad_names(hdf, "obs"),
             CellFile::TenX(hdf) => tenx_barcodes(hdf),
             CellFile::Mtx => self.table(&CELLS, 0),
+            CellFile::Samples(samples) => Ok(samples::cells(samples)?.0),
         }
     }
 
     /// The cells as documents: their [`names`](Self::names), and of a `.h5ad` file the columns of `obs`. Texts and categories
     /// become labels, numbers stay numbers, and truth values become 0 and 1; missing ones stay missing. Whole numbers of a
     /// column with one of 2^53 or more become labels. A column of other values is left out: [`Documents`] names it when they are
-    /// shown or the column is requested. A 10x `.h5` or a `.mtx` file has only names.
+    /// shown or the column is requested. A 10x `.h5` or a `.mtx` file has only names; a folder with several matrices also has the
+    /// label `sample`.
     ///
     /// ```no_run
     /// use topicbook::{Cells, TopicModel};
@@ -327,6 +355,10 @@ impl Cells {
         match &self.source {
             CellFile::H5ad(hdf) => h5ad_documents(hdf),
             CellFile::TenX(_) | CellFile::Mtx => Documents::new(self.names()?),
+            CellFile::Samples(samples) => {
+                let (names, labels) = samples::cells(samples)?;
+                Documents::new(names)?.with_labels(samples::LABEL, labels)
+            }
         }
     }
 
@@ -351,36 +383,12 @@ impl Cells {
     }
 }
 
-fn only_matrix(folder: &Path) -> Result<PathBuf> {
-    let mut found = matrices(folder)?;
-    if found.len() > 1
-        && let Some(plain) = companion(&folder.join("matrix.mtx"), &["matrix.mtx"])
-    {
-        return Ok(plain);
-    }
-    match found.len() {
-        1 => Ok(found.remove(0)),
-        0 => Err(
-            Error::format(folder, "is a folder without matrix.mtx or matrix.mtx.gz")
-                .fix("name the folder filtered_feature_bc_matrix, or a file .h5ad, .h5 or .mtx"),
-        ),
-        n => {
-            let names = found.iter().filter_map(|path| path.file_name());
-            let names: Vec<String> = names.map(|name| name.to_string_lossy().into()).collect();
-            let what = format!("is a folder with {n} matrices: {}", names.join(", "));
-            let first = shown_path(&found[0]);
-            Err(Error::format(folder, what)
-                .fix(format!("name one of them: Cells::open({first:?})")))
-        }
-    }
-}
-
 impl fmt::Display for Cells {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = shown_path(&self.path);
         match &self.source {
             CellFile::H5ad(_) => write!(f, "Cells: {} of {file}", self.place.path()),
-            CellFile::TenX(_) | CellFile::Mtx => write!(f, "Cells: {file}"),
+            CellFile::TenX(_) | CellFile::Mtx | CellFile::Samples(_) => write!(f, "Cells: {file}"),
         }?;
         match self.notes().as_slice() {
             [] => Ok(()),

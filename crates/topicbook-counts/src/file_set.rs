@@ -111,25 +111,29 @@ fn differ(first: &Path, other: &Path, what: &str) -> Error {
 /// has the terms up to its largest id, and the tables together up to the largest id of all.
 #[cfg(feature = "polars")]
 fn join_tables(paths: &[PathBuf]) -> Result<Counts> {
-    let mut terms = 0;
     if let Some(files) = formats::triplets::open_in_files(paths)? {
-        terms = files.iter().map(Counts::terms).max().unwrap_or(terms);
+        let terms = files.iter().map(Counts::terms).max().unwrap_or_default();
         return FileSet::counts(files, terms, Location::Files(paths.to_vec()));
     }
-    let mut all = Csr::empty();
-    for path in paths {
-        let table = formats::open(path)?;
-        let more = table.stored_counts().unwrap_or_default() as usize;
+    append_files(paths.to_vec(), formats::open)
+}
+
+/// Opens files, and appends their rows in memory. There are as many terms as the file with the most terms has.
+pub fn append_files(paths: Vec<PathBuf>, open: impl Fn(&Path) -> Result<Counts>) -> Result<Counts> {
+    let (mut all, mut terms) = (Csr::empty(), 0);
+    for path in &paths {
+        let file = open(path)?;
+        let more = file.stored_counts().unwrap_or_default() as usize;
         // The vectors may be copied while they grow.
         let needed = 16 * (all.values.len() + more) as u64;
-        table.claim().check_memory(needed)?;
-        terms = terms.max(table.terms());
-        if let View::Csr(csr) = table.view()? {
+        file.claim().check_memory(needed)?;
+        terms = terms.max(file.terms());
+        if let View::Csr(csr) = file.view()? {
             all.append(csr);
         }
     }
     let documents = all.indptr.len() - 1;
-    Counts::from_csr(documents, terms, all, Location::Files(paths.to_vec()))
+    Counts::from_csr(documents, terms, all, Location::Files(paths))
 }
 
 impl FileSet {

@@ -37,6 +37,7 @@ mod pass;
 mod resample;
 #[doc(hidden)]
 pub mod rows;
+mod samples;
 #[doc(hidden)]
 pub mod select_terms;
 mod show;

@@ -120,7 +120,7 @@ fn tables_of_names_that_do_not_fit_the_matrix_are_refused() {
     let error = cells.terms().unwrap_err().to_string();
     assert!(error.contains("features.tsv or genes.tsv"), "{error}");
     for (text, fragment) in [
-        (&b"a\n"[..], "1 lines where the matrix next to it has 2"),
+        (&b"a\n"[..], "1 line where the matrix next to it has 2"),
         (b"a\nb\nc\n", "more lines"),
         (b"a\n\xff\n", "UTF-8"),
     ] {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::Counts;
 use crate::error::{Error, Result};
 use crate::system::OpenFile;
-use crate::text::shown_path;
+use crate::text::{counted, shown_path};
 
 use super::entries::{Head, numbers, read, wrong_head};
 use super::lines::{Lines, shown};
@@ -44,9 +44,9 @@ pub fn open_documents_by_terms(path: &Path) -> Result<Counts> {
 /// that fits their numbers. Fails if the names belong to another matrix.
 pub fn orientation(path: &Path) -> Result<Orientation> {
     let found = fitting(path)?;
-    let named: Vec<String> = [(found.genes, "genes"), (found.cells, "cells")]
+    let named: Vec<String> = [(found.genes, "gene"), (found.cells, "cell")]
         .into_iter()
-        .filter_map(|(number, what)| Some(format!("{} {what}", number?)))
+        .filter_map(|(number, what)| Some(counted(number?, what)))
         .collect();
     match found.orientation {
         None => {}

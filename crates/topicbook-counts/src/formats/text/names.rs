@@ -84,7 +84,7 @@ pub fn column(path: &Path, index: usize, expected: usize) -> Result<Vec<String>>
         Error::format(
             path,
             format!(
-                "has {found} lines where the matrix next to it has {}",
+                "has {found} where the matrix next to it has {}",
                 counted(expected, "name")
             ),
         )
@@ -92,7 +92,7 @@ pub fn column(path: &Path, index: usize, expected: usize) -> Result<Vec<String>>
     };
     while let Some(line) = lines.next()? {
         if names.len() == expected {
-            return Err(number("more"));
+            return Err(number("more lines"));
         }
         let fields: Vec<&[u8]> = line.split(|&byte| byte == b'\t').collect();
         let field = fields
@@ -119,6 +119,6 @@ pub fn column(path: &Path, index: usize, expected: usize) -> Result<Vec<String>>
     }
     match names.len() == expected {
         true => Ok(names),
-        false => Err(number(&names.len().to_string())),
+        false => Err(number(&counted(names.len(), "line"))),
     }
 }
