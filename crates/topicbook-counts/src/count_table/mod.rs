@@ -37,7 +37,8 @@ use roles::{Form, Roles};
 /// | texts, dates, truth values | a label | |
 /// | texts of which at least half are numbers, such as one with `1,000` or `5?`; texts that are all empty | an error with column and row | `labels`, [`format`](Self::format) |
 ///
-/// A long table in numbers that also has other columns of numbers may be a wide one: an error says so. Shown below a cell, a
+/// A long table in numbers that also has other columns of numbers may be a wide one: an error says so. So does one for two columns
+/// of texts and one of numbers, as of R's `as.data.frame(table(..))`, where the first has a value twice. Shown below a cell, a
 /// table says what it was read as. Tables with the columns `doc`, `term` and `count` in numbers are opened by
 /// [`Counts::open`].
 ///

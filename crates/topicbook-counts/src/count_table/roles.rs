@@ -37,6 +37,8 @@ pub(super) struct Roles {
     pub(super) left_out: Vec<String>,
     /// Whether names that are numbers must each occur once, since they may be counts.
     pub(super) unsure: bool,
+    /// Columns that may be those of a long table: if the first one has a value twice.
+    pub(super) maybe_long: Option<[String; 3]>,
 }
 
 /// Whether a column is the row names of a frame, as pandas, R and Polars call one without a name.
@@ -90,7 +92,7 @@ impl Roles {
                     }
                     return Self::long(table, file, long.map(String::clone));
                 }
-                return Err(both_forms(table, &long, &others));
+                return Err(both_forms(table, long, &others));
             }
             _ => {}
         }
@@ -137,7 +139,31 @@ impl Roles {
             };
             kept.push(name.clone());
         }
+        if settings.form.is_none() && named.is_none() && settings.labels.is_empty() {
+            let document = names.filter(|name| documented.contains(name));
+            roles.maybe_long = roles.as_long(document, &columns);
+        }
         Ok(roles)
+    }
+
+    /// The columns of a long table with names of its own: the documents' and one more of texts, and one term.
+    fn as_long(
+        &self,
+        document: Option<&String>,
+        columns: &[(String, DataType)],
+    ) -> Option<[String; 3]> {
+        let is_text = |dtype: &DataType| !dtype.is_temporal() && !dtype.is_bool();
+        let labels = columns
+            .iter()
+            .filter(|(name, dtype)| self.labels.contains(name) && is_text(dtype));
+        let texts = document.into_iter().chain(labels.map(|(name, _)| name));
+        let texts: Vec<&String> = texts.collect();
+        match (texts.as_slice(), self.terms.as_slice()) {
+            ([document, term], [count]) => {
+                Some([document, term, &count].map(|name| (*name).clone()))
+            }
+            _ => None,
+        }
     }
 
     fn long(table: &CountTable, file: &TableFile, mut long: [String; 3]) -> Result<Self> {
@@ -173,13 +199,13 @@ fn numbered(table: &CountTable) -> Error {
 }
 
 /// The error for a table that may be of either form.
-fn both_forms(table: &CountTable, long: &[&String; 3], others: &[&String]) -> Error {
+pub(super) fn both_forms(table: &CountTable, long: [&String; 3], numbers: &[&String]) -> Error {
     let [document, term, count] = long;
     table
         .wrong(format!(
-            "may have a row per count, with the columns {}, or a term per column of numbers, also {}",
-            quoted_list(long, 3),
-            quoted_list(others, 10)
+            "may have a row per count, with the columns {}, or a term per column of numbers, such as {}",
+            quoted_list(&long, 3),
+            quoted_list(numbers, 10)
         ))
         .fix(format!(
             "say .wide() if each column of numbers is a term, or .long({document:?}, {term:?}, {count:?}) if a row is a count"

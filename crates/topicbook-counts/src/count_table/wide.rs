@@ -13,6 +13,7 @@ use crate::system::Claim;
 use crate::system::memory::free_memory;
 use crate::text::{counted, quoted_list};
 
+use super::roles::both_forms;
 use super::source::MEMORY_SHARE;
 use super::{Contents, CountTable, Roles};
 
@@ -169,20 +170,43 @@ fn documents(table: &CountTable, labels: Table, roles: &Roles) -> Result<Documen
         column
     });
     let documents = Documents::from_table(&Table::from_columns(columns.collect()))?;
-    let Some(name) = roles.names.as_deref().filter(|_| roles.unsure) else {
+    let names = roles.names.as_ref();
+    if let Some(long @ [name, _, count]) = &roles.maybe_long {
+        let found = match names == Some(name) {
+            true => documents.names().into_iter().map(Some).collect::<Vec<_>>(),
+            false => documents.labels(name).unwrap_or_default(),
+        };
+        if let Some((first, second, _)) = twice(found) {
+            return Err(both_forms(table, long.each_ref(), &[count]).at(format!(
+                "data rows {} and {} have one {name:?}",
+                first + 1,
+                second + 1
+            )));
+        }
+    }
+    let Some(name) = names.filter(|_| roles.unsure) else {
         return Ok(documents);
     };
-    let mut rows: HashMap<String, usize> = HashMap::new();
-    for (row, number) in documents.names().into_iter().enumerate() {
-        if let Some(first) = rows.get(&number) {
-            return Err(table
-                .wrong(format!("column {name:?} has {number} twice, and names one document each"))
-                .at(format!("data rows {} and {}", first + 1, row + 1))
-                .fix(format!(
-                    "say .wide() if {name:?} is a term, or .names({name:?}) if several documents have one name"
-                )));
-        }
-        rows.insert(number, row);
+    match twice(documents.names().into_iter().map(Some)) {
+        None => Ok(documents),
+        Some((first, second, number)) => Err(table
+            .wrong(format!("column {name:?} has {number} twice, and names one document each"))
+            .at(format!("data rows {} and {}", first + 1, second + 1))
+            .fix(format!(
+                "say .wide() if {name:?} is a term, or .names({name:?}) if several documents have one name"
+            ))),
     }
-    Ok(documents)
+}
+
+/// The first two rows with the same value, and the value.
+fn twice(values: impl IntoIterator<Item = Option<String>>) -> Option<(usize, usize, String)> {
+    let mut rows: HashMap<String, usize> = HashMap::new();
+    for (row, value) in values.into_iter().enumerate() {
+        let Some(value) = value else { continue };
+        match rows.get(&value) {
+            Some(&first) => return Some((first, row, value)),
+            None => rows.insert(value, row),
+        };
+    }
+    None
 }
