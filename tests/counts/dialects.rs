@@ -8,7 +8,7 @@ use topicbook::polars::prelude::DataType;
 use topicbook::{CountTable, Counts, Table, TextFormat, Texts, Vectorizer};
 
 /// The columns of a table, each as `name=value|value`.
-fn shown(table: &Table) -> String {
+pub(crate) fn shown(table: &Table) -> String {
     let columns = table.columns().iter().map(|column| {
         let texts = column.cast(&DataType::String).unwrap();
         let texts = texts.str().unwrap().iter();
@@ -61,7 +61,7 @@ fn tables_of_others_are_read_and_say_what_they_are() {
         // Blank lines are no rows, as in pandas and R; inside of quotes they belong to a text.
         ("blank.csv", b"doc,sea\n\nA,1\n\r\n\nB,2\n\n\n".into(), "doc=A|B sea=1|2", &[]),
         ("inner.csv", b"doc,sea\n\"A\n\n\",\n\n,1\n,\n".into(), "doc=A\n\n|null|null sea=null|1|null", &[]),
-        ("wide.csv", b"doc,id,sea\nA,18446744073709551615,1\nB,2,3\n".into(), "doc=A|B id=18446744073709551615|2 sea=1|3", &["more than 64 bits"]),
+        ("wide.csv", b"id,sea,good,a\n18446744073709551615,1,true,x\n2,3,false,y\n".into(), "id=18446744073709551615|2 sea=1|3 good=true|false a=x|y", &["whole numbers beyond 2^63 as texts: \"id\""]),
         ("bom.csv", ["\u{feff}", plain].concat().into(), read, &[]),
         ("utf16le.csv", utf16(plain, [0xff, 0xfe], u16::to_le_bytes), read, &["encoding UTF-16"]),
         ("utf16be.csv", utf16(plain, [0xfe, 0xff], u16::to_be_bytes), read, &["encoding UTF-16"]),
@@ -407,7 +407,7 @@ fn differences(table: &Table, expected: &serde_json::Value) -> Result<usize, Str
         as_texts += usize::from(!numbers.is_empty() && column.str().is_ok());
         for (row, found) in texts.str().unwrap().iter().enumerate() {
             let cell = cells[row][at].as_str().unwrap();
-            let is_missing = ["", "na", "n/a", "nan", "null", "none", "-"]
+            let is_missing = ["", "na", "n/a", "nan", "null", "none", "-", "."]
                 .contains(&cell.trim().to_lowercase().as_str());
             let same = match (found, column.str().is_ok()) {
                 (None, _) => is_missing,

@@ -7,6 +7,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::number_text::is_wide;
 use crate::system::memory::check_free;
 use crate::system::parsed_json;
 use crate::text::shown_path;
@@ -14,7 +15,7 @@ use crate::text::shown_path;
 /// From this memory of a line's values on, it is compared with the free memory, which takes a tenth of a millisecond.
 const CHECKED_BYTES: u64 = 16 << 20;
 
-/// The fields of an object, in its order. Of fields with one name, the last has the value.
+/// The fields of an object, in its order. Of fields with one name, the last has the value. A whole number beyond 2^63 is a text.
 pub struct JsonLine(pub Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for JsonLine {
@@ -58,13 +59,20 @@ impl JsonLine {
             let what = format!("the object in line {number} of {}", shown_path(path));
             check_free(needed, &what)?;
         }
-        let object = serde_json::from_str(line).map_err(|source| {
-            Error::format(path, format!("a line is no object of JSON: {source}"))
-                .at(format!("line {number}"))
-                .fix("write one object per line: {\"text\": \"...\", \"year\": 1987}")
-                .because(source)
-        })?;
-        Ok(Some(object))
+        let parsed = |line: &str| -> Result<Self> {
+            serde_json::from_str(line).map_err(|source| {
+                Error::format(path, format!("a line is no object of JSON: {source}"))
+                    .at(format!("line {number}"))
+                    .fix("write one object per line: {\"text\": \"...\", \"year\": 1987}")
+                    .because(source)
+            })
+        };
+        match with_wide_numbers_quoted(line) {
+            None => parsed(line),
+            // Quotation marks make JSON of some lines that are none, such as `{12345678901234567890: 1}`.
+            Some(quoted) => parsed(line).and_then(|_| parsed(&quoted)),
+        }
+        .map(Some)
     }
 
     /// The value of a field.
@@ -72,4 +80,42 @@ impl JsonLine {
         let found = self.0.iter().rfind(|(field, _)| field == name);
         found.map(|(_, value)| value)
     }
+}
+
+/// A line of JSON with quotation marks around whole numbers that [`is_wide`], which would lose digits as numbers; `None` if it
+/// has none.
+fn with_wide_numbers_quoted(line: &str) -> Option<String> {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+    let bytes = line.as_bytes();
+    // A wide number has 19 digits, so one of its bytes is among every 19th.
+    let mut every = bytes.iter().skip(18).step_by(19);
+    if !every.any(u8::is_ascii_digit) {
+        return None;
+    }
+    let (mut quoted, mut copied, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let length = match rest[0] {
+            b'"' => text_length(rest),
+            byte if is_part(&byte) => rest.iter().take_while(|byte| is_part(byte)).count(),
+            _ => 1,
+        };
+        if rest[0] != b'"' && length > 18 && is_wide(&line[at..at + length]) {
+            quoted += &format!("{}\"{}\"", &line[copied..at], &line[at..at + length]);
+            copied = at + length;
+        }
+        at += length;
+    }
+    (copied > 0).then(|| quoted + &line[copied..])
+}
+
+/// Bytes of the text in quotation marks that a line goes on with.
+fn text_length(line: &[u8]) -> usize {
+    let mut is_escaped = true;
+    let end = line.iter().position(|&byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(line.len(), |end| end + 1)
 }

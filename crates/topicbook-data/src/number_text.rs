@@ -5,6 +5,20 @@ const EXACT: f64 = (1u64 << 53) as f64;
 /// Words for a missing number, of R, pandas and Excel, in lower case.
 const MISSING: [&str; 9] = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"];
 
+/// What becomes of a column with a number that [`is_wide`], for a card.
+pub const WIDE: &str = "whole numbers beyond 2^63 as texts";
+
+/// Whether a text is a whole number that no signed integer of 64 bits holds.
+pub fn is_wide(text: &str) -> bool {
+    let text = text.trim();
+    text.len() > 18
+        && text
+            .trim_start_matches('-')
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+        && text.parse::<i64>().is_err()
+}
+
 /// A text in a column that may have numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NumberText {

@@ -3,11 +3,14 @@
 use std::io::Cursor;
 use std::sync::{Arc, OnceLock};
 
-use polars::prelude::{CsvParseOptions, CsvReadOptions, DataFrame, DataType, SerReader};
+use polars::prelude::{
+    Column, CsvParseOptions, CsvReadOptions, DataFrame, DataType, Schema, SerReader,
+};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::number_text::{WIDE, is_wide};
 use crate::system::MappedFile;
-use crate::text::{count, counted};
+use crate::text::{count, counted, quoted_list};
 use crate::{CsvByte, CsvHeader, CsvQuotes, CsvRows, CsvScan, TextFormat};
 
 use super::Table;
@@ -68,11 +71,20 @@ impl CsvFile {
             let types = vec![DataType::String; self.header.names.len()];
             self.read_typed(text.as_bytes(), types, columns, 0)
         };
-        let frame = match self.read(text.as_bytes(), options, size) {
-            Err(error) if error.to_string().contains("could not parse") => {
-                let what = "whole numbers of more than 64 bits are texts, as true and false are beside them";
-                understood.push(what.into());
-                texts_of(&(0..self.header.names.len()).collect::<Vec<_>>())?
+        let frame = match self.read(text.as_bytes(), options.clone(), size) {
+            Err(error) if error.kind() == ErrorKind::Format => {
+                // Polars takes all whole numbers for integers of 64 bits.
+                let texts = texts_of(&(0..self.header.names.len()).collect::<Vec<_>>())?;
+                let columns = texts.columns().iter().zip(&self.header.names);
+                let wide: Vec<_> = columns.filter(|(column, _)| has_wide(column)).collect();
+                let names: Vec<&String> = wide.iter().map(|(_, name)| *name).collect();
+                understood.push(format!("{WIDE}: {}", quoted_list(&names, 10)));
+                let types = wide
+                    .iter()
+                    .map(|(column, _)| (column.name().clone(), DataType::String));
+                let types = Arc::new(Schema::from_iter(types));
+                let options = options.with_schema_overwrite(Some(types));
+                self.read(text.as_bytes(), options, size)?
             }
             read => read?,
         };
@@ -190,6 +202,12 @@ impl CsvFile {
         self.map.check_unchanged()?;
         frame
     }
+}
+
+/// Whether a column of texts has a whole number that no integer of 64 bits holds.
+fn has_wide(column: &Column) -> bool {
+    let mut texts = column.str().into_iter().flat_map(|texts| texts.iter());
+    texts.any(|text| text.is_some_and(is_wide))
 }
 
 /// A text without its blank lines. Those inside of quotes stay.

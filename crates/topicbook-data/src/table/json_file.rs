@@ -13,6 +13,7 @@ use crate::text::{count, counted, quoted_list};
 use super::Table;
 use super::file_text::text_of;
 use crate::json_lines::JsonLine;
+use crate::number_text::{WIDE, is_wide};
 
 /// Bytes of a value while its column is made: an `Option` of a number, or of a text, whose letters Polars copies.
 const NUMBER_BYTES: u64 = 24;
@@ -30,6 +31,8 @@ enum Kind {
     Integer,
     Number,
     Text,
+    /// Whole numbers beyond 2^63.
+    Wide,
     /// Lists and objects.
     Nested,
     Mixed,
@@ -42,6 +45,7 @@ impl Kind {
             Value::Bool(_) => Self::Truth,
             Value::Number(number) if number.is_i64() => Self::Integer,
             Value::Number(_) => Self::Number,
+            Value::String(text) if is_wide(text) => Self::Wide,
             Value::String(_) => Self::Text,
             Value::Array(_) | Value::Object(_) => Self::Nested,
         }
@@ -51,7 +55,12 @@ impl Kind {
         match (self, other) {
             (one, same) if one == same => one,
             (Self::Missing, kind) | (kind, Self::Missing) => kind,
-            (Self::Integer | Self::Number, Self::Integer | Self::Number) => Self::Number,
+            (Self::Integer, Self::Wide) | (Self::Wide, Self::Integer) => Self::Wide,
+            (Self::Text, Self::Wide) | (Self::Wide, Self::Text) => Self::Text,
+            (
+                Self::Integer | Self::Number | Self::Wide,
+                Self::Integer | Self::Number | Self::Wide,
+            ) => Self::Number,
             _ => Self::Mixed,
         }
     }
@@ -168,7 +177,8 @@ impl Fields {
         };
         let nested = remark(Kind::Nested, "lists and objects as texts of JSON");
         let mixed = remark(Kind::Mixed, "values of several types as texts");
-        nested.into_iter().chain(mixed).collect()
+        let wide = remark(Kind::Wide, WIDE);
+        nested.into_iter().chain(mixed).chain(wide).collect()
     }
 }
 
@@ -178,7 +188,7 @@ impl Cells {
             Kind::Truth => Self::Truth(Vec::new()),
             Kind::Integer => Self::Integer(Vec::new()),
             Kind::Number => Self::Number(Vec::new()),
-            Kind::Missing | Kind::Text | Kind::Nested | Kind::Mixed => Self::Text(Vec::new()),
+            _ => Self::Text(Vec::new()),
         }
     }
 
@@ -191,7 +201,10 @@ impl Cells {
         match self {
             Self::Truth(values) => put(values, row, value.as_bool()),
             Self::Integer(values) => put(values, row, value.as_i64()),
-            Self::Number(values) => put(values, row, value.as_f64()),
+            Self::Number(values) => {
+                let wide = || value.as_str()?.parse().ok();
+                put(values, row, value.as_f64().or_else(wide));
+            }
             Self::Text(values) => {
                 let text = match value {
                     Value::Null => None,
@@ -239,30 +252,53 @@ mod tests {
             \r\n\
             {\"price\": 1, \"z\": \"ü\", \"stars\": 5, \"tags\": [\"a\", {\"b\": 1}]}\r\n\
             {\"z\": null, \"price\": 2.5, \"price\": 3.5, \"code\": \"7\", \"stars\": null}\n\
-            {\"code\": 8, \"good\": false}";
+            {\"code\": 8, \"good\": false, \"wide\": -9223372036854775809, \"ids\": [1, 99999999999999999999]}\n\
+            {\"wide\": 18446744073709551615, \"ids\": \"\\\"99999999999999999999\"}\n\
+            {\"wide\": 7, \"wider\": 1.5}\n{\"wide\": null, \"wider\": 100000000000000000000}";
         let table = table("reviews.jsonl", lines.as_bytes())?;
         assert_eq!(
             table.column_names(),
-            ["z", "stars", "good", "gone", "price", "tags", "code"]
+            [
+                "z", "stars", "good", "gone", "price", "tags", "code", "wide", "ids", "wider"
+            ]
         );
         let types = table.dtypes().texts("type")?;
-        assert_eq!(types, ["str", "i64", "bool", "str", "f64", "str", "str"]);
-        assert_eq!(table.texts("z")?, ["a \"b\"\n", "ü", "", ""]);
-        assert_eq!(table.column("z").unwrap().null_count(), 2);
+        assert_eq!(
+            types,
+            [
+                "str", "i64", "bool", "str", "f64", "str", "str", "str", "str", "f64"
+            ]
+        );
+        assert_eq!(table.texts("z")?[..2], ["a \"b\"\n", "ü"]);
+        assert_eq!(table.column("z").unwrap().null_count(), 5);
         assert_eq!(table.numbers("stars")?[..2], [4.0, 5.0]);
         // Of two values with one name, the last; a whole number among others is a number.
         assert_eq!(table.numbers("price")?[1..3], [1.0, 3.5]);
         assert_eq!(table.texts("tags")?[1], "[\"a\",{\"b\":1}]");
-        assert_eq!(table.texts("code")?[2..], ["7", "8"]);
+        assert_eq!(table.texts("code")?[2..4], ["7", "8"]);
+        // Whole numbers that no integer holds keep their digits, also inside of lists; next to fractions they are numbers.
+        let wide = table.texts("wide")?;
+        assert_eq!(
+            wide[3..6],
+            ["-9223372036854775809", "18446744073709551615", "7"]
+        );
+        let ids = table.texts("ids")?;
+        assert_eq!(
+            ids[3..5],
+            ["[1,\"99999999999999999999\"]", "\"99999999999999999999"]
+        );
+        assert_eq!(table.numbers("wider")?[5..], [1.5, 1e20]);
         let text = table.to_string();
         assert!(
             text.contains("lists and objects as texts of JSON: \"tags\""),
             "{text}"
         );
-        assert!(
-            text.contains("values of several types as texts: \"code\""),
-            "{text}"
-        );
+        for remark in [
+            "values of several types as texts: \"code\"",
+            "whole numbers beyond 2^63 as texts: \"wide\"",
+        ] {
+            assert!(text.contains(remark), "{text}");
+        }
         Ok(())
     }
 

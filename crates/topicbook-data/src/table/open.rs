@@ -20,10 +20,11 @@ impl Table {
     /// | `.arrow`, `.feather`, `.ipc` | Arrow IPC, which is Feather of version 2; plain or compressed with LZ4 or Zstandard |
     /// | `.xlsx`, `.xlsm` | a spreadsheet of Excel or LibreOffice: the first sheet that has values, or that of [`TextFormat::sheet`] |
     ///
-    /// The type of a CSV column depends on all its values: whole numbers, numbers, `true` and `false`, or text. Empty values
-    /// are null, and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`, `-`) in a column that otherwise
-    /// has numbers alone. The names in a header lose the space around them. A quotation mark encloses a value only where the
-    /// value begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
+    /// The type of a CSV column depends on all its values: whole numbers, numbers, `true` and `false`, or text. A column of whole
+    /// numbers with one beyond 2^63, which no integer of 64 bits holds, is one of texts, also in JSON lines. Empty values are null,
+    /// and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`, `-`) in
+    /// a column that otherwise has numbers alone. The names in a header lose the space around them. A quotation mark encloses a
+    /// value only where the value begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
     ///
     /// The fields of JSON lines are columns in the order in which they first occur; a field that a line does not have is null
     /// there. Lists and objects in a field are texts of JSON, and values of several types are texts.
