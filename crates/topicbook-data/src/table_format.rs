@@ -70,7 +70,37 @@ impl TableFormat {
 
 /// Formats that other programs convert: extensions, what they are, and a command in which `{}` is the path; Mallet's files are
 /// objects of Java, which nothing else reads.
-const OTHERS: [(&[&str], &str, &str); 6] = [
+const OTHERS: [(&[&str], &str, &str); 12] = [
+    (
+        &["dta"],
+        "a file of Stata",
+        "python3 -c \"import pandas; pandas.read_stata('{}').to_csv('table.csv', index=False)\"",
+    ),
+    (
+        &["sav"],
+        "a file of SPSS",
+        "python3 -c \"import pandas; pandas.read_spss('{}').to_csv('table.csv', index=False)\"",
+    ),
+    (
+        &["sas7bdat", "xpt"],
+        "a file of SAS",
+        "python3 -c \"import pandas; pandas.read_sas('{}').to_csv('table.csv', index=False)\"",
+    ),
+    (
+        &["rds"],
+        "an object of R",
+        "Rscript -e \"write.csv(readRDS('{}'), 'table.csv')\"",
+    ),
+    (
+        &["pkl", "pickle"],
+        "an object of Python",
+        "python3 -c \"import pandas; pandas.read_pickle('{}').to_csv('table.csv')\"",
+    ),
+    (
+        &["gct"],
+        "a table of genes and samples with two lines above its header",
+        "python3 -c \"import pandas; pandas.read_csv('{}', sep='\\t', skiprows=2, index_col=0).drop(columns='Description').T.to_csv('table.csv')\"",
+    ),
     (
         &["xls", "xlsb", "ods"],
         "a spreadsheet of another format than .xlsx",
