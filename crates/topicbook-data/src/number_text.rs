@@ -2,8 +2,12 @@
 
 /// Whole numbers below this size are exact as `f64`.
 const EXACT: f64 = (1u64 << 53) as f64;
-/// Words for a missing number, of R, pandas and Excel, in lower case.
-const MISSING: [&str; 9] = ["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-"];
+/// Words for a missing number in lower case: those of pandas, and of Excel (`-`), Stata (`.`) and MySQL (`\N`).
+#[rustfmt::skip]
+const MISSING: [&str; 18] = [
+    "", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", ".", "\\n", "#na", "#n/a n/a", "-nan", "1.#ind", "-1.#ind", "1.#qnan",
+    "-1.#qnan",
+];
 
 /// What becomes of a column with a number that [`is_wide`], for a card.
 pub const WIDE: &str = "whole numbers beyond 2^63 as texts";
@@ -94,6 +98,9 @@ mod tests {
             ("1.000.000", Malformed),
             ("5?", Malformed),
             ("-", Missing),
+            (".", Missing),
+            ("\\N", Missing),
+            ("-1.#IND", Missing),
             ("007", Other),
             ("9007199254740993", Other),
             ("1e999", Other),

@@ -22,7 +22,7 @@ impl Table {
     ///
     /// The type of a CSV column depends on all its values: whole numbers, numbers, `true` and `false`, or text. A column of whole
     /// numbers with one beyond 2^63, which no integer of 64 bits holds, is one of texts, also in JSON lines. Empty values are null,
-    /// and so are the words for a missing number (`NA`, `N/A`, `NaN`, `null`, `None`, `-`) in
+    /// and so are the words for a missing number (`NA`, `NaN`, `null` and the others of pandas, `-`, Stata's `.`, MySQL's `\N`) in
     /// a column that otherwise has numbers alone. The names in a header lose the space around them. A quotation mark encloses a
     /// value only where the value begins with it: `3" nail` is a text. Counts (documents x terms) are opened by `Counts::open`.
     ///
