@@ -193,8 +193,8 @@ impl CsvFile {
             frame.map_err(|problem| {
                 let error = Error::format(path, format!("cannot be read as CSV: {}", problem.sentence));
                 wide_row(error, rows, header).fix(
-                    "give each line as many values as the header has names, and put values that contain the separator in \
-                     quotation marks",
+                    "give each line as many values as the header has names, put values that contain the separator in quotation \
+                     marks, and delete lines above the header",
                 )
             })
         };

@@ -89,14 +89,20 @@ pub(super) fn read(map: &MappedFile) -> Result<Table> {
     let path = map.path();
     let (text, mut understood) = text_of(map, None)?;
     if text.trim_start().starts_with('[') {
-        let file = crate::text::shown_path(path);
-        return Err(Error::format(path, "is one list of JSON, not a line for each row").fix(format!(
-            "convert it: python3 -c \"import pandas; pandas.read_json('{file}').to_json('table.jsonl', orient='records', \
-             lines=True)\""
-        )));
+        return Err(converted(
+            path,
+            "is one list of JSON, not a line for each row",
+        ));
     }
     let mut fields = Fields::default();
     each_line(path, &text, |object| fields.add(object))?;
+    let is_nested = |kind: &Kind| *kind == Kind::Nested;
+    if fields.rows == 1 && !fields.kinds.is_empty() && fields.kinds.iter().all(is_nested) {
+        return Err(converted(
+            path,
+            "is one object of lists or objects, not a line for each row",
+        ));
+    }
     fields.check(map, text.len())?;
     let mut cells: Vec<Cells> = fields.kinds.iter().copied().map(Cells::new).collect();
     let mut row = 0;
@@ -113,6 +119,14 @@ pub(super) fn read(map: &MappedFile) -> Result<Table> {
     let columns = columns.map(|(name, cells)| cells.column(name, row));
     understood.extend(fields.remarks());
     Ok(Table::from_columns(columns.collect()).with_note(&understood))
+}
+
+/// The error for JSON of another layout, which pandas reads.
+fn converted(path: &Path, what: &str) -> Error {
+    let file = crate::text::shown_path(path);
+    Error::format(path, what).fix(format!(
+        "convert it: python3 -c \"import pandas; pandas.read_json('{file}').to_json('table.jsonl', orient='records', lines=True)\""
+    ))
 }
 
 fn each_line(path: &Path, text: &str, mut visit: impl FnMut(JsonLine)) -> Result<()> {
@@ -309,6 +323,12 @@ mod tests {
             .collect();
         for (name, text, expected) in [
             ("a.json", "[{\"a\": 1}]", "to_json('table.jsonl'"),
+            // pandas' own layout.
+            (
+                "a.json",
+                "{\"a\":{\"0\":1,\"1\":2}}",
+                "to_json('table.jsonl'",
+            ),
             ("a.ndjson", "{\"a\": 1}\n\n7\n", "line 3"),
             ("a.json", "{\n\"a\": 1}\n", "line 1"),
             ("a.jsonl", "", "is empty"),
