@@ -44,13 +44,13 @@ fn files_of_lines() -> Vec<Case> {
         (
             "array.jsonl",
             b"[\"ab\"]\n".to_vec(),
-            "no object of JSON",
+            "one list of JSON",
             "line 1",
         ),
         (
             "deep.jsonl",
             [b"[".repeat(100_000), b"\n".to_vec()].concat(),
-            "no object of JSON",
+            "one list of JSON",
             "line 1",
         ),
         (

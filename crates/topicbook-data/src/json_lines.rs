@@ -59,6 +59,12 @@ impl JsonLine {
             let what = format!("the object in line {number} of {}", shown_path(path));
             check_free(needed, &what)?;
         }
+        if line.trim_start().starts_with('[') {
+            return Err(
+                other_layout(path, "is one list of JSON, not a line for each row")
+                    .at(format!("line {number}")),
+            );
+        }
         let parsed = |line: &str| -> Result<Self> {
             serde_json::from_str(line).map_err(|source| {
                 Error::format(path, format!("a line is no object of JSON: {source}"))
@@ -80,6 +86,14 @@ impl JsonLine {
         let found = self.0.iter().rfind(|(field, _)| field == name);
         found.map(|(_, value)| value)
     }
+}
+
+/// The error for JSON of another layout, which pandas reads.
+pub fn other_layout(path: &Path, what: &str) -> Error {
+    let file = shown_path(path);
+    Error::format(path, what).fix(format!(
+        "convert it: python3 -c \"import pandas; pandas.read_json('{file}').to_json('table.jsonl', orient='records', lines=True)\""
+    ))
 }
 
 /// A line of JSON with quotation marks around whole numbers that [`is_wide`], which would lose digits as numbers; `None` if it

@@ -12,7 +12,7 @@ use crate::text::{count, counted, quoted_list};
 
 use super::Table;
 use super::file_text::text_of;
-use crate::json_lines::JsonLine;
+use crate::json_lines::{JsonLine, other_layout};
 use crate::number_text::{WIDE, is_wide};
 
 /// Bytes of a value while its column is made: an `Option` of a number, or of a text, whose letters Polars copies.
@@ -88,17 +88,11 @@ enum Cells {
 pub(super) fn read(map: &MappedFile) -> Result<Table> {
     let path = map.path();
     let (text, mut understood) = text_of(map, None)?;
-    if text.trim_start().starts_with('[') {
-        return Err(converted(
-            path,
-            "is one list of JSON, not a line for each row",
-        ));
-    }
     let mut fields = Fields::default();
     each_line(path, &text, |object| fields.add(object))?;
     let is_nested = |kind: &Kind| *kind == Kind::Nested;
     if fields.rows == 1 && !fields.kinds.is_empty() && fields.kinds.iter().all(is_nested) {
-        return Err(converted(
+        return Err(other_layout(
             path,
             "is one object of lists or objects, not a line for each row",
         ));
@@ -119,14 +113,6 @@ pub(super) fn read(map: &MappedFile) -> Result<Table> {
     let columns = columns.map(|(name, cells)| cells.column(name, row));
     understood.extend(fields.remarks());
     Ok(Table::from_columns(columns.collect()).with_note(&understood))
-}
-
-/// The error for JSON of another layout, which pandas reads.
-fn converted(path: &Path, what: &str) -> Error {
-    let file = crate::text::shown_path(path);
-    Error::format(path, what).fix(format!(
-        "convert it: python3 -c \"import pandas; pandas.read_json('{file}').to_json('table.jsonl', orient='records', lines=True)\""
-    ))
 }
 
 fn each_line(path: &Path, text: &str, mut visit: impl FnMut(JsonLine)) -> Result<()> {
