@@ -10,7 +10,7 @@ use polars::prelude::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::number_text::{WIDE, is_wide};
 use crate::system::MappedFile;
-use crate::text::{count, counted, quoted_list};
+use crate::text::{count, counted, listed, quoted_list};
 use crate::{CsvByte, CsvHeader, CsvQuotes, CsvRows, CsvScan, TextFormat};
 
 use super::Table;
@@ -95,13 +95,26 @@ impl CsvFile {
         let names = self.header.names.iter().map(String::as_str);
         let names = names.chain(std::iter::repeat(""));
         let columns = frame.columns().iter().zip(names).enumerate();
+        let mut nameless = Vec::new();
         let columns = columns.filter_map(|(at, (column, name))| match name {
             // Lines may end with a separator.
             "" if column.null_count() == column.len() => None,
-            "" => Some(numbers.column(at, column)),
+            "" => {
+                nameless.push(at + 1);
+                Some(numbers.column(at, column))
+            }
             name => Some(numbers.column(at, column).with_name(name.into())),
         });
-        let table = Table::from_columns(columns.collect()).with_note(&understood);
+        let columns = columns.collect();
+        // The first column may have row names; others without a name may be those of a line above the header.
+        nameless.retain(|&at| at > 1);
+        if !nameless.is_empty() {
+            understood.push(format!(
+                "columns without a name in the header: {}",
+                listed(&nameless)
+            ));
+        }
+        let table = Table::from_columns(columns).with_note(&understood);
         Ok(self.table.get_or_init(|| Read { table, understood }))
     }
 
