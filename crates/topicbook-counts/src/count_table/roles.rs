@@ -94,6 +94,13 @@ impl Roles {
                 }
                 return Err(both_forms(table, long, &others));
             }
+            (None, [None, Some(term), Some(count)]) if !is_number(term) && is_number(count) => {
+                let mut names = columns.iter().map(|(name, _)| name);
+                let document = names.find(|name| ![term, count].contains(name) && !is_index(name));
+                if let Some(document) = document.filter(|_| settings.labels.is_empty()) {
+                    return Err(both_forms(table, [document, term, count], &[count]));
+                }
+            }
             _ => {}
         }
 

@@ -54,9 +54,16 @@ pub(super) fn read_within(
             0 => "has no rows",
             _ => "has no columns of numbers",
         };
-        return Err(table
+        let error = table
             .wrong(what.into())
-            .at(format!("its columns are: {}", quoted_list(&columns, 30))));
+            .at(format!("its columns are: {}", quoted_list(&columns, 30)));
+        let has_truth = file.columns()?.iter().any(|(_, dtype)| dtype.is_bool());
+        return Err(match has_truth && height > 0 {
+            true => error.fix(
+                "truth values are labels: write 1 and 0 for counts, in pandas by .astype(int)",
+            ),
+            false => error,
+        });
     }
     let labels: Vec<&String> = roles.names.iter().chain(&roles.labels).collect();
     let mut zeros = 0;
