@@ -5,6 +5,8 @@ mod arrow;
 mod cells;
 #[cfg(feature = "polars")]
 mod dialects;
+#[cfg(feature = "polars")]
+mod fifty_inputs;
 mod file_set;
 mod h5ad;
 mod layouts;
