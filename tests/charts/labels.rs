@@ -205,7 +205,7 @@ fn pictures_of_a_fit_are_small_readable_and_described() {
         (fit.plot_topic_map(), "map of 12 topics"),
         (fit.plot_topic_tree(), "tree of 12 topics"),
         (
-            distinctive.plot_volcano(2),
+            distinctive.plot_volcano("<science> & more"),
             "volcano plot of <science> & more",
         ),
     ];
@@ -223,6 +223,7 @@ fn pictures_of_a_fit_are_small_readable_and_described() {
         }
     }
     refused! {
-        distinctive.plot_volcano(12).to_png() => Drawing, "topic 12 of a fit with 12 topics";
+        distinctive.plot_volcano(12).to_png() => Shape, "topic 12 of a fit with 12 topics";
+        distinctive.plot_volcano("art").to_png() => Value, "no topic is called `art`";
     }
 }

@@ -8,6 +8,7 @@
 mod axis;
 mod bars;
 mod canvas;
+mod failed;
 mod fonts;
 mod heatmap;
 mod histogram;
@@ -18,7 +19,6 @@ mod lines;
 mod loss;
 mod memory;
 mod memory_panels;
-mod no_such_topic;
 mod numbers;
 mod options;
 mod page_colours;

@@ -315,26 +315,28 @@ impl Distinctive {
 
 #[cfg(feature = "charts")]
 impl Distinctive {
-    /// Plots the terms of a topic: the log fold change on the x axis, and its distance from zero in standard errors on the y
-    /// axis. Terms whose 95% interval is above zero have the colour of the topic, and the 15 most distinctive ones have their
-    /// names.
+    /// Plots the terms of a topic, of which the number or the name is given: the log fold change on the x axis, and its distance
+    /// from zero in standard errors on the y axis. Terms whose 95% interval is above zero have the colour of the topic, and the
+    /// 15 most distinctive ones have their names.
     ///
     /// ```
     /// # let (counts, fit) = topicbook::example_fit()?;
-    /// let chart = fit.distinctive(&counts)?.plot_volcano(2);
-    /// assert!(chart.to_svg()?.contains("topic 2"));
+    /// let fit = fit.name_topics([(2, "science")])?;
+    /// let distinctive = fit.distinctive(&counts)?;
+    /// assert_eq!(distinctive.plot_volcano("science").to_svg()?, distinctive.plot_volcano(2).to_svg()?);
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
     /// A topic that does not exist is reported when the chart is drawn.
     #[doc(alias = "volcano_plot")]
-    pub fn plot_volcano(&self, topic: usize) -> Chart {
+    pub fn plot_volcano(&self, topic: impl NameOrNumber) -> Chart {
         /// Maximum number of terms whose names are drawn.
         const NAMED: usize = 15;
-        if topic >= self.topics() {
-            return Chart::no_such_topic(topic, self.topics());
-        }
+        let topic = match find_topic(topic.which(), &self.topic_names) {
+            Ok(topic) => topic,
+            Err(error) => return Chart::failed(error),
+        };
         let changes = self.log_fold_changes.row(topic);
         let errors = self.standard_errors.row(topic);
         let points = changes
