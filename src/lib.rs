@@ -162,7 +162,7 @@ pub use topicbook_base::{Error, ErrorKind, Result, show_progress};
 #[cfg(feature = "charts")]
 #[doc(inline)]
 pub use topicbook_charts::{
-    Chart, IntoRows, IntoSeries, Number, Numbers, palette, side_by_side, stack,
+    Chart, IntoPositions, IntoRows, IntoSeries, Number, Numbers, palette, side_by_side, stack,
 };
 #[cfg(feature = "polars")]
 #[doc(inline)]

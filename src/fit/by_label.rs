@@ -91,7 +91,7 @@ impl Fit {
     #[doc(alias = "group_by")]
     pub fn by(&self, labels: impl ColumnValues) -> Result<ByLabel> {
         let labels = Labels::new(labels, self.documents.as_ref())?;
-        labels.check(self.documents())?;
+        labels.check(self.documents(), "document")?;
         let labels = labels.without(&self.empty);
         let (groups, mut unlabelled) = labels.documents();
         unlabelled.retain(|&document| !self.has_no_counts(document));

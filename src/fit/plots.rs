@@ -70,7 +70,7 @@ impl Fit {
     pub fn plot_topic_map(&self) -> Chart {
         let map = topic_map(&self.f);
         let shares = self.topic_shares();
-        Chart::topic_map_of(&map.points, &shares, self.names.clone(), map.shown)
+        Chart::topic_map_of(&map.points, &shares, self.names.clone(), map.shown, &[])
     }
 
     /// Plots the [map of the documents](Self::document_map) in the colours of their dominant topics, or of labels

@@ -130,16 +130,21 @@ fn labels_that_make_no_groups_are_refused_when_the_chart_is_drawn() {
     let chart = Chart::structure(&proportions(300, 4, 1.0));
     let by = |labels| chart.clone().by(labels).to_png();
     let (lines, bars) = (Chart::lines([1.0, 2.0]), Chart::bars([1, 2]));
+    let points = Chart::scatter([1, 2], [3, 4]);
+    let boxes = Chart::box_plot([("a", [1, 2]), ("b", [3, 4])]);
     let named = Chart::lines([("a", [1, 2])]).bands([("a", [1, 2]), ("b", [1, 2])], [1, 2]);
     refused! {
         by(vec!["a", "b"]) => Shape, "2 labels for 300 documents";
         by(vec!["a"; 300]) => Value, "`a` is the label of all documents";
         by(vec![" "; 300]) => Value, "all 300 labels are missing";
+        points.by(["a"]).to_png() => Shape, "1 label for 2 points";
+        boxes.clone().by([1, 2]).to_png() => Drawing, "the values of one series, and there are 2";
+        Chart::box_plot([1, 2]).by(["a"]).to_png() => Shape, "1 label for 2 values";
         chart.clone().by(0..300).to_png() => Drawing, "300 groups have no room side by side";
         bars.clone().by(["a", "b"]).to_png() => Drawing, "`by` does not apply to bars";
         bars.bands([0], [1]).to_png() => Drawing, "`bands` does not apply to bars";
         lines.clone().bands([0], [1]).to_png() => Drawing, "1 value of `lower` for 2 values";
-        named.to_png() => Drawing, "`lower` has the ends of 2 bands for 1 line";
+        named.to_png() => Drawing, "2 lists of `lower` for 1 list of values";
         lines.bands([0.0, 1.0], [1.0, f64::INFINITY]).to_png() => Drawing, "a value is inf";
     }
 }

@@ -1,6 +1,7 @@
 //! Charts and tables through the public API.
 #![cfg(feature = "notebook")]
 
+mod added;
 mod charts;
 mod invalid;
 mod labels;

@@ -5,12 +5,14 @@ use crate::text::counted;
 
 use super::axis::{BELOW, Scale, above, title_above};
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
+use super::error_bars::{draw_error_bar, error_bars};
+use super::frame::{Frame, Range};
 use super::layout::Heights;
 use super::legend::Legend;
 use super::numbers::Series;
 use super::options::Options;
-use super::palette::{Rgb, colours};
-use super::plain::{Frame, Range, brief, extent, list, of_series, wrong_names};
+use super::palette::Rgb;
+use super::plain::{brief, extent, list, of_series, wrong_names};
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 380;
@@ -29,6 +31,26 @@ pub struct Bars {
 struct Groups {
     names: Vec<String>,
     series: Vec<Series>,
+    colours: Vec<Rgb>,
+    /// The ends of the error bars of each series; none without them.
+    errors: Vec<Vec<[f64; 2]>>,
+}
+
+/// Whether the series are single bars with names. One number alone has none.
+fn is_named(series: &[Series]) -> bool {
+    let single = |series: &Series| series.values.len() == 1;
+    series.iter().all(single) && (series.len() > 1 || series.iter().any(|s| !s.name.is_empty()))
+}
+
+/// The series; single bars with names are one.
+fn joined(series: &[Series]) -> Vec<Series> {
+    match is_named(series) {
+        true => vec![Series {
+            name: String::new(),
+            values: series.iter().map(|s| s.values[0]).collect(),
+        }],
+        false => series.to_vec(),
+    }
 }
 
 impl Bars {
@@ -36,27 +58,24 @@ impl Bars {
         Self { series }
     }
 
-    /// Whether the series are single bars with names.
-    fn is_named(&self) -> bool {
-        let single = |series: &Series| series.values.len() == 1 && !series.name.is_empty();
-        self.series.iter().all(single)
-    }
-
-    fn groups(&self, options: &Options) -> Groups {
-        let series = match self.is_named() {
-            true => vec![Series {
-                name: String::new(),
-                values: self.series.iter().map(|s| s.values[0]).collect(),
-            }],
-            false => self.series.clone(),
-        };
+    fn groups(&self, options: &Options) -> Result<Groups> {
+        let series = joined(&self.series);
         let longest = series.iter().map(|series| series.values.len()).max();
-        let names = match (&options.x, self.is_named()) {
+        let names = match (&options.x, is_named(&self.series)) {
             (Some(x), _) => x.clone(),
             (None, true) => self.series.iter().map(|s| s.name.clone()).collect(),
             (None, false) => (0..longest.unwrap_or(0)).map(|at| at.to_string()).collect(),
         };
-        Groups { names, series }
+        let errors = match &options.error_bars {
+            Some([lower, upper]) => error_bars(&[joined(lower), joined(upper)], &series)?,
+            None => Vec::new(),
+        };
+        Ok(Groups {
+            names,
+            colours: options.of_series(series.len()),
+            series,
+            errors,
+        })
     }
 }
 
@@ -87,7 +106,8 @@ impl Groups {
     /// The range of the values and zero, with room for the numbers at the ends.
     fn range(&self) -> Result<Range> {
         let values = self.series.iter().flat_map(|series| series.values.clone());
-        let values: Vec<f64> = values.chain([0.0]).collect();
+        let ends = self.errors.iter().flatten().flatten().copied();
+        let values: Vec<f64> = values.chain(ends).chain([0.0]).collect();
         let mut range = Range::of(&values, false, 0.0, |at| format!("value {at}"))?;
         let margin = 0.12 * (range.high - range.low);
         if range.high > 0.0 && margin.is_finite() {
@@ -116,29 +136,23 @@ impl Groups {
         (self.series.len() > 1).then(|| Legend::new(names().collect(), width as i32))
     }
 
-    fn colours(&self) -> Vec<Rgb> {
-        colours(10)
-            .into_iter()
-            .cycle()
-            .take(self.series.len())
-            .collect()
+    /// The ends of an error bar, or the value where there is none: as pixels.
+    fn ends(&self, series: usize, at: usize, scale: &Scale) -> [f64; 2] {
+        let value = self.series[series].values[at];
+        let ends = self.errors.get(series).map(|errors| errors[at]);
+        let ends = ends.filter(|ends| ends.iter().all(|end| !end.is_nan()));
+        ends.unwrap_or([value; 2]).map(|end| scale.position(end))
     }
 
     /// Draws vertical bars.
     fn upright(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         let frame = Frame {
-            x: Range {
-                low: -0.5,
-                high: self.names.len() as f64 - 0.5,
-                logarithmic: false,
-            },
+            x: Range::between(-0.5, self.names.len() as f64 - 0.5),
             y: self.range()?,
             x_label: options.x_label(""),
             y_label: options.y_label(""),
             x_names: Some(&self.names),
-            x_ticks: &[],
-            counts: false,
-            right: 0,
+            ..Frame::default()
         };
         let plot = frame.draw(canvas, area)?;
         let zero = plot.y.pixel(0.0);
@@ -148,7 +162,7 @@ impl Groups {
         let slot = plot.area.width() / self.names.len().max(1) as i32;
         let written =
             self.series.len() == 1 && texts.len() <= MAX_WRITTEN && widest.unwrap_or(0) + 8 < slot;
-        for (index, (series, colour)) in self.series.iter().zip(self.colours()).enumerate() {
+        for (index, (series, &colour)) in self.series.iter().zip(&self.colours).enumerate() {
             for (at, &value) in series.values.iter().enumerate() {
                 let left = at as f64 - 0.4 + index as f64 * width;
                 let end = plot.y.pixel(value);
@@ -159,9 +173,18 @@ impl Groups {
                     bottom: end.max(zero),
                 };
                 draw_bar(canvas, bar, colour)?;
+                let middle = (bar.left + bar.right) / 2;
+                let [lower, upper] = self.ends(index, at, &plot.y);
+                if lower != upper {
+                    let x = f64::from(middle);
+                    draw_error_bar(canvas, [(x, lower), (x, upper)], canvas.theme().ink)?;
+                }
                 if written {
-                    let beyond = if value < 0.0 { end + 18 } else { end - 18 };
-                    let place = ((bar.left + bar.right) / 2, beyond);
+                    let beyond = match value < 0.0 {
+                        true => lower as i32 + 18,
+                        false => upper as i32 - 18,
+                    };
+                    let place = (middle, beyond);
                     let ink = canvas.theme().ink;
                     canvas.text(&texts[at], place, Anchor::Centre, SMALL, ink)?;
                 }
@@ -194,7 +217,7 @@ impl Groups {
             let name = fit_text(name, SMALL, gutter - 14);
             let place = (plot.left - 12, middle.round() as i32);
             canvas.text(&name, place, Anchor::Right, SMALL, theme.ink)?;
-            for (index, (series, colour)) in self.series.iter().zip(self.colours()).enumerate() {
+            for (index, (series, &colour)) in self.series.iter().zip(&self.colours).enumerate() {
                 let value = series.values[at];
                 let top = top + index as f64 * row;
                 let end = x.pixel(value);
@@ -205,11 +228,16 @@ impl Groups {
                     bottom: (top + 0.88 * row).round() as i32,
                 };
                 draw_bar(canvas, bar, colour)?;
-                let (at, anchor) = match value < 0.0 {
-                    true => (end - 10, Anchor::Right),
-                    false => (end + 10, Anchor::Left),
-                };
                 let middle = (bar.top + bar.bottom) / 2;
+                let [lower, upper] = self.ends(index, at, &x);
+                if lower != upper {
+                    let y = f64::from(middle);
+                    draw_error_bar(canvas, [(lower, y), (upper, y)], theme.ink)?;
+                }
+                let (at, anchor) = match value < 0.0 {
+                    true => (lower as i32 - 10, Anchor::Right),
+                    false => (upper as i32 + 10, Anchor::Left),
+                };
                 canvas.text(&brief(value), (at, middle), anchor, SMALL, theme.soft_ink)?;
             }
         }
@@ -233,12 +261,21 @@ impl Panel for Bars {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label", "x"]
+        &[
+            "x_label",
+            "y_label",
+            "x",
+            "colors",
+            "error_bars",
+            "horizontal",
+        ]
     }
 
     fn describe(&self, options: &Options) -> String {
         const SHOWN: usize = 12;
-        let groups = self.groups(options);
+        let Ok(groups) = self.groups(options) else {
+            return counted(self.series.len(), "list") + " of bars";
+        };
         let of = options
             .y_label
             .as_ref()
@@ -255,8 +292,11 @@ impl Panel for Bars {
     }
 
     fn heights(&self, width: i64, options: &Options) -> Heights {
-        let groups = self.groups(options);
-        let mut heights = match groups.lie(width) {
+        // Errors are reported when the chart is drawn.
+        let Ok(groups) = self.groups(options) else {
+            return Frame::heights(PLOT_HEIGHT, options.x_label(""), options.y_label(""));
+        };
+        let mut heights = match groups.lie(width) || options.horizontal {
             true => Heights {
                 fixed: above(options.y_label("")) + i64::from(BELOW) / 2,
                 plots: ROW * groups.bars() as i64,
@@ -270,17 +310,17 @@ impl Panel for Bars {
     }
 
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
-        let groups = self.groups(options);
+        let groups = self.groups(options)?;
         groups.check()?;
         let width = i64::from(area.width());
         let mut plot = area;
         if let Some(legend) = groups.legend(width) {
-            let fills: Vec<_> = groups.colours().into_iter().map(Into::into).collect();
+            let fills: Vec<_> = groups.colours.iter().map(|&colour| colour.into()).collect();
             let top = area.bottom - legend.height() as i32;
             legend.draw(canvas, area.left, top, &fills)?;
             plot.bottom = top - SPACE as i32;
         }
-        match groups.lie(width) {
+        match groups.lie(width) || options.horizontal {
             true => groups.lying(canvas, plot.inset(0, 0, 0, BELOW / 2), options),
             false => groups.upright(canvas, plot, options),
         }

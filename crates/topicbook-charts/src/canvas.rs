@@ -127,7 +127,8 @@ pub trait Canvas {
     fn rectangle(&self, area: Area, fill: Fill) -> Result<()>;
     fn polygon(&self, points: Vec<Point>, fill: Fill) -> Result<()>;
     fn line(&self, points: Vec<Point>, colour: Rgb, width: u32) -> Result<()>;
-    fn dot(&self, at: Point, radius: i32, colour: Rgb) -> Result<()>;
+    /// Draws a dot; `opacity` is from 0 to 1.
+    fn dot(&self, at: Point, radius: i32, colour: Rgb, opacity: f64) -> Result<()>;
     fn text(&self, text: &str, at: Point, anchor: Anchor, height: f64, colour: Rgb) -> Result<()>;
 
     /// Draws the outline of an area, inside it.
@@ -259,10 +260,11 @@ impl Canvas for Pixels<'_, '_> {
             .map_err(failed)
     }
 
-    fn dot(&self, at: Point, radius: i32, colour: Rgb) -> Result<()> {
+    fn dot(&self, at: Point, radius: i32, colour: Rgb, opacity: f64) -> Result<()> {
         let radius = scaled(radius, self.scale).max(1);
+        let fill = rgb(colour).mix(opacity).filled();
         self.area
-            .draw(&Circle::new(self.at(at), radius, rgb(colour).filled()))
+            .draw(&Circle::new(self.at(at), radius, fill))
             .map_err(failed)
     }
 

@@ -28,7 +28,7 @@ impl Panel for Failed {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label"]
+        &["x_label", "y_label", "colors"]
     }
 
     fn describe(&self, _options: &Options) -> String {

@@ -5,10 +5,11 @@ use crate::text::{counted, number};
 
 use super::axis::{above, below, title_above, title_below};
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
+use super::frame::Range;
 use super::layout::Heights;
 use super::options::Options;
 use super::palette::Rgb;
-use super::plain::{Range, brief, span, wrong_names};
+use super::plain::{brief, span, wrong_names};
 use super::theme::{Theme, contrast, mix};
 use super::{Panel, not_drawable, nothing};
 

@@ -6,10 +6,10 @@ use crate::text::{count, counted};
 use super::axis::Scale;
 use super::bars::draw_bar;
 use super::canvas::{Area, Canvas};
+use super::frame::{Frame, Kind, Range};
 use super::layout::Heights;
 use super::options::Options;
-use super::palette::colours;
-use super::plain::{Frame, Range, bounds, span};
+use super::plain::{bounds, span};
 use super::{Panel, not_drawable, nothing};
 
 const PLOT_HEIGHT: i64 = 360;
@@ -70,11 +70,32 @@ fn usual(values: usize) -> usize {
     values.isqrt().clamp(1, MAX_BINS)
 }
 
-/// Edges of bins that cover all values from `low` to `high`, with a round width: about `max` of them.
-fn bins(low: f64, high: f64, max: usize) -> Vec<f64> {
+/// Edges of `number` bins of equal width from `low` to `high`.
+fn equal(low: f64, high: f64, number: usize) -> Vec<f64> {
+    let (low, high) = match high > low {
+        true => (low, high),
+        false => (
+            low - 0.5 * low.abs().max(1.0),
+            high + 0.5 * high.abs().max(1.0),
+        ),
+    };
+    // The difference of very large numbers can be infinite.
+    let edge = |part: f64| low * (1.0 - part) + high * part;
+    (0..=number)
+        .map(|bin| edge(bin as f64 / number as f64))
+        .collect()
+}
+
+/// Edges of bins that cover all values from `low` to `high`, with a round width: about `max` of them. Those of whole numbers
+/// are no narrower than 1, and then have the numbers in their middle.
+fn bins(low: f64, high: f64, max: usize, whole: bool) -> Vec<f64> {
     let scale = Scale::new(low, high, 0, 1);
     let inner = scale.ticks(max);
     match inner[..] {
+        [first, second, ..] if whole && second - first <= 1.0 => {
+            let bins = 0..=(high - low) as usize + 1;
+            bins.map(|bin| low - 0.5 + bin as f64).collect()
+        }
         [first, second, ..] if second > first => {
             let width = second - first;
             let begin = (low / width).floor();
@@ -107,7 +128,7 @@ impl Panel for Histogram {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label", "log_x", "bins"]
+        &["x_label", "y_label", "log_x", "bins", "colors"]
     }
 
     fn title(&self) -> &str {
@@ -141,10 +162,12 @@ impl Panel for Histogram {
         self.check(options)?;
         let (low, high) = bounds(self.shown(options));
         let shown: Vec<f64> = self.shown(options).collect();
-        let max = options.bins.unwrap_or(usual(shown.len()));
-        let edges = match options.log_x {
-            true => growing(low, high, max),
-            false => bins(low, high, max),
+        let whole = shown.iter().all(|value| value.fract() == 0.0);
+        let usual = usual(shown.len());
+        let edges = match options.bins {
+            _ if options.log_x => growing(low, high, options.bins.unwrap_or(usual)),
+            Some(number) => equal(low, high, number),
+            None => bins(low, high, usual, whole),
         };
         let counts = counts(&shown, &edges);
         let largest = counts.iter().copied().max().unwrap_or(1) as f64;
@@ -162,18 +185,15 @@ impl Panel for Histogram {
                 low: edges[0],
                 high: edges[edges.len() - 1],
                 logarithmic: options.log_x,
+                kind: if whole { Kind::Whole } else { Kind::Numbers },
             },
             y: Range {
-                low: 0.0,
-                high: 1.05 * largest,
-                logarithmic: false,
+                kind: Kind::Whole,
+                ..Range::between(0.0, 1.05 * largest)
             },
             x_label: x_label.trim_start(),
             y_label: options.y_label("values"),
-            x_names: None,
-            x_ticks: &[],
-            counts: true,
-            right: 0,
+            ..Frame::default()
         };
         let plot = frame.draw(canvas, area)?;
         for (bin, &count) in counts.iter().enumerate() {
@@ -184,7 +204,7 @@ impl Panel for Histogram {
                 right: (right - 2).max(left + 1),
                 bottom: plot.area.bottom,
             };
-            draw_bar(canvas, bar, colours(1)[0])?;
+            draw_bar(canvas, bar, options.of_series(1)[0])?;
         }
         Ok(())
     }
@@ -206,7 +226,7 @@ mod tests {
         ];
         for values in tables {
             let (low, high) = bounds(values.iter().copied());
-            let edges = bins(low, high, usual(values.len()));
+            let edges = bins(low, high, usual(values.len()), false);
             assert!(edges.windows(2).all(|pair| pair[0] < pair[1]), "{edges:?}");
             assert!(
                 edges[0] <= low && high <= edges[edges.len() - 1],
@@ -215,6 +235,32 @@ mod tests {
             assert!(edges.len() <= MAX_BINS + 3);
             assert_eq!(counts(values, &edges).iter().sum::<usize>(), values.len());
         }
+    }
+
+    #[test]
+    fn whole_numbers_are_in_the_middle_of_their_bins() {
+        assert_eq!(bins(1.0, 5.0, 40, true), [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]);
+        assert_eq!(bins(0.0, 100.0, 10, true)[..3], [0.0, 20.0, 40.0]);
+        assert_eq!(bins(7.0, 7.0, 3, true).len(), 2);
+    }
+
+    #[test]
+    fn bins_are_as_many_as_are_asked_for() {
+        for (low, high) in [
+            (0.0, 1.0),
+            (-3.0, 250.0),
+            (5.0, 5.0),
+            (0.0, 0.0),
+            (-1e308, 1e308),
+        ] {
+            let edges = equal(low, high, 30);
+            assert_eq!(edges.len(), 31);
+            assert!(edges.windows(2).all(|pair| pair[0] < pair[1]), "{edges:?}");
+            assert!(edges[0] <= low && high <= edges[30], "{edges:?}");
+        }
+        // numpy.histogram([1, 2, 2, 3, 7, 10], bins=3)
+        let values = [1.0, 2.0, 2.0, 3.0, 7.0, 10.0];
+        assert_eq!(counts(&values, &equal(1.0, 10.0, 3)), [4, 0, 2]);
     }
 
     #[test]

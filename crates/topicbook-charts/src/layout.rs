@@ -11,7 +11,7 @@ use crate::text::count;
 
 use super::canvas::{Anchor, Area, Canvas, LANGUAGE, LARGE, Pixels, fit_text};
 use super::fonts;
-use super::options::{Look, css};
+use super::look::{Look, css};
 use super::palette::Rgb;
 use super::svg::Svg;
 use super::{Body, Chart, MAX_DEPTH, nothing, pixels, too_deep};
@@ -83,14 +83,15 @@ struct Page {
     units: (i64, i64),
     /// Width and height in pixels.
     pixels: (u32, u32),
+    /// The same in pixels of the page on which it is shown.
+    shown: (u32, u32),
 }
 
 impl Chart {
     /// The size in CSS pixels at which the picture is shown.
     #[doc(hidden)]
     pub fn css_size(&self) -> Result<(u32, u32)> {
-        let (width, height) = self.page()?.pixels;
-        Ok((css(width.into()), css(height.into())))
+        Ok(self.page(1.0)?.shown)
     }
 
     pub(super) fn heading(&self) -> &str {
@@ -138,7 +139,8 @@ impl Chart {
         }
     }
 
-    fn page(&self) -> Result<Page> {
+    /// The page of a picture with `sharper` times as many pixels as usual.
+    fn page(&self, sharper: f64) -> Result<Page> {
         let look = self.look();
         look.check()?;
         let scale = look.scale();
@@ -164,7 +166,8 @@ impl Chart {
                 ))
             .fix("call `size` with a larger height, `font_size` with a smaller font, or show less"));
         }
-        let pixels = (width, height as f64 * scale);
+        let usual = (width, height as f64 * scale);
+        let pixels = (sharper * usual.0, sharper * usual.1);
         if let Some(side) = [pixels.0, pixels.1]
             .into_iter()
             .find(|&side| side > MAX_SIDE)
@@ -175,19 +178,28 @@ impl Chart {
                 if side == pixels.0 { "wide" } else { "high" },
                 count(MAX_SIDE as u64)
             ))
-            .fix("show fewer topics or terms, or fewer charts in one cell"));
+            .fix(match sharper > 1.0 {
+                true => "call `dpi` with a smaller number",
+                false => "show fewer topics or terms, or fewer charts in one cell",
+            }));
         }
         Ok(Page {
-            scale,
+            scale: sharper * scale,
+            shown: (css(usual.0), css(usual.1)),
             units: (units, height),
             pixels: (pixels.0.round() as u32, pixels.1.round() as u32),
             look,
         })
     }
 
-    /// The picture as a PNG file, and the scripts of its characters that no font has.
+    /// The picture below a cell as a PNG file, and the scripts of its characters that no font has.
     pub(super) fn png(&self) -> Result<(Vec<u8>, Vec<Script>)> {
-        let page = self.page()?;
+        self.png_of(1.0, None)
+    }
+
+    /// The picture with `sharper` times as many pixels; the file states its dots per inch.
+    pub(super) fn png_of(&self, sharper: f64, dpi: Option<f64>) -> Result<(Vec<u8>, Vec<Script>)> {
+        let page = self.page(sharper)?;
         let (width, height) = page.pixels;
         let on = |backdrop| self.pixels(&page, backdrop, LANGUAGE);
         let is_transparent = page.look.is_transparent();
@@ -196,8 +208,8 @@ impl Chart {
             false => page.look.theme().background,
         })?;
         let file = match is_transparent {
-            true => pixels::encode_transparent(&pixels, &on([0; 3])?.0, width, height),
-            false => pixels::encode(&pixels, width, height),
+            true => pixels::encode_transparent(&pixels, &on([0; 3])?.0, (width, height), dpi),
+            false => pixels::encode(&pixels, (width, height), dpi),
         };
         Ok((file?, missing))
     }
@@ -233,15 +245,18 @@ impl Chart {
 
     /// The picture as an SVG document.
     pub(super) fn svg(&self) -> Result<String> {
-        let page = self.page()?;
+        let page = self.page(1.0)?;
         let canvas = Svg::new(page.look.theme());
+        self.draw_on(&canvas, &page)?;
+        Ok(canvas.document(page.shown, page.pixels, page.scale, &self.describe()))
+    }
+
+    /// Draws the whole picture with its background.
+    fn draw_on(&self, canvas: &dyn Canvas, page: &Page) -> Result<()> {
         if !page.look.is_transparent() {
             canvas.rectangle(page.all(), page.look.theme().background.into())?;
         }
-        self.draw(&canvas, page.inside())?;
-        let (width, height) = page.pixels;
-        let shown = (css(width.into()), css(height.into()));
-        Ok(canvas.document(shown, page.pixels, page.scale, &self.describe()))
+        self.draw(canvas, page.inside())
     }
 
     /// Draws the chart into an area, whose height its plots fill.

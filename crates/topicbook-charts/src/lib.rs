@@ -7,15 +7,20 @@
 
 mod axis;
 mod bars;
+mod box_plot;
 mod canvas;
+mod dates;
+mod error_bars;
 mod failed;
 mod fonts;
+mod frame;
 mod heatmap;
 mod histogram;
 mod html;
 mod layout;
 mod legend;
 mod lines;
+mod look;
 mod loss;
 mod memory;
 mod memory_panels;
@@ -50,7 +55,7 @@ pub use loss::{Losses, Run};
 pub use memory::{MemoryLine, MemoryPanel};
 #[doc(hidden)]
 pub use memory_panels::{anonymous, end, files, group, spans, vram};
-pub use numbers::{IntoRows, IntoSeries, Number, Numbers};
+pub use numbers::{IntoPositions, IntoRows, IntoSeries, Number, Numbers};
 #[doc(hidden)]
 pub use page_colours::page_colours;
 pub use palette::palette;
@@ -67,7 +72,8 @@ use crate::text::one_line;
 
 use canvas::{Area, Canvas};
 use layout::Heights;
-use options::{Look, Options};
+use look::Look;
+use options::Options;
 use topics::{TopicNames, Topics};
 
 /// A chart, which a notebook cell shows and which can be saved as PNG or SVG.
@@ -80,11 +86,12 @@ use topics::{TopicNames, Topics};
 /// |---|---|
 /// | a fit | `Fit::plot_structure`, `Fit::plot_top_terms`, `Fit::plot_loss`, `Fit::plot_memory`, `Fit::plot_topic_map`, `Fit::plot_document_map`, `Fit::plot_topic_tree`, `Distinctive::plot_volcano`, `ByLabel::plot`, and [`Chart::losses`] for several fits |
 /// | documents with labels | [`by`](Self::by) of a structure plot |
-/// | numbers of your own | [`lines`](Self::lines), [`bars`](Self::bars), [`scatter`](Self::scatter), [`histogram`](Self::histogram), [`heatmap`](Self::heatmap) |
-/// | texts and axes | [`title`](Self::title), [`x_label`](Self::x_label), [`y_label`](Self::y_label), [`log_x`](Self::log_x), [`log_y`](Self::log_y), [`x`](Self::x), [`bands`](Self::bands) |
-/// | looks | [`size`](Self::size), [`font_size`](Self::font_size), [`large`](Self::large), [`dark`](Self::dark), [`transparent`](Self::transparent) |
+/// | numbers of your own | [`lines`](Self::lines), [`bars`](Self::bars), [`scatter`](Self::scatter), [`box_plot`](Self::box_plot), [`histogram`](Self::histogram), [`heatmap`](Self::heatmap) |
+/// | texts and axes | [`title`](Self::title), [`x_label`](Self::x_label), [`y_label`](Self::y_label), [`log_x`](Self::log_x), [`log_y`](Self::log_y), [`x`](Self::x), which takes dates too |
+/// | what is added | [`by`](Self::by), [`bands`](Self::bands), [`error_bars`](Self::error_bars), [`fit_line`](Self::fit_line) |
+/// | looks | [`size`](Self::size), [`font_size`](Self::font_size), [`large`](Self::large), [`colors`](Self::colors), [`opacity`](Self::opacity), [`horizontal`](Self::horizontal), [`dark`](Self::dark), [`transparent`](Self::transparent) |
 /// | several charts | [`side_by_side`], [`stack`] |
-/// | files | [`save_png`](Self::save_png), [`save_svg`](Self::save_svg) |
+/// | files | [`save_png`](Self::save_png) with [`dpi`](Self::dpi), [`save_svg`](Self::save_svg) |
 ///
 /// Pictures are 900 pixels of the page wide, and 1,600 in a PNG, on a white background. Latin, Greek and
 /// Cyrillic letters and emoji are drawn with embedded fonts, every other script with a font of the system: a note below the
@@ -346,7 +353,8 @@ impl Chart {
     /// no place. When a setting does not apply to the kind of chart. When the picture would be higher than 32,000 pixels, or
     /// too small for its texts.
     pub fn to_png(&self) -> Result<Vec<u8>> {
-        Ok(self.png()?.0)
+        let (sharper, dpi) = self.look().resolution();
+        Ok(self.png_of(sharper, dpi)?.0)
     }
 
     /// The picture as an SVG document, with its description as its title.

@@ -1,14 +1,16 @@
 //! Lines through numbers, with their names at the ends.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::text::counted;
 
 use super::canvas::{Anchor, Area, Canvas, Point, SMALL, fit_text, text_width};
+use super::error_bars::check_ends;
+use super::frame::{Frame, Positions, Range, positions};
 use super::layout::Heights;
 use super::numbers::Series;
 use super::options::Options;
 use super::palette::Rgb;
-use super::plain::{Frame, Range, brief, extent, list, of_series, positions};
+use super::plain::{brief, extent, list, of_series};
 use super::{Panel, nothing};
 
 const PLOT_HEIGHT: i64 = 420;
@@ -38,38 +40,9 @@ impl Lines {
         }
     }
 
-    /// The series of the bands, checked against the lines; none without bands.
-    fn bands<'a>(&self, options: &'a Options) -> Result<Option<&'a [Vec<Series>; 2]>> {
-        let Some(bands) = &options.bands else {
-            return Ok(None);
-        };
-        for (side, name) in bands.iter().zip(["lower", "upper"]) {
-            if side.len() != self.series.len() {
-                return Err(Error::drawing(format!(
-                    "`{name}` has the ends of {} for {}",
-                    counted(side.len(), "band"),
-                    counted(self.series.len(), "line")
-                ))
-                .fix("pass the ends of one band per line"));
-            }
-            for (ends, line) in side.iter().zip(&self.series) {
-                if ends.values.len() != line.values.len() {
-                    return Err(Error::drawing(format!(
-                        "{} of `{name}` for {}{}",
-                        counted(ends.values.len(), "value"),
-                        counted(line.values.len(), "value"),
-                        of_series(&line.name)
-                    ))
-                    .fix("pass one end of the band per value of the line"));
-                }
-            }
-        }
-        Ok(Some(bands))
-    }
-
     /// The ranges of both axes.
-    fn ranges(&self, options: &Options, x: &[f64]) -> Result<(Range, Range)> {
-        let x = Range::of(x, options.log_x, 0.0, |at| format!("position {at} of `x`"))?;
+    fn ranges(&self, options: &Options, at: &Positions) -> Result<(Range, Range)> {
+        let x = at.range(options.log_x, 0.0, |at| format!("position {at} of `x`"))?;
         let ends = options.bands.iter().flatten().flatten();
         let all: Vec<&Series> = self.series.iter().chain(ends).collect();
         let values: Vec<f64> = all.iter().flat_map(|s| s.values.clone()).collect();
@@ -93,7 +66,9 @@ impl Panel for Lines {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label", "log_x", "log_y", "x", "bands"]
+        &[
+            "x_label", "y_label", "log_x", "log_y", "x", "bands", "colors",
+        ]
     }
 
     fn describe(&self, options: &Options) -> String {
@@ -125,8 +100,10 @@ impl Panel for Lines {
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         self.check()?;
         let at = positions(options, &self.series)?;
-        let bands = self.bands(options)?;
-        let (x, y) = self.ranges(options, &at.numbers)?;
+        if let Some(ends) = &options.bands {
+            check_ends(ends, &self.series)?;
+        }
+        let (x, y) = self.ranges(options, &at)?;
         let names: Vec<&str> = self.series.iter().map(|s| s.name.as_str()).collect();
         let right = name_width(&names, area.width());
         let frame = Frame {
@@ -135,16 +112,16 @@ impl Panel for Lines {
             x_label: options.x_label(""),
             y_label: options.y_label(""),
             x_names: at.names.as_deref(),
-            x_ticks: match options.x.is_some() {
+            x_ticks: match options.x.is_some() && !at.are_dates {
                 true => &at.numbers,
                 false => &[],
             },
-            counts: false,
             right,
+            ..Frame::default()
         };
         let plot = frame.draw(canvas, area)?;
-        let colours = canvas.theme().lines(self.series.len());
-        if let Some([lower, upper]) = bands {
+        let colours = options.lines(canvas.theme(), self.series.len());
+        if let Some([lower, upper]) = &options.bands {
             let ends = |series: &Series| -> Vec<(f64, f64)> {
                 let points = at.numbers.iter().zip(&series.values);
                 points
@@ -158,6 +135,19 @@ impl Panel for Lines {
                 .flat_map(|((lower, upper), &colour)| pieces(&ends(lower), &ends(upper), colour))
                 .collect();
             draw_bands(canvas, &bands)?;
+        }
+        if let Some((at, text)) = &options.mark {
+            let theme = canvas.theme();
+            let x = plot.x.pixel(*at);
+            for dash in dashed(&[(x, plot.area.top), (x, plot.area.bottom)], 12.0, 8.0) {
+                canvas.line(dash, theme.soft_ink, 3)?;
+            }
+            let (off, anchor) = match x > (plot.area.left + plot.area.right) / 2 {
+                true => (-12, Anchor::Right),
+                false => (12, Anchor::Left),
+            };
+            let place = (x + off, plot.area.bottom - 22);
+            canvas.text(text, place, anchor, SMALL, theme.soft_ink)?;
         }
         let mut ends = Vec::new();
         for (index, (series, &colour)) in self.series.iter().zip(&colours).enumerate() {
@@ -230,7 +220,7 @@ pub fn curve(canvas: &dyn Canvas, points: &[(f64, f64)], colour: Rgb, dashes: us
             .collect();
         if points.len() <= MAX_MARKED || pixels.len() == 1 {
             for &at in &pixels {
-                canvas.dot(at, 6, colour)?;
+                canvas.dot(at, 6, colour, 1.0)?;
             }
         }
         let pixels = thinned(&pixels);

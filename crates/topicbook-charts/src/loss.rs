@@ -113,7 +113,7 @@ impl Panel for Loss {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label"]
+        &["x_label", "colors"]
     }
 
     fn title(&self) -> &str {
@@ -180,8 +180,8 @@ impl Panel for Loss {
             let plot = plot.inset(left, 0, 16 + right, 0);
             // A single fit has one colour for each of its plots.
             let colours = match self.runs.len() {
-                1 => vec![canvas.theme().lines(2)[index]],
-                runs => canvas.theme().lines(runs),
+                1 => vec![options.lines(canvas.theme(), 2)[index]],
+                runs => options.lines(canvas.theme(), runs),
             };
             let x = epoch_scale(epochs, plot);
             let ends = curves.draw(canvas, plot, &x, &colours)?;
@@ -275,7 +275,7 @@ impl<'a> Curves<'a> {
             }
             if points.len() <= MAX_MARKED {
                 for &(x, y) in points.iter().filter(|(_, y)| (top..=bottom).contains(y)) {
-                    canvas.dot((x.round() as i32, y.round() as i32), 6, colour)?;
+                    canvas.dot((x.round() as i32, y.round() as i32), 6, colour, 1.0)?;
                 }
             }
             ends.extend(points.last().map(|end| end.1.round() as i32));

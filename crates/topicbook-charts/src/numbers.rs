@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::data::MatrixRow;
 
+use super::frame::Positions;
+
 /// A number that can be drawn: any integer or floating-point number, `Option` of one (`None` leaves a gap), and durations,
 /// in seconds.
 ///
@@ -216,6 +218,49 @@ where
         series
     }
 }
+
+/// What [`Chart::scatter`](crate::Chart::scatter) takes along the horizontal axis: [`Numbers`], or a vector, slice or array of
+/// texts that are dates of ISO 8601, such as `Table::texts` makes of a column of dates.
+///
+/// ```
+/// use topicbook::Chart;
+/// let chart = Chart::scatter(["2024-03", "2024-04-15", "2024-06-01"], [0.2, 0.5, 0.4]);
+/// assert!(chart.to_svg()?.contains(">2024-04-01<"));
+/// # Ok::<(), topicbook::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "points cannot lie at `{Self}`",
+    note = "pass numbers, or dates as texts, in a vector, a slice or an array"
+)]
+pub trait IntoPositions {
+    #[doc(hidden)]
+    fn into_positions(self) -> Positions;
+}
+
+impl<T: Numbers> IntoPositions for T {
+    fn into_positions(self) -> Positions {
+        Positions {
+            numbers: self.to_numbers(),
+            ..Positions::default()
+        }
+    }
+}
+
+macro_rules! texts {
+    ($([$($generic:tt)*] $texts:ty),*) => {$(
+        impl<$($generic)*> IntoPositions for $texts {
+            fn into_positions(self) -> Positions {
+                let texts: Vec<String> = self.iter().map(ToString::to_string).collect();
+                Positions::of_texts(&texts)
+            }
+        }
+    )*};
+}
+
+texts!(
+    [] Vec<String>, [] &Vec<String>, [] &[String], [const N: usize] [String; N], [const N: usize] &[String; N],
+    [] Vec<&str>, [] &Vec<&str>, [] &[&str], [const N: usize] [&str; N], [const N: usize] &[&str; N]
+);
 
 /// The rows of a heat map.
 #[diagnostic::on_unimplemented(

@@ -1,20 +1,14 @@
-//! What can be set on a chart: its texts, axes and topics, and how it looks.
+//! What can be set on a chart: its texts, axes, topics and colours.
 
 #[cfg(feature = "polars")]
 use crate::data::{ColumnValues, Labels};
 use crate::data::{Documents, Indices};
 use crate::error::{Error, Result};
 
+use super::Chart;
 use super::numbers::{IntoSeries, Series};
-use super::theme::{DARK, LIGHT, Theme};
-use super::{Body, Chart};
-
-/// Width at which a picture is shown by default, in CSS pixels: about the width of a notebook cell.
-pub const CSS_WIDTH: u32 = 900;
-/// Height of the small texts at that width, in CSS pixels.
-const CSS_FONT: f64 = 14.625;
-/// Pixels of a picture per CSS pixel, so that it is sharp on high-resolution screens.
-const DENSITY: f64 = 16.0 / 9.0;
+use super::palette::{Rgb, colours, parse};
+use super::theme::Theme;
 
 /// What is drawn: texts, axes and topics. Each kind of chart takes some of them.
 #[derive(Clone, Default)]
@@ -36,6 +30,15 @@ pub struct Options {
     pub documents: Option<Documents>,
     /// The lower and the upper ends of the bands around lines.
     pub bands: Option<[Vec<Series>; 2]>,
+    /// Those of error bars.
+    pub error_bars: Option<[Vec<Series>; 2]>,
+    /// Own colours, or the error in them.
+    pub colours: Option<Result<Vec<Rgb>>>,
+    pub opacity: Option<f64>,
+    pub horizontal: bool,
+    pub fit_line: bool,
+    /// A position of lines that is marked, and what is written there.
+    pub mark: Option<(f64, String)>,
 }
 
 impl Options {
@@ -69,18 +72,60 @@ impl Options {
             #[cfg(feature = "polars")]
             ("by", self.by.is_some()),
             ("bands", self.bands.is_some()),
+            ("error_bars", self.error_bars.is_some()),
+            ("colors", self.colours.is_some()),
+            ("opacity", self.opacity.is_some()),
+            ("horizontal", self.horizontal),
+            ("fit_line", self.fit_line),
         ];
         let refused = set
             .into_iter()
             .find(|(name, is_set)| *is_set && !takes.contains(name));
         let Some((name, _)) = refused else {
-            return Ok(());
+            return self.check_values();
         };
         let remedy = match takes {
             [] => "set it on the charts inside".into(),
             takes => format!("leave it out; this chart takes {}", takes.join(", ")),
         };
         Err(Error::drawing(format!("`{name}` does not apply to {what}")).fix(remedy))
+    }
+
+    fn check_values(&self) -> Result<()> {
+        if let Some(opacity) = self
+            .opacity
+            .filter(|opacity| !(0.01..=1.0).contains(opacity))
+        {
+            return Err(Error::drawing(format!("an opacity of {opacity}"))
+                .fix("choose an opacity from 0.01, nearly invisible, to 1"));
+        }
+        match &self.colours {
+            Some(Err(error)) => Err(error.clone()),
+            Some(Ok(own)) if own.is_empty() => {
+                Err(Error::drawing("`colors` without a colour").fix("name at least one colour"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The colours of `number` series or groups: those that are set, again from the first where there are more, or `usual`.
+    pub fn colours(&self, number: usize, usual: Vec<Rgb>) -> Vec<Rgb> {
+        match &self.colours {
+            Some(Ok(own)) if !own.is_empty() => own.iter().copied().cycle().take(number).collect(),
+            _ => usual,
+        }
+    }
+
+    /// The colours of `number` series: ten, repeated, so that hues stay far apart, unless others are set.
+    pub fn of_series(&self, number: usize) -> Vec<Rgb> {
+        let ten = colours(10).into_iter().cycle().take(number);
+        self.colours(number, ten.collect())
+    }
+
+    /// The colours of `number` lines on a background. Lines differ by their dashes too.
+    pub fn lines(&self, theme: &Theme, number: usize) -> Vec<Rgb> {
+        let colours = self.of_series(number).into_iter();
+        colours.map(|colour| theme.line(colour)).collect()
     }
 
     /// The title of the horizontal axis: the one that is set, or the default.
@@ -94,89 +139,7 @@ impl Options {
     }
 }
 
-/// How a chart looks. In a composition its own settings apply, or else the settings of its first chart that has some.
-#[derive(Clone, Default)]
-pub struct Look {
-    /// Width and height in CSS pixels.
-    pub size: Option<(u32, u32)>,
-    /// Height of the small texts in CSS pixels.
-    font: Option<f64>,
-    dark: Option<bool>,
-    transparent: Option<bool>,
-}
-
-impl Look {
-    pub fn theme(&self) -> &'static Theme {
-        match self.dark {
-            Some(true) => &DARK,
-            _ => &LIGHT,
-        }
-    }
-
-    /// Sets the theme, and a background.
-    pub(super) fn set_dark(&mut self, dark: bool) {
-        (self.dark, self.transparent) = (Some(dark), Some(false));
-    }
-
-    pub fn is_transparent(&self) -> bool {
-        self.transparent == Some(true)
-    }
-
-    /// Pixels of the picture per unit of the drawing.
-    pub fn scale(&self) -> f64 {
-        self.font.unwrap_or(CSS_FONT) / CSS_FONT
-    }
-
-    /// The width of the picture in pixels.
-    pub fn width(&self) -> f64 {
-        f64::from(self.size.map_or(CSS_WIDTH, |(width, _)| width)) * DENSITY
-    }
-
-    /// The height of the picture in pixels, if it is set.
-    pub fn height(&self) -> Option<f64> {
-        self.size.map(|(_, height)| f64::from(height) * DENSITY)
-    }
-
-    pub fn check(&self) -> Result<()> {
-        if let Some(font) = self.font
-            && !(4.0..=200.0).contains(&font)
-        {
-            return Err(Error::drawing(format!("a font size of {font} pixels")).fix(
-                "choose a size from 4 to 200 pixels; 14.6 is the default, 22 is for a lecture",
-            ));
-        }
-        Ok(())
-    }
-
-    /// These settings; what is not set here is taken from `other`.
-    fn or(self, other: Self) -> Self {
-        Self {
-            size: self.size,
-            font: self.font.or(other.font),
-            dark: self.dark.or(other.dark),
-            transparent: self.transparent.or(other.transparent),
-        }
-    }
-}
-
-/// CSS pixels of a number of pixels of a picture.
-pub fn css(pixels: f64) -> u32 {
-    (pixels / DENSITY).round() as u32
-}
-
 impl Chart {
-    /// How the whole picture looks.
-    pub(super) fn look(&self) -> Look {
-        let inner = match &self.body {
-            Body::Panel(_) => Look::default(),
-            Body::Row(charts) | Body::Column(charts) => charts
-                .iter()
-                .map(Chart::look)
-                .fold(Look::default(), Look::or),
-        };
-        self.look.clone().or(inner)
-    }
-
     /// Sets the title. Each kind of chart has a default title; composed charts have none. An empty title removes it.
     ///
     /// ```
@@ -244,14 +207,19 @@ impl Chart {
         self
     }
 
-    /// Sets the positions (numbers) or names (texts) along the horizontal axis: one per value of a line, per group of bars,
-    /// per column of a heat map. By default they are counted from 0.
+    /// Sets the positions (numbers or dates) or names (texts) along the horizontal axis: one per value of a line, per group of
+    /// bars, per box, per column of a heat map. By default they are counted from 0.
+    ///
+    /// Lines over dates of ISO 8601 (`2024-03` or `2024-03-15`) have the distances of the calendar, and ticks at years, months
+    /// or days. Bars and boxes that lie have these names too, on their left.
     ///
     /// ```
     /// use topicbook::Chart;
     /// let score_by_k = Chart::lines([-7.4, -7.1, -7.0]).x([5, 10, 20]).x_label("topics");
     /// let months = Chart::bars([3, 9, 4]).x(["May", "June", "July"]);
     /// assert!(months.to_svg()?.contains("June"));
+    /// let over_time = Chart::lines([3, 9, 4]).x(["2023-11", "2024-02", "2025-01"]);
+    /// assert!(over_time.to_svg()?.contains(">2024-07<"));
     /// assert!(score_by_k.x([5, 10]).to_svg().is_err()); // two positions for three values
     /// # Ok::<(), topicbook::Error>(())
     /// ```
@@ -283,8 +251,8 @@ impl Chart {
         self
     }
 
-    /// Sets about how many bins a histogram has, from 1 to 1,000; their width is a round number. By default it is the square
-    /// root of the number of values, at most 40.
+    /// Sets how many bins a histogram has, from 1 to 1,000, all of the same width between the lowest and the highest value. By
+    /// default their width is a round number, and they are about as many as the square root of the number of values, at most 40.
     ///
     /// ```
     /// let chart = topicbook::Chart::histogram((0..500).map(|i| i % 37)).bins(10);
@@ -314,12 +282,12 @@ impl Chart {
         self
     }
 
-    /// Groups documents by labels. In a structure plot the groups stand side by side with gaps between them and their names
-    /// below. Each is as wide as its number of documents, and documents are sorted within their group. On a map of documents
-    /// each group has a colour, and documents without a label are grey.
+    /// Groups documents, points or values by labels. In a structure plot the groups stand side by side with gaps between them
+    /// and their names below. Each is as wide as its number of documents, and documents are sorted within their group. On a map
+    /// of documents and among points each group has a colour, and what has no label is grey. A box plot has a box for each.
     ///
     /// The labels are a vector, array or slice of texts, numbers or `Option`s of them, or a column of a table, with one label
-    /// per document. Numbers and dates are in rising order, and so are texts that are all numbers, ISO dates (`2023-08`) or
+    /// per document, point or value. Numbers and dates are in rising order, and so are texts that are all numbers, ISO dates (`2023-08`) or
     /// English names of months; other texts are in the order in which they first occur. Documents without a label (null, NaN,
     /// or a blank text) come last.
     ///
@@ -329,11 +297,13 @@ impl Chart {
     /// let chart = Chart::structure(&l).by(["letters", "poems", "letters", "poems"]);
     /// assert!(chart.to_svg()?.contains("poems"));
     /// assert!(chart.by([1, 1, 1, 1]).to_svg().is_err()); // one group
+    /// let points = Chart::scatter([1.0, 2.0, 3.0], [2.0, 3.0, 1.0]).by(["novel", "poem", "novel"]);
+    /// assert!(points.to_svg()?.contains("novel"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
-    /// When it is drawn: without one label per document, with one group, or if all labels are missing.
+    /// When it is drawn: without one label per document, point or value, with one group, or if all labels are missing.
     #[cfg(feature = "polars")]
     #[doc(alias("grouping", "facet", "hue"))]
     pub fn by(mut self, labels: impl ColumnValues) -> Self {
@@ -368,70 +338,95 @@ impl Chart {
         self
     }
 
-    /// Sets the width and the height in pixels of the page. 900 is the default width, and each kind of chart has its own
-    /// height; texts keep their size. A PNG has 16/9 times as many pixels, so that it is sharp on high-resolution screens.
-    ///
-    /// In a composition, the height of a chart inside is kept; the width is divided among the charts.
+    /// Marks a position along the axis of lines by a line upwards, with a text.
+    #[doc(hidden)]
+    pub fn mark(mut self, at: f64, text: &str) -> Self {
+        self.options.mark = Some((at, text.into()));
+        self
+    }
+
+    /// Draws an error bar at each bar or point, from `lower` to `upper`, which have the same form as the values of
+    /// [`bars`](Self::bars) or the `y` of [`scatter`](Self::scatter). A value with a missing end has none.
     ///
     /// ```
-    /// let chart = topicbook::Chart::lines([9.0, 7.0, 6.0]).size(450, 300);
-    /// assert!(chart.to_svg()?.contains("width=\"450\" height=\"300\""));
+    /// use topicbook::Chart;
+    /// let (mean, error) = ([0.2, 0.3, 0.5], [0.02, 0.05, 0.1]);
+    /// let end = |sign: f64| mean.iter().zip(&error).map(move |(mean, error)| mean + sign * error);
+    /// let chart = Chart::bars(mean).x(["Letters", "Poems", "Novels"]).error_bars(end(-1.0), end(1.0));
+    /// assert!(chart.to_png()?.starts_with(b"\x89PNG"));
+    /// assert!(chart.error_bars([0.02, 0.05, 0.1], [0.02, 0.05, 0.1]).to_svg().is_err()); // errors are no ends
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
-    /// A height that is too small for the texts is reported when the chart is drawn.
-    #[doc(alias("figsize", "width", "height"))]
-    pub fn size(mut self, width: u32, height: u32) -> Self {
-        self.look.size = Some((width, height));
+    /// When it is drawn: if `lower` or `upper` has another number of series or values, or a value does not lie between its ends.
+    #[doc(alias("errorbar", "yerr", "geom_errorbar"))]
+    pub fn error_bars(mut self, lower: impl IntoSeries, upper: impl IntoSeries) -> Self {
+        self.options.error_bars = Some([lower.into_series(), upper.into_series()]);
         self
     }
 
-    /// Sets the height of the texts in pixels of the page, 14.6 by default. Lines, points and margins grow with it.
+    /// Sets the colours of lines, bars, boxes, points or topics, the first again where they are not enough: `#rrggbb`, or a name
+    /// of CSS such as `tomato`. Lines and points are darker where a colour is too light for the page, or lighter.
     ///
     /// ```
-    /// let chart = topicbook::Chart::lines([9.0, 7.0, 6.0]).font_size(20);
-    /// assert!(chart.to_png()?.starts_with(b"\x89PNG"));
+    /// let chart = topicbook::Chart::bars([("a", [3, 5]), ("b", [4, 9])]).colors(["#1b9e77", "orange"]);
+    /// assert!(chart.to_svg()?.contains("#1B9E77"));
+    /// assert!(chart.colors(["oragne"]).to_svg().is_err());
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    #[doc(alias = "fontsize")]
-    pub fn font_size(mut self, pixels: impl Into<f64>) -> Self {
-        self.look.font = Some(pixels.into());
+    ///
+    /// # Errors
+    /// A colour that is not one is reported when the chart is drawn.
+    #[doc(alias("color", "colours", "palette", "cmap"))]
+    pub fn colors<I>(mut self, colours: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        let colours = colours.into_iter().map(|colour| parse(colour.as_ref()));
+        self.options.colours = Some(colours.collect());
         self
     }
 
-    /// For a lecture: texts, lines and points half as large again. It is [`font_size(22)`](Self::font_size).
+    /// Sets how opaque points are, from 0.01 to 1, the default. Where several lie upon each other, their colour is stronger.
     ///
     /// ```
-    /// let chart = topicbook::Chart::lines([9.0, 7.0, 6.0]).large();
-    /// assert!(chart.to_png()?.starts_with(b"\x89PNG"));
+    /// let chart = topicbook::Chart::scatter([1, 1, 2], [3, 3, 4]).opacity(0.3);
+    /// assert!(chart.to_svg()?.contains("fill-opacity=\"0.3\""));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn large(self) -> Self {
-        self.font_size(22.0)
-    }
-
-    /// Draws light texts and lines on a dark background, for dark pages and slides.
-    ///
-    /// ```
-    /// let chart = topicbook::Chart::lines([9.0, 7.0, 6.0]).dark();
-    /// assert!(chart.to_svg()?.contains("#111111"));
-    /// # Ok::<(), topicbook::Error>(())
-    /// ```
-    pub fn dark(mut self) -> Self {
-        self.look.dark = Some(true);
+    #[doc(alias = "alpha")]
+    pub fn opacity(mut self, opacity: impl Into<f64>) -> Self {
+        self.options.opacity = Some(opacity.into());
         self
     }
 
-    /// Leaves the background out. Texts are dark, for light pages; with [`dark`](Self::dark) they are light, for dark pages.
+    /// Draws bars or boxes horizontally, with their names on the left. Where names are long, they are without it.
     ///
     /// ```
-    /// let chart = topicbook::Chart::lines([9.0, 7.0, 6.0]).transparent();
-    /// assert!(!chart.to_svg()?.contains("#FFFFFF"));
+    /// let chart = topicbook::Chart::bars([("sports", 12), ("politics", 7)]).horizontal();
+    /// assert!(chart.to_svg()?.contains("politics"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
-    pub fn transparent(mut self) -> Self {
-        self.look.transparent = Some(true);
+    #[doc(alias("barh", "coord_flip"))]
+    pub fn horizontal(mut self) -> Self {
+        self.options.horizontal = true;
+        self
+    }
+
+    /// Draws the straight line through the points that has the least squared distances from them upwards, of each group one
+    /// where [`by`](Self::by) makes groups. On logarithmic axes, it is the line through the logarithms. The picture's
+    /// description has its slope.
+    ///
+    /// ```
+    /// let chart = topicbook::Chart::scatter([1, 2, 3, 4], [3, 5, 7, 9]).fit_line();
+    /// assert!(format!("{chart:?}").contains("slope 2"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    #[doc(alias("trendline", "regression", "lmplot", "geom_smooth"))]
+    pub fn fit_line(mut self) -> Self {
+        self.options.fit_line = true;
         self
     }
 }

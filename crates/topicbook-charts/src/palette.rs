@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use crate::error::{Error, Result};
+
 /// An sRGB colour.
 pub type Rgb = [u8; 3];
 
@@ -44,6 +46,59 @@ pub fn colours(k: usize) -> Vec<Rgb> {
     (0..k)
         .map(|index| to_rgb(SPLINE.at(index as f64 / (k - 1) as f64)))
         .collect()
+}
+
+/// Names of CSS for colours that people name.
+const NAMED: [(&str, u32); 27] = [
+    ("black", 0x000000),
+    ("blue", 0x0000FF),
+    ("brown", 0xA52A2A),
+    ("coral", 0xFF7F50),
+    ("crimson", 0xDC143C),
+    ("cyan", 0x00FFFF),
+    ("gold", 0xFFD700),
+    ("gray", 0x808080),
+    ("green", 0x008000),
+    ("grey", 0x808080),
+    ("indigo", 0x4B0082),
+    ("lightgray", 0xD3D3D3),
+    ("lime", 0x00FF00),
+    ("magenta", 0xFF00FF),
+    ("maroon", 0x800000),
+    ("navy", 0x000080),
+    ("olive", 0x808000),
+    ("orange", 0xFFA500),
+    ("pink", 0xFFC0CB),
+    ("purple", 0x800080),
+    ("red", 0xFF0000),
+    ("salmon", 0xFA8072),
+    ("skyblue", 0x87CEEB),
+    ("steelblue", 0x4682B4),
+    ("teal", 0x008080),
+    ("tomato", 0xFF6347),
+    ("yellow", 0xFFFF00),
+];
+
+/// The colour of a text: `#rrggbb`, or a name.
+pub fn parse(text: &str) -> Result<Rgb> {
+    let named = NAMED
+        .iter()
+        .find(|(name, _)| text.eq_ignore_ascii_case(name));
+    let digits = text.strip_prefix('#').filter(|digits| {
+        digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    });
+    let hex = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    let Some(value) = named.map(|named| named.1).or(hex) else {
+        let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+        return Err(
+            Error::drawing(format!("`{text}` is not a colour")).fix(format!(
+                "write it as \"#4269d0\", or name one of {}",
+                names.join(", ")
+            )),
+        );
+    };
+    let [_, red, green, blue] = value.to_be_bytes();
+    Ok([red, green, blue])
 }
 
 static SPLINE: LazyLock<Spline> = LazyLock::new(|| Spline::through(TEN.map(to_lab)));

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use png::{BitDepth, ColorType, Compression, Encoder, EncodingError, Filter};
+use png::{
+    BitDepth, ColorType, Compression, Encoder, EncodingError, Filter, PixelDimensions, Unit,
+};
 
 use crate::error::{Error, Result};
 
@@ -12,7 +14,8 @@ use super::palette::Rgb;
 ///
 /// Charts consist of flat colours and the antialiased edges of text and lines. Of more than 256 colours, the 256 most frequent
 /// are kept exactly. The others, nearly all of them edges, are replaced by the nearest of these.
-pub fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
+pub fn encode(rgb: &[u8], size: (u32, u32), dpi: Option<f64>) -> Result<Vec<u8>> {
+    let (width, _) = size;
     let (pixels, _) = rgb.as_chunks::<3>();
     let mut frequency: HashMap<Rgb, usize> = HashMap::new();
     // Per run of equal pixels: thousands of look-ups instead of millions.
@@ -43,16 +46,36 @@ pub fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
     };
     let packed = pack(&indices, width, depth);
 
+    write(&packed, size, dpi, |encoder| {
+        encoder.set_color(ColorType::Indexed);
+        encoder.set_depth(depth);
+        encoder.set_palette(palette.concat());
+    })
+}
+
+/// Writes a file of packed pixels.
+fn write(
+    packed: &[u8],
+    (width, height): (u32, u32),
+    dpi: Option<f64>,
+    set_colours: impl FnOnce(&mut Encoder<'_, &mut Vec<u8>>),
+) -> Result<Vec<u8>> {
     let mut file = Vec::new();
     let mut encoder = Encoder::new(&mut file, width, height);
-    encoder.set_color(ColorType::Indexed);
-    encoder.set_depth(depth);
-    encoder.set_palette(palette.concat());
+    set_colours(&mut encoder);
     encoder.set_compression(Compression::High);
     // PNG filters store differences of neighbours, which do not help with palette indices.
     encoder.set_filter(Filter::NoFilter);
+    encoder.set_pixel_dims(dpi.map(|dpi| {
+        let per_metre = (dpi / 0.0254).round() as u32;
+        PixelDimensions {
+            xppu: per_metre,
+            yppu: per_metre,
+            unit: Unit::Meter,
+        }
+    }));
     let mut writer = encoder.write_header().map_err(not_encoded)?;
-    writer.write_image_data(&packed).map_err(not_encoded)?;
+    writer.write_image_data(packed).map_err(not_encoded)?;
     writer.finish().map_err(not_encoded)?;
     Ok(file)
 }
@@ -62,20 +85,13 @@ pub fn encode(rgb: &[u8], width: u32, height: u32) -> Result<Vec<u8>> {
 pub fn encode_transparent(
     on_white: &[u8],
     on_black: &[u8],
-    width: u32,
-    height: u32,
+    size: (u32, u32),
+    dpi: Option<f64>,
 ) -> Result<Vec<u8>> {
-    let mut file = Vec::new();
-    let mut encoder = Encoder::new(&mut file, width, height);
-    encoder.set_color(ColorType::Rgba);
-    encoder.set_depth(BitDepth::Eight);
-    encoder.set_compression(Compression::High);
-    encoder.set_filter(Filter::NoFilter);
-    let mut writer = encoder.write_header().map_err(not_encoded)?;
-    let pixels = transparent(on_white, on_black);
-    writer.write_image_data(&pixels).map_err(not_encoded)?;
-    writer.finish().map_err(not_encoded)?;
-    Ok(file)
+    write(&transparent(on_white, on_black), size, dpi, |encoder| {
+        encoder.set_color(ColorType::Rgba);
+        encoder.set_depth(BitDepth::Eight);
+    })
 }
 
 /// Red, green, blue and opacity of each pixel.
@@ -152,7 +168,7 @@ mod tests {
                     [c, c.wrapping_mul(7), 255 - c]
                 })
                 .collect();
-            let file = encode(&rgb, width, height).unwrap();
+            let file = encode(&rgb, (width, height), None).unwrap();
             assert_eq!(decode(&file), rgb, "{colours} colours");
         }
     }
@@ -166,7 +182,7 @@ mod tests {
                 _ => [(i % 251) as u8, (i / 251) as u8, 0],
             })
             .collect();
-        let decoded = decode(&encode(&rgb, 64, 64).unwrap());
+        let decoded = decode(&encode(&rgb, (64, 64), None).unwrap());
         let exact = decoded.chunks(3).filter(|pixel| *pixel == flat).count();
         assert_eq!(exact, 64 * 32);
     }

@@ -1,19 +1,16 @@
-//! Charts of people's own numbers: their constructors, and the plot with two axes that most of them share.
+//! Charts of people's own numbers: their constructors, and how they are described.
 
-use crate::error::{Error, Result};
-use crate::text::{count, counted, number};
+use crate::error::Error;
+use crate::text::{counted, number};
 
-use super::axis::{Scale, above, below, horizontal, left_of, title_above, title_below, vertical};
+use super::Chart;
 use super::bars::Bars;
-use super::canvas::{Area, Canvas, SMALL, text_width};
+use super::box_plot::BoxPlot;
 use super::heatmap::Heatmap;
 use super::histogram::Histogram;
-use super::layout::Heights;
 use super::lines::Lines;
-use super::numbers::{IntoRows, IntoSeries, Numbers, Series};
-use super::options::Options;
+use super::numbers::{IntoPositions, IntoRows, IntoSeries, Numbers, Series};
 use super::scatter::Scatter;
-use super::{Chart, not_drawable, nothing};
 
 impl Chart {
     /// Lines through numbers: one line, or several with names that stand at their ends.
@@ -40,9 +37,9 @@ impl Chart {
     }
 
     /// Bars with their numbers: one per value, one per pair of a name and a number, or groups of bars for several named
-    /// series. Bars with long names are drawn horizontally.
+    /// series. Bars with long names are drawn horizontally, as are all by [`horizontal`](Self::horizontal).
     ///
-    /// [`x`](Self::x) names the bars or groups.
+    /// [`x`](Self::x) names the bars or groups, and [`error_bars`](Self::error_bars) draws how uncertain they are.
     ///
     /// ```
     /// use topicbook::Chart;
@@ -62,7 +59,12 @@ impl Chart {
         Self::panel(Bars::new(series.into_series()))
     }
 
-    /// Points at `x` and `y`, which have one number per point. Points with NaN are left out.
+    /// Points at `x` and `y`, which have one number per point; `x` can also be dates, as texts. Points with NaN or without a
+    /// date are left out.
+    ///
+    /// [`by`](Self::by) gives each group of points a colour, [`opacity`](Self::opacity) shows where they lie upon each other, and
+    /// [`fit_line`](Self::fit_line) draws a straight line through them. Where there are more points than dots have room, a dot
+    /// stands for several of them and grows with their number.
     ///
     /// ```
     /// use topicbook::Chart;
@@ -70,15 +72,41 @@ impl Chart {
     /// let shares = [0.5f32, 0.2, 0.4];
     /// let chart = Chart::scatter(&lengths, &shares).x_label("tokens").y_label("share of topic 3");
     /// assert!(chart.to_png()?.starts_with(b"\x89PNG"));
+    /// let over_time = Chart::scatter(["2023-11-20", "2024-02-03", "2024-05-15"], &shares);
+    /// assert!(over_time.to_svg()?.contains("2024-01"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     ///
     /// # Errors
     /// When it is drawn: without points, with different numbers of `x` and `y`, with infinite numbers, or with zero or less
     /// on a logarithmic axis.
-    #[doc(alias = "points")]
-    pub fn scatter(x: impl Numbers, y: impl Numbers) -> Self {
-        Self::panel(Scatter::new(x.to_numbers(), y.to_numbers()))
+    #[doc(alias("points", "regplot", "relplot", "scatterplot"))]
+    pub fn scatter(x: impl IntoPositions, y: impl Numbers) -> Self {
+        Self::panel(Scatter::new(x.into_positions(), y.to_numbers()))
+    }
+
+    /// How values are spread, as a box for each group: from the first to the third quartile, with a line at the median.
+    /// Whiskers go to the farthest value within 1.5 times the height of the box, and values beyond are dots (Tukey 1977).
+    ///
+    /// Takes the numbers as [`lines`](Self::lines) does, with one box per series; or one series and, by [`by`](Self::by), the group
+    /// of each value. NaN and `None` are left out. Boxes with long names are drawn horizontally.
+    ///
+    /// ```
+    /// use topicbook::Chart;
+    /// let (novels, letters) = (vec![310.0, 280.5, 295.0], [20.0, 35.5, 28.0, 110.0]);
+    /// let chart = Chart::box_plot([("novels", novels.as_slice()), ("letters", &letters)]).y_label("tokens");
+    /// assert!(chart.to_svg()?.contains("letters"));
+    /// let stars = Chart::box_plot([5, 4, 1, 2]).by(["books", "books", "sound", "sound"]);
+    /// assert!(stars.to_svg()?.contains("sound"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When it is drawn: if a group has no numbers, with infinite ones, with another number of labels than of values, or with
+    /// zero or less on a logarithmic axis.
+    #[doc(alias("boxplot", "boxen", "violin", "violinplot"))]
+    pub fn box_plot(series: impl IntoSeries) -> Self {
+        Self::panel(BoxPlot::new(series.into_series()))
     }
 
     /// How often values occur, in bins of equal width; with [`log_x`](Self::log_x) in bins that grow by a constant factor.
@@ -124,218 +152,6 @@ impl Chart {
     pub fn heatmap(rows: impl IntoRows) -> Self {
         Self::panel(Heatmap::new(rows.into_rows()))
     }
-}
-
-/// A range of values on an axis.
-#[derive(Debug, Clone, Copy)]
-pub struct Range {
-    pub low: f64,
-    pub high: f64,
-    pub logarithmic: bool,
-}
-
-impl Range {
-    /// The range of the values, without NaN, extended by a fraction of it on both sides. `place` names a value by its index.
-    /// Values that have no place on the axis are refused.
-    pub fn of(
-        values: &[f64],
-        logarithmic: bool,
-        margin: f64,
-        place: impl Fn(usize) -> String,
-    ) -> Result<Self> {
-        let wrong = |value: &f64| value.is_infinite() || (logarithmic && *value <= 0.0);
-        if let Some(index) = values.iter().position(wrong) {
-            return Err(match values[index].is_infinite() {
-                true => not_drawable("a value", values[index], place(index)),
-                false => Error::drawing(format!(
-                    "{} has no place on a logarithmic axis",
-                    number(values[index])
-                ))
-                .at(place(index))
-                .fix("leave `log_x` and `log_y` out, or leave out what is not above zero"),
-            });
-        }
-        let (low, high) = bounds(values.iter().copied());
-        if low > high {
-            return Err(nothing(&match values.len() {
-                0 => "no numbers".into(),
-                1 => "the only number is missing (NaN)".into(),
-                all => format!("all {} numbers are missing (NaN)", count(all as u64)),
-            }));
-        }
-        Ok(match logarithmic {
-            true => {
-                let by = (high / low).powf(margin);
-                Self {
-                    low: low / by,
-                    high: high * by,
-                    logarithmic,
-                }
-            }
-            false => {
-                // The difference of very large numbers can be infinite.
-                let by = Some(margin * (high - low)).filter(|by| by.is_finite());
-                Self {
-                    low: low - by.unwrap_or(0.0),
-                    high: high + by.unwrap_or(0.0),
-                    logarithmic,
-                }
-            }
-        })
-    }
-
-    pub fn scale(self, from: i32, to: i32) -> Scale {
-        match self.logarithmic {
-            true => Scale::logarithmic(self.low, self.high, from, to),
-            false => Scale::new(self.low, self.high, from, to),
-        }
-    }
-}
-
-/// A plot with two axes.
-pub struct Frame<'a> {
-    pub x: Range,
-    pub y: Range,
-    pub x_label: &'a str,
-    pub y_label: &'a str,
-    /// Names at 0, 1, 2, ... in place of numbers.
-    pub x_names: Option<&'a [String]>,
-    /// Numbers at which the horizontal axis has ticks, if there is room.
-    pub x_ticks: &'a [f64],
-    /// Whether both axes show counts, so that ticks are whole numbers.
-    pub counts: bool,
-    /// Width that is left free on the right.
-    pub right: i32,
-}
-
-/// The part of a frame in which data are drawn.
-pub struct Plot {
-    pub area: Area,
-    pub x: Scale,
-    pub y: Scale,
-}
-
-impl Frame<'_> {
-    /// The height of a chart with such a plot, whose axes have these titles.
-    pub fn heights(plot: i64, x_label: &str, y_label: &str) -> Heights {
-        Heights {
-            fixed: above(y_label) + below(x_label),
-            plots: plot,
-        }
-    }
-
-    /// Draws the axes; the plot fills the area.
-    pub fn draw(&self, canvas: &dyn Canvas, area: Area) -> Result<Plot> {
-        let top = area.top + above(self.y_label) as i32;
-        let bottom = area.bottom - below(self.x_label) as i32;
-        let y = self.y.scale(bottom, top);
-        let mut ticks = y.ticks(((bottom - top) / 55).clamp(2, 8) as usize);
-        if self.counts {
-            ticks.retain(|tick| tick.fract() == 0.0);
-        }
-        let labels = y.labels(&ticks);
-        let plot = Area {
-            left: area.left + left_of(&labels),
-            top,
-            right: area.right - 24 - self.right,
-            bottom,
-        };
-        title_above(canvas, plot, self.y_label)?;
-        vertical(canvas, plot, &y, &ticks, &labels)?;
-        let x = self.x.scale(plot.left, plot.right);
-        let (ticks, labels) = self.marks(&x, plot.width());
-        horizontal(canvas, plot, &x, &ticks, &labels)?;
-        title_below(canvas, plot, self.x_label)?;
-        Ok(Plot { area: plot, x, y })
-    }
-
-    /// Ticks of the horizontal axis and their labels, as many as fit.
-    fn marks(&self, x: &Scale, width: i32) -> (Vec<f64>, Vec<String>) {
-        if let Some(names) = self.x_names {
-            let widest = names.iter().map(|name| text_width(name, SMALL)).max();
-            let slots = (width / (widest.unwrap_or(0) + 16).max(1)).max(1) as usize;
-            let every = names.len().div_ceil(slots).max(1);
-            let shown = names.iter().enumerate().step_by(every);
-            return shown.map(|(at, name)| (at as f64, name.clone())).unzip();
-        }
-        // Positions of four digits, such as years, have no separator.
-        let four_digits = |at: &f64| at.fract() == 0.0 && (1_000.0..10_000.0).contains(at);
-        let are_years = !self.x_ticks.is_empty() && self.x_ticks.iter().all(four_digits);
-        let plain = |text: String| match are_years {
-            true => text.replace(',', ""),
-            false => text,
-        };
-        let given: Vec<String> = self.x_ticks.iter().map(|&at| plain(brief(at))).collect();
-        let room = self
-            .x_ticks
-            .windows(2)
-            .zip(given.windows(2))
-            .all(|(ticks, texts)| {
-                let widths = text_width(&texts[0], SMALL) + text_width(&texts[1], SMALL);
-                x.pixel(ticks[1]) - x.pixel(ticks[0]) > widths / 2 + 16
-            });
-        if room && !given.is_empty() {
-            return (self.x_ticks.to_vec(), given);
-        }
-        let most = (width / 90).clamp(2, 12) as usize;
-        let mut fitting = (2..=most).rev().map(|max| {
-            let ticks = x.ticks(max);
-            let labels = x.labels(&ticks).into_iter().map(plain).collect();
-            (ticks, labels)
-        });
-        let fits = |(_, labels): &(Vec<f64>, Vec<String>)| {
-            let texts: i32 = labels.iter().map(|text| text_width(text, SMALL) + 24).sum();
-            texts <= width
-        };
-        fitting
-            .clone()
-            .find(fits)
-            .or(fitting.next_back())
-            .unwrap_or_default()
-    }
-}
-
-/// Positions along the horizontal axis.
-pub struct Positions {
-    pub numbers: Vec<f64>,
-    /// Their names, if they are not numbers.
-    pub names: Option<Vec<String>>,
-}
-
-/// The positions that are set, or 0, 1, 2, ...: one per value of the longest series.
-pub fn positions(options: &Options, series: &[Series]) -> Result<Positions> {
-    let Some(x) = &options.x else {
-        let longest = series.iter().map(|series| series.values.len()).max();
-        return Ok(Positions {
-            numbers: (0..longest.unwrap_or(0)).map(|at| at as f64).collect(),
-            names: None,
-        });
-    };
-    for one in series {
-        if one.values.len() != x.len() {
-            return Err(Error::drawing(format!(
-                "{} of `x` for {}{}",
-                counted(x.len(), "position"),
-                counted(one.values.len(), "value"),
-                of_series(&one.name)
-            ))
-            .fix("pass one position per value"));
-        }
-    }
-    let numbers: Option<Vec<f64>> = x
-        .iter()
-        .map(|text| text.parse().ok().filter(|number: &f64| number.is_finite()))
-        .collect();
-    Ok(match numbers {
-        Some(numbers) => Positions {
-            numbers,
-            names: None,
-        },
-        None => Positions {
-            numbers: (0..x.len()).map(|at| at as f64).collect(),
-            names: Some(x.clone()),
-        },
-    })
 }
 
 /// The error for too many or too few names.

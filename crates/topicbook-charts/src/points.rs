@@ -1,29 +1,21 @@
 //! Points in groups, some of them with names: volcano plots, and maps of topics and documents.
 
-use std::collections::BTreeMap;
-
 use crate::error::Result;
 use crate::text::counted;
 
 use super::axis::{above, below};
 use super::canvas::{Anchor, Area, Canvas, Point, SMALL, text_width};
+use super::frame::{Frame, Plot, Range};
 use super::layout::Heights;
-use super::legend::Legend;
 use super::options::Options;
-use super::palette::{Rgb, colours};
-use super::plain::{Frame, Plot, Range, span};
+use super::palette::colours;
+use super::plain::span;
 use super::point_groups::{Grouping, PointGroup};
 use super::theme::mix;
 use super::topics::{TopicNames, Topics};
 use super::{Chart, Panel, nothing};
 
 const PLOT_HEIGHT: i64 = 640;
-/// Space above a legend.
-const SPACE: i64 = 16;
-/// Most dots of a picture: 60 bytes each in an SVG.
-const MAX_DOTS: usize = 6_000;
-/// Sides of the squares of pixels whose points become one dot, where there are too many points.
-const SIDES: [i32; 9] = [1, 2, 3, 4, 6, 8, 11, 16, 24];
 /// Height of a name, and its distance from its dot.
 const NAME: (i32, i32) = (30, 8);
 
@@ -54,6 +46,8 @@ pub struct Points {
     radii: Option<Vec<i32>>,
     groups: Vec<PointGroup>,
     names: Names,
+    /// Pairs of dots that a line joins, and how strongly, to 1.
+    links: Vec<([usize; 2], f64)>,
     /// Whether both axes have the same scale.
     is_map: bool,
 }
@@ -100,18 +94,20 @@ impl Chart {
                 of: names,
                 all: false,
             },
+            links: Vec::new(),
             is_map: false,
         });
         chart.title(format!("Distinctive terms of {topic_name}"))
     }
 
-    /// A map of topics at `points`, with the shares of the topics as areas.
+    /// A map of topics at `points`, with the shares of the topics as areas, and lines between some.
     #[doc(hidden)]
     pub fn topic_map_of(
         points: &[[f64; 2]],
         shares: &[f64],
         names: TopicNames,
         part_shown: f64,
+        links: &[([usize; 2], f64)],
     ) -> Self {
         /// Radius of the largest topic, and the least radius.
         const RADII: (f64, f64) = (46.0, 8.0);
@@ -121,9 +117,21 @@ impl Chart {
         // The largest topics are drawn first, so that they do not hide others.
         let mut order: Vec<usize> = (0..points.len()).collect();
         order.sort_by(|&a, &b| shares[b].total_cmp(&shares[a]));
+        let mut place = vec![0; order.len()];
+        for (at, &topic) in order.iter().enumerate() {
+            place[topic] = at;
+        }
+        let joined: Vec<String> = links
+            .iter()
+            .map(|([a, b], _)| format!("{} and {}", topics.heading(*a), topics.heading(*b)))
+            .collect();
+        let joined = match joined.is_empty() {
+            true => String::new(),
+            false => format!("; joined: {}", joined.join(", ")),
+        };
         let heading = |&topic: &usize| topics.heading(topic);
         let listed: Vec<String> = order.iter().map(heading).collect();
-        let all = topics.colours();
+        let all = topics.colours(&Options::default());
         let group = |&topic: &usize| PointGroup {
             colour: all.get(topic).copied(),
             name: String::new(),
@@ -132,7 +140,7 @@ impl Chart {
             kind: "a map of topics",
             title: "Map of topics",
             description: format!(
-                "map of {}, {:.0}% of their distances, the largest first: {}",
+                "map of {}, {:.0}% of their distances, the largest first: {}{joined}",
                 counted(points.len(), "topic"),
                 100.0 * part_shown,
                 listed.join(", ")
@@ -152,6 +160,10 @@ impl Chart {
                 of: listed.into_iter().enumerate().collect(),
                 all: true,
             },
+            links: links
+                .iter()
+                .map(|(pair, strength)| (pair.map(|topic| place[topic]), *strength))
+                .collect(),
             is_map: true,
         })
     }
@@ -165,7 +177,7 @@ impl Chart {
         part_shown: f64,
     ) -> Self {
         let topics = Topics::all(topics.0, topics.1);
-        let groups = topics.colours().into_iter().enumerate();
+        let groups = topics.colours(&Options::default()).into_iter().enumerate();
         Self::panel(Points {
             kind: "a map of documents",
             title: "Map of documents",
@@ -195,6 +207,7 @@ impl Chart {
                 of: Vec::new(),
                 all: false,
             },
+            links: Vec::new(),
             is_map: true,
         })
     }
@@ -203,7 +216,7 @@ impl Chart {
 impl Points {
     /// The groups of the dots: by labels, where they are set.
     fn grouping(&self, options: &Options) -> Result<Grouping<'_>> {
-        Grouping::new(&self.groups, &self.group_of, options)
+        Grouping::new(&self.groups, &self.group_of, options, "document")
     }
 
     /// Whether its points are documents, which can have labels.
@@ -238,47 +251,6 @@ impl Points {
     fn pixels(&self, plot: &Plot) -> Vec<Point> {
         let pixel = |dot: &Dot| (plot.x.pixel(dot.x), plot.y.pixel(dot.y));
         self.dots.iter().map(pixel).collect()
-    }
-
-    /// Draws dots of equal weight: one for all points of a pixel, or of a square of pixels where there are too many. The dot
-    /// of a square has the colour of the group with most points in it, and grows with their number.
-    fn cloud(&self, canvas: &dyn Canvas, pixels: &[Point], grouping: &Grouping<'_>) -> Result<()> {
-        let radius = match pixels.len() {
-            ..=300 => 7,
-            301..=3_000 => 5,
-            _ => 3,
-        };
-        for side in SIDES {
-            let mut squares: BTreeMap<Point, BTreeMap<usize, u32>> = BTreeMap::new();
-            for (&group, &(x, y)) in grouping.of.iter().zip(pixels) {
-                let square = (x.div_euclid(side), y.div_euclid(side));
-                *squares.entry(square).or_default().entry(group).or_default() += 1;
-            }
-            if squares.len() > MAX_DOTS && Some(&side) != SIDES.last() {
-                continue;
-            }
-            let mut dots: Vec<(usize, Point, i32)> = squares
-                .into_iter()
-                .filter_map(|((x, y), groups)| {
-                    let number: u32 = groups.values().sum();
-                    // Of groups with equally many points, the last one is taken: a colour before grey.
-                    let group = groups.into_iter().max_by_key(|group| group.1)?.0;
-                    let middle = (x * side + side / 2, y * side + side / 2);
-                    let grown = match side {
-                        1 => radius,
-                        _ => (2 + number.ilog2() as i32 / 2).clamp(2, side * 3 / 4 + 1),
-                    };
-                    Some((group, middle, grown))
-                })
-                .collect();
-            // Grey dots are drawn below coloured ones.
-            dots.sort_by_key(|dot| grouping.groups[dot.0].colour.is_some());
-            for (group, at, radius) in dots {
-                canvas.dot(at, radius, colour(canvas, &grouping.groups[group]))?;
-            }
-            break;
-        }
-        Ok(())
     }
 
     /// Draws the names next to their dots, where they overlap no other name.
@@ -333,19 +305,6 @@ impl Points {
     }
 }
 
-fn legend(grouping: &Grouping<'_>, width: i64) -> Option<Legend> {
-    let entries = grouping.entries().0;
-    (!entries.is_empty()).then(|| Legend::new(entries, width as i32))
-}
-
-fn colour(canvas: &dyn Canvas, group: &PointGroup) -> Rgb {
-    let theme = canvas.theme();
-    match group.colour {
-        Some(colour) => theme.line(colour),
-        None => theme.line(mix(theme.background, theme.soft_ink, 0.4)),
-    }
-}
-
 /// The square around a dot.
 fn around((x, y): Point, radius: i32) -> Area {
     Area {
@@ -367,8 +326,8 @@ impl Panel for Points {
 
     fn takes(&self) -> &'static [&'static str] {
         match self.is_of_documents() {
-            true => &["x_label", "y_label", "by"],
-            false => &["x_label", "y_label"],
+            true => &["x_label", "y_label", "by", "colors", "opacity"],
+            false => &["x_label", "y_label", "colors"],
         }
     }
 
@@ -396,9 +355,8 @@ impl Panel for Points {
         let [x, y] = self.labels;
         let mut heights = Frame::heights(PLOT_HEIGHT, options.x_label(x), options.y_label(y));
         // Errors in labels are reported when the chart is drawn.
-        let grouping = self.grouping(options);
-        if let Some(legend) = grouping.ok().and_then(|grouping| legend(&grouping, width)) {
-            heights.fixed += SPACE + legend.height();
+        if let Ok(grouping) = self.grouping(options) {
+            heights.fixed += grouping.legend_height(width);
         }
         heights
     }
@@ -407,16 +365,8 @@ impl Panel for Points {
         if self.dots.is_empty() {
             return Err(nothing("no points"));
         }
-        let mut inner = area;
         let grouping = self.grouping(options)?;
-        if let Some(legend) = legend(&grouping, area.width().into()) {
-            let (_, groups) = grouping.entries();
-            let fill = |&group: &usize| colour(canvas, &grouping.groups[group]).into();
-            let fills: Vec<_> = groups.iter().map(fill).collect();
-            let top = area.bottom - legend.height() as i32;
-            legend.draw(canvas, area.left, top, &fills)?;
-            inner.bottom = top - SPACE as i32;
-        }
+        let inner = grouping.draw_legend(canvas, area)?;
         let [x_label, y_label] = self.labels;
         let (x_label, y_label) = (options.x_label(x_label), options.y_label(y_label));
         // About the size of the plot without its axes, whose labels depend on the ranges.
@@ -430,10 +380,7 @@ impl Panel for Points {
             y,
             x_label,
             y_label,
-            x_names: None,
-            x_ticks: &[],
-            counts: false,
-            right: 0,
+            ..Frame::default()
         };
         let plot = frame.draw(canvas, inner)?;
         if x.low < 0.0 && x.high > 0.0 && !options.log_x {
@@ -443,11 +390,18 @@ impl Panel for Points {
         }
         let pixels = self.pixels(&plot);
         match &self.radii {
-            None => self.cloud(canvas, &pixels, &grouping)?,
+            None => grouping.cloud(canvas, &pixels, options.opacity.unwrap_or(1.0))?,
             Some(radii) => {
+                let theme = canvas.theme();
+                for (pair, strength) in &self.links {
+                    let width = 2.0 + 14.0 * strength;
+                    let colour = mix(theme.background, theme.soft_ink, 0.4);
+                    canvas.line(pair.map(|dot| pixels[dot]).to_vec(), colour, width as u32)?;
+                }
                 for ((&group, &at), &radius) in grouping.of.iter().zip(&pixels).zip(radii) {
-                    canvas.dot(at, radius + 2, canvas.theme().background)?;
-                    canvas.dot(at, radius, colour(canvas, &grouping.groups[group]))?;
+                    let colour = grouping.groups[group].colour_on(canvas);
+                    canvas.dot(at, radius + 2, canvas.theme().background, 1.0)?;
+                    canvas.dot(at, radius, colour, 1.0)?;
                 }
             }
         }

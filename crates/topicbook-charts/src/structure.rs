@@ -48,9 +48,9 @@ impl Shown {
         topics.chain(rest).collect()
     }
 
-    fn fills(&self, canvas: &dyn Canvas) -> Vec<Fill> {
+    fn fills(&self, canvas: &dyn Canvas, options: &Options) -> Vec<Fill> {
         let rest = self.has_rest.then(|| canvas.theme().rest.into());
-        self.topics.fills().into_iter().chain(rest).collect()
+        self.topics.fills(options).into_iter().chain(rest).collect()
     }
 }
 
@@ -159,7 +159,7 @@ impl Panel for Structure {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "y_label", "topics", "by"]
+        &["x_label", "y_label", "topics", "by", "colors"]
     }
 
     fn title(&self) -> &str {
@@ -198,7 +198,7 @@ impl Panel for Structure {
     fn draw(&self, canvas: &dyn Canvas, area: Area, options: &Options) -> Result<()> {
         self.check()?;
         let shown = self.shown(options)?;
-        let fills = shown.fills(canvas);
+        let fills = shown.fills(canvas, options);
         let legend = Legend::new(shown.entries(), area.width());
         let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
         let labels = tick_labels(&ticks);

@@ -24,7 +24,7 @@ pub struct DocumentGroup {
 
 /// Cuts the plot into the groups of the labels, each as wide as its documents, in which the documents keep `order`.
 pub fn groups(labels: &Labels, order: &[usize], plot: Area) -> Result<Vec<DocumentGroup>> {
-    labels.check(order.len())?;
+    labels.check(order.len(), "document")?;
     let mut members: Vec<(String, Vec<usize>)> = labels
         .names
         .iter()

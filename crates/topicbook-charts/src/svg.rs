@@ -10,6 +10,7 @@ use crate::text::escape;
 use super::canvas::{Anchor, Area, Canvas, FAMILY, Fill, Hatch, Point, STRIPES};
 use super::fonts::language;
 use super::palette::Rgb;
+use super::plain::brief;
 use super::shaping::is_right_to_left;
 use super::theme::Theme;
 
@@ -128,9 +129,13 @@ impl Canvas for Svg {
         Ok(())
     }
 
-    fn dot(&self, (x, y): Point, radius: i32, colour: Rgb) -> Result<()> {
+    fn dot(&self, (x, y): Point, radius: i32, colour: Rgb, opacity: f64) -> Result<()> {
+        let opacity = match opacity < 1.0 {
+            true => format!(" fill-opacity=\"{}\"", brief(opacity)),
+            false => String::new(),
+        };
         self.add(format_args!(
-            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{}\"/>\n",
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{}\"{opacity}/>\n",
             hex(colour)
         ));
         Ok(())

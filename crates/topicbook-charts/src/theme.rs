@@ -1,6 +1,6 @@
 //! Colours of backgrounds, texts and lines, and the contrast between them.
 
-use super::palette::{Rgb, colours, to_lab, to_rgb};
+use super::palette::{Rgb, to_lab, to_rgb};
 
 /// Least contrast of lines, points and outlines with the background: WCAG 2.2, success criterion 1.4.11.
 pub const GRAPHICS: f64 = 3.0;
@@ -51,17 +51,6 @@ impl Theme {
     /// The colour, lightened or darkened until text in it can be read.
     pub fn text(&self, colour: Rgb) -> Rgb {
         legible(colour, self.background, TEXT)
-    }
-
-    /// The colours of `series` lines: the ten of topics, repeated, so that hues stay far apart. Lines differ by their dashes
-    /// too.
-    pub fn lines(&self, series: usize) -> Vec<Rgb> {
-        let ten = colours(10);
-        ten.into_iter()
-            .cycle()
-            .take(series)
-            .map(|colour| self.line(colour))
-            .collect()
     }
 
     /// Mixes a colour with the background; `weight` is the weight of the colour.
@@ -117,6 +106,7 @@ fn legible(colour: Rgb, background: Rgb, ratio: f64) -> Rgb {
 
 #[cfg(test)]
 mod tests {
+    use super::super::palette::colours;
     use super::*;
 
     #[test]
@@ -132,7 +122,7 @@ mod tests {
     fn lines_and_texts_of_all_topics_are_legible_on_both_backgrounds() {
         for theme in [&LIGHT, &DARK] {
             for k in 1..=30 {
-                for colour in colours(k).into_iter().chain(theme.lines(k)) {
+                for colour in colours(k) {
                     assert!(contrast(theme.line(colour), theme.background) >= GRAPHICS);
                     assert!(contrast(theme.text(colour), theme.background) >= TEXT);
                 }
@@ -147,7 +137,10 @@ mod tests {
     #[test]
     fn ten_lines_have_ten_colours() {
         for theme in [&LIGHT, &DARK] {
-            let lines = theme.lines(10);
+            let lines: Vec<Rgb> = colours(10)
+                .iter()
+                .map(|&colour| theme.line(colour))
+                .collect();
             for (index, &first) in lines.iter().enumerate() {
                 for &second in &lines[..index] {
                     let (a, b) = (to_lab(first), to_lab(second));

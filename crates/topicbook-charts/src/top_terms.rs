@@ -8,6 +8,7 @@ use super::bars::draw_bar;
 use super::canvas::{Anchor, Area, Canvas, SMALL, fit_text, text_width};
 use super::layout::Heights;
 use super::options::Options;
+use super::palette::Rgb;
 use super::topics::Topics;
 use super::{Panel, not_drawable, nothing};
 
@@ -107,7 +108,7 @@ impl TopTerms {
     }
 
     /// Draws one topic: names on the left, bars, and the probabilities at their ends.
-    fn panel(&self, canvas: &dyn Canvas, area: Area, topic: usize) -> Result<()> {
+    fn panel(&self, canvas: &dyn Canvas, area: Area, topic: usize, colour: Rgb) -> Result<()> {
         let theme = canvas.theme();
         let bars = &self.bars[topic];
         let widest = |texts: &mut dyn Iterator<Item = &str>| {
@@ -137,7 +138,6 @@ impl TopTerms {
             SMALL * 1.1,
             theme.ink,
         )?;
-        let colour = self.topics.colours()[topic];
         let top = area.top + HEADING as i32;
         let row = f64::from(area.bottom - top) / self.bars() as f64;
         for (index, ((name, value), text)) in bars.iter().zip(&values).enumerate() {
@@ -182,7 +182,7 @@ impl Panel for TopTerms {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label", "topics"]
+        &["x_label", "topics", "colors"]
     }
 
     fn title(&self) -> &str {
@@ -227,6 +227,7 @@ impl Panel for TopTerms {
         let rows = shown.len().div_ceil(columns) as i32;
         let all = area.height() - BELOW as i32 + SPACING as i32;
         let width = area.width() / columns as i32;
+        let colours = self.topics.colours(options);
         for (index, &topic) in shown.iter().enumerate() {
             let (row, column) = (index / columns, index % columns);
             let left = area.left + column as i32 * width;
@@ -236,7 +237,7 @@ impl Panel for TopTerms {
                 top: area.top + all * row as i32 / rows,
                 bottom: area.top + all * (row as i32 + 1) / rows - SPACING as i32,
             };
-            self.panel(canvas, panel, topic)?;
+            self.panel(canvas, panel, topic, colours[topic])?;
         }
         let below = ((area.left + area.right) / 2, area.bottom - 14);
         let title = match shown.len() {

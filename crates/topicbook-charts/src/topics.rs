@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::text::counted;
 
 use super::canvas::{Fill, Hatch};
+use super::options::Options;
 use super::palette::{Rgb, colours, to_lab};
 
 /// The names of all topics of a fit; `None` for a topic without a name. Empty if no topic has one.
@@ -113,15 +114,23 @@ impl Topics {
         }
     }
 
-    pub fn colours(&self) -> Vec<Rgb> {
-        let all = colours(self.of);
+    /// Their colours, of the colours of all topics.
+    pub fn colours(&self, options: &Options) -> Vec<Rgb> {
+        let all = options.colours(self.of, colours(self.of));
         self.numbers.iter().map(|&number| all[number]).collect()
     }
 
     /// Colours, and above ten topics hatches.
-    pub fn fills(&self) -> Vec<Fill> {
+    pub fn fills(&self, options: &Options) -> Vec<Fill> {
         let all = fills(self.of);
-        self.numbers.iter().map(|&number| all[number]).collect()
+        let colours = self.colours(options).into_iter();
+        let fills = self.numbers.iter().zip(colours);
+        fills
+            .map(|(&number, colour)| Fill {
+                colour,
+                ..all[number]
+            })
+            .collect()
     }
 }
 

@@ -3,11 +3,10 @@
 use crate::error::Result;
 use crate::text::counted;
 
-use super::axis::{above, below, horizontal, title_below};
+use super::axis::{Scale, above, below, horizontal, title_below};
 use super::canvas::{Anchor, Area, Canvas, Point, SMALL, fit_text, text_width};
 use super::layout::Heights;
 use super::options::Options;
-use super::plain::Range;
 use super::topics::{TopicNames, Topics};
 use super::{Chart, Panel, not_drawable, nothing};
 
@@ -44,7 +43,7 @@ impl Panel for Tree {
     }
 
     fn takes(&self) -> &'static [&'static str] {
-        &["x_label"]
+        &["x_label", "colors"]
     }
 
     fn title(&self) -> &str {
@@ -87,12 +86,7 @@ impl Panel for Tree {
             bottom: area.bottom - below(options.x_label(X_LABEL)) as i32,
         };
         let far = self.joins.iter().map(|join| join.2).fold(0.0, f64::max);
-        let x = Range {
-            low: 0.0,
-            high: far * 1.03,
-            logarithmic: false,
-        }
-        .scale(plot.left, plot.right);
+        let x = Scale::new(0.0, far * 1.03, plot.left, plot.right);
         let ticks = x.ticks((plot.width() / 120).clamp(2, 10) as usize);
         horizontal(canvas, plot, &x, &ticks, &x.labels(&ticks))?;
         title_below(canvas, plot, options.x_label(X_LABEL))?;
@@ -105,7 +99,7 @@ impl Panel for Tree {
             canvas.text(&name, place, Anchor::Right, SMALL, theme.ink)?;
             ends[topic] = (plot.left, middle);
         }
-        let colours = self.topics.colours();
+        let colours = self.topics.colours(options);
         for &(left, right, distance) in &self.joins {
             let at = x.pixel(distance);
             for end in [left, right] {

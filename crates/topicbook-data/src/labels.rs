@@ -173,24 +173,23 @@ impl Labels {
         }
     }
 
-    /// Fails if these are not labels of `documents` documents in two groups or more.
-    pub fn check(&self, documents: usize) -> Result<()> {
-        if self.of.len() != documents {
+    /// Fails if these are not labels of `number` documents, or what they are of, in two groups or more.
+    pub fn check(&self, number: usize, what: &str) -> Result<()> {
+        if self.of.len() != number {
             return Err(Error::shape(format!(
                 "{} for {}",
                 counted(self.of.len(), "label"),
-                counted(documents, "document")
+                counted(number, what)
             ))
-            .fix("pass one label per document, in the order of the rows of L"));
+            .fix(format!("pass one label per {what}, in their order")));
         }
         match self.names.as_slice() {
-            [] => Err(Error::value(format!(
-                "all {} labels are missing",
-                count(documents as u64)
-            ))
-            .fix("pass labels that are not null, NaN or blank")),
+            [] => Err(
+                Error::value(format!("all {} labels are missing", count(number as u64)))
+                    .fix("pass labels that are not null, NaN or blank"),
+            ),
             [only] => Err(Error::value(format!(
-                "`{only}` is the label of all documents that have one"
+                "`{only}` is the label of all {what}s that have one"
             ))
             .fix("pass labels that make two groups or more")),
             _ => Ok(()),
@@ -389,7 +388,7 @@ mod tests {
             (Labels::new([f64::NAN; 3], None), "all 3 labels are missing"),
         ];
         for (labels, expected) in cases {
-            testkit::refused! { labels.unwrap().check(3), expected; }
+            testkit::refused! { labels.unwrap().check(3, "document"), expected; }
         }
     }
 }
