@@ -227,3 +227,48 @@ fn a_sharper_png_has_more_pixels_and_states_its_resolution() {
     let wide = Chart::lines([1, 2]).size(17_000, 400).dpi(300);
     testkit::refused! { wide.to_png() => Drawing, "pixels wide"; }
 }
+
+#[test]
+fn a_page_of_pdf_has_the_size_of_the_picture() {
+    let l = Matrix::new(2, 12, [0.05; 24].to_vec()).unwrap();
+    let charts = [
+        Chart::structure(&l).title("Topics 海 <&>"),
+        Chart::scatter([1, 1, 2], [3, 3, 4]).opacity(0.3).dark(),
+    ];
+    for chart in charts {
+        let pdf = chart.size(480, 360).to_pdf().unwrap();
+        let head = String::from_utf8_lossy(&pdf);
+        assert!(head.starts_with("%PDF-1.4") && head.ends_with("%%EOF\n"));
+        assert!(
+            head.contains("/MediaBox [0 0 360.000 270.000]"),
+            "{head:.400}"
+        );
+        // The table at the end has the place of each object.
+        let table: usize = head
+            .rsplit("startxref\n")
+            .next()
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(pdf[table..].starts_with(b"xref\n0 6\n"));
+        let rows = std::str::from_utf8(&pdf[table..])
+            .unwrap()
+            .lines()
+            .skip(3)
+            .take(5);
+        for (index, row) in rows.enumerate() {
+            let place: usize = row[..10].parse().unwrap();
+            let object = format!("{} 0 obj\n", index + 1);
+            assert!(pdf[place..].starts_with(object.as_bytes()), "{object}");
+        }
+    }
+    assert_well_formed(
+        &Chart::scatter([1, 2], [3, 4])
+            .opacity(0.5)
+            .to_svg()
+            .unwrap(),
+    );
+}

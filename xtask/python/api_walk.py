@@ -474,7 +474,7 @@ WALK = {
         "let some = words.clone().topics([0, 2]); let some = some.size(600, 400); let some = some.font_size(16);",
         "let night = some.clone().dark(); let slide = some.clone().large(); let slide = slide.transparent();",
         'let bars = bars.title("True"); let png = bars.to_png()?; let svg = bars.to_svg()?;',
-        'bars.save_png("bars.png")?; bars.save_svg("bars.svg")?;',
+        'bars.save_png("bars.png")?; bars.save_svg("bars.svg")?; let pdf = bars.to_pdf()?; bars.save_pdf("bars.pdf")?;',
         "let colours = topicbook::palette(3); let order = topicbook::sort_documents(&true_l);",
         "let pair = side_by_side([bars.clone(), words]); let column = stack([curve, pair]);",
     ],

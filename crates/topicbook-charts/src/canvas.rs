@@ -330,7 +330,7 @@ fn font(height: f64) -> FontDesc<'static> {
 const MEASURED: usize = 8192;
 
 /// The letters of a text that are measured and drawn.
-fn measured(text: &str) -> &str {
+pub fn measured(text: &str) -> &str {
     let end = text.char_indices().nth(MEASURED);
     &text[..end.map_or(text.len(), |(at, _)| at)]
 }

@@ -13,6 +13,7 @@ use super::canvas::{Anchor, Area, Canvas, LANGUAGE, LARGE, Pixels, fit_text};
 use super::fonts;
 use super::look::{Look, css};
 use super::palette::Rgb;
+use super::pdf::Pdf;
 use super::svg::Svg;
 use super::{Body, Chart, MAX_DEPTH, nothing, pixels, too_deep};
 
@@ -249,6 +250,23 @@ impl Chart {
         let canvas = Svg::new(page.look.theme());
         self.draw_on(&canvas, &page)?;
         Ok(canvas.document(page.shown, page.pixels, page.scale, &self.describe()))
+    }
+
+    /// The picture as a PDF document.
+    pub(super) fn pdf(&self) -> Result<Vec<u8>> {
+        let page = self.page(1.0)?;
+        let draw = |language| -> Result<Pdf> {
+            let canvas = Pdf::new(page.look.theme(), language);
+            self.draw_on(&canvas, &page)?;
+            Ok(canvas)
+        };
+        let canvas = draw(LANGUAGE)?;
+        // The language of Chinese characters is known once all texts are.
+        let canvas = match canvas.language() {
+            Some(language) if language != LANGUAGE => draw(language)?,
+            _ => canvas,
+        };
+        canvas.document(page.shown, page.scale, &self.describe())
     }
 
     /// Draws the whole picture with its background.

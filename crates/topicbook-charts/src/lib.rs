@@ -28,6 +28,7 @@ mod numbers;
 mod options;
 mod page_colours;
 mod palette;
+mod pdf;
 mod pixels;
 mod plain;
 mod point_groups;
@@ -91,11 +92,11 @@ use topics::{TopicNames, Topics};
 /// | what is added | [`by`](Self::by), [`bands`](Self::bands), [`error_bars`](Self::error_bars), [`fit_line`](Self::fit_line) |
 /// | looks | [`size`](Self::size), [`font_size`](Self::font_size), [`large`](Self::large), [`colors`](Self::colors), [`opacity`](Self::opacity), [`horizontal`](Self::horizontal), [`dark`](Self::dark), [`transparent`](Self::transparent) |
 /// | several charts | [`side_by_side`], [`stack`] |
-/// | files | [`save_png`](Self::save_png) with [`dpi`](Self::dpi), [`save_svg`](Self::save_svg) |
+/// | files | [`save_png`](Self::save_png) with [`dpi`](Self::dpi), [`save_svg`](Self::save_svg), [`save_pdf`](Self::save_pdf) |
 ///
 /// Pictures are 900 pixels of the page wide, and 1,600 in a PNG, on a white background. Latin, Greek and
 /// Cyrillic letters and emoji are drawn with embedded fonts, every other script with a font of the system: a note below the
-/// picture says if there is none, and how to install one. An SVG is drawn in the browser's fonts.
+/// picture says if there is none, and how to install one. An SVG is drawn in the browser's fonts, and a PDF has outlines.
 ///
 /// ```
 /// use topicbook::{Chart, Matrix, side_by_side};
@@ -108,7 +109,7 @@ use topics::{TopicNames, Topics};
 /// # Ok::<(), topicbook::Error>(())
 /// ```
 #[derive(Clone)]
-#[must_use = "a chart is drawn when a cell shows it, or by `to_png`, `to_svg`, `save_png` and `save_svg`"]
+#[must_use = "a chart is drawn when a cell shows it, or by `save_png`, `save_svg` and `save_pdf`"]
 #[doc(alias("plot", "figure"))]
 pub struct Chart {
     title: Option<String>,
@@ -402,6 +403,39 @@ impl Chart {
     /// As [`Chart::to_png`], and when the file cannot be written.
     pub fn save_svg(&self, path: impl AsRef<Path>) -> Result<()> {
         save(path.as_ref(), self.to_svg()?.as_bytes())
+    }
+
+    /// The contents of a PDF file with the picture on one page of its size. Texts are outlines, which no program can search
+    /// for or edit: for that, an SVG has them as texts.
+    ///
+    /// ```
+    /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
+    /// assert!(chart.to_pdf()?.starts_with(b"%PDF-"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Chart::to_png`].
+    pub fn to_pdf(&self) -> Result<Vec<u8>> {
+        self.pdf()
+    }
+
+    /// Writes a PDF file, as [`to_pdf`](Self::to_pdf) makes it. The write is atomic: on an error, an existing file stays
+    /// unchanged.
+    ///
+    /// ```
+    /// # let _folder = topicbook::example_folder()?;
+    /// let chart = topicbook::Chart::loss(&[9.0, 7.0, 6.0], &[-4.0, -3.5, -3.2]);
+    /// chart.save_pdf("loss.pdf")?;
+    /// assert_eq!(std::fs::read("loss.pdf").unwrap(), chart.to_pdf()?);
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Chart::to_png`], and when the file cannot be written.
+    #[doc(alias = "savefig")]
+    pub fn save_pdf(&self, path: impl AsRef<Path>) -> Result<()> {
+        save(path.as_ref(), &self.to_pdf()?)
     }
 
     /// A description in one line.

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use ab_glyph::{Font as _, GlyphId, Point, point};
+use ab_glyph::{Font as _, GlyphId, OutlineCurve, Point, point};
 use rustybuzz::{Direction, UnicodeBuffer};
 use unicode_bidi::BidiInfo;
 use unicode_script::{Script, UnicodeScript};
@@ -158,6 +158,33 @@ impl Shaped {
             }
         }
         Ok(())
+    }
+}
+
+impl Shaped {
+    /// Calls `draw` with the curves of each glyph, and whether it is of the embedded font, which is light. The baseline begins
+    /// at `(x, y)`, with `em` units per em.
+    pub fn outlines(
+        &self,
+        (x, y): (f32, f32),
+        em: f32,
+        mut draw: impl FnMut(&[OutlineCurve], bool),
+    ) {
+        for glyph in &self.glyphs {
+            let font = &glyph.font.outlines;
+            let Some(outline) = font.outline(glyph.id) else {
+                continue;
+            };
+            let unit = em / font.units_per_em().unwrap_or(1000.0);
+            let (left, base) = (x + glyph.at.x * em, y - glyph.at.y * em);
+            let at = |p: &Point| point(left + p.x * unit, base - p.y * unit);
+            let curves = outline.curves.iter().map(|curve| match curve {
+                OutlineCurve::Line(a, b) => OutlineCurve::Line(at(a), at(b)),
+                OutlineCurve::Quad(a, b, c) => OutlineCurve::Quad(at(a), at(b), at(c)),
+                OutlineCurve::Cubic(a, b, c, d) => OutlineCurve::Cubic(at(a), at(b), at(c), at(d)),
+            });
+            draw(&curves.collect::<Vec<_>>(), glyph.font == embedded());
+        }
     }
 }
 
