@@ -92,7 +92,7 @@ use crate::vectorizer::{DocumentTexts, WordSettings};
 /// | look into one | [`terms_of_topic`](Self::terms_of_topic), [`documents_of_topic`](Self::documents_of_topic), [`topics_of_document`](Self::topics_of_document), [`topics_of_term`](Self::topics_of_term) |
 /// | show them to others | [`explore`](Self::explore) |
 /// | see what is typical of each | [`top_terms_by`](Self::top_terms_by), [`terms_of_topic_by`](Self::terms_of_topic_by), [`distinctive`](Self::distinctive) |
-/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map), [`topic_distances`](Self::topic_distances), [`document_map`](Self::document_map), [`plot_topic_map`](Self::plot_topic_map), [`plot_topic_tree`](Self::plot_topic_tree), [`plot_document_map`](Self::plot_document_map) |
+/// | see what goes together | [`similar_documents`](Self::similar_documents), [`topic_correlation`](Self::topic_correlation), [`topic_map`](Self::topic_map), [`topic_distances`](Self::topic_distances), [`document_map`](Self::document_map), [`plot_topic_map`](Self::plot_topic_map), [`plot_topic_network`](Self::plot_topic_network), [`plot_topic_tree`](Self::plot_topic_tree), [`plot_document_map`](Self::plot_document_map) |
 /// | see what depends on labels | [`by`](Self::by), [`Chart::by`](crate::Chart::by) of [`plot_structure`](Self::plot_structure) |
 /// | name the topics | [`name_topics`](Self::name_topics), [`topic_name`](Self::topic_name), [`topic_names`](Self::topic_names) |
 /// | know its documents and texts | [`with_documents`](Self::with_documents), [`document_names`](Self::document_names), [`with_texts`](Self::with_texts), [`vectorizer`](Self::vectorizer) |

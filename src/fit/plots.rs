@@ -73,6 +73,30 @@ impl Fit {
         Chart::topic_map_of(&map.points, &shares, self.names.clone(), map.shown, &[])
     }
 
+    /// Plots a network of the topics: lines join topics that occur together in documents, and are the wider the stronger they
+    /// [correlate](Self::topic_correlation), from 0, without a line, to 1. The topics lie as on the
+    /// [map](Self::plot_topic_map): close to each other where their terms are similar.
+    ///
+    /// ```
+    /// # let (_, fit) = topicbook::example_fit()?;
+    /// assert!(fit.plot_topic_network().title("Topics").to_svg()?.contains("Topic 2"));
+    /// # Ok::<(), topicbook::Error>(())
+    /// ```
+    ///
+    /// # Cost
+    /// As [`topic_map`](Self::topic_map) and [`topic_correlation`](Self::topic_correlation).
+    #[doc(alias("topicCorr", "graph", "network"))]
+    pub fn plot_topic_network(&self) -> Chart {
+        let map = topic_map(&self.f);
+        let correlation = self.topic_correlation();
+        let pairs = (0..self.topics()).flat_map(|b| (0..b).map(move |a| [a, b]));
+        let links = pairs.map(|[a, b]| ([a, b], f64::from(correlation.row(a)[b])));
+        let links: Vec<_> = links.filter(|(_, strength)| *strength > 0.0).collect();
+        let shares = self.topic_shares();
+        Chart::topic_map_of(&map.points, &shares, self.names.clone(), map.shown, &links)
+            .title("Topics that occur together")
+    }
+
     /// Plots the [map of the documents](Self::document_map) in the colours of their dominant topics, or of labels
     /// ([`Chart::by`]). Where there are more documents than dots have room, a dot stands for several of them and grows with their
     /// number.

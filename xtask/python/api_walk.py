@@ -336,7 +336,7 @@ WALK = {
         "let map = fit.topic_map(); let page = fit.explore();",
         "let top = fit.top_terms(5); let proportions = fit.doc_topics(); let history = fit.history();",
         "let curve = fit.plot_loss(); let bars = fit.plot_structure(); let words = fit.plot_top_terms(5);",
-        "let memory = fit.memory(); let memory_chart = fit.plot_memory();",
+        "let memory = fit.memory(); let memory_chart = fit.plot_memory(); let network = fit.plot_topic_network();",
         'let phases = fit.memory_by_phase(); fit.save_memory_html("walk.html")?;',
         "let order = fit.sort_documents(); let ranks = fit.ranks();",
         "let in_memory = fit.transform_on(Cluster::local(2), corpus.counts()).unwrap_err();",

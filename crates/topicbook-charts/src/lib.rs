@@ -85,7 +85,7 @@ use topics::{TopicNames, Topics};
 ///
 /// | For | use |
 /// |---|---|
-/// | a fit | `Fit::plot_structure`, `Fit::plot_top_terms`, `Fit::plot_loss`, `Fit::plot_memory`, `Fit::plot_topic_map`, `Fit::plot_document_map`, `Fit::plot_topic_tree`, `Distinctive::plot_volcano`, `ByLabel::plot`, and [`Chart::losses`] for several fits |
+/// | a fit | `Fit::plot_structure`, `Fit::plot_top_terms`, `Fit::plot_loss`, `Fit::plot_memory`, `Fit::plot_topic_map`, `Fit::plot_topic_network`, `Fit::plot_document_map`, `Fit::plot_topic_tree`, `Distinctive::plot_volcano`, `ByLabel::plot`, and [`Chart::losses`] for several fits |
 /// | documents with labels | [`by`](Self::by) of a structure plot |
 /// | numbers of your own | [`lines`](Self::lines), [`bars`](Self::bars), [`scatter`](Self::scatter), [`box_plot`](Self::box_plot), [`histogram`](Self::histogram), [`heatmap`](Self::heatmap) |
 /// | texts and axes | [`title`](Self::title), [`x_label`](Self::x_label), [`y_label`](Self::y_label), [`log_x`](Self::log_x), [`log_y`](Self::log_y), [`x`](Self::x), which takes dates too |
