@@ -145,8 +145,20 @@ fn the_recommendation_has_a_reason_and_an_uncertainty() {
     // Documents of one topic: nothing is gained by more of them.
     let flat = drawn([200, 30, 1], 80, 2);
     let sweep = TopicModel::sweep([1, 2, 3]).seeds(2).model(model());
-    let text = sweep.fit(flat.counts()).unwrap().recommendation();
+    let swept = sweep.fit(flat.counts()).unwrap();
+    let text = swept.recommendation();
     assert!(text.starts_with("1 topic: "), "{text}");
+    #[cfg(feature = "charts")]
+    {
+        let picture = swept.plot().to_svg().unwrap();
+        testkit::assert_has(
+            &picture,
+            [
+                ">Recommended: 1 topic, which predicts unseen documents",
+                ">recommended<",
+            ],
+        );
+    }
 }
 
 #[test]

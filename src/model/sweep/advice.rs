@@ -112,14 +112,47 @@ fn choose(candidates: &[Candidate]) -> Option<(&Candidate, &Candidate, Option<&C
     Some((best, candidates.get(chosen)?, fewer))
 }
 
+/// Whether a score is above that of a model that gives each term the same probability. Rounding errors of the sum over
+/// documents are no gain.
+fn learned(candidate: &Candidate) -> bool {
+    candidate.score() - candidate.mean.uniform_score() >= 1e-9
+}
+
+/// The number of topics that is recommended, if one is, and why: a heading.
+#[cfg(feature = "charts")]
+pub(super) fn headline(candidates: &[Candidate]) -> (Option<usize>, String) {
+    let Some((best, chosen, _)) = choose(candidates) else {
+        return (None, "Nothing was fitted".into());
+    };
+    if !learned(best) {
+        let text = "No number of topics predicts unseen documents better than chance";
+        return (None, text.into());
+    }
+    let k = counted(chosen.topics, "topic");
+    let predict = match chosen.topics {
+        1 => "predicts",
+        _ => "predict",
+    };
+    let text = if candidates.len() == 1 {
+        format!("{k}: the only number that was tried")
+    } else if best.topics == chosen.topics {
+        format!("Recommended: {k}, which {predict} unseen documents best")
+    } else {
+        format!(
+            "Recommended: {k}, which {predict} unseen documents about as well as {}",
+            best.topics
+        )
+    };
+    (Some(chosen.topics), text)
+}
+
 /// The recommendation for candidates by increasing number of topics.
 pub(super) fn advise(candidates: &[Candidate]) -> String {
     let Some((best, chosen, fewer)) = choose(candidates) else {
         return "Nothing was fitted.".into();
     };
     let uniform = best.mean.uniform_score();
-    // Rounding errors of the sum over documents are no gain.
-    if best.score() - uniform < 1e-9 {
+    if !learned(best) {
         return format!(
             "No number of topics is recommended: the highest held-out score, {:.4} nats a token with {}, is not above the {uniform:.4} \
              of a model that gives each term the same probability. Nothing that these fits learned helps with other documents: \

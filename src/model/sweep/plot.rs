@@ -3,22 +3,23 @@
 use crate::charts::{Chart, stack};
 use crate::text::counted;
 
-use super::advice::Candidate;
+use super::advice::{Candidate, headline};
 use super::fits::SweepFits;
 
 impl SweepFits {
     /// Charts over the number of topics, of means over the seeds: the held-out score, NPMI, and the stability between seeds
-    /// where there are two or more.
+    /// where there are two or more. A line marks the number that [`recommendation`](Self::recommendation) names, and the title
+    /// says why.
     ///
     /// The band of the score is the standard error of its difference to the best score, paired over documents, with the
-    /// variance between seeds: what [`recommendation`](Self::recommendation) judges by. It is narrow where two numbers of topics
+    /// variance between seeds: what the recommendation judges by. It is narrow where two numbers of topics
     /// err on the same documents, and has no width at the best. The band of NPMI spans its seeds.
     ///
     /// ```
     /// # use topicbook::{Synthetic, TopicModel};
     /// # let counts = Synthetic::new(300, 60, 4).avg_doc_length(300).seed(1).generate()?.counts();
     /// let sweep = TopicModel::sweep([2, 4]).seeds(2).quiet().fit(&counts)?;
-    /// assert!(sweep.plot().to_svg()?.contains("NPMI"));
+    /// assert!(sweep.plot().to_svg()?.contains("Recommended: 4 topics, which predict unseen documents"));
     /// # Ok::<(), topicbook::Error>(())
     /// ```
     pub fn plot(&self) -> Chart {
@@ -29,10 +30,22 @@ impl SweepFits {
             .map(|candidate| candidate.stability.unwrap_or(f64::NAN))
             .collect();
         if stability.iter().any(|value| !value.is_nan()) {
-            let chart = over_topics(&candidates, stability).y_label("stability, mean cosine");
-            charts.push(chart.title("Stability: how alike the paired topics of two seeds are"));
+            let chart = over_topics(&candidates, stability);
+            let chart = chart.y_label("stability: mean cosine of the paired topics of two seeds");
+            charts.push(chart.title("Do other starts find the same topics? At 1, they do"));
         }
-        stack(charts)
+        let (recommended, reason) = headline(&candidates);
+        let marked = charts
+            .into_iter()
+            .enumerate()
+            .map(|(index, chart)| match recommended {
+                Some(topics) => {
+                    let text = if index == 0 { "recommended" } else { "" };
+                    chart.mark(topics as f64, text)
+                }
+                None => chart,
+            });
+        stack(marked).title(reason)
     }
 
     fn plot_score(&self, candidates: &[Candidate]) -> Chart {
@@ -56,11 +69,11 @@ impl SweepFits {
         };
         over_topics(candidates, scores.clone())
             .bands(end(-1.0), end(1.0))
-            .y_label("held-out score, nats a token")
-            .title(format!(
-                "Held-out score, {}; band: standard error of the difference to the best",
+            .y_label(format!(
+                "score in nats a token, {}; band: standard error of the difference to the best",
                 self.seeds_text()
             ))
+            .title("How well are unseen documents predicted? Higher is better")
     }
 
     fn plot_npmi(&self, candidates: &[Candidate]) -> Chart {
@@ -77,11 +90,11 @@ impl SweepFits {
             .map(|candidate| candidate.npmi.unwrap_or(f64::NAN));
         over_topics(candidates, means.collect())
             .bands(of_seeds(f64::min), of_seeds(f64::max))
-            .y_label("NPMI")
-            .title(format!(
-                "Coherence (NPMI of ten terms), {}; band: lowest to highest",
+            .y_label(format!(
+                "NPMI of ten terms, {}; band: lowest to highest",
                 self.seeds_text()
             ))
+            .title("Do the top terms of a topic occur together? Higher is better")
     }
 
     /// What the means are of.
